@@ -17,7 +17,7 @@ from podrules.cluster.errors import ClusterError
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import ClusterOptions, Connection, Run
-    from podrules.cluster.live import LiveSource
+    from podrules.cluster.live.live_source import LiveSource
     from podrules.cluster.source import Source
 
 __all__ = ["main", "source_of"]
@@ -94,7 +94,7 @@ def source_of(cluster: ClusterOptions, err: IO[str]) -> Iterator[Source]:
 
 
 def _live_source(connection: Connection, err: IO[str]) -> LiveSource:
-    from podrules.cluster.live import LiveSource
+    from podrules.cluster.live.live_source import LiveSource
 
     progress = None
     if err.isatty() and os.environ.get("TERM") != "dumb":
@@ -139,8 +139,8 @@ def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
             if source.warning:
                 print(f"warning: {escape(source.warning)}", file=err)
             return source
-        from podrules.cluster.files import read_documents
-        from podrules.cluster.garbage_collection import without_collection
+        from podrules.cluster.live.garbage_collection import without_collection
+        from podrules.cluster.manifests.files import read_documents
 
         with without_collection():
             objects = [document.content for document in read_documents(cluster.snapshot)]

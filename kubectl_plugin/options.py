@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kubectl_plugin.render.formats import FORMATS, Reads
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.transport import KubectlProxy, LargeTransport, ProxySettings, kubectl_context
+from podrules.cluster.live.transport import KubectlProxy, LargeTransport, ProxySettings, kubectl_context
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.command import Target
@@ -421,7 +421,7 @@ def connect_for_changes(options: ClusterOptions, settings: ProxySettings) -> Kub
 def _connect_without_kubectl(options: ClusterOptions) -> Connection:
     if options.as_user or options.as_groups or options.cluster or options.user:
         raise Unreachable("--as, --as-group, --cluster and --user need kubectl, which is not on PATH")
-    from podrules.cluster.client import ClientTransport
+    from podrules.cluster.live.client import ClientTransport
 
     client = ClientTransport(
         context=options.context, kubeconfig=options.kubeconfig, request_timeout=options.request_timeout

@@ -27,7 +27,7 @@ class ProgressLine:
         self._lock = Lock()
 
     def read(self, kind: Kind[Any], count: int) -> None:
-        """Count objects; see `podrules.cluster.large_lists.Progress`."""
+        """Count objects; see `podrules.cluster.live.large_lists.Progress`."""
         with self._lock:
             self._counts[kind.plural] = count
             now = time.monotonic()

@@ -27,11 +27,11 @@ from urllib.parse import quote
 from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
-from podrules.cluster.answers import ObjectList, error_message
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.kinds import PODS
-from podrules.cluster.pages import Pages
-from podrules.cluster.reflector import StreamTransport
+from podrules.cluster.live.answers import ObjectList, error_message
+from podrules.cluster.live.pages import Pages
+from podrules.cluster.live.reflector import StreamTransport
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_json
 from podrules.model.pod import Pod

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import CONFIG_MAPS
-from podrules.cluster.reflector import Reflector, StreamTransport
-from podrules.cluster.responses import Response
+from podrules.cluster.live.reflector import Reflector, StreamTransport
+from podrules.cluster.live.responses import Response
 from podrules.model.config import ConfigMap
 from podrules.model.decode import from_object
 from webhook.audit import Audit
@@ -89,7 +89,7 @@ def _live(
     certificate: Certificate | None,
     metrics: Metrics | None,
 ) -> Backend:
-    from podrules.cluster.client import ClientTransport
+    from podrules.cluster.live.client import ClientTransport
 
     transport = ClientTransport(
         kubeconfig=settings.kubeconfig, request_timeout=_REQUEST_SECONDS, connections=16, longest=_LONGEST_ANSWER

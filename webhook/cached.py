@@ -19,7 +19,7 @@ from podrules.cluster.kinds import (
     SERVICES,
     STATEFUL_SETS,
 )
-from podrules.cluster.reflector import CachedMeta, CachedObject, Reflector, StreamTransport
+from podrules.cluster.live.reflector import CachedMeta, CachedObject, Reflector, StreamTransport
 from podrules.model.base import Condition, Model
 from podrules.model.node import NodeSpec, ready_condition
 from podrules.model.policy import PriorityClass

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from podrules.cluster.errors import ClusterError, NotFound, TooLong, Unreachable
 from podrules.cluster.kinds import NAMESPACES, NODES, PRIORITY_CLASSES, Kind
-from podrules.cluster.live import LiveSource
-from podrules.cluster.reflector import CachedObject, Reflector
-from podrules.cluster.responses import Response
+from podrules.cluster.live.live_source import LiveSource
+from podrules.cluster.live.reflector import CachedObject, Reflector
+from podrules.cluster.live.responses import Response
 from podrules.cluster.source import Source
 from podrules.model.pod import Pod, TopologySpreadConstraint
 from podrules.model.policy import PriorityClass

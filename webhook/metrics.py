@@ -24,7 +24,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from podrules import __version__
-from podrules.cluster.reflector import Reflector
+from podrules.cluster.live.reflector import Reflector
 from webhook.certificates.status import CertificateStatus
 
 __all__ = ["CONTENT_TYPE", "Metrics", "ReviewResult", "Watched"]

@@ -15,7 +15,7 @@ from typing import Final
 
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.kinds import PRIORITY_CLASSES
-from podrules.cluster.reflector import Reflector
+from podrules.cluster.live.reflector import Reflector
 from podrules.cluster.source import Source
 from podrules.model.policy import PriorityClass
 

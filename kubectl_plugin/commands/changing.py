@@ -23,8 +23,8 @@ from kubectl_plugin.reports.steps import Refusal, RefusedBy, Step, StepEvent, St
 from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.errors import ClusterError, Conflict, Forbidden, NotFound, RequestRefused, Unreachable, UsageError
 from podrules.cluster.kinds import PODS, Kind, find_kind
+from podrules.cluster.live.transport import ProxySettings
 from podrules.cluster.source import Source
-from podrules.cluster.transport import ProxySettings
 from podrules.cluster.writer import ACCESS_REVIEWS, Writer
 from podrules.model.base import KubeObject
 

@@ -103,7 +103,7 @@ class _Deletion(ClusterAction):
 
     def state(self, *, sure: bool) -> Iterable[str | Prose]:
         """See `ClusterAction.state`."""
-        from kubectl_plugin.views.deletion import state_words
+        from kubectl_plugin.views.pod.deletion import state_words
 
         return state_words(self._pod.metadata, self.step_log.steps, sure=sure)
 
@@ -162,12 +162,12 @@ class _Deletion(ClusterAction):
         return StepOutcome.UNDER_WAY
 
     def _show_stakes(self) -> None:
-        from kubectl_plugin.views.deletion import stakes_page
+        from kubectl_plugin.views.pod.deletion import stakes_page
 
         self.show(stakes_page(self.report(), now=self._source.now))
 
     def _show_nothing_at_stake(self) -> None:
-        from kubectl_plugin.views.deletion import nothing_at_stake_page
+        from kubectl_plugin.views.pod.deletion import nothing_at_stake_page
 
         self.show(nothing_at_stake_page(self.report()))
 

@@ -241,17 +241,17 @@ def _pages(answer: _Explained, now: datetime | None, *, wide: bool) -> Iterator[
 def _page(report: Report, now: datetime | None, *, wide: bool) -> Page:
     pod = report.template if isinstance(report, WorkloadReport) else report
     if isinstance(pod, PodReport) and pod.timeline is not None:
-        from kubectl_plugin.views.timeline import timeline_page
+        from kubectl_plugin.views.pod.timeline import timeline_page
         from kubectl_plugin.views.workload import next_pod_title
 
         title = next_pod_title(report) if isinstance(report, WorkloadReport) else ""
         return timeline_page(pod, pod.timeline, now=now, title=title)
     if isinstance(report, PodReport):
-        from kubectl_plugin.views.pod import pod_page
+        from kubectl_plugin.views.pod.pod_page import pod_page
 
         return pod_page(report, now=now, wide=wide)
     if isinstance(report, NodeReport):
-        from kubectl_plugin.views.node import node_page
+        from kubectl_plugin.views.node.node_page import node_page
 
         return node_page(report, now=now, wide=wide)
     from kubectl_plugin.views.workload import workload_page

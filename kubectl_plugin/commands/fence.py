@@ -100,7 +100,7 @@ class _Fence(NodeChange):
         return None if proven or options.dry_run else StepOutcome.NOT_CONFIRMED
 
     def _show(self, *, going_on: bool = False) -> None:
-        from kubectl_plugin.views.fencing import fence_page
+        from kubectl_plugin.views.node.fencing import fence_page
 
         page = fence_page(self.report(), self._options.fence_command, now=self._source.now, going_on=going_on)
         self.show(page)

@@ -29,10 +29,10 @@ from podrules.checks.objects import KINDS, Manifest, Objects
 from podrules.checks.rules import RULES, check
 from podrules.checks.shape import read_manifest
 from podrules.cluster.errors import ManifestError, UsageError
-from podrules.cluster.located import MAX_TEXT, Ignore, Located, Places, located_objects
+from podrules.cluster.manifests.located import MAX_TEXT, Ignore, Located, Places, located_objects
+from podrules.cluster.manifests.text import STDIN, advice_for, files_of, read_stdin, read_text
 from podrules.cluster.similar_names import nearest_word
 from podrules.cluster.source import Source
-from podrules.cluster.text import STDIN, advice_for, files_of, read_stdin, read_text
 
 __all__ = ["run"]
 

@@ -9,8 +9,8 @@ from typing import IO, Any, Final
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, is_manifest_object, read_manifest_objects
 from kubectl_plugin.commands.manifest_pods import Manifest, own_replicas, read_manifests
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.files import Document, read_what_can_be
 from podrules.cluster.kinds import DAEMON_SETS, PODS, WORKLOADS, find_kind
+from podrules.cluster.manifests.files import Document, read_what_can_be
 
 __all__ = ["ManifestFile"]
 

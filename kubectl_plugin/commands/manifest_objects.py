@@ -27,7 +27,7 @@ from podrules.model.policy import PriorityClass
 from podrules.model.storage import PersistentVolumeClaim, PersistentVolumeStatus
 
 if TYPE_CHECKING:
-    from podrules.cluster.files import Document
+    from podrules.cluster.manifests.files import Document
     from podrules.model.snapshot import ClusterSnapshot
 
 __all__ = [

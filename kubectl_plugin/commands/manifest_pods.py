@@ -26,7 +26,7 @@ from podrules.model.storage import PersistentVolumeClaim
 from podrules.model.workload import CronJob, ReplicationController, Workload
 
 if TYPE_CHECKING:
-    from podrules.cluster.files import Document
+    from podrules.cluster.manifests.files import Document
 
 __all__ = [
     "Manifest",
@@ -168,8 +168,8 @@ def refused(document: Document, field: str, problem: str, remedy: str = "") -> M
         problem: What is wrong.
         remedy: What to write instead.
     """
-    from podrules.cluster.located import line_of
-    from podrules.cluster.yaml_words import TEMPLATE_ADVICE
+    from podrules.cluster.manifests.located import line_of
+    from podrules.cluster.manifests.yaml_words import TEMPLATE_ADVICE
 
     line = line_of(document, field)
     place = document.where if line is None else f"{document.where}, line {line}"

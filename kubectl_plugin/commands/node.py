@@ -22,7 +22,7 @@ from podrules.model.pod import Pod
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
-    from kubectl_plugin.views.node_lines import NodeLines
+    from kubectl_plugin.views.node.node_lines import NodeLines
 
 __all__ = ["run"]
 
@@ -67,7 +67,7 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
 
 def _lines(source: Source) -> NodeLines:
     # Loaded only for several nodes.
-    from kubectl_plugin.views.node_lines import NodeLines
+    from kubectl_plugin.views.node.node_lines import NodeLines
 
     return NodeLines(source.now)
 
@@ -77,7 +77,7 @@ def _print_page(printer: Printer, report: NodePressureReport, now: datetime | No
 
 
 def _pages(report: NodePressureReport, now: datetime | None, *, wide: bool) -> Iterator[Page]:
-    from kubectl_plugin.views.node_pressure import node_pressure_page
+    from kubectl_plugin.views.node.node_pressure import node_pressure_page
 
     yield node_pressure_page(report, now=now, wide=wide)
 

@@ -75,7 +75,7 @@ class NodeChange(ClusterAction):
 
     def state(self, *, sure: bool) -> Iterable[str | Prose]:
         """See `ClusterAction.state`."""
-        from kubectl_plugin.views.fencing import state_words
+        from kubectl_plugin.views.node.fencing import state_words
 
         return state_words(self.report(), sure=sure)
 

@@ -155,7 +155,7 @@ def _check_namespace(source: Source) -> None:
 
 def _origin(source: Source) -> Origin:
     """The server of the cluster; not known for a snapshot."""
-    from podrules.cluster.live import LiveSource
+    from podrules.cluster.live.live_source import LiveSource
 
     return source.origin if isinstance(source, LiveSource) else UNKNOWN_ORIGIN
 

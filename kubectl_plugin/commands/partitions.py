@@ -40,7 +40,7 @@ def run(options: PartitionsOptions, source: Source, streams: Streams) -> int:
 
 
 def _pages(report: PartitionsReport, output: Output) -> Sequence[Page]:
-    from kubectl_plugin.views.partitions import partitions_pages
+    from kubectl_plugin.views.node.partitions import partitions_pages
 
     return partitions_pages(report, wide=output.wide)
 

@@ -30,9 +30,9 @@ from podrules.cluster.kinds import (
     Kind,
     find_kind,
 )
+from podrules.cluster.manifests.text import advice_for
 from podrules.cluster.similar_names import near_names
 from podrules.cluster.source import Source
-from podrules.cluster.text import advice_for
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference, reference
 from podrules.model.snapshot import ClusterSnapshot
@@ -88,7 +88,7 @@ def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
 
 
 def _pages(report: PlanReport, *, wide: bool) -> Iterator[Page]:
-    from kubectl_plugin.views.plan import plan_page
+    from kubectl_plugin.views.scheduling.plan import plan_page
 
     yield plan_page(report, wide=wide)
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.previous_report import EarlierReport
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.text import read_text
+from podrules.cluster.manifests.text import read_text
 
 __all__ = ["MAX_BYTES", "read_previous_report"]
 

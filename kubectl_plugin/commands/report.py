@@ -27,15 +27,15 @@ from kubectl_plugin.reports.node_pressure import node_pressure_report
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.pod_risk import PodRisk, may_have_no_place
 from kubectl_plugin.reports.previous_report import EarlierReport
-from kubectl_plugin.views.cluster_terminal import report_verdict, summary_page, written_page
-from kubectl_plugin.views.node_pressure import node_pressure_page
-from kubectl_plugin.views.pod import pod_page
+from kubectl_plugin.views.cluster.cluster_terminal import report_verdict, summary_page, written_page
+from kubectl_plugin.views.node.node_pressure import node_pressure_page
+from kubectl_plugin.views.pod.pod_page import pod_page
 from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.errors import ClusterError, ManifestError, Unreachable, UsageError
 from podrules.cluster.kinds import PODS
+from podrules.cluster.manifests.whole_file import write_whole
 from podrules.cluster.origin import Origin
 from podrules.cluster.source import Source
-from podrules.cluster.whole_file import write_whole
 from podrules.placement.outcome import PlacementOutcome
 from podrules.pressure.node import node_pressure
 from podrules.pressure.usage import NO_USAGE, ReadUsage
@@ -167,7 +167,7 @@ def _manifests(
 def _of_file(
     path: str, reporter: ReportBuilder, read: Overview, streams: Streams
 ) -> Iterator[PodReport | ClusterError]:
-    from podrules.cluster.files import Document, read_what_can_be
+    from podrules.cluster.manifests.files import Document, read_what_can_be
 
     documents: list[Document] = []
     for entry in read_what_can_be(path, streams.stdin):

@@ -16,8 +16,8 @@ from podrules.cluster.capture.contents import contents
 from podrules.cluster.capture.file import Captured, Header, snapshot_parts
 from podrules.cluster.errors import Forbidden, ManifestError, UsageError
 from podrules.cluster.kinds import PODS
+from podrules.cluster.manifests.whole_file import write_whole
 from podrules.cluster.source import Source
-from podrules.cluster.whole_file import write_whole
 
 __all__ = ["run"]
 
@@ -33,7 +33,7 @@ def run(options: SnapshotOptions, source: Source, streams: Streams) -> int:
     from kubectl_plugin.render.command import Target
     from kubectl_plugin.render.text import render_page
     from kubectl_plugin.render.width import text_columns
-    from kubectl_plugin.views.snapshot import snapshot_page
+    from kubectl_plugin.views.cluster.snapshot import snapshot_page
 
     to_stdout = options.path == STANDARD_OUTPUT
     if to_stdout and streams.out.isatty():

@@ -58,7 +58,7 @@ class _Unfence(NodeChange):
         return StepOutcome.DRY_RUN if options.dry_run else StepOutcome.DONE
 
     def _shown(self, outcome: StepOutcome) -> StepOutcome:
-        from kubectl_plugin.views.fencing import unfence_page
+        from kubectl_plugin.views.node.fencing import unfence_page
 
         self.outcome = outcome
         self.show(unfence_page(self.report(), now=self._source.now))

@@ -29,8 +29,8 @@ from kubectl_plugin.options import ExplainOptions, NodeOptions, PartitionsOption
 from kubectl_plugin.render.width import MIN_COLUMNS
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.kinds import Kind
-from podrules.cluster.live import LiveSource
-from podrules.cluster.reflector import CachedObject
+from podrules.cluster.live.live_source import LiveSource
+from podrules.cluster.live.reflector import CachedObject
 from podrules.cluster.source import Source
 from podrules.model.base import Model
 
@@ -229,7 +229,7 @@ def _bell() -> Iterator[_Bell]:
 def _following(source: Source, watched: Sequence[Watched], bell: _Bell) -> Iterator[None]:
     """Watch the objects, each in a thread, until the block ends."""
     # The reflector logs errors. Here the loop prints them where they are not overwritten.
-    logging.getLogger("podrules.cluster.reflector").disabled = True
+    logging.getLogger("podrules.cluster.live.reflector").disabled = True
     running = [_follow(source, entry, bell) for entry in watched] if isinstance(source, LiveSource) else []
     try:
         yield

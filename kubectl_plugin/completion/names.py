@@ -87,7 +87,7 @@ def _of_objects(asked: Question, kinds: Sequence[str], source: Source) -> Sequen
 
 
 def _names(kind: Kind[Any], source: Source) -> Iterable[str]:
-    from podrules.cluster.live import LiveSource
+    from podrules.cluster.live.live_source import LiveSource
 
     namespace = source.namespace if kind.namespaced else None
     if isinstance(source, LiveSource):

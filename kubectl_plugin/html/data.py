@@ -20,8 +20,8 @@ from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, PodKey
 from kubectl_plugin.reports.pod_risk import PodRisk
-from kubectl_plugin.views.node_flags import node_state
-from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
+from kubectl_plugin.views.node.node_flags import node_state
+from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
 from kubectl_plugin.views.words import is_plain_name
 from podrules.model.instant import instant
 from podrules.model.pod import PodQOSClass

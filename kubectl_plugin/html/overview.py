@@ -15,7 +15,7 @@ from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, Promised
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import most_urgent
-from kubectl_plugin.views.cluster_page import (
+from kubectl_plugin.views.cluster.cluster_page import (
     Finding,
     budget_words,
     categories,
@@ -25,7 +25,7 @@ from kubectl_plugin.views.cluster_page import (
     pods_by_severity,
     spread_words,
 )
-from kubectl_plugin.views.partitions import partitions_pages
+from kubectl_plugin.views.node.partitions import partitions_pages
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import cores, counted, memory
 from podrules.model.pod import PodQOSClass

@@ -13,11 +13,11 @@ from kubectl_plugin.html.table import MAX_ROWS, table
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry
 from kubectl_plugin.reports.pod_risk import PodRisk
-from kubectl_plugin.views.cluster_page import (
+from kubectl_plugin.views.cluster.cluster_page import (
     restart_words,
 )
-from kubectl_plugin.views.node_flags import node_state
-from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
+from kubectl_plugin.views.node.node_flags import node_state
+from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
 from kubectl_plugin.views.words import ago, cores, counted, memory
 
 __all__ = ["nodes", "troubled"]

@@ -11,7 +11,7 @@ from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.cluster_workloads import WorkloadEntry
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
-from kubectl_plugin.views.risk_words import RISK_WORDS
+from kubectl_plugin.views.pod.risk_words import RISK_WORDS
 from kubectl_plugin.views.words import counted
 
 __all__ = ["workloads"]

@@ -22,9 +22,9 @@ from kubectl_plugin.reports.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent, worst_few
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import PodCounts
-from kubectl_plugin.views.node import node_condition, node_verdict
-from kubectl_plugin.views.node_findings import finding_words
-from kubectl_plugin.views.node_lines import nearest_threshold
+from kubectl_plugin.views.node.node_findings import finding_words
+from kubectl_plugin.views.node.node_lines import nearest_threshold
+from kubectl_plugin.views.node.node_page import node_condition, node_verdict
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import clock, counted, is_plain_name
 from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, standing

@@ -11,15 +11,15 @@ from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.pod_priority import PriorityReport
 from kubectl_plugin.reports.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
-from kubectl_plugin.views.ending import deletion_time, ending_sentences
-from kubectl_plugin.views.health_words import state_verdict
-from kubectl_plugin.views.placement import why_no_node
-from kubectl_plugin.views.platform_words import NOT_KNOWN
-from kubectl_plugin.views.preemption import awaited_words, preempted_words, room_words
-from kubectl_plugin.views.pressure_words import pressed_sentences
-from kubectl_plugin.views.silent_node import ended_sentences, quiet_node, running_sentences, stuck_sentences
-from kubectl_plugin.views.taint_words import node_sentences, overdue_sentences
-from kubectl_plugin.views.volume_move import waiting_words
+from kubectl_plugin.views.node.platform_words import NOT_KNOWN
+from kubectl_plugin.views.node.pressure_words import pressed_sentences
+from kubectl_plugin.views.node.silent_node import ended_sentences, quiet_node, running_sentences, stuck_sentences
+from kubectl_plugin.views.node.taint_words import node_sentences, overdue_sentences
+from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
+from kubectl_plugin.views.pod.health_words import state_verdict
+from kubectl_plugin.views.pod.volume_move import waiting_words
+from kubectl_plugin.views.scheduling.placement import why_no_node
+from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, room_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass

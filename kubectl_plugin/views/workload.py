@@ -11,8 +11,8 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.verdict import Verdict, joined_verdict
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_pods import WorkloadPod
-from kubectl_plugin.views.pod import pod_page, unread_section
-from kubectl_plugin.views.skew_words import domain_words, skew_words
+from kubectl_plugin.views.pod.pod_page import pod_page, unread_section
+from kubectl_plugin.views.scheduling.skew_words import domain_words, skew_words
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import ago, counted, is_plain_name
 from kubectl_plugin.views.workload_words import by_trouble, new_pods_refused, place_words, standing

@@ -14,9 +14,9 @@ from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.reports.workload import WorkloadReport
 from kubectl_plugin.reports.workload_code import workload_code
 from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
-from kubectl_plugin.views.ending import kept_words
-from kubectl_plugin.views.health_words import why_words
-from kubectl_plugin.views.pressure import near_limit_words
+from kubectl_plugin.views.node.pressure import near_limit_words
+from kubectl_plugin.views.pod.ending import kept_words
+from kubectl_plugin.views.pod.health_words import why_words
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
 from kubectl_plugin.views.words import clock, counted, lasting
 from podrules.model.instant import instant

@@ -38,7 +38,7 @@ from podrules.cluster.kinds import (
     Kind,
 )
 from podrules.cluster.kubelet import KubeletEndpoint
-from podrules.cluster.parallel_reads import together
+from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source, tells_of
 from podrules.features import REFERENCE, Features, minor_of
 from podrules.model.base import KubeObject, Model

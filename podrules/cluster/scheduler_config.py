@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from podrules.cluster.errors import ManifestError, UsageError
-from podrules.cluster.files import Document, parse_documents, read_documents
 from podrules.cluster.kinds import CONFIG_MAPS
+from podrules.cluster.manifests.files import Document, parse_documents, read_documents
 from podrules.cluster.source import Source
 from podrules.model.base import Model
 from podrules.model.config import ConfigMap

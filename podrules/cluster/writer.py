@@ -19,10 +19,10 @@ from typing import Any, Final, Protocol
 
 from msgspec import field
 
-from podrules.cluster.answers import error_message
 from podrules.cluster.errors import Conflict, Forbidden, NotFound, RequestRefused, Unreachable
 from podrules.cluster.kinds import Kind
-from podrules.cluster.responses import Answer
+from podrules.cluster.live.answers import error_message
+from podrules.cluster.live.responses import Answer
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import from_json
 from podrules.reading import Access
@@ -45,7 +45,7 @@ class Sender(Protocol):
     """What carries changes."""
 
     def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
-        """See `podrules.cluster.transport.KubectlProxy.send`."""
+        """See `podrules.cluster.live.transport.KubectlProxy.send`."""
         ...
 
 

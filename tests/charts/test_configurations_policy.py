@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from podrules.cluster.client import ClientTransport
+from podrules.cluster.live.client import ClientTransport
 from tests.charts.chart import Chart, of_kind
 from tests.charts.policies import installed
 from tests.controlplane.client import Object

@@ -10,8 +10,8 @@ from podrules.cluster.errors import Forbidden, NotServed
 from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import NODE_PROXIES, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
-from podrules.cluster.responses import Response, Streamed
-from podrules.cluster.transport import KubectlProxy
+from podrules.cluster.live.responses import Response, Streamed
+from podrules.cluster.live.transport import KubectlProxy
 from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podrules.cluster.answers import error_message
+from podrules.cluster.live.answers import error_message
 
 
 @pytest.mark.parametrize(

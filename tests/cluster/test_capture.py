@@ -22,8 +22,8 @@ from podrules.cluster.demo import DEMO_NOW, demo_objects
 from podrules.cluster.errors import ClusterError, ManifestError, NotCaptured, NotFound
 from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, LIMIT_RANGES, NODES, PODS, Kind
+from podrules.cluster.manifests.whole_file import write_whole
 from podrules.cluster.source import Source
-from podrules.cluster.whole_file import write_whole
 from podrules.model.base import ObjectMeta
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod

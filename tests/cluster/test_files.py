@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.files import check_expanded, read_documents
+from podrules.cluster.manifests.files import check_expanded, read_documents
 
 
 def _value(scalar: str) -> Any:

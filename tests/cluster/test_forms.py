@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podrules.cluster import recipe as module
 from podrules.cluster.capture.forms import Column, Form, Forms, texts
-from podrules.cluster.recipe import Place, recipe
+from podrules.cluster.wire import recipe as module
+from podrules.cluster.wire.recipe import Place, recipe
 from podrules.model.base import Condition
 from podrules.model.pod import PodStatus
 

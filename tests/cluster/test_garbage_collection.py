@@ -7,7 +7,7 @@ from threading import Barrier, Thread
 
 import pytest
 
-from podrules.cluster.garbage_collection import without_collection
+from podrules.cluster.live.garbage_collection import without_collection
 
 
 def test_it_is_off_inside_and_on_again_after() -> None:

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from kubectl_plugin.progress import ProgressLine
-from podrules.cluster import live
 from podrules.cluster.kinds import PODS
-from podrules.cluster.live import LiveSource
-from podrules.cluster.transport import KubectlProxy
+from podrules.cluster.live import live_source
+from podrules.cluster.live.live_source import LiveSource
+from podrules.cluster.live.transport import KubectlProxy
 from tests.cluster.recording import RecordingTransport
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.proxies import connected_proxy
@@ -41,7 +41,7 @@ def proxy(control_plane: ControlPlane) -> Iterator[KubectlProxy]:
 
 @pytest.fixture
 def recorded(proxy: KubectlProxy, monkeypatch: pytest.MonkeyPatch) -> RecordingTransport:
-    monkeypatch.setattr(live, "_PAGE", PAGE)
+    monkeypatch.setattr(live_source, "_PAGE", PAGE)
     return RecordingTransport(proxy)
 
 
@@ -60,7 +60,7 @@ def test_large_lists_come_whole(recorded: RecordingTransport) -> None:
 
 
 def test_lists_of_one_page_are_asked_for_once(recorded: RecordingTransport, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "_PAGE", COUNT)
+    monkeypatch.setattr(live_source, "_PAGE", COUNT)
     assert len(LiveSource(recorded, namespace=None, large=recorded).list(PODS, NAMESPACE)) == COUNT
     assert (recorded.paths, recorded.streamed) == ([f"{PATH}?limit={COUNT}"], [])
 

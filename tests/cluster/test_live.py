@@ -7,8 +7,8 @@ import pytest
 from podrules.cluster.device_kinds import RESOURCE_CLAIMS
 from podrules.cluster.errors import NotFound, NotServed
 from podrules.cluster.kinds import PODS
-from podrules.cluster.live import LiveSource
-from podrules.cluster.responses import Response
+from podrules.cluster.live.live_source import LiveSource
+from podrules.cluster.live.responses import Response
 
 
 class _Transport:

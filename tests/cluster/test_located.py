@@ -9,9 +9,9 @@ from textwrap import dedent
 
 import pytest
 
-from podrules.cluster import located
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.located import MAX_TEXT, Ignore, Located, Place, located_objects
+from podrules.cluster.manifests import located
+from podrules.cluster.manifests.located import MAX_TEXT, Ignore, Located, Place, located_objects
 
 
 def _found(where: str, text: str) -> list[Located]:

@@ -9,9 +9,9 @@ import pytest
 from podrules.cluster.errors import BadObject, Forbidden, KubeletUnavailable
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kubelet import CONFIGZ, MAX_BYTES, STATS_SUMMARY
-from podrules.cluster.live import LiveSource
+from podrules.cluster.live.live_source import LiveSource
+from podrules.cluster.live.responses import Response
 from podrules.cluster.node_usage import read_usage
-from podrules.cluster.responses import Response
 from podrules.model.node import Node
 from podrules.pressure.usage import ReadUsage, UsageSource
 from tests.builders import make_node

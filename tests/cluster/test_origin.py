@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from podrules.cluster.live import LiveSource
+from podrules.cluster.live.live_source import LiveSource
+from podrules.cluster.live.responses import Response
 from podrules.cluster.origin import Origin, host_of
-from podrules.cluster.responses import Response
 
 
 class Nothing:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from podrules.cluster.errors import TooLong
-from podrules.cluster.pages import Pages
+from podrules.cluster.live.pages import Pages
 
 ROOM = 10
 

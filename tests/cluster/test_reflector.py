@@ -17,12 +17,12 @@ from typing import Any, Literal
 import pytest
 import yaml
 
-from podrules.cluster import reflector as module
-from podrules.cluster.client import ClientTransport
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.kinds import CONFIG_MAPS, Kind
-from podrules.cluster.reflector import CachedObject, Reflector, StreamTransport
-from podrules.cluster.responses import Response
+from podrules.cluster.live import reflector as module
+from podrules.cluster.live.client import ClientTransport
+from podrules.cluster.live.reflector import CachedObject, Reflector, StreamTransport
+from podrules.cluster.live.responses import Response
 from podrules.model.base import KubeObject
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.responses import warning_text
-from podrules.cluster.transport import KubectlProxy
+from podrules.cluster.live.responses import warning_text
+from podrules.cluster.live.transport import KubectlProxy
 from tests.waiting import wait_for
 
 

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from podrules.cluster.demo import demo_objects
 from podrules.cluster.kinds import ALL_KINDS, EVENTS, NODES, PODS, REPLICA_SETS, Kind
-from podrules.cluster.large_lists import NoProgress, can_read_whole, read_whole
-from podrules.cluster.live import LiveSource
-from podrules.cluster.transport import KubectlProxy
+from podrules.cluster.live.large_lists import NoProgress, can_read_whole, read_whole
+from podrules.cluster.live.live_source import LiveSource
+from podrules.cluster.live.transport import KubectlProxy
 from podrules.cluster.wire.envelope import ListReader
 from podrules.cluster.wire.pods import PodCodec
 from podrules.placement.revisions import WrittenWorkload

@@ -24,7 +24,7 @@ import yaml
 
 from kubectl_plugin import options
 from kubectl_plugin.options import ClusterOptions, Connection
-from podrules.cluster.transport import KubectlProxy
+from podrules.cluster.live.transport import KubectlProxy
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import again_if_not_connected
 from tests.kubectl_plugin.running import Ran, run

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from podrules.cluster.client import ClientTransport
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.live import LiveSource
+from podrules.cluster.live.client import ClientTransport
+from podrules.cluster.live.live_source import LiveSource
 from podrules.features import Features
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from podrules.cluster.client import ClientTransport
 from podrules.cluster.errors import ASK_ANOTHER, NotFound
 from podrules.cluster.kinds import LEASES
-from podrules.cluster.live import LiveSource
+from podrules.cluster.live.client import ClientTransport
+from podrules.cluster.live.live_source import LiveSource
 from podrules.reachability import LEASE_NAMESPACE
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane

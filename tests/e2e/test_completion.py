@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from podrules.cluster.client import ClientTransport
 from podrules.cluster.kinds import PODS
-from podrules.cluster.live import LiveSource
-from podrules.cluster.responses import Response
+from podrules.cluster.live.client import ClientTransport
+from podrules.cluster.live.live_source import LiveSource
+from podrules.cluster.live.responses import Response
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_pod, node_name

@@ -14,7 +14,7 @@ import pytest
 
 from podrules.cluster.errors import Conflict, NotFound, RequestRefused
 from podrules.cluster.kinds import NODES, PODS
-from podrules.cluster.transport import KubectlProxy, ProxySettings
+from podrules.cluster.live.transport import KubectlProxy, ProxySettings
 from podrules.cluster.writer import ACCESS_REVIEWS, Writer
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod

@@ -9,8 +9,8 @@ from kubectl_plugin.commands.manifest_objects import NO_OBJECTS
 from kubectl_plugin.commands.manifest_pods import Manifest, read_manifests
 from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output
-from podrules.cluster.files import Document
 from podrules.cluster.in_memory import MemorySource
+from podrules.cluster.manifests.files import Document
 from podrules.placement.outcome import Placement
 from tests.controlplane.client import Object
 from tests.e2e.workloads import Case

@@ -20,9 +20,9 @@ from podrules.cluster.demo import DEMO_NOW, demo_objects
 from podrules.cluster.errors import Forbidden
 from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import Kind
-from podrules.cluster.responses import Answer
+from podrules.cluster.live.responses import Answer
+from podrules.cluster.live.transport import ProxySettings
 from podrules.cluster.source import Source
-from podrules.cluster.transport import ProxySettings
 from podrules.model.base import KubeObject
 from tests.kubectl_plugin.running import Ran, run
 

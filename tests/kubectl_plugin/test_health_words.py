@@ -15,9 +15,9 @@ from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.reports.pod import PodFacts, PodInCluster, pod_report
 from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
-from kubectl_plugin.views.health_commands import health_commands
-from kubectl_plugin.views.health_words import state_line, state_verdict
-from kubectl_plugin.views.pod import pod_page
+from kubectl_plugin.views.pod.health_commands import health_commands
+from kubectl_plugin.views.pod.health_words import state_line, state_verdict
+from kubectl_plugin.views.pod.pod_page import pod_page
 from podrules.health import health
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from kubectl_plugin.views.volume_move import waiting_words
+from kubectl_plugin.views.pod.volume_move import waiting_words
 from podrules.attachment import MoveStep, VolumePosition, WaitsFor
 from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.running import run

@@ -17,7 +17,7 @@ from kubectl_plugin.render.page import Table
 from kubectl_plugin.reports.node_pressure import NodePressureReport, node_use
 from kubectl_plugin.reports.node_use import ThresholdReport
 from kubectl_plugin.reports.schema import schema_of
-from kubectl_plugin.views.node_lines import NodeLines
+from kubectl_plugin.views.node.node_lines import NodeLines
 from podrules.cluster.demo import demo_objects
 from podrules.eviction.signals import NodeCondition, Signal
 from podrules.platform import Platform

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.node_pressure import NodePressureReport
 from kubectl_plugin.reports.schema import schema_of
-from kubectl_plugin.views.node_pressure import node_pressure_page
+from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
 from tests.kubectl_plugin.running import Ran, run

@@ -16,9 +16,9 @@ from kubectl_plugin.reports.node import NodeReport
 from kubectl_plugin.reports.node_pressure import NodePressureReport
 from kubectl_plugin.reports.steps import StepOutcome
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
-from kubectl_plugin.views.node import node_verdict
-from kubectl_plugin.views.node_flags import node_state
-from kubectl_plugin.views.node_pressure import node_pressure_verdict
+from kubectl_plugin.views.node.node_flags import node_state
+from kubectl_plugin.views.node.node_page import node_verdict
+from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
 from kubectl_plugin.views.steps import outcome_verdict
 from kubectl_plugin.views.targets import TargetTable
 from podrules.cluster.demo import demo_objects

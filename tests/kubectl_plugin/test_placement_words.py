@@ -7,8 +7,8 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from kubectl_plugin.views.changes import remedy_words, ways_out
-from kubectl_plugin.views.scheduler_plugins import fact_words
+from kubectl_plugin.views.scheduling.changes import remedy_words, ways_out
+from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words
 from kubectl_plugin.views.words import amounts_apart
 from podrules.model.pod_reference import PodOnNode, PodReference
 from podrules.placement.outcome import (

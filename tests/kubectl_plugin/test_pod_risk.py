@@ -11,8 +11,8 @@ import pytest
 
 from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.verdict import Severity
-from kubectl_plugin.views.node_flags import NodeFlag, NodeMark
-from kubectl_plugin.views.risk_words import RISK_SEVERITY
+from kubectl_plugin.views.node.node_flags import NodeFlag, NodeMark
+from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from tests.objects import raw_container, raw_pod

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kubectl_plugin.views.preemption import (
+from kubectl_plugin.views.scheduling.preemption import (
     awaited_words,
     defeated_words,
     nominated_words,

@@ -12,7 +12,7 @@ import pytest
 
 from kubectl_plugin.reports.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity
-from kubectl_plugin.views.risk_words import RISK_SEVERITY
+from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY
 from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.running import run
 

@@ -17,7 +17,7 @@ from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.reports.steps import Step, StepEvent, StepKind
-from kubectl_plugin.views.deletion import state_words
+from kubectl_plugin.views.pod.deletion import state_words
 from kubectl_plugin.views.steps import step_line, step_words
 from podrules.cluster.demo import demo_objects
 from podrules.cluster.errors import Conflict, Forbidden, NotFound, RequestRefused, Unreachable

@@ -16,7 +16,7 @@ from kubectl_plugin.commands.explain import run as explain
 from kubectl_plugin.commands.node import run as node
 from kubectl_plugin.options import Streams
 from kubectl_plugin.parsing import parse
-from podrules.cluster.live import LiveSource
+from podrules.cluster.live.live_source import LiveSource
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_node, raw_pod
 

@@ -7,9 +7,9 @@ import math
 from pathlib import Path
 from typing import Any, Final
 
-from kubectl_plugin.views.cluster_page import spread_words
-from kubectl_plugin.views.skew_words import domain_words
-from kubectl_plugin.views.spread_tables import soft_spread_tables, spread_table
+from kubectl_plugin.views.cluster.cluster_page import spread_words
+from kubectl_plugin.views.scheduling.skew_words import domain_words
+from kubectl_plugin.views.scheduling.spread_tables import soft_spread_tables, spread_table
 from podrules.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore, SpreadTerm
 from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 from podrules.skew import ConstraintSkew, WorkloadSpread

@@ -25,9 +25,9 @@ from kubectl_plugin.render.text import render_page
 from kubectl_plugin.reports.cluster_report import cluster_report
 from kubectl_plugin.reports.fencing import FenceReport
 from kubectl_plugin.reports.steps import Step, StepKind, StepOutcome
-from kubectl_plugin.views.deletion import state_words as deletion_state
-from kubectl_plugin.views.fencing import fence_page, unfence_page
-from kubectl_plugin.views.fencing import state_words as fencing_state
+from kubectl_plugin.views.node.fencing import fence_page, unfence_page
+from kubectl_plugin.views.node.fencing import state_words as fencing_state
+from kubectl_plugin.views.pod.deletion import state_words as deletion_state
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.demo import demo_objects

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from kubectl_plugin.views.safety_words import guard_words, unfenced_from
+from kubectl_plugin.views.pod.safety_words import guard_words, unfenced_from
 from podrules.reachability import Reach
 from podrules.volumes import WriterGuard, WriterLock
 from tests.kubectl_plugin.running import run

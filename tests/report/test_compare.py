@@ -16,7 +16,7 @@ from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.compare import cluster_changes
 from kubectl_plugin.reports.previous_report import EarlierReport
 from kubectl_plugin.reports.schema import schema_of
-from kubectl_plugin.views.report_changes import changes_sentences
+from kubectl_plugin.views.cluster.report_changes import changes_sentences
 from tests.kubectl_plugin.running import run
 from tests.report.test_command import Read
 

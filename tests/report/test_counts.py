@@ -16,7 +16,7 @@ from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster import ClusterReport
 from kubectl_plugin.reports.cluster_report import cluster_report
 from kubectl_plugin.reports.pod_risk import PodRisk
-from kubectl_plugin.views.cluster_page import (
+from kubectl_plugin.views.cluster.cluster_page import (
     budget_words,
     categories,
     findings,
@@ -24,9 +24,9 @@ from kubectl_plugin.views.cluster_page import (
     pods_by_severity,
     spread_words,
 )
-from kubectl_plugin.views.cluster_terminal import report_verdict
-from kubectl_plugin.views.node_flags import NodeMark, node_flags, node_state
-from kubectl_plugin.views.risk_words import RISK_SEVERITY, RISK_WORDS
+from kubectl_plugin.views.cluster.cluster_terminal import report_verdict
+from kubectl_plugin.views.node.node_flags import NodeMark, node_flags, node_state
+from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS
 from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects
 from podrules.cluster.in_memory import MemorySource
 from tests.kubectl_plugin.running import run

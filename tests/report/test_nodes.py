@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_plugin.reports.cluster import NodeEntry
-from kubectl_plugin.views.node_flags import NodeMark, node_sentences
+from kubectl_plugin.views.node.node_flags import NodeMark, node_sentences
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_node
 

@@ -18,8 +18,8 @@ from kubectl_plugin.commands import explain
 from kubectl_plugin.options import Run, Streams
 from kubectl_plugin.parsing import parse
 from podrules.cluster.kinds import PODS
-from podrules.cluster.live import LiveSource
-from podrules.cluster.transport import KubectlProxy
+from podrules.cluster.live.live_source import LiveSource
+from podrules.cluster.live.transport import KubectlProxy
 from tests.cluster.recording import RecordingTransport
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.control_plane import ControlPlane

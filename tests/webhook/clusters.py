@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.reflector import Reflector
+from podrules.cluster.live.reflector import Reflector
 from podrules.cluster.source import Source
 from podrules.model.config import ConfigMap
 from podrules.model.decode import from_object

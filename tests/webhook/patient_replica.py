@@ -21,7 +21,7 @@ class _PatientServer(Server):
 
     def load(self) -> Any:
         # In the worker, as the program itself imports them: gevent comes first.
-        from podrules.cluster import client
+        from podrules.cluster.live import client
         from webhook import backend, cluster
         from webhook.certificates import keeper
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podrules.cluster.client import ClientTransport
+from podrules.cluster.live.client import ClientTransport
 from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.responses import Answer
+from podrules.cluster.live.responses import Answer
 from podrules.model.base import ObjectMeta
 from tests.marked import TESTS
 from tests.waiting import wait_for

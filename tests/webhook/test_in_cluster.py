@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 from kubernetes.config import incluster_config
 
-from podrules.cluster.client import ClientTransport
 from podrules.cluster.errors import Unreachable
+from podrules.cluster.live.client import ClientTransport
 from tests.controlplane.control_plane import ControlPlane
 
 

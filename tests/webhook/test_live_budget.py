@@ -13,8 +13,8 @@ import pytest
 import yaml
 from flask.testing import FlaskClient
 
-from podrules.cluster.client import ClientTransport
 from podrules.cluster.demo import demo_objects
+from podrules.cluster.live.client import ClientTransport
 from tests.objects import raw_node
 from tests.webhook.clusters import make_cluster
 from tests.webhook.installation import ZONE, chart_values

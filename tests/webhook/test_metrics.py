@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from podrules.cluster.demo import demo_objects
 from podrules.cluster.kinds import NAMESPACES
-from podrules.cluster.reflector import Reflector
+from podrules.cluster.live.reflector import Reflector
 from tests.webhook.clusters import make_cluster
 from tests.webhook.demo_server import DemoServer, running_demo
 from tests.webhook.reviews import create_review, delete_review, pod_object

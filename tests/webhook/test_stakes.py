@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.responses import Response
+from podrules.cluster.live.responses import Response
 from podrules.model.pod import Pod
 from podrules.reachability import Reach
 from podrules.volumes import WriterLock

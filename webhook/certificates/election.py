@@ -29,9 +29,9 @@ from typing import Any, Final
 
 from msgspec import field
 
-from podrules.cluster.answers import error_message
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.kinds import LEASES
+from podrules.cluster.live.answers import error_message
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_json
 from webhook.certificates.elapsed import Elapsed, RealTime

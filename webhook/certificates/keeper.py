@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import field
 
-from podrules.cluster.answers import error_message
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.kinds import Kind
-from podrules.cluster.reflector import CachedObject, Reflector
+from podrules.cluster.live.answers import error_message
+from podrules.cluster.live.reflector import CachedObject, Reflector
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_json
 from webhook.certificates.elapsed import Elapsed, RealTime

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from podrules.cluster.reflector import Reflector
+from podrules.cluster.live.reflector import Reflector
 
 __all__ = ["Certificate", "CertificateStatus"]
 

@@ -7,9 +7,9 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from podrules.cluster.answers import error_message
-from podrules.cluster.reflector import CachedMeta, StreamTransport
-from podrules.cluster.responses import Answer
+from podrules.cluster.live.answers import error_message
+from podrules.cluster.live.reflector import CachedMeta, StreamTransport
+from podrules.cluster.live.responses import Answer
 
 __all__ = ["MERGE", "STRATEGIC", "DescribedMeta", "RefusedError", "WritingTransport", "write"]
 
@@ -21,7 +21,7 @@ class WritingTransport(StreamTransport, Protocol):
     """Requests to one API server that may also write."""
 
     def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
-        """See `podrules.cluster.client.ClientTransport`."""
+        """See `podrules.cluster.live.client.ClientTransport`."""
         ...
 
 

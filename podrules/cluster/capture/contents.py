@@ -33,7 +33,7 @@ from podrules.cluster.kinds import (
     PODS,
     Kind,
 )
-from podrules.cluster.parallel_reads import together
+from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source
 from podrules.model.base import KubeObject, ObjectMeta
 from podrules.placement.preemption_outcome import PREEMPTED

@@ -27,8 +27,8 @@ from msgspec.structs import fields, replace
 
 from podrules.cluster.capture.blocks import block_of, read_block
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.garbage_collection import without_collection
 from podrules.cluster.kinds import Kind
+from podrules.cluster.live.garbage_collection import without_collection
 from podrules.model.base import KubeObject
 from podrules.model.decode import DecodeError
 

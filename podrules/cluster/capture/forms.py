@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.cluster.recipe import Fill, Place, recipe
+from podrules.cluster.wire.recipe import Fill, Place, recipe
 from podrules.model.decode import dec_hook
 
 __all__ = ["Column", "Form", "Forms", "Own", "texts"]

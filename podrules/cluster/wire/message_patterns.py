@@ -25,7 +25,7 @@ from typing import Final, Generic, TypeVar, cast
 from google.protobuf.message import DecodeError as NotProtobuf
 from msgspec import Struct
 
-from podrules.cluster.recipe import Fill, Place, recipe
+from podrules.cluster.wire.recipe import Fill, Place, recipe
 
 __all__ = ["TIME", "Alike", "text_place"]
 

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from podrules.cluster.client import ClientTransport
-from podrules.cluster.responses import Answer
+from podrules.cluster.live.client import ClientTransport
+from podrules.cluster.live.responses import Answer
 
 __all__ = ["GatedTransport"]
 

@@ -1,0 +1,1 @@
+"""A whole cluster's pages."""

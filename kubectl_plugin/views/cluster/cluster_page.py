@@ -1,0 +1,266 @@
+"""A cluster's page in words: what comes first, what the signs mean, and what was written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from kubectl_plugin.render.page import Severity
+from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry
+from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.views.node.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
+from kubectl_plugin.views.pod.risk_words import RISK_MEANINGS, RISK_SEVERITY, RISK_WORDS, urgency_words
+from kubectl_plugin.views.scheduling.skew_words import domain_words, skew_words
+from kubectl_plugin.views.words import ago, counted
+from podrules.budget_risk import BudgetRisk, BudgetStanding
+from podrules.partitions import NodeDown, Risk
+from podrules.pressure.usage import UsageSource
+from podrules.reachability import Reach
+from podrules.skew import WorkloadSpread
+
+__all__ = [
+    "BUDGET_WORDS",
+    "Category",
+    "Finding",
+    "asked_words",
+    "budget_words",
+    "categories",
+    "findings",
+    "headline",
+    "measured_nodes",
+    "pods_by_severity",
+    "restart_words",
+    "spread_words",
+]
+
+BUDGET_WORDS: Final = {
+    BudgetRisk.OVERLAPS: "never: two budgets",
+    BudgetRisk.BLOCKS_ALWAYS: "never: it needs every pod",
+    BudgetRisk.BLOCKS_NOW: "not now",
+    BudgetRisk.NOT_OBSERVED: "not yet looked at",
+    BudgetRisk.SELECTS_NOTHING: "selects no pod",
+    BudgetRisk.ALLOWS: "yes",
+}
+"""Whether a drain may take a pod of it."""
+_STOPS: Final = frozenset({BudgetRisk.OVERLAPS, BudgetRisk.BLOCKS_ALWAYS, BudgetRisk.BLOCKS_NOW})
+
+
+class Finding(Struct, frozen=True):
+    """One thing that a reader should know first."""
+
+    severity: Severity
+    fact: str
+    meaning: str
+    where: str
+    """The section of the page that has more."""
+    risk: PodRisk | None = None
+    """The pods that it is about, as the list can be filtered."""
+
+
+class Category(Struct, frozen=True):
+    """Pods with the same thing wrong, or the same phase where nothing is. Each pod is in one."""
+
+    severity: Severity
+    words: str
+    pods: int
+    risk: PodRisk | None
+
+
+def categories(report: ClusterReport) -> tuple[Category, ...]:
+    """All pods, each counted once: by the worst that is wrong with it, else by its phase. The worst first."""
+    risks = Counter(pod.risk for pod in report.pods)
+    phases = Counter(_FINE_WORDS.get(pod.phase, _OTHER_PHASE) for pod in report.pods if pod.risk is None)
+    wrong = [Category(RISK_SEVERITY[risk], RISK_WORDS[risk], risks[risk], risk) for risk in PodRisk if risks[risk]]
+    well = [Category(Severity.FINE, words, phases[words], None) for words in (*_FINE_WORDS.values(), _OTHER_PHASE)]
+    wrong.sort(key=lambda one: -one.severity.urgency)
+    return (*wrong, *(one for one in well if one.pods))
+
+
+def pods_by_severity(report: ClusterReport) -> Counter[Severity]:
+    """How many pods have each urgency."""
+    counts: Counter[Severity] = Counter()
+    for one in categories(report):
+        counts[one.severity] += one.pods
+    return counts
+
+
+def headline(report: ClusterReport, found: Sequence[Finding]) -> str:
+    """The first sentence."""
+    if found:
+        verb = "stands" if len(found) == 1 else "stand"
+        return f"{counted(len(found), 'thing')} {verb} out: {urgency_words(one.severity for one in found)}."
+    return f"Nothing stands out among {counted(len(report.nodes), 'node')} and {counted(len(report.pods), 'pod')}."
+
+
+def findings(report: ClusterReport) -> tuple[Finding, ...]:
+    """What stands out, trouble first."""
+    found = [*_of_nodes(report), *_of_pods(report.pods), *_of_budgets(report), *_of_zones(report)]
+    return tuple(sorted(found, key=lambda one: -one.severity.urgency))
+
+
+_OF_PODS: Final = frozenset({NodeMark.SILENT, NodeMark.NEAR_LIMIT})
+"""Told by numbers of pods and containers on the node, whichever were asked for."""
+
+
+def _of_nodes(report: ClusterReport) -> Iterator[Finding]:
+    marked: dict[NodeMark, list[NodeEntry]] = {}
+    for node in report.nodes:
+        for flag in node_flags(node):
+            marked.setdefault(flag.mark, []).append(node)
+    for mark in NodeMark:
+        if nodes := marked.get(mark):
+            others = mark in _OF_PODS and _has_other_pods(report, nodes)
+            if mark is NodeMark.NEAR_LIMIT and _pods_tell(report, nodes):
+                continue
+            fact, meaning = node_sentences(mark, nodes)
+            if mark is NodeMark.SILENT:
+                meaning = f"{_hanging_words(report, {node.name for node in nodes})}{meaning}"
+            if others:
+                meaning = f"{meaning} All pods there are counted, also those that were not asked for."
+            where = "partitions" if mark is NodeMark.SILENT else "nodes"
+            yield Finding(NodeFlag(mark, "").severity, fact, meaning, where)
+    gone = [node for node in _partitioned(report) if node.reach.reach is Reach.GONE]
+    if gone:
+        which = gone[0].reach.name if len(gone) == 1 else counted(len(gone), "node")
+        pods = sum(map(_hanging, gone))
+        yield Finding(
+            Severity.TROUBLE,
+            f"{which} {'is' if len(gone) == 1 else 'are'} gone: there is no Node object.",
+            f"{counted(pods, 'pod')} {'names' if pods == 1 else 'name'} {'it' if len(gone) == 1 else 'them'}: "
+            f"pod garbage collection removes {'the object' if pods == 1 else 'the objects'}, and nobody confirms that "
+            "the processes ended.",
+            "partitions",
+        )
+
+
+def _has_other_pods(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
+    """Whether there are more pods on nodes than the report tells of."""
+    names = {node.name for node in nodes}
+    return sum(node.pods for node in nodes) > sum(pod.node in names for pod in report.pods)
+
+
+def _pods_tell(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
+    """Whether each container near its limit is told of as its pod: of one that has nothing worse."""
+    return sum(node.near_limit for node in nodes) == sum(pod.risk is PodRisk.NEAR_LIMIT for pod in report.pods)
+
+
+def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:
+    """How many pods are on silent nodes, and which of them belong to it."""
+    there = [node for node in _partitioned(report) if node.reach.name in names]
+    hanging, own = sum(map(_hanging, there)), sum(len(node.pods) - _hanging(node) for node in there)
+    depend, it = "depends" if hanging == 1 else "depend", "it" if len(there) == 1 else "them"
+    words = f"{counted(hanging + own, 'pod')} there: {hanging} {depend} on {it}"
+    return (
+        f"{words}, {own} {'belongs' if own == 1 else 'belong'} to {it} (DaemonSets, static pods). "
+        if own
+        else f"{words}. "
+    )
+
+
+_FINE_WORDS: Final = {"Running": "running", "Succeeded": "finished"}
+_OTHER_PHASE: Final = "in another phase"
+"""Of pods that nothing is wrong with, by what they do."""
+
+
+def _of_pods(pods: Sequence[PodEntry]) -> Iterator[Finding]:
+    counts = Counter(pod.risk for pod in pods)
+    for risk, meaning in RISK_MEANINGS.items():
+        if counts[risk]:
+            fact = f"{counted(counts[risk], 'pod')}: {RISK_WORDS[risk]}."
+            yield Finding(RISK_SEVERITY[risk], fact, meaning, "pods", risk)
+
+
+def _of_budgets(report: ClusterReport) -> Iterator[Finding]:
+    if report.budgets is None:
+        return
+    stops = [one for one in report.budgets.standings if one.risk in _STOPS]
+    if stops:
+        names = ", ".join(f"{one.namespace}/{one.name}" for one in stops[:3])
+        more = f" and {len(stops) - 3} more" if len(stops) > 3 else ""
+        always = [one for one in stops if one.risk is not BudgetRisk.BLOCKS_NOW]
+        yield Finding(
+            Severity.TROUBLE if always else Severity.NOTICE,
+            f"{counted(len(stops), 'disruption budget')} would stop a drain.",
+            f"{names}{more}.",
+            "budgets",
+        )
+
+
+def _of_zones(report: ClusterReport) -> Iterator[Finding]:
+    if len(report.zones) < 2:
+        return
+    one_zone = [one for one in report.spreads if one.in_one_zone]
+    if one_zone:
+        yield Finding(
+            Severity.NOTICE,
+            f"{counted(len(one_zone), 'workload')} would go with one zone.",
+            f"All of {'its' if len(one_zone) == 1 else 'their'} pods are in the same one.",
+            "zones",
+        )
+    skewed = [one for one in report.spreads if one.exceeded]
+    if skewed:
+        yield Finding(
+            Severity.NOTICE,
+            f"{counted(len(skewed), 'workload')} {'is' if len(skewed) == 1 else 'are'} spread less evenly than maxSkew "
+            "allows a new pod.",
+            "Constraints are judged when a pod is placed and never again.",
+            "zones",
+        )
+
+
+def _partitioned(report: ClusterReport) -> Sequence[NodeDown]:
+    return report.partitions.nodes if report.partitions is not None else ()
+
+
+def _hanging(node: NodeDown) -> int:
+    return sum(pod.risk is not Risk.NODES_OWN for pod in node.pods)
+
+
+def spread_words(spread: WorkloadSpread) -> tuple[Severity, str]:
+    """What is to be said of a workload's spread."""
+    over = spread.exceeded
+    if over is not None:
+        return Severity.NOTICE, f"{skew_words(over)}: {domain_words(over)}"
+    if spread.in_one_zone:
+        return Severity.NOTICE, "all in one zone"
+    if spread.constraints:
+        tight = max(spread.constraints, key=lambda one: one.skew - one.max_skew)
+        return Severity.FINE, f"{skew_words(tight)}: {domain_words(tight)}"
+    return Severity.FINE, "no constraint of its own"
+
+
+def budget_words(standing: BudgetStanding) -> tuple[Severity, str]:
+    """Whether a drain may take a pod of it."""
+    if standing.risk in {BudgetRisk.OVERLAPS, BudgetRisk.BLOCKS_ALWAYS}:
+        return Severity.TROUBLE, BUDGET_WORDS[standing.risk]
+    if standing.risk is BudgetRisk.ALLOWS:
+        return Severity.FINE, f"{standing.allowed} now"
+    return Severity.NOTICE, BUDGET_WORDS[standing.risk]
+
+
+def measured_nodes(report: ClusterReport) -> frozenset[str]:
+    """The names of the nodes whose usage is known."""
+    return frozenset(node.name for node in report.nodes if node.usage_source is not UsageSource.NONE)
+
+
+def asked_words(report: ClusterReport) -> str:
+    """What was asked: the source, and of a cluster its context, its API server and that one's version."""
+    context, server = report.origin.context, report.origin.server
+    told = [report.source]
+    if context:
+        told.append(f"context {context}")
+    if server:
+        told.append(f"API server {server}")
+    if report.server_version:
+        told.append(f"Kubernetes {report.server_version}")
+    return ", ".join(told)
+
+
+def restart_words(pod: PodEntry, at: datetime | None) -> str:
+    """``3 (5m ago)``, as kubectl prints it."""
+    since = ago(pod.last_restart, at)
+    return f"{pod.restarts} ({since} ago)" if pod.restarts and since else str(pod.restarts)

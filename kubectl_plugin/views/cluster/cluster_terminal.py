@@ -1,0 +1,120 @@
+"""A cluster's report on a terminal: what stands out, what changed, and what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.reports.cluster import ClusterReport
+from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
+from kubectl_plugin.views.cluster.cluster_page import (
+    Finding,
+    asked_words,
+    categories,
+    findings,
+    headline,
+    measured_nodes,
+)
+from kubectl_plugin.views.cluster.report_changes import changes_sentences, changes_tables, news
+from kubectl_plugin.views.node.node_flags import NodeMark, node_flags
+from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.words import clock, counted, listed, memory
+
+__all__ = ["report_verdict", "summary_page", "written_page"]
+
+_MAX_NAMED: Final = 3
+_MARKS: Final = {mark: place for place, mark in enumerate(NodeMark)}
+_RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
+
+
+def summary_page(report: ClusterReport) -> Page:
+    """The summary of the HTML page, and what changed."""
+    found = findings(report)
+    # Where nothing changed the earlier report has told the rest: what the counts below tell is enough.
+    told = report.changes is None or bool(news(report.changes))
+    when = "" if report.at is None else f", {clock(report.at, None)}"
+    rows = tuple((one.severity.value, one.fact, f"{_named(report, one)}{one.meaning}") for one in found)
+    counts = tuple((f"{one.pods:,}", one.severity.value, one.words) for one in categories(report))
+    return Page(
+        title=f"{report.scope or 'all namespaces'} of {asked_words(report)}{when}",
+        verdict=_sentences(report, found),
+        severity=_worst(report),
+        parts=(
+            *(changes_tables(report.changes) if report.changes is not None else ()),
+            *(
+                [Table("What stands out, the worst first", ("urgency", "fact", "what it means"), rows)]
+                if rows and told
+                else ()
+            ),
+            *(
+                [Table("Pods, each counted once", ("pods", "urgency", "what"), counts, frozenset({0}))]
+                if counts and told
+                else ()
+            ),
+            *_unknown(report),
+        ),
+        next_commands=tuple(_next_commands(report)),
+    )
+
+
+def _named(report: ClusterReport, finding: Finding) -> str:
+    """The pods that a finding is about, where the list of the page is not at hand."""
+    names = [f"{pod.namespace}/{pod.name}" for pod in report.pods if pod.risk is finding.risk is not None]
+    return f"{listed(names, most=_MAX_NAMED)}. " if names else ""
+
+
+def _next_commands(report: ClusterReport) -> Iterator[Command]:
+    """The worst node, then the worst pod; those of silent nodes are told with the node."""
+    flagged = [(_MARKS[flags[0].mark], node.name) for node in report.nodes if (flags := node_flags(node))]
+    if flagged:
+        mark, name = min(flagged)
+        yield qos("partitions") if mark == _MARKS[NodeMark.SILENT] else qos("node", name)
+    risky = [(_RISKS[pod.risk], *pod.key) for pod in report.pods if pod.risk not in {None, PodRisk.NODE_DOWN}]
+    if risky:
+        _, namespace, name = min(risky)
+        yield qos("explain", f"pod/{name}", namespace=namespace)
+
+
+def report_verdict(report: ClusterReport) -> Verdict:
+    """The headline, for a program too."""
+    found = findings(report)
+    code = VerdictCode.FINDINGS if found else VerdictCode.NOTHING_FOUND
+    return Verdict(code, _worst(report), _sentences(report, found))
+
+
+def written_page(report: ClusterReport, path: str, size: int, explained: int) -> Page:
+    """What is in the file."""
+    told = "each with its explanation" if explained >= len(report.pods) else f"{explained} with their explanation"
+    nodes, pods = counted(len(report.nodes), "node"), counted(len(report.pods), "pod")
+    return Page(
+        title=f"{path}, of {asked_words(report)}",
+        verdict=(
+            f"Written, {memory(size)}B: {nodes} and {pods}, {told}.",
+            headline(report, findings(report)),
+            *_changed(report),
+            "Open it in a browser: it loads nothing from elsewhere.",
+        ),
+        severity=_worst(report),
+        parts=tuple(_unknown(report)),
+    )
+
+
+def _sentences(report: ClusterReport, found: Sequence[Finding]) -> tuple[str, ...]:
+    """What changed, which was asked for, and how many things stand out."""
+    return *_changed(report), headline(report, found)
+
+
+def _changed(report: ClusterReport) -> tuple[str, ...]:
+    return changes_sentences(report, report.changes) if report.changes is not None else ()
+
+
+def _worst(report: ClusterReport) -> Severity:
+    return most_urgent(one.severity for one in findings(report))
+
+
+def _unknown(report: ClusterReport) -> Iterator[Section]:
+    if report.unread:
+        yield Section("Unknown", unread_lines(report.unread, measured=measured_nodes(report)))

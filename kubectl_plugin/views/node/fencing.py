@@ -1,0 +1,272 @@
+"""Fencing a node, and taking it back, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
+from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.reports.fencing import FenceReport
+from kubectl_plugin.reports.steps import StepKind, StepOutcome
+from kubectl_plugin.reports.verdict import Verdict
+from kubectl_plugin.views.node.partitions import budgets_section, by_itself, force_section, pods_table
+from kubectl_plugin.views.pod.pod_page import unread_section
+from kubectl_plugin.views.pod.safety_words import guarded, reach_words, unfenced_from
+from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
+from kubectl_plugin.views.unread import can_i
+from kubectl_plugin.views.words import clock, counted, is_plain_name, listed
+from podrules.fencing import FenceState
+from podrules.reachability import Reach
+from podrules.reading import Access
+
+__all__ = ["fence_page", "fencing_verdict", "state_words", "unfence_page"]
+
+_MAX_NAMED = 6
+_AS_ASKED: Final = {False: frozenset({FenceState.POSSIBLE}), True: frozenset({FenceState.FENCED, FenceState.BACK})}
+"""By whether it is undone: the states in which it may be done."""
+_BROKEN: Final = {
+    StepOutcome.FAILED: "It failed: the steps tell how far it came.",
+    StepOutcome.INTERRUPTED: "It was broken off: the steps tell how far it came.",
+}
+
+
+def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None, going_on: bool = False) -> Page:
+    """What would go, what it needs, and whether it may be done.
+
+    Args:
+        report: The node as it was looked at.
+        fence_command: As it was typed, for the commands that are suggested.
+        now: The instant of the objects.
+        going_on: Whether the node is fenced next.
+    """
+    fenced = going_on or report.outcome is StepOutcome.UNDER_WAY
+    parts: list[Section | Table] = []
+    if report.denied:
+        parts.append(Section("You may not", tuple(map(_denied, report.denied))))
+    if report.node is not None and now is not None:
+        table = pods_table(report.node, now, priorities=True, nodes_own=False)
+        budgets = budgets_section(report.node)
+        forced = force_section(report.node)
+        parts += [table] if table.rows else []
+        # Somebody who vouches that the machine is off has the answer.
+        parts += [forced] if forced.lines and not fenced else []
+        parts += [Section("Changes", tuple(_changes(report))), *([budgets] if budgets.lines else [])]
+        # Once it is done, what would happen without it is of no interest.
+        if not fenced:
+            parts += [Section("By itself", tuple(by_itself(report.node, now)))]
+    if report.unread:
+        parts.append(unread_section(report.unread))
+    return Page(
+        title=f"node/{report.name}",
+        verdict=tuple(_verdict(report, fence_command, now)),
+        severity=Severity.TROUBLE,
+        parts=tuple(parts),
+        next_commands=tuple(_next_commands(report, fence_command)),
+    )
+
+
+def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
+    """What became of it, or what keeps it from being done."""
+    outcome = report.outcome
+    lead = "Not taken back" if report.undo else "Not fenced"
+    sentences: tuple[str, ...]
+    if report.refusal is not None:
+        sentences = refused_sentences(lead, report.refusal)
+    elif outcome is StepOutcome.FAILED and not report.steps:
+        sentences = (unanswered(lead),)
+    elif outcome in _BROKEN:
+        sentences = (_BROKEN[outcome],)
+    elif outcome is StepOutcome.NOT_POSSIBLE and report.state in _AS_ASKED[report.undo]:
+        sentences = (f"{lead}: {_hindered(report)}. Nothing in the cluster was changed.",)
+    elif report.undo:
+        fenced = report.state in _AS_ASKED[True]
+        told = {StepOutcome.DONE: "Taken back into service.", StepOutcome.DRY_RUN: "Dry run: nothing is stored."}
+        done = fenced and outcome in told
+        sentences = (told[outcome],) if done else tuple(_unfence_verdict(report, now))
+    elif outcome in {StepOutcome.DONE, StepOutcome.UNDER_WAY}:
+        sentences = (_fenced(report),)
+    else:
+        sentences = tuple(_verdict(report, "", now))
+    return outcome_verdict(outcome, sentences)
+
+
+def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> Iterator[str]:
+    if report.node is not None and report.state is FenceState.POSSIBLE:
+        yield f"{reach_words(report.node.reach, report.node.renewed, now)}."
+    match report.state, report.outcome:
+        case FenceState.ANSWERS, _:
+            yield "Not fenced: it answers. A fence would tell its pods to end, and not wait until they have."
+            yield "To empty a node that answers, drain it."
+        case FenceState.TOO_EARLY, _:
+            due = report.node.unknown_at if report.node is not None else None
+            to_come = due is not None and (now is None or due > now)
+            when = f", by {clock(due, now)}" if due is not None and to_come else ""
+            yield f"Not fenced yet: it sends no heartbeats, but is not taken for lost{when}. It may still come back."
+        case FenceState.BACK, _:
+            yield "Not fenced: it is declared out of service already, and answers again."
+        case FenceState.FENCED, _:
+            yield _fenced(report)
+        case _, StepOutcome.NOT_CONFIRMED if fence_command:
+            yield "Not fenced: the fence command runs with --confirm only. Nothing was changed."
+        case _, StepOutcome.NOT_CONFIRMED:
+            yield "Not fenced: nobody has said that its machine is off. Nothing was changed."
+            yield "Once you know that it is off, add --confirm-powered-off."
+        case _, StepOutcome.REFUSED if report.refusal is not None:
+            yield from refused_sentences("Not fenced", report.refusal)
+        case _, _ if report.dry_run:
+            yield "Dry run: nothing is stored."
+        case _:
+            yield "Fencing it, as you confirmed."
+
+
+def _hindered(report: FenceReport) -> str:
+    """Why a node that is in a state for it was left as it is."""
+    failed = next((step for step in report.steps if step.kind is StepKind.FENCE_COMMAND_FAILED), None)
+    if failed is not None:
+        return f"the fence command failed ({failed.detail})"
+    return "the Node that was looked at is gone, or is not as it was"
+
+
+def _fenced(report: FenceReport) -> str:
+    left = report.left
+    if left.nothing:
+        return "It is declared out of service, and nothing is left to go."
+    going = len(left.pods) + len(left.attachments)
+    counts = ((len(left.pods), "pod"), (len(left.attachments), "volume"))
+    what = listed([counted(count, one) for count, one in counts if count])
+    still = f"It is declared out of service: {what} still {'has' if going == 1 else 'have'} to go"
+    if left.kept:
+        return f"{still}. Finalizers keep {listed(left.kept, most=_MAX_NAMED)} until somebody removes them."
+    return f"{still}, and {'goes' if going == 1 else 'go'} without further help."
+
+
+def _changes(report: FenceReport) -> Iterator[str]:
+    left = report.left
+    yield f"adds taint {TAINT_TEXT}"
+    pods, volumes = [pod for pod in left.pods if pod not in left.kept], left.attachments
+    yield f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MAX_NAMED)}" if pods else "removes no pod"
+    yield f"detaches {counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "detaches no volume"
+    yield from _unfenced(report)
+    if left.kept:
+        yield f"tells to end, but finalizers keep them: {listed(left.kept, most=_MAX_NAMED)}"
+    if left.staying:
+        yield f"leaves what tolerates the taints of the node: {listed(left.staying, most=_MAX_NAMED)}"
+
+
+def _unfenced(report: FenceReport) -> Iterator[str]:
+    """The volumes that get a second writer if the machine is not off."""
+    pods = report.node.pods if report.node is not None else ()
+    named = [
+        f"{guard.volume} of {pod.namespace}/{pod.name} ({guarded(guard)})"
+        for pod in pods
+        for guard in pod.volumes
+        if unfenced_from(guard, Reach.OUT_OF_SERVICE) and f"{pod.namespace}/{pod.name}" not in report.left.staying
+    ]
+    if named:
+        yield f"nothing then keeps a second writer off: {listed(named, most=3)}"
+
+
+def _denied(access: Access) -> Prose:
+    named = f" {access.name}" if access.name else ""
+    return Prose(
+        (f"{access.verb} {access.resource}{named}", Hint(can_i(access.verb, access.resource, None), " (", ")"))
+    )
+
+
+def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]:
+    if not is_plain_name(report.name):
+        return  # A hostile snapshot must not put words into a command that people paste.
+    node = f"node/{report.name}"
+    match report.state:
+        case FenceState.ANSWERS:
+            yield qos("place", "--drain", report.name, comment="where its pods would go")
+            yield kubectl("drain", report.name, options=("--ignore-daemonsets",), changes=True, comment="to empty it")
+        case FenceState.BACK:
+            yield qos("unfence", node, options=("--confirm",), changes=True)
+        case FenceState.TOO_EARLY:
+            yield qos("fence", node, comment="again, in a minute")
+        case FenceState.FENCED:
+            yield qos("unfence", node, comment="once the machine is back")
+        case _ if report.outcome is StepOutcome.NOT_CONFIRMED:
+            if fence_command:
+                yield _with_fence_command(node, fence_command)
+            yield qos(
+                "fence",
+                node,
+                options=("--confirm-powered-off",),
+                changes=True,
+                comment="once you know that it is off",
+            )
+
+
+def _with_fence_command(node: str, fence_command: str) -> Command:
+    """It is repeated as it was given: by the flag, for its variable may not be set where this is pasted."""
+    return qos(
+        "fence",
+        node,
+        options=("--confirm",),
+        typed=(("--fence-command", fence_command),),
+        changes=True,
+        comment="runs the fence command",
+    )
+
+
+def unfence_page(report: FenceReport, *, now: datetime | None) -> Page:
+    """What would change, and what it means."""
+    fenced = report.state in _AS_ASKED[True]
+    return Page(
+        title=f"node/{report.name}",
+        verdict=tuple(_unfence_verdict(report, now)),
+        severity=Severity.NOTICE if fenced else Severity.FINE,
+        parts=(),
+        next_commands=(qos("unfence", f"node/{report.name}", options=("--confirm",), changes=True),)
+        if fenced and is_plain_name(report.name)
+        else (),
+    )
+
+
+def _unfence_verdict(report: FenceReport, now: datetime | None) -> Iterator[str]:
+    since = report.node.out_of_service_at if report.node is not None else None
+    when = f" since {clock(since, now)}" if since is not None else ""
+    match report.state:
+        case FenceState.BACK:
+            yield f"Not taken back: add --confirm. It answers again, and is declared out of service{when}."
+        case FenceState.FENCED:
+            yield f"Not taken back: add --confirm. It is declared out of service{when}, and still does not answer."
+            if report.left.pods:
+                count = counted(len(report.left.pods), "pod")
+                yield f"Garbage collection would leave {count} Terminating that it removes now."
+        case _:
+            yield "Nothing to do: it is not declared out of service."
+
+
+def state_words(report: FenceReport, *, sure: bool) -> Iterator[str | Prose]:
+    """What has been done when it did not come to its end, and how to go on.
+
+    Args:
+        report: With the steps so far.
+        sure: Whether the last request was answered.
+    """
+    told = {step.kind for step in report.steps}
+    node = f"node/{report.name}"
+    undo = qos("unfence", node, options=("--confirm",), changes=True)
+    if told & {StepKind.TAINTED, StepKind.GOING_ON}:
+        yield f"{node} is declared out of service; pods and volumes go without further help."
+        yield Prose((Hint(qos("fence", node), "To go on: "),))
+        yield Prose((Hint(undo, "To undo, as far as nothing has gone yet: "),))
+    elif StepKind.UNTAINTED in told:
+        yield f"{node} is taken back."
+    elif told & {StepKind.TAINTING, StepKind.UNTAINTING} and not sure:
+        yield f"Whether the taint of {node} was changed is not known: there was no answer. Nothing else was changed."
+        yield Prose((Hint(qos("partitions"), "To look: "),))
+        yield "The same command goes on from where it is."
+        yield Prose((Hint(undo, "To undo it: "),))
+    elif StepKind.FENCE_COMMAND_DONE in told:
+        yield f"The fence command has run; {node} is not declared out of service. The same command runs both again."
+    elif StepKind.FENCE_COMMAND in told:
+        yield f"The fence command was broken off: whether the machine of {node} is off is not known."
+        yield "Nothing in the cluster was changed."
+    else:
+        yield "Nothing was changed."

@@ -1,0 +1,182 @@
+"""What is wrong with a node, in words: every page and list about nodes uses these sentences.
+
+Its own state comes first, then evictions, what there is no room for, and containers near their own limits. Of findings
+that are equally urgent the first one gives a verdict its code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from kubectl_plugin.reports.node import NodeReport
+from kubectl_plugin.reports.node_condition import node_standing
+from kubectl_plugin.reports.node_use import NodeUse, ThresholdReport
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.node.pressure import SIGNAL_NAMES, eviction_amount, near_limit_words
+from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
+from kubectl_plugin.views.node.taint_words import count_words
+from kubectl_plugin.views.pod.safety_words import reach_words
+from kubectl_plugin.views.words import clock, counted, duration, listed, memory
+from podrules.eviction.signals import Signal
+from podrules.model.instant import instant
+from podrules.model.quantity import Quantity
+from podrules.platform import Platform
+from podrules.pressure.nearness import Nearness, headroom_nearness
+from podrules.pressure.node import ThresholdSource
+
+__all__ = ["NodeFindings", "finding_words", "full_words", "node_findings", "signal_amount", "time_words"]
+
+
+class NodeFindings(NamedTuple):
+    """The findings that a verdict joins, in this order; a page may say between them who goes first."""
+
+    now: tuple[Verdict, ...]
+    """Its state, and evictions that go on."""
+    ahead: tuple[Verdict, ...]
+    """How far the next eviction is, also where that is far; what has no room; what is near a limit of its own."""
+
+
+def node_findings(report: NodeReport, use: NodeUse | None, now: datetime | None) -> NodeFindings:
+    """All there is.
+
+    Args:
+        report: What it has promised, and its state.
+        use: What its usage comes to; None: nobody looked at it.
+        now: The present.
+    """
+    state, room = _state(report, now), tuple(_room(report))
+    # Without its pods, and without a Linux kubelet, nobody knows who would go.
+    if use is None or report.pods is None or report.platform is not Platform.LINUX:
+        return NodeFindings(state, room)
+    return NodeFindings((*state, *_evicting(use)), (*_headroom(use), *room, *_near_limits(use)))
+
+
+def _state(report: NodeReport, now: datetime | None) -> tuple[Verdict, ...]:
+    told: list[Verdict] = []
+    quiet = report.reach is not None and report.reach.reach.quiet
+    if report.pressures and not quiet:
+        pressed = f"It has {pressure_names(report.pressures)}: {EVICTING}."
+        told.append(Verdict(VerdictCode.NODE_PRESSURE, Severity.TROUBLE, (pressed,)))
+    told += _standing(report, now)
+    if report.evictions:
+        told.append(Verdict(VerdictCode.NODE_TAINT_EVICTS, Severity.TROUBLE, (count_words(report.evictions, now),)))
+    return tuple(told)
+
+
+def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
+    """Whether it answers, is Ready and takes pods."""
+    reach = report.reach.reach if report.reach is not None else None
+    standing = node_standing(reach, report.ready, unschedulable=report.unschedulable)
+    if standing is None:
+        return
+    code, severity = standing
+    known = reach_words(report.reach, None, now) if report.reach is not None else ""
+    match code:
+        case VerdictCode.NODE_BACK:
+            text = f"{known}: its pods are kept away (kubectl qos unfence)."
+        case VerdictCode.NODE_RETURNING:
+            text = f"{known}: the scheduler puts nothing here until then."
+        case VerdictCode.NODE_NOT_READY:
+            since = instant(report.ready_since)
+            text = f"Not ready{f' since {clock(since, now)}' if since else ''}: the scheduler puts nothing here."
+        case VerdictCode.CORDONED:
+            text = "Cordoned: its pods go on, new ones do not come (spec.unschedulable)."
+        case _:
+            text = f"{known}: its pods may or may not run, and nothing stops them until it answers."
+    yield Verdict(code, severity, (text,))
+
+
+def _evicting(use: NodeUse) -> Iterator[Verdict]:
+    met, first = use.met, use.evicted_first
+    if met is not None:
+        when = "now" if met.hard else f"once this has lasted {time_words(met.grace_period_seconds)}"
+        who = "there is no pod that the kubelet may evict"
+        if first is not None:
+            who = f"the kubelet evicts {first.namespace}/{first.pod} {when}"
+        available, below = signal_amount(met.available, met.signal), signal_amount(met.quantity, met.signal)
+        text = f"Under pressure: {met.signal.value} is {available}, below {below}: {who}."
+        yield Verdict(VerdictCode.EVICTING, Severity.TROUBLE, (text,))
+    for over in use.over_limits:
+        used, limit = memory(over.usage), memory(over.limit)
+        text = f"{over.namespace}/{over.pod} is evicted now: {used} of local storage, limit {limit} ({over.field})."
+        yield Verdict(VerdictCode.EVICTING, Severity.TROUBLE, (text,))
+
+
+def _headroom(use: NodeUse) -> Iterator[Verdict]:
+    """How far it is to the first eviction for memory, and to any other that is near."""
+    if use.memory_ahead is not None:
+        whose = {
+            ThresholdSource.KUBELET: "the kubelet's own configuration",
+            ThresholdSource.DEFAULTS: "Kubernetes' default, the kubelet's own was not read",
+        }[use.threshold_source]
+        yield _left(use.memory_ahead, "Headroom: {left} until the first eviction", f": {whose}")
+    other = use.other_ahead
+    if other is not None and headroom_nearness(other.headroom_percent, met=False) is not Nearness.FAR:
+        yield _left(other, f"{{left}} until an eviction for {SIGNAL_NAMES[other.signal]}", "")
+
+
+def _left(threshold: ThresholdReport, lead: str, whose: str) -> Verdict:
+    """``Headroom: 3.6Gi (6% of the capacity) until the first eviction (memory.available < 100Mi: …).``."""
+    soft = "" if threshold.hard else f" for {time_words(threshold.grace_period_seconds)}"
+    left = f"{signal_amount(threshold.headroom, threshold.signal)} ({threshold.headroom_percent}% of the capacity)"
+    below = signal_amount(threshold.quantity, threshold.signal)
+    text = f"{lead.format(left=left)} ({threshold.signal.value} < {below}{soft}{whose})."
+    match headroom_nearness(threshold.headroom_percent, met=threshold.met):
+        case Nearness.FAR:
+            return Verdict(VerdictCode.READY, Severity.FINE, (text,))
+        case Nearness.NEAR:
+            return Verdict(VerdictCode.NEAR_EVICTION, Severity.NOTICE, (text,))
+    return Verdict(VerdictCode.NEAR_EVICTION, Severity.TROUBLE, (text,))
+
+
+def _room(report: NodeReport) -> Iterator[Verdict]:
+    """What there is no room for: other pods at all, or those that request more of a resource."""
+    if report.pods is None:
+        return
+    if report.pods_full:
+        text = f"It has {report.pods} of {counted(report.max_pods, 'pod')}: no other fits here."
+        yield Verdict(VerdictCode.NODE_FULL, Severity.NOTICE, (text,))
+    full = [entry for entry in report.offered if entry.full]
+    if full:
+        amounts = listed([f"{entry.name} {entry.requested_percent}%" for entry in full])
+        text = f"Requests add up to {amounts} of allocatable: {full_words([entry.name for entry in full])}."
+        over = any(entry.requested_percent > 100 for entry in full)
+        code = VerdictCode.REQUESTS_OVER_ALLOCATABLE if over else VerdictCode.NODE_FULL
+        yield Verdict(code, Severity.NOTICE, (text,))
+
+
+def full_words(names: Sequence[str]) -> str:
+    """Which pods do not fit a node whose requests reach what is allocatable of some resources."""
+    several = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
+    return f"no pod that requests {several} fits here"
+
+
+def _near_limits(use: NodeUse) -> Iterator[Verdict]:
+    """The container that is nearest to its own memory limit, and how many more are near theirs."""
+    if use.near_limits:
+        first, *more = use.near_limits
+        words = [near_limit_words(first.container, first.working_set, first.limit, of=f"{first.namespace}/{first.pod}")]
+        if more:
+            are = "is near its" if len(more) == 1 else "are near their"
+            words.append(f"{counted(len(more), 'more container')} {are} limit.")
+        yield Verdict(VerdictCode.NEAR_MEMORY_LIMIT, Severity.NOTICE, tuple(words))
+
+
+def finding_words(said: Verdict) -> str:
+    """The decisive finding and the number of others, for one line; empty if all is fine."""
+    if said.severity is Severity.FINE:
+        return ""
+    more = f"; {counted(said.more, 'more finding')}" if said.more else ""
+    return f"{said.decisive.rstrip('.')}{more}"
+
+
+def signal_amount(text: str, signal: Signal) -> str:
+    """A quantity as a number of bytes, inodes or processes for people."""
+    return eviction_amount(Quantity.parse(text).value, signal)
+
+
+def time_words(seconds: float) -> str:
+    """A grace period."""
+    return duration(timedelta(seconds=seconds))

@@ -1,0 +1,177 @@
+"""What is to be said of a node in a cluster's page: the same in its row and, of all nodes together, in the summary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from kubectl_plugin.render.page import Severity
+from kubectl_plugin.reports.cluster import NodeEntry
+from kubectl_plugin.reports.verdict import trouble_until
+from kubectl_plugin.views.node.node_findings import full_words
+from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
+from kubectl_plugin.views.words import counted, listed, memory
+from podrules.allocation import is_full, percent_of
+from podrules.eviction.signals import NodeCondition
+from podrules.pressure.nearness import NEAR_LIMIT_PERCENT, Nearness, headroom_nearness
+from podrules.reachability import OUT_OF_SERVICE
+
+__all__ = ["NodeFlag", "NodeMark", "node_flags", "node_sentences", "node_state"]
+
+_MAX_NAMED: Final = 3
+_OUT_OF_SERVICE: Final = re.compile(rf"{re.escape(OUT_OF_SERVICE)}[=:]")
+"""A taint of that key, with a value or without."""
+
+
+class NodeMark(Enum):
+    """What can be the matter with a node, the worst first."""
+
+    SILENT = "Silent"
+    NOT_READY = "NotReady"
+    FENCED = "Fenced"
+    """It answers, and is still declared out of service."""
+    EVICTING = "Evicting"
+    PRESSURE = "Pressure"
+    CLOSE_TO_EVICTION = "CloseToEviction"
+    """So near that one process brings it about."""
+    # From here on: a notice, no trouble.
+    NEAR_EVICTION = "NearEviction"
+    CPU_BEYOND = "CPUBeyond"
+    """More is requested than is allocatable."""
+    MEMORY_BEYOND = "MemoryBeyond"
+    CPU_FULL = "CPUFull"
+    MEMORY_FULL = "MemoryFull"
+    PODS_FULL = "PodsFull"
+    NEAR_LIMIT = "NearLimit"
+    """A container there is near its own memory limit."""
+    CORDONED = "Cordoned"
+
+
+class NodeFlag(Struct, frozen=True):
+    """One thing that is the matter with one node."""
+
+    mark: NodeMark
+    words: str
+    """For its row."""
+
+    @property
+    def severity(self) -> Severity:
+        """How urgent it is."""
+        return _SEVERITIES[self.mark]
+
+
+_SEVERITIES: Final = trouble_until(NodeMark.CLOSE_TO_EVICTION)
+_NEAR: Final = {Nearness.CLOSE: NodeMark.CLOSE_TO_EVICTION, Nearness.NEAR: NodeMark.NEAR_EVICTION}
+
+
+def node_flags(node: NodeEntry) -> tuple[NodeFlag, ...]:
+    """Everything that is the matter with a node, the worst first; none: it is Ready, and nothing is near its limit."""
+    return (*_of_kubelet(node), *_of_requests(node), *([NodeFlag(NodeMark.CORDONED, "cordoned")] * node.unschedulable))
+
+
+def _of_kubelet(node: NodeEntry) -> Iterator[NodeFlag]:
+    """Whether it answers, is Ready, and evicts."""
+    if node.down:
+        yield NodeFlag(NodeMark.SILENT, "silent")
+        return
+    if node.ready != "True":
+        yield NodeFlag(NodeMark.NOT_READY, "not Ready" if node.ready else "no status")
+    if node.ready in {"True", "False"} and any(_OUT_OF_SERVICE.match(taint) for taint in node.taints):
+        yield NodeFlag(NodeMark.FENCED, "out of service still")
+    level = node.nearest
+    if level is not None and level.met:
+        yield NodeFlag(NodeMark.EVICTING, "evicting")
+    elif node.pressures:
+        yield NodeFlag(NodeMark.PRESSURE, pressure_names(node.pressures))
+    elif level is not None and (mark := _NEAR.get(headroom_nearness(level.percent, met=level.met))) is not None:
+        yield NodeFlag(mark, "near eviction")
+
+
+def _of_requests(node: NodeEntry) -> Iterator[NodeFlag]:
+    """Findings about requests and limits; none for a silent node, where they matter less."""
+    if node.down:
+        return
+    for name, promised, beyond, full in (
+        ("cpu", node.cpu, NodeMark.CPU_BEYOND, NodeMark.CPU_FULL),
+        ("memory", node.memory, NodeMark.MEMORY_BEYOND, NodeMark.MEMORY_FULL),
+    ):
+        if promised.allocatable and promised.total > promised.allocatable:
+            yield NodeFlag(beyond, f"{name} requests {percent_of(promised.total, promised.allocatable)}%")
+        elif promised.allocatable and is_full(promised.allocatable, promised.total):
+            yield NodeFlag(full, f"{name} requests {percent_of(promised.total, promised.allocatable)}%")
+    if is_full(node.max_pods, node.pods):
+        yield NodeFlag(NodeMark.PODS_FULL, "no room for a pod")
+    if node.near_limit:
+        whose = "its" if node.near_limit == 1 else "their"
+        yield NodeFlag(NodeMark.NEAR_LIMIT, f"{counted(node.near_limit, 'container')} near {whose} limit")
+
+
+def node_state(node: NodeEntry) -> tuple[Severity, str]:
+    """How it is, in its row, and how urgent that is."""
+    flags = node_flags(node)
+    return (flags[0].severity, "; ".join(flag.words for flag in flags)) if flags else (Severity.FINE, "Ready")
+
+
+def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str]:
+    """What the summary says of the nodes that have one mark, and what that means."""
+    name, more = _named(nodes), len(nodes) > 1
+    match mark:
+        case NodeMark.SILENT:
+            return f"{name} {'do' if more else 'does'} not answer.", "Nobody can tell from here what still runs there."
+        case NodeMark.NOT_READY:
+            return f"{name} {'are' if more else 'is'} not Ready.", "No pod is placed there."
+        case NodeMark.FENCED:
+            fact = (
+                f"{name} {'answer' if more else 'answers'} again, and {'are' if more else 'is'} still out of service."
+            )
+            return fact, "Pods that are deleted there go at once while their processes may run: kubectl qos unfence."
+        case NodeMark.EVICTING:
+            return f"{name} {'are' if more else 'is'} under pressure.", "The kubelet evicts pods there now."
+        case NodeMark.PRESSURE:
+            kinds = [kind for kind in NodeCondition if any(kind in node.pressures for node in nodes)]
+            return f"{name} {'are' if more else 'is'} under {pressure_names(kinds)}.", f"There {EVICTING}."
+        case NodeMark.CLOSE_TO_EVICTION | NodeMark.NEAR_EVICTION:
+            return f"{name} {'are' if more else 'is'} near an eviction.", _nearest(nodes)
+        case NodeMark.NEAR_LIMIT:
+            containers = counted(sum(node.near_limit for node in nodes), "container")
+            meaning = (
+                "The working set of each is "
+                f"{NEAR_LIMIT_PERCENT}% of its own limit or more: at the limit the kernel kills it."
+            )
+            return f"{name}: {containers} near the limit.", meaning
+        case NodeMark.CPU_BEYOND | NodeMark.MEMORY_BEYOND:
+            resource = "cpu" if mark is NodeMark.CPU_BEYOND else "memory"
+            of_each = [(node.name, node.cpu if mark is NodeMark.CPU_BEYOND else node.memory) for node in nodes]
+            shares = [f"{node_name} {percent_of(each.total, each.allocatable)}%" for node_name, each in of_each]
+            return (
+                f"{name}: more {resource} is requested than is allocatable.",
+                f"Requests of allocatable {resource}: {listed(shares, _MAX_NAMED)}.",
+            )
+        case NodeMark.CPU_FULL | NodeMark.MEMORY_FULL:
+            resource = "cpu" if mark is NodeMark.CPU_FULL else "memory"
+            meaning = f"All allocatable {resource} is requested: {full_words([resource])}."
+            return f"{name}: no {resource} left to request.", meaning
+        case NodeMark.PODS_FULL:
+            return f"{name}: as many pods as the kubelet takes.", "No other pod fits, whatever it requests."
+        case NodeMark.CORDONED:
+            return f"{name} {'are' if more else 'is'} cordoned.", "No new pod is placed there (spec.unschedulable)."
+
+
+def _nearest(nodes: Sequence[NodeEntry]) -> str:
+    """Each with what is left, the nearest first."""
+    levels = sorted(((node.nearest, node.name) for node in nodes if node.nearest), key=lambda one: one[0].percent)
+    told = [
+        f"{name}: {memory(level.left)} left until {level.signal.value} is met ({level.percent}%)"
+        for level, name in levels[:_MAX_NAMED]
+    ]
+    rest = len(levels) - len(told)
+    return f"{'; '.join(told)}{f'; and {rest} more' if rest else ''}."
+
+
+def _named(nodes: Sequence[NodeEntry]) -> str:
+    """The node's name, or how many they are."""
+    return nodes[0].name if len(nodes) == 1 else counted(len(nodes), "node")

@@ -1,0 +1,184 @@
+"""Several nodes, a line each: the nearest to an eviction first, and who goes first there.
+
+Rows are kept, not reports: of a large cluster they take little memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.reports.node_pressure import NodePressureReport
+from kubectl_plugin.reports.node_use import NodeUse, ThresholdReport
+from kubectl_plugin.reports.verdict import most_urgent, worst_few
+from kubectl_plugin.views.node.node_findings import finding_words, signal_amount
+from kubectl_plugin.views.node.node_page import node_condition
+from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
+from kubectl_plugin.views.node.pressure import candidate_name
+from kubectl_plugin.views.node.pressure_words import pressure_names
+from kubectl_plugin.views.words import counted, is_plain_name
+from podrules.platform import Platform
+from podrules.pressure.nearness import Nearness, headroom_nearness
+from podrules.pressure.node import OOMScope
+from podrules.pressure.usage import UsageSource
+
+__all__ = ["NodeLines", "nearest_threshold"]
+
+_HEADINGS: Final = ("NODE", "STATE", "HEADROOM", "MEM-REQ", "EVICTED-FIRST", "KILLED-FIRST", "VERDICT")
+_NARROW: Final = ("KILLED-FIRST", "EVICTED-FIRST", "MEM-REQ")
+"""Left out where there is no room, in this order."""
+_UNKNOWN: Final = "unknown"
+
+
+class _Row(Struct, frozen=True):
+    name: str
+    cells: tuple[str, ...]
+    """All but the name; the last says what is wrong."""
+    severity: Severity
+    percent: int | None
+    """What is left until an eviction, of the capacity; None: not known."""
+    measured: bool
+    state: str
+    """What it is counted as."""
+    eviction: str
+    """How far it is to the first one there, and who goes."""
+
+    @property
+    def order(self) -> tuple[int, bool, int, str]:
+        """What something is wrong with first, then the nearest to an eviction; of what is not known the name."""
+        return -self.severity.urgency, self.percent is None, self.percent or 0, self.name
+
+
+class NodeLines:
+    """Takes reports one by one, and is a page of a line each."""
+
+    def __init__(self, now: datetime | None) -> None:
+        """Nothing yet; `now` is the present, where that is known."""
+        self._now = now
+        self._rows: list[_Row] = []
+        self._first: NodePressureReport | None = None
+
+    def add(self, report: NodePressureReport) -> None:
+        """Take one."""
+        self._first = self._first or report
+        self._rows.append(_row(report, self._now))
+
+    @property
+    def only(self) -> NodePressureReport | None:
+        """The one that was taken; None: there is none, or there are more."""
+        return self._first if len(self._rows) == 1 else None
+
+    def page(self, *, by_trouble: bool) -> Page:
+        """A table, how many there are, and the pages of the worst.
+
+        Args:
+            by_trouble: What something is wrong with first, then the nearest to an eviction; else in the order in which
+                they came.
+        """
+        rows = sorted(self._rows, key=lambda row: row.order) if by_trouble else self._rows
+        table = Table(
+            "",
+            _HEADINGS,
+            tuple((row.name, *row.cells) for row in rows),
+            right=frozenset({2, 3}),
+            one_line=True,
+            narrow=_NARROW,
+        )
+        return Page(
+            title="",
+            verdict=(),
+            severity=most_urgent(row.severity for row in rows),
+            parts=(table, Section("Total", (*self._counts(), "-o wide: a page each"))),
+            next_commands=tuple(self._next_commands()),
+        )
+
+    def _counts(self) -> Iterator[str]:
+        found = Counter(row.state for row in self._rows)
+        states = ", ".join(f"{count} {state}" for state, count in found.most_common())
+        yield f"{counted(len(self._rows), 'node')}: {states}"
+        near = min(
+            (row for row in self._rows if row.eviction), key=lambda row: (row.percent or 0, row.name), default=None
+        )
+        if near is not None and len(self._rows) > 1:
+            yield f"nearest to an eviction: {near.name}, {near.eviction}"
+        if unknown := sum(not row.measured for row in self._rows):
+            yield f"usage of {counted(unknown, 'node')} is not known (why: -o wide)"
+
+    def _next_commands(self) -> Iterator[Command]:
+        worst = sorted(self._rows, key=lambda row: row.order)
+        for row in worst_few(worst):
+            if is_plain_name(row.name):
+                yield qos("node", row.name)
+
+
+def _row(report: NodePressureReport, now: datetime | None) -> _Row:
+    said, promised, usage = node_pressure_verdict(report, now), report.promised, report.promised.usage
+    nearest = nearest_threshold(usage) if usage is not None else None
+    state = node_condition(promised)
+    requested = next((entry.requested_percent for entry in promised.resources if entry.name == "memory"), None)
+    cells = (
+        _state(report, state),
+        _headroom(report, nearest),
+        _UNKNOWN if promised.pods is None or requested is None else f"{requested}%",
+        *_first(report),
+        finding_words(said),
+    )
+    percent = nearest.headroom_percent if nearest is not None else None
+    measured = report.usage_source is not UsageSource.NONE
+    return _Row(report.name, cells, said.severity, percent, measured, state.lower(), _eviction(nearest, usage))
+
+
+def _eviction(nearest: ThresholdReport | None, usage: NodeUse | None) -> str:
+    """``1.9Gi (6%): shop/web-1 goes first``; empty if the rules name no pod."""
+    if nearest is None or usage is None or usage.evicted_first is None:
+        return ""
+    left = f"{signal_amount(nearest.headroom, nearest.signal)} ({nearest.headroom_percent}%)"
+    far = f"{nearest.signal.value} is met" if nearest.met else left
+    return f"{far}: {usage.evicted_first.namespace}/{usage.evicted_first.pod} goes first"
+
+
+def nearest_threshold(usage: NodeUse) -> ThresholdReport | None:
+    """The threshold to show: one that is met, else that of memory, unless another one is near and nearer."""
+    memory, other = usage.memory_ahead, usage.other_ahead
+    if usage.met is not None or memory is None or other is None:
+        return usage.met or memory or other
+    far = headroom_nearness(other.headroom_percent, met=False) is Nearness.FAR
+    return other if not far and other.headroom_percent < memory.headroom_percent else memory
+
+
+def _headroom(report: NodePressureReport, nearest: ThresholdReport | None) -> str:
+    """``1.9Gi 6%``, of something else than memory with its name; what is not measured is unknown."""
+    if nearest is None:
+        known = report.platform is Platform.LINUX and report.usage_source is not UsageSource.NONE
+        return "no threshold" if known and not report.thresholds else _UNKNOWN
+    if nearest.met:
+        return "none"
+    what = "" if nearest.signal.is_memory else f"{nearest.signal.value.partition('.')[0]} "
+    return f"{what}{signal_amount(nearest.headroom, nearest.signal)} {nearest.headroom_percent}%"
+
+
+def _state(report: NodePressureReport, condition: str) -> str:
+    """What is the matter with it in a word."""
+    usage, answers = report.promised.usage, condition in {"Ready", "Cordoned"}
+    if answers and report.promised.pressures:
+        return pressure_names(report.promised.pressures)
+    if answers and usage is not None and (usage.met is not None or usage.over_limits):
+        return "Evicting"
+    return condition
+
+
+def _first(report: NodePressureReport) -> tuple[str, str]:
+    """Which pod the kubelet evicts first and which the kernel kills first; without usage neither is known."""
+    usage, order = report.promised.usage, report.oom_of(OOMScope.GLOBAL)
+    told = report.usage_source is not UsageSource.NONE and report.promised.pods is not None
+    if usage is None or order is None or not told:
+        return _UNKNOWN, _UNKNOWN
+    evicted = usage.evicted_first
+    killed = candidate_name(order.places[0]) if order.places else "nobody"
+    return "nobody" if evicted is None else f"{evicted.namespace}/{evicted.pod}", killed

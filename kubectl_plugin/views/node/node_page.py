@@ -1,0 +1,163 @@
+"""A node's promises in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.page import Page, Section, Table
+from kubectl_plugin.reports.node import NodeReport
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.views.node.node_findings import full_words, node_findings
+from kubectl_plugin.views.node.platform_words import node_platform_section
+from kubectl_plugin.views.node.reach_commands import reach_commands
+from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
+from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.words import amount, counted, is_plain_name, listed
+from kubectl_plugin.views.workload_words import node_word
+from podrules.platform import Platform
+from podrules.pressure.usage import UsageSource
+
+__all__ = ["full_section", "node_condition", "node_page", "node_verdict", "pods_on", "promise_parts"]
+
+_HEADINGS = ("resource", "allocatable", "requested", "", "free", "limits", "", "unlimited")
+_BY_CLASS = ("requested by", "Guaranteed", "Burstable", "BestEffort", "kept for the system")
+
+
+def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
+    """What the node has promised; ``wide`` adds requests by QoS class and what the system keeps."""
+    told = node_verdict(report, now)
+    platform = node_platform_section(report.platform)
+    parts = [*promise_parts(report, wide=wide), *([platform] if platform.lines else [])]
+    if report.unread:
+        measured = report.usage is not None and report.usage.usage_source is not UsageSource.NONE
+        parts.append(Section("Unknown", unread_lines(report.unread, measured=(report.name,) if measured else ())))
+    return Page(
+        title=f"node/{report.name}",
+        verdict=told.sentences,
+        severity=told.severity,
+        parts=tuple(parts),
+        next_commands=tuple(_next_commands(report)),
+    )
+
+
+def promise_parts(report: NodeReport, *, wide: bool) -> list[Section | Table]:
+    """What the node has promised, and which pods stay away; ``wide`` as for the page."""
+    parts: list[Section | Table] = []
+    if report.pods is not None:
+        parts += [_table(report), *([_by_class(report)] if wide else []), *_kept(report), _pods(report)]
+    if report.taints:
+        parts.append(Section("Taints", report.taints))
+    return parts
+
+
+def full_section(report: NodeReport) -> Section:
+    """What the node has no room for; without lines where it has."""
+    lines = [f"{report.pods} of {counted(report.max_pods, 'pod')}: no other fits"] if report.pods_full else []
+    full = [entry.name for entry in report.offered if entry.full]
+    if full and report.pods is not None:
+        lines.append(full_words(full))
+    return Section("No room", tuple(lines))
+
+
+def pods_on(name: str) -> Command:
+    """What lists the pods of a node."""
+    return qos("explain", "pods", "-A", options=("--field-selector", f"spec.nodeName={name}"))
+
+
+def _next_commands(report: NodeReport) -> Iterator[Command]:
+    yield from reach_commands(report.reach)
+    if is_plain_name(report.name):
+        yield qos("node", report.name)
+        yield pods_on(report.name)
+
+
+def node_verdict(report: NodeReport, now: datetime | None) -> Verdict:
+    """What is wrong with the node, and what it has promised."""
+    found = node_findings(report, report.usage, now)
+    wrong = [told for told in (*found.now, *found.ahead) if told.severity is not Severity.FINE]
+    if report.pods is None:
+        unread = "What it has promised is unknown: its pods could not be read."
+        return joined_verdict((*wrong, Verdict(VerdictCode.PODS_UNREAD, Severity.NOTICE, (unread,))))
+    promises = (*_limits(report), *_usage_unknown(report))
+    return joined_verdict((*wrong, Verdict(VerdictCode.READY, Severity.FINE, promises)))
+
+
+def node_condition(report: NodeReport) -> str:
+    """``Ready``, ``NotReady``, ``Cordoned``, ``Silent``: whether it answers, is Ready and takes pods, in a word."""
+    if report.reach is not None and report.reach.reach.quiet:
+        return node_word(report.reach).capitalize()
+    if report.ready != "True":
+        return "NotReady"
+    return "Cordoned" if report.unschedulable else "Ready"
+
+
+def _usage_unknown(report: NodeReport) -> Iterator[str]:
+    """Why nothing is said of evictions, where nothing can be."""
+    if report.platform is not Platform.LINUX:
+        return
+    if report.usage is None:
+        yield "Its usage was not looked at: kubectl qos node does."
+    elif report.usage.usage_source is UsageSource.NONE:
+        yield "Its usage is not known, and neither is how far it is from an eviction."
+
+
+def _limits(report: NodeReport) -> tuple[str, ...]:
+    """How far limits go beyond what there is."""
+    said = []
+    over = [f"{entry.name} {entry.limited_percent}%" for entry in report.offered if entry.limited_percent > 100]
+    unlimited = next((entry.without_limit for entry in report.offered if entry.name == "memory"), 0)
+    if over:
+        said.append(f"Overcommitted: limits add up to {listed(over)} of allocatable.")
+    if unlimited:
+        may = "has no memory limit: it may" if unlimited == 1 else "have no memory limit: they may"
+        pods = "pod" if report.pods == 1 else "pods"
+        said.append(f"{unlimited} of {report.pods} {pods} {may} take all there is.")
+    if said or report.pods_full or any(entry.full for entry in report.offered):
+        return tuple(said)
+    return ("Every pod's memory is limited, and limits stay within allocatable.",)
+
+
+def _table(report: NodeReport) -> Table:
+    rows = [
+        (
+            entry.name,
+            amount(entry.name, entry.allocatable),
+            amount(entry.name, entry.requested),
+            f"{entry.requested_percent}%",
+            amount(entry.name, entry.free),
+            amount(entry.name, entry.limited),
+            f"{entry.limited_percent}%",
+            counted(entry.without_limit, "pod"),
+        )
+        for entry in report.offered
+    ]
+    return Table("", _HEADINGS, tuple(rows), right=frozenset(range(1, len(_HEADINGS))))
+
+
+def _by_class(report: NodeReport) -> Table:
+    rows = [
+        (
+            entry.name,
+            *(amount(entry.name, text) for text in entry.requested_by_class.values()),
+            f"{amount(entry.name, entry.reserved)} of {amount(entry.name, entry.capacity)}",
+        )
+        for entry in report.offered
+    ]
+    return Table("", _BY_CLASS, tuple(rows), right=frozenset(range(1, len(_BY_CLASS))))
+
+
+def _kept(report: NodeReport) -> Iterator[Section]:
+    """What is not free, though nothing that is there requests it."""
+    kept = report.kept
+    if kept is not None:
+        amounts = listed([f"{amount(name, text)} {name}" for name, text in kept.requests.items()]) or "a place"
+        yield Section(
+            "Nominated", (f"{amounts} kept for {nominated_pods_words(kept.pods)}, besides what is requested",)
+        )
+
+
+def _pods(report: NodeReport) -> Section:
+    counts = listed([f"{count} {qos_class}" for qos_class, count in report.pods_by_class.items()])
+    return Section("Pods", (f"{report.pods} of {report.max_pods}: {counts}",))

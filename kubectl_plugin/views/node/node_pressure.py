@@ -1,0 +1,215 @@
+"""A node under pressure in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.render.command import Command, kubectl, qos
+from kubectl_plugin.render.page import Page, Row, Section, Table
+from kubectl_plugin.reports.node_pressure import (
+    NodePressureReport,
+    node_use,
+)
+from kubectl_plugin.reports.node_use import NodeUse
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.views.node.node_findings import node_findings
+from kubectl_plugin.views.node.node_page import full_section, pods_on, promise_parts
+from kubectl_plugin.views.node.platform_words import node_platform_section, platform_name
+from kubectl_plugin.views.node.pressure import candidate_name
+from kubectl_plugin.views.node.pressure_orders import (
+    eviction_tables,
+    near_own_limits,
+    oom_tables,
+    own_limits,
+    threshold_tables,
+)
+from kubectl_plugin.views.node.reach_commands import reach_commands
+from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.words import is_plain_name, memory
+from podrules.model.pod import PodQOSClass
+from podrules.platform import Platform
+from podrules.pressure.node import OOMScope
+from podrules.pressure.usage import UsageSource
+
+__all__ = ["node_pressure_page", "node_pressure_verdict"]
+
+_NODES_PROXY: Final = "nodes/proxy"
+
+
+def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide: bool) -> Page:
+    """Who goes first, and how far it is; ``wide`` adds every place, every signal and limits of their own."""
+    told = node_pressure_verdict(report, now)
+    linux = report.platform is Platform.LINUX
+    parts = [*_pressure_parts(report, wide=wide)] if linux else [node_platform_section(report.platform)]
+    parts += [*promise_parts(report.promised, wide=wide), full_section(report.promised)]
+    if report.unread:
+        measured = () if report.usage_source is UsageSource.NONE else (report.name,)
+        parts.append(Section("Unknown", (*unread_lines(report.unread, measured=measured), *_permission(report))))
+    return Page(
+        title=f"node/{report.name}",
+        verdict=told.sentences,
+        severity=told.severity,
+        parts=tuple(part for part in parts if isinstance(part, Table) or part.lines),
+        next_commands=tuple(_next_commands(report, wide=wide)),
+    )
+
+
+def _pressure_parts(report: NodePressureReport, *, wide: bool) -> Iterator[Section | Table]:
+    """What a Linux kubelet and its kernel do."""
+    yield from oom_tables(report, wide=wide)
+    yield from eviction_tables(report, wide=wide)
+    yield from threshold_tables(report)
+    if wide:
+        yield from own_limits(report)
+    else:
+        yield near_own_limits(report)
+    yield from _facts(report, wide=wide)
+
+
+def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> Verdict:
+    """What is wrong with it, who goes first, and how far it is."""
+    use = node_use(report)
+    found = node_findings(report.promised, use, now)
+    if report.promised.pods is None:
+        unread = "Who goes first is unknown: its pods could not be read."
+        said = [Verdict(VerdictCode.PODS_UNREAD, Severity.NOTICE, (unread,))]
+    elif report.platform is not Platform.LINUX:
+        unknown = f"Who goes first is not known: it is a {platform_name(report.platform)} node."
+        said = [Verdict(VerdictCode.READY, Severity.FINE, (unknown,))]
+    else:
+        said = [Verdict(VerdictCode.READY, Severity.FINE, tuple(_first_to_go(report, use)))]
+        if not report.thresholds and report.usage_source is not UsageSource.NONE:
+            none = "No eviction threshold is set: the kubelet evicts nobody."
+            said.append(Verdict(VerdictCode.READY, Severity.FINE, (none,)))
+    return joined_verdict((*found.now, *said, *found.ahead))
+
+
+def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
+    order = report.oom_of(OOMScope.GLOBAL)
+    if order is None or not order.places:
+        return
+    first = order.places[0]
+    killed = f"container {first.container} of {first.namespace}/{first.pod}" if first.pod else candidate_name(first)
+    if report.usage_source is UsageSource.NONE:
+        yield f"If memory runs out, the kernel goes by usage and oom_score_adj; {killed} has the highest oom_score_adj."
+        yield "Usage is not known, so neither order is certain."
+        return
+    evicted = use.evicted_first
+    sentence = f"If memory runs out now, the kernel kills {killed} first"
+    if evicted is not None and use.met is None:
+        same = (evicted.namespace, evicted.pod) == (first.namespace, first.pod)
+        going = "that pod" if same else f"{evicted.namespace}/{evicted.pod}"
+        sentence += f"; if usage grows slowly, the kubelet evicts {going} before that"
+    yield f"{sentence}."
+
+
+def _facts(report: NodePressureReport, *, wide: bool) -> Iterator[Section]:
+    yield Section("System", tuple(_system(report)))
+    yield Section("Stalls", tuple(_stalls(report)))
+    yield Section("Measured", tuple(_measured(report, wide=wide)))
+    yield Section("A kill", tuple(_kill(report, wide=wide)))
+    yield Section("An eviction", tuple(_eviction(report, wide=wide)))
+
+
+def _system(report: NodePressureReport) -> Iterator[str]:
+    own = report.memory
+    if own.system_working_set is None or own.system_reserved is None:
+        return
+    uses, reserved = memory(own.system_working_set), memory(own.system_reserved)
+    over = own.system_working_set - own.system_reserved
+    if over > 0:
+        rest = memory(over)
+        yield f"daemons use {uses}; {reserved} is reserved for them: the other {rest} comes out of the pods' room"
+    else:
+        yield f"daemons use {uses} of the {reserved} that is reserved for them"
+
+
+def _stalls(report: NodePressureReport) -> Iterator[str]:
+    psi = report.memory.psi
+    if psi is not None:
+        yield (
+            f"tasks waited for memory {psi.some.avg10:g}% of the last 10 s, {psi.some.avg60:g}% of the last minute, "
+            f"{psi.some.avg300:g}% of the last 5 (PSI)"
+        )
+
+
+def _measured(report: NodePressureReport, *, wide: bool) -> Iterator[str | Row]:
+    match report.usage_source:
+        case UsageSource.SUMMARY:
+            yield "by the kubelet (stats/summary): resident memory (rss) and swap; a working set holds file cache too"
+            if wide:
+                yield (
+                    "the kernel counts processes: a container of several is smaller than it looks here; mapped files "
+                    "and shared memory, not measured, make it larger"
+                )
+        case UsageSource.METRICS:
+            yield (
+                "by the metrics API: working sets, which hold file cache too; disks, processes and swap are not "
+                "measured"
+            )
+        case UsageSource.NONE:
+            yield "nothing: no usage could be read"
+
+
+def _kill(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
+    match report.oom_group:
+        case True:
+            yield "takes the whole container (memory.oom.group)"
+        case False:
+            yield "takes one process: if PID 1 lives on and exits 0 later, the container still says OOMKilled"
+        case None:
+            yield "takes the whole container on cgroup v2 (unless singleProcessOOMKill), one process on v1"
+    if wide or _class_is_passed_over(report):
+        yield "usage and adj decide together, not the class"
+    if wide:
+        yield "a resize in place leaves adj as it was when the container started"
+        yield "processes of the host outside of pods are candidates too, usually with adj 0: they are not listed"
+        yield "/proc/PID/oom_score is (1000 + 1000 x badness / total) x 2/3, before Linux 5.9 1000 x badness / total"
+
+
+def _class_is_passed_over(report: NodePressureReport) -> bool:
+    """Whether somebody goes before a BestEffort container, who would be the last to be expected."""
+    order = report.oom_of(OOMScope.GLOBAL)
+    classes = [place.qos_class for place in order.places if place.qos_class] if order is not None else []
+    return PodQOSClass.BEST_EFFORT in classes[classes.count(PodQOSClass.BEST_EFFORT) :]
+
+
+def _eviction(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
+    if report.usage_source is UsageSource.NONE:
+        yield "the order is not known without usage: pods over their requests go first, then by priority"
+    if report.threshold_problem:
+        yield f"the kubelet's own thresholds cannot be read: {report.threshold_problem}"
+    if wide:
+        has_soft = any(not threshold.hard for threshold in report.thresholds)
+        soft = f"; at a soft threshold at most {report.max_pod_grace_period_seconds} s" if has_soft else ""
+        yield f"leaves a container 2 s to stop{soft}; one pod goes at a time, and the kubelet looks every 10 s"
+        yield "what grows faster than that meets the kernel first"
+        yield "a pod whose processes exit 0 when evicted ends Succeeded, and no reason is told"
+
+
+def _permission(report: NodePressureReport) -> Iterator[str]:
+    if any(entry.resource == _NODES_PROXY and entry.reason == "forbidden" for entry in report.unread):
+        yield (
+            "with get nodes/proxy: resident memory, swap, disks, processes and the kubelet's own thresholds; it is a "
+            "strong permission, because it reaches the kubelet's exec as well"
+        )
+
+
+def _next_commands(report: NodePressureReport, *, wide: bool) -> Iterator[Command]:
+    reach = report.promised.reach
+    yield from reach_commands(reach)
+    if not is_plain_name(report.name):
+        return
+    order = report.oom_of(OOMScope.GLOBAL)
+    # Of one that does not answer, who would be killed first is not the next question.
+    silent = reach is not None and reach.reach.quiet
+    first = order.places[0] if order is not None and order.places and not silent else None
+    if first is not None and first.pod and is_plain_name(first.pod) and is_plain_name(first.namespace):
+        yield qos("explain", f"pod/{first.pod}", namespace=first.namespace)
+    yield pods_on(report.name)
+    if not wide:
+        yield qos("node", report.name, options=("-o", "wide"))
+    about = f"involvedObject.kind=Node,involvedObject.name={report.name}"
+    yield kubectl("get", "events", "-A", options=("--field-selector", about))

@@ -1,0 +1,424 @@
+"""Nodes that do not answer, in words: a page for each, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from math import ceil
+
+from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.reports.node_condition import NOT_READY, node_standing
+from kubectl_plugin.reports.partitions import PartitionsReport
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.views.node.reach_commands import remedies
+from kubectl_plugin.views.pod.force_words import FORCE_LEADS
+from kubectl_plugin.views.pod.pod_page import unread_section
+from kubectl_plugin.views.pod.safety_words import guarded, ordinal_words, replaced_words, unfenced_from
+from kubectl_plugin.views.words import clock, counted, duration, is_plain_name, listed
+from podrules.attachment import FORCE_DETACH_AFTER
+from podrules.ending import PATIENCE
+from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, ZoneHealth, ZoneState
+from podrules.partitions import Block, BlockKind, NodeDown, PodDown, Risk
+from podrules.pod_gc import collected_within
+from podrules.reachability import NodeReach, Reach
+from podrules.safety import ForceSafety
+
+__all__ = ["budgets_section", "by_itself", "force_section", "partitions_pages", "partitions_verdict", "pods_table"]
+
+_HEADINGS = ("NodeDown", "pod", "what depends on it")
+_WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what depends on it")
+_MAX_BUDGETS = 6
+_MAX_UNREADY = 3
+_MAX_FORCED = 6
+
+
+def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
+    """A page for each node that does not answer and one for those that are not Ready, or one that says that all do."""
+    pages = [_page(node, report, wide=wide) for node in report.nodes]
+    if not pages:
+        told = partitions_verdict(report)
+        title = counted(report.nodes_total, "node")
+        pages = [Page(title, told.sentences, told.severity, (), tuple(_to_look_at(report)))]
+    elif report.not_ready:
+        pages.append(_unready_page(report, wide=wide))
+    if report.unread:
+        last = pages[-1]
+        pages[-1] = Page(
+            last.title, last.verdict, last.severity, (*last.parts, unread_section(report.unread)), last.next_commands
+        )
+    return pages
+
+
+def partitions_verdict(report: PartitionsReport) -> Verdict:
+    """Whether all nodes answer and are Ready; of those that do not, what each page says."""
+    if report.nodes:
+        unready = [Verdict(*NOT_READY, (_unready(report, most=_MAX_UNREADY),))] if report.not_ready else []
+        alone = len(report.nodes) == 1 and not unready
+        down = [
+            Verdict(
+                VerdictCode.NODES_LOST,
+                _severity(node),
+                (f"{'' if alone else f'{node.reach.name}: '}{' '.join(_verdict(node, report.at))}",),
+            )
+            for node in report.nodes
+        ]
+        return joined_verdict((*down, *unready))
+    if not report.nodes_total:
+        # A List may hold no Node because nobody asked for any.
+        nothing = "No Node was read: whether the nodes of pods answer is not known."
+        return Verdict(VerdictCode.NODES_UNREAD, Severity.NOTICE, (nothing,))
+    answer = "All nodes answer."
+    if not report.not_ready:
+        return Verdict(VerdictCode.ALL_NODES_ANSWER, Severity.FINE, (answer,))
+    return Verdict(*NOT_READY, (answer, _unready(report, most=_MAX_UNREADY)))
+
+
+def _unready_page(report: PartitionsReport, *, wide: bool) -> Page:
+    """The page of nodes that answer and are not Ready; nodes that do not answer are left out."""
+    names = report.not_ready
+    title = f"node/{names[0]}" if len(names) == 1 else f"{counted(len(names), 'node')} not Ready"
+    told = _unready(report, most=len(names) if wide else _MAX_UNREADY)
+    answers = "It answers." if len(names) == 1 else "They answer."
+    return Page(title, (told, answers), NOT_READY[1], (), tuple(_to_look_at(report)))
+
+
+def _unready(report: PartitionsReport, *, most: int) -> str:
+    verb, whose = ("is", "its") if len(report.not_ready) == 1 else ("are", "their")
+    return f"{listed(report.not_ready, most=most)} {verb} not Ready: {whose} taints may delete pods."
+
+
+def _to_look_at(report: PartitionsReport) -> Iterator[Command]:
+    """The nodes that are not Ready, each by itself."""
+    yield from (qos("node", name) for name in report.not_ready[:_MAX_UNREADY] if is_plain_name(name))
+
+
+def _severity(node: NodeDown) -> Severity:
+    """As urgent as its own page is by whether it answers."""
+    standing = node_standing(node.reach.reach, node.ready)
+    return Severity.FINE if standing is None else standing[1]
+
+
+def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
+    now = report.at
+    sections = (
+        force_section(node),
+        Section("Heartbeat", (_heartbeat(node, now),)),
+        Section("Zone", tuple(_zone(node.zone))),
+        Section("By itself", tuple(by_itself(node, now))),
+        *((budgets_section(node),) if wide else ()),
+    )
+    table = pods_table(node, now, priorities=wide, nodes_own=wide)
+    return Page(
+        title=f"node/{node.reach.name}",
+        verdict=tuple(_verdict(node, now)),
+        severity=_severity(node),
+        parts=(*([table] if table.rows else []), *(section for section in sections if section.lines)),
+        next_commands=tuple(_next_commands(node)),
+    )
+
+
+def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
+    lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
+    them, their, they = ("it", "its", "It") if len(lost or node.pods) == 1 else ("them", "their", "They")
+    yield f"{_state(node, now)}: {counted(len(lost), 'pod')} depend{'s' if len(lost) == 1 else ''} on it."
+    if node.zone.cluster_down:
+        yield "No node of the cluster is Ready: the control plane may be cut off, and not the nodes."
+    match node.reach.reach:
+        case Reach.BACK | Reach.BACK_NOT_READY:
+            yield "It answers again: take it back, or its pods are kept away."
+        case Reach.RETURNING:
+            yield "It answers again: its machine is on. Do not fence it: its kubelet stops what was told to end."
+        case Reach.OUT_OF_SERVICE if lost:
+            yield _removed(lost)
+            yield f"Nobody has confirmed that {their} processes ended: the taint only says that the machine is off."
+        case Reach.GONE:
+            yield f"Pod garbage collection removes {them}, and nobody has confirmed that {their} processes ended."
+            yield f"{they} may run on: find out whether the machine is off."
+        case Reach.OUT_OF_SERVICE:
+            yield "Nothing is left to go. Take it back once the machine is up."
+        case Reach.MISSED_HEARTBEATS:
+            yield "It may still come back by itself: nothing has been done about it yet."
+        case _:
+            yield "Nobody can tell from here what still runs there. Find out whether the machine is off."
+
+
+def _removed(lost: Sequence[PodDown]) -> str:
+    """What happens to the pods of a node that is out of service; pods that tolerate its taints stay."""
+    staying = sum(pod.deleted is None and not pod.eviction.comes for pod in lost)
+    kept = f"{counted(staying, 'pod')} {'stays' if staying == 1 else 'stay'}: the taint is tolerated."
+    if staying == len(lost):
+        return f"{kept} Volumes that nobody uses are detached without waiting."
+    if not staying:
+        going = "It is" if len(lost) == 1 else "They are"
+        return f"{going} removed, and volumes are detached, without waiting for the machine."
+    count = len(lost) - staying
+    going = f"{count} of them {'is' if count == 1 else 'are'}"
+    return f"{going} removed, and volumes are detached, without waiting for the machine. {kept}"
+
+
+def _state(node: NodeDown, now: datetime) -> str:
+    match node.reach.reach:
+        case Reach.OUT_OF_SERVICE | Reach.BACK | Reach.BACK_NOT_READY:
+            since = f" since {clock(node.out_of_service_at, now)}" if node.out_of_service_at else ""
+            return f"Declared out of service{since}"
+        case Reach.MISSED_HEARTBEATS:
+            return "No heartbeats, not yet taken for lost"
+        case Reach.RETURNING:
+            return "Coming back, Ready is still Unknown"
+        case Reach.GONE:
+            return "Gone: there is no Node object, and nothing tells since when"
+    since = f" since {clock(node.reach.since, now)}" if node.reach.since else ""
+    return f"Silent{since}"
+
+
+def _heartbeat(node: NodeDown, now: datetime) -> str:
+    if node.renewed is None:
+        return "the last one is not known (no Lease in kube-node-lease)"
+    return f"the last one {clock(node.renewed, now)}, {duration(now - node.renewed)} ago (Lease in kube-node-lease)"
+
+
+def _zone(zone: ZoneHealth) -> Iterator[str]:
+    if zone.state is ZoneState.NORMAL and not zone.cluster_down:
+        return
+    named = zone.zone or "the cluster"
+    yield f"{named}: {zone.not_ready} of {counted(zone.nodes, 'node')} not Ready ({zone.state.value})"
+    if zone.cluster_down:
+        yield "no node of the cluster is Ready: taints are taken away, and nothing is evicted"
+    elif not zone.rate:
+        yield "taken for a fault of the network: no other node is tainted, so nothing is evicted from other nodes"
+
+
+def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
+    """What Kubernetes did and will do without anybody's help, and when."""
+    yield from (
+        Row((clock(when, now), text)) for when, text in sorted((*_node_events(node, now), *_deletions(node, now)))
+    )
+    lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
+    if node.reach.reach is Reach.GONE:
+        kept = sum(bool(pod.finalizers) for pod in node.pods)
+        count, within = counted(len(node.pods) - kept, "pod"), collected_within(Reach.GONE, deleted=True)
+        whose = "its" if len(node.pods) - kept == 1 else "their"
+        text = f"{count} removed by pod garbage collection, at the latest; {whose} processes are not"
+        yield Row((f"{within} s", text))
+        if kept:
+            yield Row(("then", f"{counted(kept, 'pod')} told to end and not removed: finalizers keep the object"))
+    else:
+        yield from _other_pods(node)
+    if lost and collected_within(node.reach.reach, deleted=True) is None:
+        yield Row(("then", _then(len(lost), quiet=node.reach.reach.quiet)))
+    if node.attachments:
+        minutes = int(FORCE_DETACH_AFTER.total_seconds() // 60)
+        count = counted(len(node.attachments), "volume")
+        if node.reach.reach.declared:
+            text = f"{count} detached without waiting, once the pod objects are gone"
+        elif not node.reach.reach.quiet:
+            text = f"{count} detached once its kubelet has unmounted {'it' if len(node.attachments) == 1 else 'them'}"
+        else:
+            text = f"{count} detached by force {minutes} min after the pod objects are gone, not before"
+        yield Row(("volumes", text))
+
+
+def _then(pods: int, *, quiet: bool) -> str:
+    """What happens to pods that are deleted."""
+    if not quiet:
+        return "its kubelet stops what is told to end: it answers again"
+    they = "it" if pods == 1 else "they"
+    return f"Terminating for ever: only the kubelet of this node could tell that {they} stopped"
+
+
+_LATE = "; it is due: look at kube-controller-manager"
+
+
+def _node_events(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
+    """What happened to the Node itself, and when; events that are overdue are marked as late."""
+    unknown = node.unknown_at
+    late = _LATE if unknown is not None and now - unknown > PATIENCE else ""
+    if unknown is not None:
+        yield unknown, _became_unknown(node, unknown, late)
+    if node.tainted_at is not None:
+        yield node.tainted_at, f"it got the taint {UNREACHABLE}:NoExecute"
+    elif unknown is not None and node.zone.rate and node.reach.reach.quiet:
+        yield unknown, f"it {'should have got' if late else 'gets'} the taint {UNREACHABLE}:NoExecute{late}"
+
+
+def _became_unknown(node: NodeDown, unknown: datetime, late: str) -> str:
+    seconds = ceil((unknown - node.renewed if node.renewed is not None else NODE_MONITOR_GRACE).total_seconds())
+    after = f", {seconds} s after the last heartbeat" if node.renewed is not None and seconds > 0 else ""
+    if node.ready == "Unknown":
+        return f"Ready became Unknown{after}"
+    verb = "should have become" if late else "becomes"
+    return f"Ready {verb} Unknown{after} (--node-monitor-grace-period){late}"
+
+
+def _deletions(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
+    """When pods were deleted, and when others will be."""
+    deleted = sorted(pod.deleted for pod in node.pods if pod.deleted is not None)
+    for _, group in groupby(deleted, key=lambda moment: clock(moment, now)):
+        moments = list(group)
+        yield moments[0], f"{counted(len(moments), 'pod')} told to end"
+    if node.reach.reach is Reach.RETURNING:
+        return
+    coming = sorted(
+        (pod.eviction.at, bool(pod.eviction.tolerated))
+        for pod in node.pods
+        if pod.deleted is None and pod.eviction.at is not None
+    )
+    for (_, tolerated), due in groupby(coming, key=lambda entry: (clock(entry[0], now), entry[1])):
+        moments = [moment for moment, _ in due]
+        late = _LATE if now - moments[0] > PATIENCE else ""
+        verb = "should have been" if late else "will be"
+        why = "the toleration is over" if tolerated else "the taint is not tolerated"
+        yield moments[0], f"{counted(len(moments), 'pod')} {verb} told to end: {why}{late}"
+
+
+def _other_pods(node: NodeDown) -> Iterator[Row]:
+    """Pods for which no time of deletion is known."""
+    waiting = [pod for pod in node.pods if pod.deleted is None]
+    if node.reach.reach is Reach.RETURNING:
+        yield Row(("soon", "Ready is written anew, and the taint goes: pods that were not told to end by then stay"))
+        return
+    held = sum(pod.eviction.held_back for pod in waiting)
+    if held:
+        yield Row(("not now", f"{counted(held, 'pod')} would be told to end if nodes of this zone were tainted"))
+    untimed = sum(pod.eviction.comes and pod.eviction.at is None for pod in waiting)
+    if untimed:
+        taint = "a taint that they do not tolerate" if untimed > 1 else "a taint that it does not tolerate"
+        yield Row(("soon", f"{counted(untimed, 'pod')} told to end because of {taint} for ever; it has no timeAdded"))
+    forever = sum(pod.eviction.tolerated is None for pod in waiting)
+    if forever:
+        tolerates = "tolerates" if forever == 1 else "tolerate"
+        yield Row(("stays", f"not told to end: {counted(forever, 'pod')} that {tolerates} the taint for ever"))
+
+
+def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bool) -> Table:
+    """The pods that depend on a node, the worst first.
+
+    Args:
+        node: It.
+        now: When it was so.
+        priorities: With a column of them.
+        nodes_own: With the pods that belong to the node.
+    """
+    own = [pod for pod in node.pods if pod.risk is Risk.NODES_OWN]
+    shown = [pod for pod in node.pods if nodes_own or pod.risk is not Risk.NODES_OWN]
+    since = node.renewed or node.reach.since
+    age = duration(now - since) if since is not None else "?"
+    rows = [
+        (
+            age,
+            f"{pod.namespace}/{pod.name}",
+            *([str(pod.priority)] if priorities else []),
+            _hangs(pod, node.reach.reach),
+        )
+        for pod in shown
+    ]
+    if own and not nodes_own:
+        more = f"and {counted(len(own), 'pod')}"
+        rows.append((age, more, *([""] if priorities else []), "belong to this node (DaemonSets, static pods)"))
+    return Table(
+        "",
+        _WITH_PRIORITIES if priorities else _HEADINGS,
+        tuple(rows),
+        right=frozenset({2}) if priorities else frozenset(),
+    )
+
+
+def force_section(node: NodeDown) -> Section:
+    """Which of its pods can be deleted without grace, and when the others can."""
+    return Section("Force delete", tuple(_forced(node)))
+
+
+def _forced(node: NodeDown) -> Iterator[str]:
+    if not node.pods:
+        return
+    named: dict[ForceSafety, list[str]] = {}
+    for pod in node.pods:
+        named.setdefault(pod.force_safety, []).append(f"{pod.namespace}/{pod.name}")
+    answers = not node.reach.reach.quiet
+    count, safe = len(node.pods), [] if answers else named.pop(ForceSafety.SAFE, [])
+    verb = "is" if len(safe) < 2 else "are"
+    if answers:
+        yield f"no need to: {node.reach.name} answers, so delete with grace"
+    elif not safe:
+        which = "the pod is not" if count == 1 else f"none of the {count} pods is"
+        yield f"{which} safe{_until(node.reach)}"
+    elif len(safe) == count:
+        yield f"{'the pod' if count == 1 else f'all {count} pods'} {verb} safe: {listed(safe, most=_MAX_FORCED)}"
+    else:
+        yield f"{len(safe)} of {counted(count, 'pod')} {verb} safe: {listed(safe, most=_MAX_FORCED)}"
+        yield f"not the {'others' if count - len(safe) > 1 else 'other'}{_until(node.reach)}"
+    for safety in FORCE_LEADS:
+        if safety in named and (safe or safety is not ForceSafety.NOT_SAFE_YET):
+            yield f"{FORCE_LEADS[safety].lower()}: {listed(named[safety], most=_MAX_FORCED)}"
+
+
+def _until(node: NodeReach) -> str:
+    """When a pod of a node that does not answer can go, or what to do in place of a force deletion."""
+    match node.reach:
+        case Reach.GONE:
+            return " until you know that the machine is off"
+        case Reach.OUT_OF_SERVICE:
+            return ": garbage collection removes what is deleted there, with grace too"
+        case Reach.MISSED_HEARTBEATS:
+            return f": {node.name} may still come back"
+    return f" until the machine is off: then fence {node.name}"
+
+
+def budgets_section(node: NodeDown) -> Section:
+    """What the PodDisruptionBudgets of its pods have left elsewhere."""
+    lines = [
+        f"{entry.namespace}/{entry.name}: {entry.healthy} healthy elsewhere, {entry.needed} needed"
+        for entry in node.budgets
+    ]
+    rest = [f"and {len(lines) - _MAX_BUDGETS} more"] if len(lines) > _MAX_BUDGETS else []
+    told = ["nothing asks them when a node is lost or fenced"] if lines else []
+    return Section("Budgets", (*lines[:_MAX_BUDGETS], *rest, *told))
+
+
+def _hangs(pod: PodDown, reach: Reach) -> str:
+    told = [
+        f"{open_from} volume {guard.volume} ({guarded(guard)})"
+        for guard in pod.volumes
+        if pod.risk is Risk.TWO_WRITERS and (open_from := unfenced_from(guard, reach))
+    ]
+    told = [*(_blocked(block, pod) for block in pod.blocks), *told]
+    if told:
+        return "; ".join(told)
+    match pod.risk:
+        case Risk.NOBODY_REPLACES:
+            return "nobody replaces it"
+        case Risk.NODES_OWN:
+            return "belongs to this node"
+        case _ if pod.deleted is not None:
+            return f"{replaced_words(pod.owner.kind, pod.owner.name)}; this one may still run"
+    return f"{pod.owner.kind} {pod.owner.name} makes another once it is told to end"
+
+
+def _blocked(block: Block, pod: PodDown) -> str:
+    match block.kind:
+        case BlockKind.STATEFUL_SET:
+            return ordinal_words(block.name, pod.name, ordered=block.ordered)
+        case BlockKind.NAMESPACE:
+            return f"namespace {block.name} is being deleted and waits for it"
+    if block.waiting:
+        verb = "waits" if len(block.waiting) == 1 else "wait"
+        return f"{listed(block.waiting, most=3)} elsewhere {verb} for its volume {block.claim}"
+    return f"its volume {block.claim} stays attached here"
+
+
+def _next_commands(node: NodeDown) -> Iterator[Command]:
+    name = node.reach.name
+    if not is_plain_name(name):
+        return  # A hostile snapshot must not put words into a command that people paste.
+    match node.reach.reach:
+        case Reach.OUT_OF_SERVICE if not node.pods:
+            yield qos("unfence", f"node/{name}", comment="once the machine is back")
+        case Reach.MISSED_HEARTBEATS | Reach.RETURNING:
+            yield qos("partitions", comment="in a minute")
+        case _:
+            yield from remedies(node.reach)
+    worst = next(iter(node.pods), None)
+    if worst is not None and is_plain_name(worst.name) and is_plain_name(worst.namespace):
+        yield qos("explain", f"pod/{worst.name}", namespace=worst.namespace)

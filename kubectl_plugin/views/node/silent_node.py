@@ -1,0 +1,199 @@
+"""A pod on a node that does not answer, in words: nobody knows when it ends, even after its object is removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.reports.node_facts import NodeFacts
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.views.pod.safety_words import finalizer_words, forcing_words, holder_words
+from kubectl_plugin.views.words import clock
+from podrules.model.instant import instant
+from podrules.pod_gc import collected_within
+from podrules.reachability import Reach
+from podrules.safety import Guarantee
+
+__all__ = [
+    "ended_line",
+    "ended_sentences",
+    "force_first",
+    "force_lines",
+    "quiet_node",
+    "quiet_stop_lines",
+    "quiet_words",
+    "running_sentences",
+    "stuck_sentences",
+]
+
+_STATES: Final = {
+    Reach.SILENT: "is silent{since}",
+    Reach.MISSED_HEARTBEATS: "sends no heartbeats{since}",
+    Reach.OUT_OF_SERVICE: "is declared out of service",
+    Reach.GONE: "has no Node object any more{since}",
+}
+
+
+def quiet_node(report: PodReport) -> NodeFacts | None:
+    """The pod's node, where it does not answer."""
+    node = report.status.node if report.status is not None else None
+    return node if node is not None and _reach(node).quiet else None
+
+
+def quiet_words(node: NodeFacts, now: datetime | None) -> str:
+    """``node-c3 is silent since 03:02:56 UTC``."""
+    when = node.reach.since if node.reach is not None else None
+    lead = " (last heartbeat {})" if _reach(node) is Reach.GONE else " since {}"
+    since = lead.format(clock(when, now)) if when is not None else ""
+    return f"{node.name} {_STATES[_reach(node)].format(since=since)}"
+
+
+def running_sentences(report: PodReport, node: NodeFacts, now: datetime | None) -> tuple[str, ...]:
+    """The verdict on a pod that is not being deleted."""
+    phase = report.status.phase if report.status else ""
+    heard = f"{phase} is the last that was heard of it" if phase else "what it did last is not known (no status.phase)"
+    return (
+        f"Its node {quiet_words(node, now)}: {heard}.{_since_when(report, node, now)}",
+        _unconfirmed(report, node, now),
+        *_replacement(report, node),
+    )
+
+
+def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime | None) -> tuple[str, ...]:
+    """The verdict on one that is being deleted.
+
+    Args:
+        report: The pod's.
+        node: Its node.
+        lead: Since when it is being deleted, and with what grace.
+        now: The present.
+    """
+    if collected_within(_reach(node), deleted=True) is not None:
+        state = f"its node {quiet_words(node, now)}.{_since_when(report, node, now)}"
+        return f"{lead}: {state}", _unconfirmed(report, node, now), *_replacement(report, node)
+    stays = _stays("It stays Terminating", node)
+    if report.owner.guarantee is Guarantee.AT_MOST_ONE:
+        stays += f" {report.owner.kind} {report.owner.name} starts no replacement before that."
+    return f"{lead}: stuck, because {quiet_words(node, now)}.", stays, *_then(report)
+
+
+def ended_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime | None) -> tuple[str, ...]:
+    """The verdict on a pod that is being deleted and has ended: its kubelet cannot remove its object.
+
+    Args:
+        report: The pod's.
+        node: Its node.
+        lead: Since when it is being deleted, and with what grace.
+        now: The present.
+    """
+    state = f"{lead}: its processes have ended. Its node {quiet_words(node, now)}."
+    if collected_within(_reach(node), deleted=True) is not None:
+        return state, f"{_collected(report, node, now)}."
+    return state, _stays("Its object stays", node), *_then(report)
+
+
+def ended_line(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
+    """Who removes the object of a pod that has ended."""
+    if collected_within(_reach(node), deleted=True) is not None:
+        words = _collected(report, node, now)
+        return f"{words[:1].lower()}{words[1:]}"
+    return f"only its kubelet removes the object, and {quiet_words(node, now)}"
+
+
+def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:
+    """When its processes end: nobody knows."""
+    status = report.status
+    told = report.ending.deleted_at
+    grace = report.termination.grace.seconds
+    if status is not None and told is not None:
+        grace = status.deletion_grace_period_seconds or 0
+        after = " or after" if report.ending.told_after else ""
+        yield f"told to end at {clock(told, now)}{after}, with {grace} s"
+    yield f"nobody knows when: only its kubelet stops processes, and {quiet_words(node, now)}"
+    if told is None and grace == 0:
+        yield "a delete removes the object at once, and stops nothing"
+    if report.owner.guarantee is Guarantee.KUBELET_OWNED:
+        return
+    if _reach(node) is Reach.GONE:
+        yield f"once its object is gone, a kubelet that registers {node.name} again stops what still runs of it"
+    else:
+        asked = "" if told is not None else ", if it was deleted meanwhile"
+        yield f"once {node.name} answers again its kubelet stops it{asked}: {grace} s from then"
+
+
+def force_first(node: NodeFacts, now: datetime | None) -> str:
+    """What to do before it is forced."""
+    return f"{quiet_words(node, now)}; make sure that the machine is off first"
+
+
+def force_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Iterator[str]:
+    """What to know before it is forced."""
+    status = report.status
+    deleted = status is not None and status.deletion_timestamp is not None
+    within = collected_within(_reach(node), deleted=deleted)
+    due = report.ending.collected_by
+    late = due is not None and now is not None and now > due
+    if within is not None and not report.ending.holders and not late:
+        yield f"pod garbage collection does the same by itself within {within} s"
+    if deleted:
+        yield (f"already being deleted: {forcing_words(report.ending.holders)}; nobody knows when its processes end")
+
+
+def _since_when(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
+    """Since when a node has no Node object, if that is known."""
+    if _reach(node) is not Reach.GONE or (node.reach is not None and node.reach.since is not None):
+        return ""
+    unready = instant(report.status.not_ready_since) if report.status is not None else None
+    return (
+        f" The pod is not Ready since {clock(unready, now)}."
+        if unready is not None
+        else " Nothing tells since when it is gone."
+    )
+
+
+def _then(report: PodReport) -> Iterator[str]:
+    """What keeps the object even after that."""
+    if report.ending.holders:
+        yield f"Then {holder_words(report.ending.holders)}."
+
+
+def _stays(what: str, node: NodeFacts) -> str:
+    return f"{what} until {node.name} answers again, or its Node is deleted or declared out of service."
+
+
+def _collected(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
+    """Within what time pod garbage collection removes an object, or by when it should have."""
+    due = report.ending.collected_by
+    if due is not None and now is not None and now > due:
+        by = clock(due, now)
+        return f"Pod garbage collection should have removed its object by {by}: look at kube-controller-manager"
+    within = collected_within(_reach(node), deleted=True)
+    held = report.ending.finalizers
+    kept = f" once {finalizer_words(held, 'is', 'are')} done" if held else ""
+    return f"Pod garbage collection removes its object within {within} s{kept}"
+
+
+def _unconfirmed(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
+    """What cannot be known of the processes, and what happens to the object."""
+    status = report.status
+    deleted = status is not None and status.deletion_timestamp is not None
+    within = collected_within(_reach(node), deleted=deleted)
+    if within is None and _reach(node) is Reach.OUT_OF_SERVICE:
+        return (
+            "Once it is deleted, pod garbage collection removes its object; nobody confirms that its processes ended."
+        )
+    if within is None:
+        return "Nobody can tell from here whether its processes still run."
+    told = _collected(report, node, now)
+    return f"{told}; nobody has confirmed that its processes ended: they may run on."
+
+
+def _replacement(report: PodReport, node: NodeFacts) -> Iterator[str]:
+    owner = report.owner
+    if collected_within(_reach(node), deleted=True) is not None and owner.guarantee is Guarantee.AT_MOST_ONE:
+        yield f"{owner.kind} {owner.name} then starts another {report.name}, while this one may still run."
+
+
+def _reach(node: NodeFacts) -> Reach:
+    return node.reach.reach if node.reach is not None else Reach.UNKNOWN

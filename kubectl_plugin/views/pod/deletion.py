@@ -1,0 +1,238 @@
+"""A pod's deletion in words: what it risks, and how far it has come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Final
+
+from msgspec.structs import replace
+
+from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
+from kubectl_plugin.render.page import Page, Row, Section, Severity
+from kubectl_plugin.reports.deletion import DeletionReport, Stakes
+from kubectl_plugin.reports.steps import Step, StepKind, StepOutcome
+from kubectl_plugin.reports.verdict import Verdict
+from kubectl_plugin.views.node.platform_words import PROVIDER
+from kubectl_plugin.views.pod.force_words import FORCE_LEADS, FORCE_SEVERITIES, no_process_words, safe_or_not, safer
+from kubectl_plugin.views.pod.pod_page import unread_section
+from kubectl_plugin.views.pod.safety_words import (
+    finalizer_words,
+    forcing_words,
+    guard_words,
+    holder_words,
+    owner_risk,
+    reach_words,
+    until_words,
+)
+from kubectl_plugin.views.steps import outcome_verdict, refused_sentences, unanswered
+from kubectl_plugin.views.words import clock, is_plain_name, listed
+from podrules.deletion import CONFIRMATION, Members
+from podrules.ending import holders
+from podrules.forcing import has_another
+from podrules.model.base import ObjectMeta
+from podrules.reachability import Reach
+from podrules.safety import ForceSafety
+
+__all__ = ["deletion_verdict", "nothing_at_stake_page", "stakes_page", "state_words"]
+
+_USUAL_GRACE = 30
+_OUTCOMES: Final = {
+    StepOutcome.NOT_CONFIRMED: "Not deleted: a confirmation is missing.",
+    StepOutcome.NOT_POSSIBLE: (
+        "Not deleted: the pod that was looked at is gone, or another by now. Nothing was changed."
+    ),
+    StepOutcome.DRY_RUN: "Dry run of a deletion: nothing is stored.",
+    StepOutcome.DONE: "Deleted: its object is gone.",
+    StepOutcome.UNDER_WAY: "Being deleted: it was told to end, and its object is still there.",
+    StepOutcome.FAILED: "The deletion failed: the steps tell how far it came.",
+    StepOutcome.INTERRUPTED: "The deletion was broken off: the steps tell how far it came.",
+}
+_ADD_CONFIRM: Final = "Not deleted: to delete it without grace, add --confirm"
+_NO_TIME = "nobody knows when its processes end: only the kubelet of its node stops them, and that does not answer"
+
+
+def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
+    """What the force deletion of a pod risks, and what is safer."""
+    stakes = report.stakes
+    if stakes is None:
+        raise ValueError("only a force deletion has stakes")
+    sections = (
+        Section("Owner", (_owner_line(report, stakes),)),
+        Section("Members", _member_lines(stakes.members)),
+        Section("Node", (reach_words(stakes.node, stakes.renewed, now),)),
+        Section(
+            "Volumes", tuple(Row((guard.volume, guard_words(guard, stakes.node.reach))) for guard in stakes.volumes)
+        ),
+        Section("Budget", _budget_lines(stakes)),
+        Section("Stops", tuple(_stop_lines(report, stakes, now))),
+        unread_section(report.unread),
+    )
+    return Page(
+        title=f"pod/{report.name} in namespace {report.namespace}, on {stakes.node.name}",
+        verdict=tuple(_sentences(report, stakes, now)),
+        severity=FORCE_SEVERITIES[stakes.safety],
+        parts=tuple(section for section in sections if section.lines),
+        next_commands=tuple(_next_commands(report, stakes)),
+    )
+
+
+def nothing_at_stake_page(report: DeletionReport) -> Page:
+    """The page of a pod whose force deletion risks nothing, and what then happens to its object."""
+    kept = holder_words(report.finalizers) if report.finalizers else "the object is gone at once"
+    field = report.plan.grace.source.value
+    return Page(
+        title=f"pod/{report.name} in namespace {report.namespace}",
+        verdict=_nothing_at_stake(report),
+        severity=Severity.FINE,
+        parts=(Section("Stops", (f"no process of it runs ({field}); {kept}",)),),
+        next_commands=tuple(_commands_where_safe(report)),
+    )
+
+
+def _nothing_at_stake(report: DeletionReport) -> tuple[str, str]:
+    held = len(report.finalizers)
+    keeps = "its finalizer keeps" if held == 1 else "its finalizers keep"
+    kept = f"; {keeps} the object even then" if held else ""
+    return (f"{FORCE_LEADS[ForceSafety.SAFE]}: {no_process_words(report.plan)}.", f"{_ADD_CONFIRM}{kept}.")
+
+
+def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
+    """The result of a deletion; for a dry run, what it risks."""
+    stakes, outcome = report.stakes, report.outcome
+    if outcome in {StepOutcome.NOT_CONFIRMED, StepOutcome.DRY_RUN} and stakes is not None:
+        sentences = tuple(_sentences(report, stakes, now))
+        return replace(outcome_verdict(outcome, sentences), severity=FORCE_SEVERITIES[stakes.safety])
+    if report.refusal is not None:
+        return outcome_verdict(outcome, refused_sentences("Not deleted", report.refusal))
+    if outcome is StepOutcome.FAILED and not report.steps:
+        return outcome_verdict(outcome, (unanswered("Not deleted"),))
+    sentences = _nothing_at_stake(report) if outcome is StepOutcome.NOTHING_AT_STAKE else (_OUTCOMES[outcome],)
+    return outcome_verdict(outcome, sentences)
+
+
+def _commands_where_safe(report: DeletionReport) -> Iterator[Command]:
+    if all(map(is_plain_name, (report.name, report.namespace))):
+        yield qos("explain", f"pod/{report.name}", namespace=report.namespace)
+        yield _confirmed(report)
+
+
+def _confirmed(report: DeletionReport) -> Command:
+    options = ("--grace-period=0", "--confirm")
+    return qos("delete", f"pod/{report.name}", namespace=report.namespace, options=options, changes=True)
+
+
+def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
+    """Whether it is safe, then what is safer, then how to go on."""
+    yield safe_or_not(report.name, stakes, now)
+    if report.outcome is StepOutcome.NOT_CONFIRMED:
+        yield from safer(stakes)
+    yield _verdict(report)
+
+
+def _verdict(report: DeletionReport) -> str:
+    if report.outcome is StepOutcome.NOT_CONFIRMED:
+        return f"{_ADD_CONFIRM}."
+    if report.dry_run:
+        return "Dry run of a deletion without grace: nothing is stored."
+    return "Deleting it without grace, as you confirmed."
+
+
+def _owner_line(report: DeletionReport, stakes: Stakes) -> str:
+    idle = stakes.safety is ForceSafety.SAFE
+    replaced = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)
+    return owner_risk(stakes.owner, report.name, idle=idle, replaced=replaced)
+
+
+def _member_lines(members: Members | None) -> tuple[str, ...]:
+    if members is None:
+        return ()
+    count = len(members.live)
+    live = f"{count} of {members.replicas} {'is' if count == 1 else 'are'} Ready without it"
+    named = f" ({listed(members.live, most=4)})" if members.live else ""
+    held = "keeps" if count >= members.majority else "does not keep"
+    if members.replicas == 1:
+        return ("it is the only member: nothing of the StatefulSet runs without it",)
+    return (
+        f"{live}{named}",
+        f"a majority is {members.majority} of {members.replicas}: the StatefulSet {held} one without it",
+    )
+
+
+def _budget_lines(stakes: Stakes) -> tuple[str, ...]:
+    if stakes.eviction_refused is None:
+        return ()
+    return (f"an eviction would be refused: {stakes.eviction_refused}", "a deletion does not ask")
+
+
+def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
+    if stakes.node.provider:
+        yield PROVIDER
+        return
+    if stakes.deleted is not None:
+        yield (
+            f"told to end at {clock(stakes.deleted, now)}: "
+            f"{forcing_words(holders(report.finalizers), 'deleting it again')}"
+        )
+        if stakes.may_run_until is not None and stakes.node.reach is not Reach.UNKNOWN:
+            yield f"its processes {until_words(stakes.may_run_until, now)}"
+        elif stakes.node.reach.quiet:
+            yield _NO_TIME
+        return
+    if report.plan.static:
+        yield "its processes run on: it mirrors a static pod, and its kubelet makes the mirror anew"
+        return
+    held = report.finalizers
+    kept = " at once" if report.plan.object_removed_at_once else f" once {finalizer_words(held, 'is', 'are')} done"
+    if stakes.node.reach.quiet:
+        yield f"the object is gone{kept}; {_NO_TIME}"
+        return
+    if not report.plan.containers:
+        yield f"the object is gone{kept}; no container of it runs now: nothing has to stop"
+        return
+    yield f"the object is gone{kept}; processes get {report.plan.sigkill_latest} s more, if the kubelet answers"
+
+
+def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
+    if report.outcome is not StepOutcome.NOT_CONFIRMED:
+        return
+    if not all(map(is_plain_name, (report.name, report.namespace, stakes.node.name))):
+        return  # A hostile snapshot must not put words into a command that people paste.
+    pod, place = f"pod/{report.name}", report.namespace
+    if stakes.node.reach is Reach.GONE:
+        yield qos("partitions", comment="safer: find out whether its machine is off")
+    elif stakes.node.reach is Reach.OUT_OF_SERVICE:
+        yield qos("partitions", comment="safer: pod garbage collection removes what is deleted there")
+    elif stakes.node.reach.quiet:
+        yield qos("fence", f"node/{stakes.node.name}", comment="safer: once the machine is off")
+    elif stakes.deleted is None:
+        grace = () if report.grace_of_its_own else (f"--grace-period={_USUAL_GRACE}",)
+        yield qos("delete", pod, namespace=place, options=grace, changes=True, comment="safer: with grace")
+    yield qos("explain", pod, namespace=place)
+    yield _confirmed(report)
+
+
+def state_words(pod: ObjectMeta, steps: Iterable[Step], *, sure: bool) -> Iterator[str | Prose]:
+    """What has been done when a deletion did not come to its end, and how to go on.
+
+    Args:
+        pod: The pod.
+        steps: What was done so far.
+        sure: Whether the last request was answered.
+    """
+    told = {step.kind: step for step in steps}
+    named, place = f"pod/{pod.name}", pod.namespace
+    if StepKind.DELETED in told:
+        yield f"{named} is deleted, and goes without further help once its processes are known to have stopped."
+        if StepKind.NODE_SILENT in told:
+            fence = qos("fence", f"node/{told[StepKind.NODE_SILENT].detail}")
+            yield Prose((Hint(fence, "Once its machine is off for certain: "),))
+        yield Prose((Hint(qos("explain", named, namespace=place), "To look: "),))
+    elif StepKind.DELETING in told and not sure:
+        yield f"Whether {named} was deleted is not known: there was no answer. Nothing else was changed."
+        yield Prose((Hint(kubectl("get", named, namespace=place), "To look: "),))
+        yield "The same command goes on from there."
+    elif StepKind.CONFIRMED in told:
+        yield f"{named} carries the confirmation {CONFIRMATION}, and is not deleted."
+    else:
+        yield "Nothing was changed."

@@ -1,0 +1,117 @@
+"""Whether a pod can be deleted without grace, in the same words in each answer, and what is safer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.render.page import Severity
+from kubectl_plugin.reports.deletion import Stakes
+from kubectl_plugin.views.node.platform_words import PROVIDER
+from kubectl_plugin.views.pod.safety_words import (
+    NEXT_COPY,
+    guarded,
+    owner_risk,
+    reach_words,
+    replaced_words,
+    unfenced_from,
+)
+from kubectl_plugin.views.words import listed
+from podrules.ending import StopPlan
+from podrules.forcing import has_another, lets_second_writer
+from podrules.reachability import Reach
+from podrules.safety import ForceSafety, Guarantee
+from podrules.termination import GraceSource
+from podrules.volumes import WriterGuard
+
+__all__ = ["FORCE_LEADS", "FORCE_SEVERITIES", "no_process_words", "safe_or_not", "safer", "two_writers"]
+
+FORCE_LEADS: Final = {
+    ForceSafety.SAFE: "Safe",
+    ForceSafety.STOPS_NOTHING: "It stops nothing",
+    ForceSafety.NO_PROMISE_BROKEN: "No promise is broken",
+    ForceSafety.UNKNOWN: "Not known to be safe",
+    ForceSafety.NOT_SAFE: "Not safe",
+    ForceSafety.NOT_SAFE_YET: "Not safe yet",
+}
+"""What each answer about a force deletion begins with."""
+FORCE_SEVERITIES: Final = {
+    ForceSafety.SAFE: Severity.FINE,
+    ForceSafety.STOPS_NOTHING: Severity.NOTICE,
+    ForceSafety.NO_PROMISE_BROKEN: Severity.NOTICE,
+    ForceSafety.UNKNOWN: Severity.TROUBLE,
+    ForceSafety.NOT_SAFE: Severity.TROUBLE,
+    ForceSafety.NOT_SAFE_YET: Severity.TROUBLE,
+}
+
+
+def no_process_words(plan: StopPlan) -> str:
+    """Why nothing of a pod runs that has no process."""
+    return "it is on no node yet" if plan.grace.source is GraceSource.NOT_SCHEDULED else "its processes have ended"
+
+
+def safe_or_not(name: str, stakes: Stakes, now: datetime | None) -> str:
+    """``Not safe yet: node-c3 is silent …, so its processes may still run, and StatefulSet db may start …``.
+
+    Args:
+        name: The pod's.
+        stakes: What its force deletion risks.
+        now: The present.
+    """
+    lead = FORCE_LEADS[stakes.safety]
+    owner = owner_risk(stakes.owner, name, idle=stakes.safety is ForceSafety.SAFE)
+    then = f"{_second_copy(name, stakes)}{_writers(stakes)}"
+    match stakes.safety:
+        case ForceSafety.SAFE:
+            return f"{lead}: {owner}."
+        case ForceSafety.STOPS_NOTHING:
+            return f"{lead}: the pod is static, and the API holds its mirror only."
+        case ForceSafety.NOT_SAFE_YET:
+            return f"{lead}: {reach_words(stakes.node, None, now)}, so its processes may still run{then}."
+        case ForceSafety.UNKNOWN:
+            why = PROVIDER if stakes.node.provider else reach_words(stakes.node, None, now)
+            return f"{lead}: {why}, so its processes may run on{then}."
+        case ForceSafety.NOT_SAFE:
+            return f"{lead}: its processes may outlive its object{then}."
+        case ForceSafety.NO_PROMISE_BROKEN:
+            return f"{lead}, but its processes get little time: {owner}."
+
+
+def safer(stakes: Stakes) -> Iterator[str]:
+    """What there is to do in place of it."""
+    name, reach = stakes.node.name, stakes.node.reach
+    if reach is Reach.GONE:
+        yield "Safer: find out first whether its machine is off."
+    elif reach is Reach.OUT_OF_SERVICE:
+        yield "Safer: a deletion with grace, because pod garbage collection removes what is deleted there."
+    elif reach.quiet:
+        yield f"Safer: fence {name} once its machine is off."
+    elif stakes.deleted is None and stakes.safety not in {ForceSafety.SAFE, ForceSafety.STOPS_NOTHING}:
+        yield "Safer: a deletion with grace."
+
+
+def two_writers(guards: Sequence[WriterGuard], reach: Reach) -> str:
+    """``both would write to volume data``; empty where nobody can."""
+    return _both_write([guard.volume for guard in guards if lets_second_writer(guard, reach)])
+
+
+def _second_copy(name: str, stakes: Stakes) -> str:
+    if has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None):
+        return f", and {replaced_words(stakes.owner.kind, stakes.owner.name)}"
+    owner = f"{stakes.owner.kind} {stakes.owner.name}"
+    words = NEXT_COPY.get(stakes.owner.guarantee, "")
+    return f", and {words.format(owner=owner, name=name)}" if words else ""
+
+
+def _writers(stakes: Stakes) -> str:
+    """The volumes that two pods may write to; none if the pod is not replaced."""
+    if stakes.owner.guarantee is Guarantee.NOT_REPLACED:
+        return ""
+    found = [(guard, unfenced_from(guard, stakes.node.reach)) for guard in stakes.volumes]
+    named = [f"{guard.volume} ({': '.join(filter(None, (guarded(guard), words)))})" for guard, words in found if words]
+    return f": {_both_write(named)}" if named else ""
+
+
+def _both_write(volumes: Sequence[str]) -> str:
+    return f"both would write to {'volume' if len(volumes) == 1 else 'volumes'} {listed(volumes)}" if volumes else ""

@@ -1,0 +1,83 @@
+"""The verdict of any report: what its page begins with, made without the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import Struct
+
+from kubectl_plugin.reports.verdict import Verdict
+
+__all__ = ["headline"]
+
+
+def headline(report: Struct, now: datetime | None) -> Verdict | None:
+    """The headline of a report; None if the report judges nothing, such as a term's."""
+    judge = _JUDGES.get(str(report.__struct_config__.tag))
+    return judge(report, now) if judge is not None else None
+
+
+# Each view is imported where its report is printed: a command needs one of them.
+
+
+def _pod(report: Any, now: datetime | None) -> Verdict:
+    from kubectl_plugin.views.verdict import verdict
+
+    return verdict(report, now)
+
+
+def _workload(report: Any, now: datetime | None) -> Verdict:
+    from kubectl_plugin.views.workload import workload_verdict
+
+    return workload_verdict(report, now)
+
+
+def _node(report: Any, now: datetime | None) -> Verdict:
+    from kubectl_plugin.views.node.node_page import node_verdict
+
+    return node_verdict(report, now)
+
+
+def _node_pressure(report: Any, now: datetime | None) -> Verdict:
+    from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
+
+    return node_pressure_verdict(report, now)
+
+
+def _plan(report: Any, _now: datetime | None) -> Verdict:
+    from kubectl_plugin.views.scheduling.plan import plan_verdict
+
+    return plan_verdict(report)
+
+
+def _partitions(report: Any, _now: datetime | None) -> Verdict:
+    from kubectl_plugin.views.node.partitions import partitions_verdict
+
+    return partitions_verdict(report)
+
+
+def _deletion(report: Any, now: datetime | None) -> Verdict:
+    from kubectl_plugin.views.pod.deletion import deletion_verdict
+
+    return deletion_verdict(report, now)
+
+
+def _fencing(report: Any, now: datetime | None) -> Verdict:
+    from kubectl_plugin.views.node.fencing import fencing_verdict
+
+    return fencing_verdict(report, now)
+
+
+_JUDGES: Final[dict[str, Callable[[Any, datetime | None], Verdict]]] = {
+    "PodExplanation": _pod,
+    "WorkloadExplanation": _workload,
+    "NodeExplanation": _node,
+    "NodePressure": _node_pressure,
+    "PlacementPlan": _plan,
+    "Partitions": _partitions,
+    "PodDeletion": _deletion,
+    "Fencing": _fencing,
+}
+"""By the report's ``kind``. What lint found is judged at the level that its command was given."""

@@ -1,0 +1,45 @@
+"""Commands that show more about a pod that does not run as it should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from kubectl_plugin.render.command import Command, kubectl, qos
+from kubectl_plugin.reports.health_verdict import lately_ended
+from kubectl_plugin.reports.verdict import Severity
+from kubectl_plugin.views.pod.health_words import state_verdict
+from podrules.container_state import OOM_KILLED, ObservedContainer
+from podrules.health import Health, TroubleKind
+
+__all__ = ["health_commands"]
+
+
+def health_commands(health: Health, pod: str, namespace: str, now: datetime | None) -> Iterator[Command]:
+    """What to ask next of the container that the state names first.
+
+    That is the log of one that has ended: of the process before the present one where it was started anew, or waits
+    for that. Of one that never ran, for want of its image or configuration, and of a probe the events tell. What helps
+    against a kill for memory is told by the term.
+    """
+    told = _worst(health, now)
+    if told is not None and told.latest is not None:
+        before = ("--previous",) if told.end is None else ()
+        yield kubectl("logs", pod, "-c", told.name, *before, namespace=namespace)
+        if told.latest.reason == OOM_KILLED:
+            yield qos("why", OOM_KILLED, comment="what helps")
+    elif health.bound and (state_verdict(health, now).severity is Severity.TROUBLE or _says_too_little(health)):
+        yield kubectl("describe", "pod", pod, namespace=namespace)
+
+
+def _worst(health: Health, now: datetime | None) -> ObservedContainer | None:
+    if health.phase == "Failed":
+        return next((one for one in health.containers if one.end is not None and one.end.exit_code), None)
+    broken = (*health.of_kind(TroubleKind.HELD_UP), *health.of_kind(TroubleKind.ENDED))
+    if broken:
+        return health.container(broken[0].container)
+    return next(iter(lately_ended(health, now)), None)
+
+
+def _says_too_little(health: Health) -> bool:
+    return health.phase == "Unknown" or (health.phase == "Running" and not health.ready)

@@ -1,0 +1,194 @@
+"""The state of a pod in words: its phase, whether it is Ready, and the containers that do not run as they should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.reports.health_verdict import ephemeral_trouble, health_verdict, lately_ended
+from kubectl_plugin.reports.verdict import Verdict
+from kubectl_plugin.views.pod.container_words import container_words, end_words
+from kubectl_plugin.views.words import for_words, listed, quoted, when_words
+from podrules.container_state import ContainerKind, ObservedContainer
+from podrules.health import Health, TroubleKind, UnmetGate
+from podrules.model.instant import instant
+
+__all__ = ["state_line", "state_verdict", "why_words"]
+
+_CONTAINERS_NOT_READY: Final = "ContainersNotReady"
+"""Of the Ready condition: it says no more than the states of the containers do."""
+_MARKED: Final = (
+    "its containers are ready, but the node controller marks pods not ready once their node's Ready is not True"
+)
+_KINDS: Final = {ContainerKind.INIT: "init container ", ContainerKind.SIDECAR: "sidecar "}
+_TOLD: Final = 2
+"""Containers whose trouble is told; others are counted."""
+
+
+def state_line(health: Health, now: datetime | None) -> str:
+    """The first sentence about a pod that exists, without its full stop.
+
+    ``Running and ready for 3 d``, ``Running, not ready: "app" CrashLoopBackOff, 12 restarts, last exit 1 (Error) 3 min
+    ago``, ``Pending for 4 min: "app" ImagePullBackOff``, ``Failed: container "app" ended with exit 3 (Error)``.
+    What becomes of a pod on a node that does not answer, or that is being deleted, it does not tell.
+    """
+    if health.phase in {"Failed", "Succeeded"}:
+        return _ended_line(health, now)
+    why = why_words(health, now)
+    return f"{_lead(health, now)}: {why}" if why else _lead(health, now)
+
+
+def why_words(health: Health, now: datetime | None) -> str:
+    """What is wrong with a pod that has not finished, by its containers; empty if nothing is."""
+    return "; ".join(_why(health, now))
+
+
+def state_verdict(health: Health, now: datetime | None) -> Verdict:
+    """The state, what follows from it, and how urgent that is: trouble is what does not run and will not by itself."""
+    code, severity = health_verdict(health, now)
+    return Verdict(code, severity, (f"{state_line(health, now)}.", *_further(health), *_debuggers(health, now)))
+
+
+def _further(health: Health) -> Iterator[str]:
+    """What follows from the state, a sentence each."""
+    for one in health.oom_killed:
+        if one.latest is not None and one.latest.exit_code == 0:
+            yield "Only a child was killed: its main process lived on, and ended by itself with 0."
+        if one.memory_limit is None:
+            yield (
+                f"Container {quoted(one.name)} has no memory limit of its own: whether the pod or the node ran out of "
+                "memory the status does not tell."
+            )
+    if health.phase == "Running" and not health.ready and not health.broken:
+        yield "Services that want ready pods send it nothing."
+        if health.unmet_gates:
+            which = "each readiness gate" if len(health.unmet_gates) > 1 else "the readiness gate"
+            yield f"Its containers are ready: the owner of {which} has to set it True (spec.readinessGates)."
+    if health.phase == "Succeeded":
+        yield "It holds no resources."
+
+
+def _debuggers(health: Health, now: datetime | None) -> Iterator[str]:
+    """The ephemeral containers that do not run as they should; they do not change how the pod is."""
+    for one in ephemeral_trouble(health, now)[:_TOLD]:
+        never = "; it is never started anew" if one.end is not None else ""
+        yield f"Ephemeral container {quoted(one.name)} {container_words(one, now)}{never}."
+
+
+def _ended_line(health: Health, now: datetime | None) -> str:
+    """The state of a pod that has finished, without its full stop."""
+    lead = f"{health.phase} ({health.reason})" if health.reason else health.phase
+    ends = [(one, one.end) for one in health.containers if one.end is not None]
+    if health.phase == "Succeeded":
+        last = max((end.finished_at for _, end in ends if end.finished_at), default=None)
+        when = when_words(last, now)
+        lead = f"{lead}{f' {when}' if when else ''}"
+    said = [health.message.rstrip(". ")] if health.message and health.phase == "Failed" else []
+    # Of those that were killed with the others it tells as much as of the one that began.
+    failed = [(one, end) for one, end in ends if end.exit_code]
+    contradicted = any(one.kind is not ContainerKind.SIDECAR for one, _ in failed)
+    if health.phase == "Succeeded" and not contradicted:
+        # A sidecar is killed after the others, and its exit code does not count.
+        said.append("every app container ended well" if failed else "every container ended well")
+    for one, end in failed[:_TOLD]:
+        said.append(f"{_named(one, app='container ')} ended with {end_words(end, one, now)}")
+    if len(failed) > _TOLD:
+        said.append(f"{len(failed) - _TOLD} more")
+    if health.phase == "Succeeded" and contradicted:
+        said.append("the phase says that all ended well")
+    return (
+        f"{lead}: {'; '.join(said)}" if said else f"{lead}: the status does not say which container ended with an error"
+    )
+
+
+def _lead(health: Health, now: datetime | None) -> str:
+    """Phase and readiness, and since when."""
+    if health.phase != "Running":
+        lasts = for_words(health.created or health.started, now) if health.phase == "Pending" else ""
+        return f"{health.phase or 'State not known'}{f' {lasts}' if lasts else ''}"
+    since = for_words(health.ready_since, now)
+    ready = {True: " and ready", False: ", not ready", None: ", readiness not reported"}[health.ready]
+    return f"Running{ready}{f' {since}' if since and health.ready is not None else ''}"
+
+
+def _why(health: Health, now: datetime | None) -> Iterator[str]:
+    """The worst problem only: the others often follow from it."""
+    broken = [*health.of_kind(TroubleKind.HELD_UP), *health.of_kind(TroubleKind.ENDED)]
+    if broken:
+        told = [health.container(trouble.container) for trouble in broken]
+        yield from _containers(_with_oom_killed(told, health), health, now)
+    elif health.phase == "Pending":
+        yield from _starting(health, now)
+    elif not health.phase:
+        yield "status.phase is not set"
+    elif health.phase == "Unknown":
+        yield "its state could not be read"
+        yield from _containers(health.oom_killed, health, now)
+    elif health.ready is False:
+        yield from _not_ready(health, now)
+    else:
+        yield from _containers(lately_ended(health, now), health, now)
+
+
+def _with_oom_killed(told: list[ObservedContainer], health: Health) -> list[ObservedContainer]:
+    return [*told, *(one for one in health.oom_killed if one not in told)]
+
+
+def _containers(told: Sequence[ObservedContainer], health: Health, now: datetime | None) -> Iterator[str]:
+    for one in told[:_TOLD]:
+        yield f"{_named(one)} {container_words(one, now, since=instant(health.started))}"
+    if len(told) > _TOLD:
+        yield f"{len(told) - _TOLD} more"
+
+
+def _named(one: ObservedContainer, app: str = "") -> str:
+    return f"{app if one.kind is ContainerKind.APP else _KINDS[one.kind]}{quoted(one.name)}"
+
+
+def _starting(health: Health, now: datetime | None) -> Iterator[str]:
+    if not health.bound:
+        yield "not yet bound to a node"
+        return
+    if health.initializing:
+        yield from _containers([health.container(health.initializing)], health, now)
+        sidecar = health.container(health.initializing).kind is ContainerKind.SIDECAR
+        yield "the containers after it wait" if sidecar else "the containers after it wait for its end"
+    yield from _containers([one for one in health.oom_killed if one.name != health.initializing], health, now)
+    starting = [trouble for trouble in health.of_kind(TroubleKind.STARTING) if trouble.reason]
+    if not health.initializing and starting:
+        names = [quoted(trouble.container) for trouble in starting]
+        reasons = list(dict.fromkeys(trouble.reason for trouble in starting))
+        yield f"{listed(names, most=_TOLD)} {listed(reasons)}"
+    if health.no_sandbox:
+        yield "its sandbox and network are not there (PodReadyToStartContainers False)"
+    elif not health.containers:
+        yield "its kubelet has not reported its containers yet"
+
+
+def _not_ready(health: Health, now: datetime | None) -> Iterator[str]:
+    unready = [*health.of_kind(TroubleKind.NOT_READY), *health.of_kind(TroubleKind.STARTING)]
+    told = [health.container(trouble.container) for trouble in unready]
+    if told:
+        yield from _containers(_with_oom_killed(told, health), health, now)
+        return
+    yield from _containers(lately_ended(health, now), health, now)
+    ended = [one for one in health.containers if one.end is not None and one.kind is ContainerKind.APP]
+    yield from _containers(ended, health, now)
+    if health.unmet_gates:
+        yield from _gates(health.unmet_gates)
+    elif health.marked_not_ready:
+        yield _MARKED
+    elif health.unready and not (ended and health.unready.startswith(_CONTAINERS_NOT_READY)):
+        yield health.unready.rstrip(". ")
+
+
+def _gates(gates: Sequence[UnmetGate]) -> Iterator[str]:
+    """``ReadinessGatesNotReady: condition "example.com/lb" is False, not True``."""
+    for index, gate in enumerate(gates[:_TOLD]):
+        lead = "" if index else "ReadinessGatesNotReady: "
+        state = f"is {gate.status}, not True" if gate.status else "is not set yet"
+        words = (f"{lead}condition {quoted(gate.condition)} {state}", gate.reason, gate.message.rstrip(". "))
+        yield ": ".join(filter(None, words))
+    if len(gates) > _TOLD:
+        yield f"{len(gates) - _TOLD} more"

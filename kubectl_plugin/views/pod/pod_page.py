@@ -1,0 +1,202 @@
+"""A pod's explanation in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.render.command import Command, kubectl, qos
+from kubectl_plugin.render.page import Page, Row, Section
+from kubectl_plugin.reports.node_facts import NodeFacts
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.pod_status import PodStatusReport
+from kubectl_plugin.views.node.platform_words import pod_platform_section
+from kubectl_plugin.views.node.reach_commands import reach_commands
+from kubectl_plugin.views.node.silent_node import quiet_node
+from kubectl_plugin.views.pod.claim_words import claim_command
+from kubectl_plugin.views.pod.container_words import container_words
+from kubectl_plugin.views.pod.ending import stop_lines
+from kubectl_plugin.views.pod.health_commands import health_commands
+from kubectl_plugin.views.pod.oom import oom_section
+from kubectl_plugin.views.pod.pod_brief import brief_sections
+from kubectl_plugin.views.pod.pod_pressure import pressure_section
+from kubectl_plugin.views.pod.pod_words import force_section, granted_line, limited_in_part, priority_section
+from kubectl_plugin.views.pod.qos import qos_section
+from kubectl_plugin.views.pod.safety_words import guard_words
+from kubectl_plugin.views.pod.volume_move import moving_section
+from kubectl_plugin.views.scheduling.placement import placement_parts
+from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.verdict import verdict
+from kubectl_plugin.views.words import amount, is_plain_name, listed, memory
+from podrules.cgroup import ResourceConfig
+from podrules.container_state import ContainerKind
+from podrules.platform import Platform
+from podrules.reachability import Reach
+from podrules.reading import Unread
+from podrules.termination import GraceSource
+
+__all__ = ["pod_page", "unread_section"]
+
+_KINDS: Final = {
+    ContainerKind.APP: "",
+    ContainerKind.INIT: " (init)",
+    ContainerKind.SIDECAR: " (sidecar)",
+    ContainerKind.EPHEMERAL: " (ephemeral)",
+}
+
+
+def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
+    """One pod: the verdict, what is in trouble and what decides; ``wide`` is everything."""
+    told = verdict(report, now)
+    sections = _all_sections(report, now) if wide else brief_sections(report, now)
+    namespace = f" in namespace {report.namespace}" if report.namespace else ""
+    node = report.status.node if report.status else None
+    placement = tuple(placement_parts(report, now=now, wide=wide))
+    # Where it would go is the first question about a pod that waits, and the last about others.
+    placed_first, placed_last = (placement, ()) if report.status and node is None else ((), placement)
+    place = f", on {node.name}" if node else ""
+    return Page(
+        title=f"pod/{report.name}{namespace}{place}",
+        verdict=told.sentences,
+        severity=told.severity,
+        parts=(*placed_first, *(section for section in sections if section.lines), *placed_last),
+        next_commands=tuple(_next_commands(report, now, wide=wide)),
+    )
+
+
+def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
+    yield _containers_section(report, now)
+    yield qos_section(report, wide=True)
+    if report.termination.grace.source is not GraceSource.FINISHED:
+        yield pod_platform_section(report.platform)
+        yield oom_section(report)
+        yield pressure_section(report, wide=True)
+        yield _requests_section(report)
+        yield _cgroup_section(report)
+    yield priority_section(report, wide=True)
+    yield Section("Stops", tuple(stop_lines(report, now, wide=True)))
+    yield force_section(report, now, wide=True)
+    yield _writers_section(report)
+    yield moving_section(report.moving, now)
+    yield _owner_section(report)
+    yield unread_section(report.unread)
+
+
+def unread_section(unread: tuple[Unread, ...]) -> Section:
+    """What the answer lacks, and why."""
+    return Section(
+        "Unknown",
+        unread_lines(unread),
+    )
+
+
+def _containers_section(report: PodReport, now: datetime | None) -> Section:
+    """The state of each container, as its kubelet reports it."""
+    health = report.status.health if report.status is not None else None
+    told = (*health.containers, *health.ephemeral) if health is not None else ()
+    return Section(
+        "Containers",
+        tuple(Row((f"{one.name}{_KINDS[one.kind]}", container_words(one, now, whole=True))) for one in told),
+    )
+
+
+def _requests_section(report: PodReport) -> Section:
+    own = report.resources
+    allocatable = own.node_allocatable or {}
+    node = report.status.node if report.status else None
+    asked = [
+        f"{name} {amount(name, text)}" + (f" of {amount(name, allocatable[name])}" if name in allocatable else "")
+        for name, text in own.requests.items()
+    ]
+    where = f" allocatable on {node.name}" if node and allocatable else ""
+    lines = [f"{listed(asked)}{where}" if asked else "none: the scheduler counts nothing for it"]
+    if own.allocated is not None:
+        lines.append(granted_line(report))
+        if report.platform is Platform.LINUX:
+            lines.append("oom_score_adj stays as it was when the container started, until it restarts")
+    limits = listed([f"{name} {amount(name, text)}" for name, text in own.limits.items()])
+    partly = limited_in_part(report)
+    if not limits:
+        lines.append("no limits")
+    elif partly:
+        lines.append(f"limits {limits}; {listed(partly)} not on every container, so the pod itself has no such limit")
+    else:
+        lines.append(f"limits {limits}")
+    return Section("Requests", tuple(lines))
+
+
+def _cgroup_section(report: PodReport) -> Section:
+    own = report.cgroup
+    if own is None:
+        return Section("Cgroup", ())
+    name = own.systemd.rpartition("/")[2] if own.systemd else f"pod<uid> in {own.parent}"
+    lines: list[str | Row] = [name, _cgroup_values(own.config, own.cpu_weight)]
+    if own.cgroupfs:
+        lines.append(f"with the cgroupfs driver: {own.cgroupfs}")
+    lines += [Row((entry.container, _cgroup_values(entry.config, entry.cpu_weight))) for entry in own.containers]
+    return Section("Cgroup", tuple(lines))
+
+
+def _cgroup_values(config: ResourceConfig, weight: int | None) -> str:
+    quota = f"{config.cpu_quota} {config.cpu_period}" if config.cpu_quota and config.cpu_quota > 0 else "max"
+    limit = memory(config.memory) if config.memory else "max"
+    return f"cpu.weight {weight} (v1: cpu.shares {config.cpu_shares}), cpu.max {quota}, memory.max {limit}"
+
+
+def _writers_section(report: PodReport) -> Section:
+    """What keeps a second writer off each volume, and until when."""
+    known = report.status.node.reach if report.status is not None and report.status.node is not None else None
+    reach = known.reach if known is not None else Reach.UNKNOWN
+    return Section("Writers", tuple(Row((guard.volume, guard_words(guard, reach))) for guard in report.guards))
+
+
+def _owner_section(report: PodReport) -> Section:
+    chain = " < ".join(f"{owner.kind} {owner.name}" for owner in report.owners)
+    return Section("Owner", (chain,) if chain else ())
+
+
+def _next_commands(report: PodReport, now: datetime | None, *, wide: bool) -> tuple[Command, ...]:
+    """Commands that show more about a pod that does not run as it should, then those that show the rest."""
+    commands = tuple(_all_commands(report, now))
+    if wide or report.status is None or not is_plain_name(report.name) or not is_plain_name(report.namespace):
+        return commands
+    rest = qos("explain", f"pod/{report.name}", namespace=report.namespace, options=("-o", "wide"))
+    return (*(() if _runs_well(report.status) else commands), rest)
+
+
+def _runs_well(status: PodStatusReport) -> bool:
+    answers = status.node is not None and status.node.reach is not None and not status.node.reach.reach.quiet
+    health = status.health
+    return answers and health.ready is True and not health.troubles and not status.deletion_timestamp
+
+
+def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
+    status = report.status
+    names = (report.name, report.namespace, *(owner.name for owner in report.owners))
+    if not all(map(is_plain_name, names)):
+        return  # A hostile snapshot must not put words into a command that people paste.
+    if report.placement is not None:
+        yield from claim_command(report.placement.claims)
+    if report.refused:
+        terms = [entry.term for entry in report.refusals if entry.term]
+        yield from (qos("why", term) for term in dict.fromkeys(terms or ["PriorityClass"]))
+    if status is None:
+        return
+    if quiet_node(report) is None and not status.deletion_timestamp:
+        yield from health_commands(status.health, report.name, report.namespace, now)
+    reach = status.node.reach if status.node is not None else None
+    yield from reach_commands(reach)
+    if status.node is not None:
+        if quiet_node(report) is None and _is_there(report, status.node):
+            yield qos("explain", f"node/{status.node.name}")
+    elif status.unschedulable:
+        yield kubectl("describe", "pod", report.name, namespace=report.namespace)
+    top = report.owners[-1] if report.owners else None
+    if top is not None and top.kind in {"Deployment", "StatefulSet", "DaemonSet"}:
+        yield qos("explain", f"{top.kind.lower()}/{top.name}", namespace=report.namespace)
+
+
+def _is_there(report: PodReport, node: NodeFacts) -> bool:
+    """Whether the pod's Node object exists: only then commands can name it."""
+    return node.ready is not None or bool(report.resources.node_allocatable)

@@ -1,0 +1,334 @@
+"""A pod's timelines in words: for each way a table of what happens when, and a drawn bar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.verdict import most_urgent
+from kubectl_plugin.views.node.platform_words import PROVIDER
+from kubectl_plugin.views.node.taint_words import node_sentences
+from kubectl_plugin.views.pod.ending import deletion_time, held_by
+from kubectl_plugin.views.pod.safety_words import finalizer_words
+from kubectl_plugin.views.pod.timeline_bar import bar_table
+from kubectl_plugin.views.pod.timeline_words import NOTES, WHAT, WHY
+from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.words import clock, is_plain_name
+from podrules.model.instant import later
+from podrules.timeline.events import (
+    Event,
+    PodTimeline,
+    Reminder,
+    Rule,
+    Span,
+    Standing,
+    Way,
+    WayTimeline,
+    What,
+)
+
+__all__ = ["timeline_page"]
+
+_TITLES: Final = {
+    Way.DELETE: "kubectl delete, or a controller; seconds from the DELETE",
+    Way.DRAIN: "kubectl drain; seconds from the eviction",
+    Way.PREEMPT: "the scheduler makes room; seconds from the DELETE",
+    Way.EVICT_HARD: "a hard threshold is met; seconds from the kubelet's choice",
+    Way.EVICT_SOFT: "a soft threshold is met; seconds from the kubelet's choice",
+    Way.PROBE: "seconds from when the container hangs (startup probe: from its start)",
+    Way.SHUTDOWN: "its machine is shut down in order; seconds from the shutdown",
+    Way.NODE_LOST: "its node stops answering; seconds from the last heartbeat",
+}
+_DELETED_NODE_TITLE: Final = "its node is gone, there is no Node object; seconds from now"
+_DELETED_NODE_LEAD: Final = "Its node is gone; nobody confirms that its processes ended"
+_STANDINGS: Final = {
+    Standing.NOT_RUNNING: "it is on no node (spec.nodeName is empty)",
+    Standing.FINISHED: "nothing of it runs any more (status.phase)",
+    Standing.STOPPING: "it is being deleted already; nothing shortens that",
+    Standing.HIGHEST: "nobody has a higher priority (spec.priority)",
+    Standing.NO_PREEMPTION: "every profile of the scheduler disables DefaultPreemption",
+    Standing.SILENT: "its kubelet, which would have to do it, does not answer",
+    Standing.CRITICAL: "the kubelet never evicts it: it is critical, or static",
+    Standing.NO_PROBE: "no container that runs has a liveness or startup probe",
+    Standing.NOT_MODELLED: "it runs on Windows, whose kubelet chooses by rules that are not modelled",
+    Standing.PROVIDER: PROVIDER,
+    Standing.PASSED_OVER: "kubectl drain leaves pods of DaemonSets and static pods alone",
+}
+"""Why a way is not open, or not known."""
+_NOT_KNOWN: Final = frozenset({Standing.NOT_MODELLED, Standing.PROVIDER})
+_UNKNOWN_RULES: Final = frozenset({Rule.OWNER_DECIDES, Rule.NOT_BY_KUBELET, Rule.VOLUME_UNKNOWN})
+
+
+def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None, title: str = "") -> Page:
+    """The timelines alone: the way that matters now first; ``title`` instead of the pod's own name."""
+    namespace = f" in namespace {report.namespace}" if report.namespace else ""
+    node = report.status.node if report.status else None
+    parts: list[Section | Table] = []
+    shown: list[WayTimeline] = []
+    same: list[Row] = []
+    for entry in (way for way in told.ways if way.events):
+        like = next((other for other in shown if _alike(entry, other)), None)
+        if like is not None:
+            condition = _condition(entry)
+            same.append(Row((entry.way.value, f"as {like.way.value}{f'; {condition}' if condition else ''}")))
+        else:
+            shown.append(entry)
+            parts += _way_parts(entry, entry.began, now)
+    about_node = node_sentences(report.status, now)
+    urgency = most_urgent(part.severity for part in about_node)
+    ruled_out = [entry for entry in told.ways if not entry.events]
+    closed = [_standing_row(entry) for entry in ruled_out if entry.standing not in _NOT_KNOWN]
+    unknown = [_standing_row(entry) for entry in ruled_out if entry.standing in _NOT_KNOWN]
+    if same:
+        parts.append(Section("The same", tuple(same)))
+    if closed:
+        parts.append(Section("Cannot be", tuple(closed)))
+    if unknown:
+        parts.append(Section("Not known", tuple(unknown)))
+    if not told.budgets_known and any(entry.way is Way.DRAIN and entry.events for entry in told.ways):
+        parts.append(Section("Unknown", ("whether a PodDisruptionBudget refuses a drain",)))
+    if report.unread:
+        parts.append(Section("Unread", unread_lines(report.unread)))
+    return Page(
+        title=title or f"pod/{report.name}{namespace}{f', on {node.name}' if node else ''}",
+        verdict=(
+            *(sentence for part in about_node for sentence in part.sentences),
+            *_verdict(report, told, now),
+            *_held_by(report, told, now),
+        ),
+        severity=Severity.TROUBLE if told.silent else urgency,
+        parts=tuple(parts),
+        next_commands=tuple(_next_commands(report, told)),
+    )
+
+
+def _standing_row(entry: WayTimeline) -> Row:
+    return Row((entry.way.value, _STANDINGS[entry.standing]))
+
+
+def _node_is_deleted(told: WayTimeline) -> bool:
+    """Whether the node is lost for good: it has no Node object."""
+    return told.way is Way.NODE_LOST and told.standing is Standing.UNDER_WAY
+
+
+def _alike(entry: WayTimeline, other: WayTimeline) -> bool:
+    """Whether the same events happen at the same times; their reasons may differ."""
+
+    def schedule(one: WayTimeline) -> list[tuple[object, ...]]:
+        return [(event.what, event.subject, event.earliest, event.latest) for event in one.events]
+
+    return schedule(entry) == schedule(other)
+
+
+def _refusal(told: WayTimeline) -> str:
+    """What a way of ending needs first; empty if nothing."""
+    if told.standing is Standing.HELD:
+        return f"refused now: {told.reason.removesuffix('.')}"
+    if told.standing is Standing.NEEDS_FORCE:
+        return "only with --force, because it has no controller"
+    return ""
+
+
+def _condition(told: WayTimeline) -> str:
+    """The condition of a way, or why its grace period is short."""
+    if any(note.reminder is Reminder.NO_MAX_GRACE for note in told.notes):
+        return "its own grace period counts once evictionMaxPodGracePeriod is set"
+    return _refusal(told)
+
+
+def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tuple[str, ...]:
+    """The result of the first way in one sentence, after what prevents it."""
+    first = told.ways[0]
+    if not first.events:
+        verb = "is not known" if first.standing in _NOT_KNOWN else "cannot be"
+        return (f"{first.way.value} {verb}: {_STANDINGS[first.standing]}.",)
+    lead = _DELETED_NODE_LEAD if _node_is_deleted(first) else _LEADS[first.way]
+    if first.began is not None:
+        since = f"Being deleted since {deletion_time(report.ending, now)}"
+        lead = f"Last heartbeat {clock(first.began, now)}" if first.way is Way.NODE_LOST else since
+    if first.way is not Way.NODE_LOST and any(event.rule is Rule.MIRROR for event in first.events):
+        return (f"{lead}: its mirror in the API goes, and the kubelet makes it anew. Its processes run on.",)
+    words = (_decisive(first, what, now, report.ending.holders) for what in _DECISIVE[first.way])
+    sentence = f"{', '.join(filter(None, words))}."
+    refusal = _refusal(first)
+    if refusal:
+        return f"{refusal[:1].upper()}{refusal[1:]}.", f"Once it is allowed: {sentence}"
+    return (f"{lead}: {sentence}",)
+
+
+_LEADS: Final = {
+    Way.DELETE: "Deleted now",
+    Way.DRAIN: "Drained now",
+    Way.PREEMPT: "Preempted now",
+    Way.EVICT_SOFT: "Evicted softly",
+    Way.EVICT_HARD: "Evicted now",
+    Way.PROBE: "When a probe fails",
+    Way.SHUTDOWN: "When its machine is shut down",
+    Way.NODE_LOST: "When its node stops answering",
+}
+_STOPS: Final = (What.SIGTERM, What.SIGKILL, What.OBJECT_GONE, What.REPLACED)
+_DECISIVE: Final = {
+    Way.DELETE: _STOPS,
+    Way.DRAIN: _STOPS,
+    Way.PREEMPT: _STOPS,
+    Way.EVICT_SOFT: _STOPS,
+    Way.EVICT_HARD: _STOPS,
+    Way.PROBE: (What.PROBE_FAILED, What.SIGKILL, What.RESTARTED),
+    Way.SHUTDOWN: _STOPS,
+    Way.NODE_LOST: (What.DELETED, What.OBJECT_GONE, What.REPLACED),
+}
+_SHORT: Final = {
+    What.DELETED: "deleted",
+    What.PROBE_FAILED: "found",
+    What.SIGTERM: "SIGTERM",
+    What.SIGKILL: "SIGKILL",
+    What.OBJECT_GONE: "object gone",
+    What.REPLACED: "another pod",
+    What.RESTARTED: "restarted",
+}
+
+_SEEN: Final = frozenset({What.NODE_UNKNOWN, What.TAINTED, What.DELETED, What.OBJECT_GONE})
+"""What a pod and a node that can still be read show not to have come."""
+_RECORDED: Final = frozenset({Rule.NODE_TELLS, Rule.DELETED_BEFORE, Rule.START, Rule.ENDED_BEFORE})
+_FOLLOWS_OBJECT: Final = frozenset({Rule.AFTER_OBJECT, Rule.FORCE_DETACH, Rule.FORCE_DETACH_UNFENCED})
+_FOLLOWS_END: Final = frozenset({Rule.STOPPED, Rule.UNMOUNTED, Rule.JOB_FAILED})
+
+
+def _held_by(report: PodReport, told: PodTimeline, now: datetime | None) -> Iterator[str]:
+    """What keeps the object of a pod that is being deleted, unless the verdict says it already."""
+    first = told.ways[0]
+    gone = next((event for event in first.events if event.what is What.OBJECT_GONE), None)
+    if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule is Rule.MIRROR:
+        return
+    waits = gone.latest is None and gone.rule in {Rule.KUBELET_CONFIRMS, Rule.KUBELET_SILENT}
+    if waits or _still_stops(first, now) or gone.earliest is None or _passed(gone, first.began, now):
+        yield from held_by(report, now)
+
+
+def _decisive(told: WayTimeline, what: What, now: datetime | None, finalizers: Sequence[str]) -> str:
+    """``SIGKILL at 30 s``: the last of its kind, and of SIGTERM the first: that is when the end begins."""
+    found = [event for event in told.events if event.what is what]
+    if not found:
+        return ""
+    event, name = found[-1], _SHORT[what]
+    if what is What.SIGTERM:
+        event, several = _first_signal(found)
+        name = f"first {name}" if several else event.signal or name
+    if event.rule is Rule.NOT_BY_KUBELET:
+        return f"its kubelet sends no {name}"
+    if event.earliest is None:
+        return f"{name} {'unknown' if event.rule in _UNKNOWN_RULES else 'never by itself'}"
+    if event.rule is Rule.DELETED_BEFORE and told.began is None:
+        return "being deleted already"
+    if event.rule is Rule.FINALIZERS:
+        return f"{name} once {finalizer_words(finalizers, 'is', 'are')} removed"
+    if event.latest is None and event.rule in {Rule.POD_GC, Rule.POD_GC_OUT_OF_SERVICE}:
+        return f"{name} within {event.seconds} s from now"
+    if event.latest is None and told.began is not None and what is What.OBJECT_GONE:
+        return "object still there"
+    if event.latest is None and event.rule is Rule.AFTER_OBJECT:
+        return f"{name} once the object is gone"
+    if event.latest is None:
+        return f"{name} after {event.earliest} s or more"
+    word = "at" if event.earliest == event.latest else "by"
+    if told.began is not None:
+        due = clock(later(told.began, event.latest), now)
+        return _past_due(event, name, due) if _overdue(event, told, now) else f"{name} {word} {due}"
+    return f"{name} at once" if event.latest == 0 else f"{name} {word} {event.latest} s"
+
+
+def _first_signal(found: list[Event]) -> tuple[Event, bool]:
+    """When the first app container gets its SIGTERM, a sidecar where it alone runs; and whether others do later."""
+    of_apps = [event for event in found if event.rule is not Rule.SIDECAR_TURN]
+    if len({event.span for event in of_apps}) < 2:
+        return (of_apps or found)[0], False
+    earliest = [event.earliest for event in of_apps if event.earliest is not None]
+    # One whose hook lasts no one knows how long may be told before one that comes at a second that is known.
+    return of_apps[0].during(Span(min(earliest, default=None), of_apps[0].latest)), True
+
+
+def _past_due(event: Event, name: str, due: str) -> str:
+    """What the pod itself shows not to have come: it was read."""
+    match event.what:
+        case What.OBJECT_GONE:
+            return f"object due to go by {due} and still there"
+        case What.REPLACED:
+            return f"{name} once the object is gone"
+    return f"deletion due since {due}"
+
+
+def _way_parts(told: WayTimeline, began: datetime | None, now: datetime | None) -> Iterator[Section | Table]:
+    title = f"{told.way.value}: {_DELETED_NODE_TITLE if _node_is_deleted(told) else _TITLES[told.way]}"
+    if began is None:
+        plain = tuple((_seconds(event), *_words(event)) for event in told.events)
+        yield Table(title, ("seconds", "what", "why"), plain, right=frozenset({0}))
+    else:
+        rows = [
+            (_seconds(event), _time(event, began, now), *_words(event, overdue=_overdue(event, told, now)))
+            for event in told.events
+        ]
+        passed = sum(1 for event in told.events if _passed(event, began, now))
+        if now is not None:
+            rows.insert(passed, ("", clock(now, now).removesuffix(" UTC"), "now", ""))
+        yield Table(title, ("seconds", "UTC", "what", "why"), tuple(rows), right=frozenset({0}))
+    gone = next((event for event in told.events if event.what is What.OBJECT_GONE), None)
+    bar = bar_table(told, overdue=gone is not None and _overdue(gone, told, now))
+    if bar is not None:
+        yield bar
+    refusal = _refusal(told)
+    notes = [*([refusal] if refusal else []), *(NOTES[note.reminder](note) for note in told.notes)]
+    if notes:
+        yield Section("Note", tuple(notes))
+
+
+def _words(event: Event, *, overdue: bool = False) -> tuple[str, str]:
+    why = WHY[event.rule](event)
+    late = "nobody has confirmed it" if event.rule in _FOLLOWS_END else "it has not come"
+    return WHAT[event.what](event), f"due, and {late}: {why}" if overdue else why
+
+
+def _seconds(event: Event) -> str:
+    """``30``, ``0-30``, ``5 on``, ``never``."""
+    if event.earliest is None:
+        return "unknown" if event.rule in _UNKNOWN_RULES else "never"
+    if event.latest is None:
+        return f"{event.earliest} on"
+    return str(event.earliest) if event.earliest == event.latest else f"{event.earliest}-{event.latest}"
+
+
+def _time(event: Event, began: datetime, now: datetime | None) -> str:
+    """The time of day of the latest second."""
+    if event.latest is None:
+        return ""
+    return clock(later(began, event.latest), now).removesuffix(" UTC")
+
+
+def _passed(event: Event, began: datetime, now: datetime | None) -> bool:
+    return now is not None and event.latest is not None and later(began, event.latest) <= now
+
+
+def _overdue(event: Event, told: WayTimeline, now: datetime | None) -> bool:
+    """Whether an event is due and has not come or is not confirmed: the pod was read, so its object still exists."""
+    if told.began is None or event.rule in _RECORDED or not _passed(event, told.began, now):
+        return False
+    gone = next((other for other in told.events if other.what is What.OBJECT_GONE), None)
+    late = _still_stops(told, now) or (gone is not None and _passed(gone, told.began, now))
+    return event.what in _SEEN or event.rule in _FOLLOWS_OBJECT or (late and event.rule in _FOLLOWS_END)
+
+
+def _still_stops(told: WayTimeline, now: datetime | None) -> bool:
+    """Whether all containers should have ended and the kubelet reports that some run."""
+    stops = [event for event in told.events if event.rule is Rule.STOPPED]
+    return told.began is not None and any(_passed(event, told.began, now) for event in stops)
+
+
+def _next_commands(report: PodReport, told: PodTimeline) -> Iterator[Command]:
+    if report.status is None or not all(map(is_plain_name, (report.name, report.namespace))):
+        return
+    if told.silent:
+        yield qos("partitions")
+    yield qos("explain", f"pod/{report.name}", namespace=report.namespace)

@@ -1,0 +1,1 @@
+"""Where pods would go, in words."""

@@ -1,0 +1,182 @@
+"""What would let a pod onto a node, in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, cast
+
+from msgspec.structs import replace
+
+from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
+from kubectl_plugin.views.words import counted, listed, resource_amount
+from podrules.model.pod_reference import PodOnNode
+from podrules.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy
+from podrules.reachability import OUT_OF_SERVICE
+from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+
+if TYPE_CHECKING:
+    from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
+
+__all__ = ["pods_on_nodes", "remedy_words", "ways_out"]
+
+_REQUIRED = ".requiredDuringSchedulingIgnoredDuringExecution"
+_LITTLE = 10
+"""A tenth of what a node has is little to free on it."""
+_WHEN_LOST: Final[Mapping[str, str]] = {
+    "node.kubernetes.io/unreachable": "{node} answers again",
+    "node.kubernetes.io/not-ready": "{node} is Ready again",
+    "node.kubernetes.io/network-unavailable": "the network of {node} is set up",
+    OUT_OF_SERVICE: "{node} is back in service",
+    "node.kubernetes.io/memory-pressure": "{node} has memory to spare again",
+    "node.kubernetes.io/disk-pressure": "{node} has disk space to spare again",
+    "node.kubernetes.io/pid-pressure": "{node} has process ids to spare again",
+    "node.cloudprovider.kubernetes.io/uninitialized": "its cloud controller has set {node} up",
+    "node.cloudprovider.kubernetes.io/shutdown": "the machine of {node} is started again",
+}
+"""What has to be before a taint goes that tells of a node's trouble: nobody takes it away by hand to any effect."""
+
+
+def ways_out(placement: Placement, *, drained: str = "", most: int = 3) -> list[str]:
+    """Remedies of all groups: first what changes no spec and little else, then the rest as they are ordered.
+
+    Those that take a larger machine come only when there is no other.
+
+    Args:
+        placement: Of a pod that fits nowhere.
+        drained: A node that is being emptied, which nobody uncordons for a pod; empty: none.
+        most: How many.
+    """
+    found = [
+        (group, group.remedy)
+        for group in placement.rejected
+        if group.remedy is not None and not (drained and group.remedy.node == drained)
+    ]
+    small = [remedy for _, remedy in found if all(change.kind is not ChangeKind.ENLARGE for change in remedy.changes)]
+    remedies = [remedy for _, remedy in sorted(found, key=lambda one: (_place(*one), one[1].cost))]
+    ways: list[Remedy] = []
+    for remedy in [remedy for remedy in remedies if remedy in small] or remedies[:1]:
+        # Who does all of another way has no need of the rest.
+        if not any(_effects(before) <= _effects(remedy) for before in ways):
+            ways.append(remedy)
+    return list(dict.fromkeys(remedy_words(remedy, placement.spread) for remedy in ways))[:most]
+
+
+def _place(group: RejectedGroup, remedy: Remedy) -> int:
+    """0: a node is uncordoned. 1: a node frees a little of what it has. 2: everything else."""
+    if len(remedy.changes) > 1:
+        return 2
+    (change,) = remedy.changes
+    if change.kind is ChangeKind.UNCORDON:
+        return 0
+    if change.kind is not ChangeKind.FREE:
+        return 2
+    facts = [fact for node in group.nodes if node.node == change.node for fact in node.facts]
+    lacks = cast("list[InsufficientResource]", facts)
+    little = all(fact.short * _LITTLE <= fact.allocatable for fact in lacks)
+    return 1 if lacks and little else 2
+
+
+def _effects(remedy: Remedy) -> set[str]:
+    """Its changes, each as one text; who stops a pod stops it whichever node it is for."""
+    return {repr(replace(change, node="") if change.pods else change) for change in remedy.changes}
+
+
+def remedy_words(remedy: Remedy, spread: tuple[ConstraintSpread, ...]) -> str:
+    """``free 220Mi memory on node-a1``, ``maxSkew 3 on zone (then node-b2)``."""
+    changes = _changes_words(remedy.changes, spread)
+    if any(change.node for change in remedy.changes):
+        elsewhere = any(pod.node != remedy.node for change in remedy.changes for pod in change.pods)
+        return f"{changes} (then {remedy.node})" if elsewhere else changes
+    others = f" and {counted(remedy.feasible - 1, 'more node')}" if remedy.feasible > 1 else ""
+    return f"{changes} (then {remedy.node}{others})"
+
+
+def pods_on_nodes(pods: Sequence[PodOnNode], most: int | None = None) -> str:
+    """``shop/a and shop/b on node-1``; with each its node where these differ."""
+    names = [f"{pod.namespace}/{pod.name}" for pod in pods]
+    if len({pod.node for pod in pods}) == 1:
+        return f"{listed(names, most)} on {pods[0].node}"
+    return listed([f"{name} on {pod.node}" for name, pod in zip(names, pods, strict=True)], most)
+
+
+def _changes_words(changes: Sequence[CandidateChange], spread: tuple[ConstraintSpread, ...]) -> str:
+    """What is done, and what has to come by itself before it helps."""
+    larger = next((change for change in changes if change.kind is ChangeKind.ENLARGE), None)
+    if larger is not None:
+        others = [_change_words(change, spread) for change in changes if change.kind not in _OF_THE_NODE]
+        return listed([*others, _replaced_words(larger, changes)])
+    awaited = listed([_change_words(change, spread) for change in changes if change.kind is ChangeKind.REMOVE_TAINT])
+    done = listed([_change_words(change, spread) for change in changes if change.kind is not ChangeKind.REMOVE_TAINT])
+    if not done:
+        return f"wait until {awaited}"
+    return f"{done}, once {awaited}" if awaited else done
+
+
+_OF_THE_NODE: Final = frozenset(
+    {ChangeKind.ENLARGE, ChangeKind.LABEL_NODE, ChangeKind.UNCORDON, ChangeKind.REMOVE_TAINT}
+)
+"""What is said of a larger node with it, or needs no saying: a new one is not cordoned and has no trouble."""
+
+
+def _replaced_words(larger: CandidateChange, changes: Sequence[CandidateChange]) -> str:
+    """A larger node in place of one, with the labels that this lacks."""
+    has = [_more_words(resource, amount) for resource, amount in larger.amounts.items()]
+    labels = ",".join(change.value for change in changes if change.kind is ChangeKind.LABEL_NODE)
+    if labels:
+        has.append(f"the {'labels' if ',' in labels else 'label'} {labels}")
+    return f"replace {larger.node} with a node that has {listed(has)}"
+
+
+def _more_words(resource: str, amount: int) -> str:
+    if resource == "pods":
+        return f"room for {counted(amount, 'more pod')}"
+    return f"{resource_amount(resource, amount, named=False, enough=True)} more {resource}"
+
+
+def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...]) -> str:
+    match change.kind:
+        case ChangeKind.UNCORDON:
+            return f"uncordon {change.node}"
+        case ChangeKind.TOLERATE:
+            return f"tolerate {change.value}"
+        case ChangeKind.REMOVE_TAINT:
+            return _WHEN_LOST[re.split("[=:]", change.value)[0]].format(node=change.node)
+        case ChangeKind.SPREAD:
+            return _spread_words(change, spread)
+        case ChangeKind.FREE:
+            return f"free {listed([_freed_words(change, resource) for resource in change.amounts])} on {change.node}"
+        case ChangeKind.ENLARGE:
+            return _replaced_words(change, ())
+        case ChangeKind.LABEL_NODE:
+            return f"label {change.node} {change.value}"
+        case ChangeKind.DROP if change.field.endswith(_REQUIRED):
+            return f"drop the required terms of {change.field.removesuffix(_REQUIRED)}"
+        case ChangeKind.DROP:
+            return f"drop {change.field} {change.value}"
+        case ChangeKind.REMOVE_PODS:
+            return f"stop {'pod' if len(change.pods) == 1 else 'pods'} {pods_on_nodes(change.pods)}"
+
+
+def _freed_words(change: CandidateChange, resource: str) -> str:
+    """``220Mi memory``; ``63.5Gi of the 68.6Gi promised memory`` where the node has less than was promised on it."""
+    amount, promised = change.amounts[resource], change.promised.get(resource)
+    if promised is None:
+        return resource_amount(resource, amount, enough=True)
+    freed = resource_amount(resource, amount, named=False, enough=True)
+    whole = f"{freed} of the {resource_amount(resource, promised, named=False)} promised {resource}"
+    if resource not in change.nominated:
+        return whole
+    part = resource_amount(resource, change.nominated[resource], named=False)
+    return f"{whole} ({part} of it for {nominated_pods_words(change.nominated_pods)})"
+
+
+def _spread_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...]) -> str:
+    constraint, _, part = change.field.rpartition(".")
+    keys = {entry.field: entry.topology_key for entry in spread}
+    key = keys.get(constraint, re.sub(r"^spec\.", "", constraint))
+    if part in {"maxSkew", "nodeTaintsPolicy", "nodeAffinityPolicy"}:
+        return f"{part} {change.value} on {key}"
+    if part == "whenUnsatisfiable":
+        return f"{change.value} on {key}"
+    return f"spread over {change.value} instead of {key}"

@@ -1,0 +1,242 @@
+"""Where the scheduler would put a pod, and why not elsewhere, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from kubectl_plugin.render.command import Prose
+from kubectl_plugin.render.page import Section, Table
+from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.views.pod.claim_words import claim_lines, claim_sentences
+from kubectl_plugin.views.scheduling.changes import remedy_words, ways_out
+from kubectl_plugin.views.scheduling.preemption import (
+    defeated_words,
+    disabled_words,
+    nominated_words,
+    preemption_words,
+    queue_words,
+)
+from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
+from kubectl_plugin.views.scheduling.spread_tables import soft_spread_tables, spread_table
+from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.words import counted, listed
+from podrules.placement.outcome import (
+    CurrentNode,
+    NamedFate,
+    NamedNode,
+    NodeScore,
+    Placement,
+    PlacementOutcome,
+    RejectedGroup,
+    ToldBefore,
+)
+
+__all__ = ["named_words", "placement_parts", "why_no_node"]
+
+_LABEL = "Placement"
+_SHOWN_GROUPS_IN_VERDICT = 3
+_SHOWN_BEST = 3
+_SHOWN_GROUPS = 5
+_SHOWN_CHANGED = 4
+
+
+def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
+    """For a verdict: what keeps a pod from every node, its claims first, and the ways out.
+
+    Args:
+        placement: The pod's.
+        drained: The node that is being emptied: to let the pod onto that is no way out.
+    """
+    if placement.named is not None:
+        return (f"Its {named_words(placement.named)}.",)
+    if placement.outcome is PlacementOutcome.HELD:
+        return (f"The scheduler does not look at it: {placement.reason}.",)
+    # A plugin that rejects a pod for a claim before it looks at any node says no more than the claim.
+    groups = [group for group in placement.rejected if group.nodes or not placement.claims]
+    # One more group is as short as saying that there is one.
+    most = _SHOWN_GROUPS_IN_VERDICT if len(groups) > _SHOWN_GROUPS_IN_VERDICT + 1 else len(groups)
+    phrases = [phrase for group in groups[:most] for phrase in _phrases(group)]
+    rest = sum(group.count for group in groups[most:])
+    if rest:
+        phrases.append(f"{rest} more {'fails' if rest == 1 else 'fail'} for other reasons")
+    sentences = list(claim_sentences(placement.claims)) if placement.claims else []
+    if phrases:
+        sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")
+    ways = ways_out(placement, drained=drained)
+    if ways:
+        *others, last = ways
+        sentences.append(f"Ways out: {'; '.join(others)}; or {last}." if others else f"Way out: {last}.")
+    if placement.preemption is not None:
+        sentences += defeated_words(placement.preemption)
+    if placement.preemption_disabled:
+        sentences.append(f"It preempts nobody: {disabled_words(placement.preemption_disabled)}.")
+    said = placement.message or placement.reason
+    if not sentences and said:
+        sentences.append(f"Why: {said.removesuffix('.')}.")
+    return tuple(sentences)
+
+
+def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> Iterator[Section | Table]:
+    """Nodes that fit with their scores, nodes that do not with reasons, numbers and remedies."""
+    placement = report.placement
+    if placement is None or (placement.outcome is PlacementOutcome.HELD and report.status and report.status.gates):
+        return  # The verdict names the gates already.
+    yield Section(_LABEL, tuple(_lines(report, placement, now, wide=wide)))
+    if placement.scores:
+        yield _scores_table(placement, wide=wide)
+        if wide:
+            yield from soft_spread_tables(placement.scores)
+    if placement.rejected:
+        yield _rejected_table(placement, wide=wide)
+    if placement.spread and wide:
+        yield spread_table(placement.spread)
+
+
+def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wide: bool) -> Iterator[str | Prose]:
+    match placement.outcome:
+        case PlacementOutcome.HELD:
+            yield f"the scheduler does not look at it: {placement.reason}"
+        case PlacementOutcome.UNKNOWN:
+            yield from _unknown(report, placement)
+        case PlacementOutcome.NAMED:
+            yield from [] if placement.named is None else [named_words(placement.named)]
+        case PlacementOutcome.NOT_MODELLED:
+            yield f"not modelled: {placement.reason}"
+        case PlacementOutcome.UNSCHEDULABLE:
+            if wide or not placement.rejected or not report.status:
+                yield "on no node" if placement.rejected else f"on no node: {placement.message}"
+            yield from claim_lines(placement.claims)
+        case PlacementOutcome.FITS:
+            yield _likely(placement)
+    if placement.current is not None:
+        yield _current(placement.current)
+    if placement.nominated is not None:
+        yield from nominated_words(placement.nominated, now)
+    if placement.preemption is not None:
+        yield from preemption_words(placement.preemption, wide=wide)
+    if placement.preemption_disabled and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
+        yield f"preempts nobody: {disabled_words(placement.preemption_disabled)}"
+    if placement.queue is not None:
+        yield queue_words(placement.queue)
+    if placement.sampled is not None and wide:
+        sampled = counted(placement.sampled, "node")
+        yield (
+            f"kube-scheduler stops after the first {sampled} that fit, in turn: it may choose one that is not the best "
+            "(percentageOfNodesToScore)"
+        )
+    if placement.told is not None:
+        yield from _told(placement, placement.told, wide=wide)
+    for plugin in placement.unknown_plugins:
+        yield f"the profile's plugin {plugin} is not kube-scheduler's own: it is left out here"
+    for url in placement.extenders:
+        yield f"the scheduler's extender {url} was not asked: it filters and scores too"
+    if not placement.verified:
+        yield f"verified on 1.36 only: this server is {report.server_version}"
+
+
+def named_words(named: NamedNode) -> str:
+    """What becomes of a pod that names its node itself."""
+    lead = f"spec.nodeName is {named.node}"
+    match named.fate:
+        case NamedFate.RUNS:
+            return f"{lead}: no scheduler looks at it, and the kubelet there takes it"
+        case NamedFate.REFUSED:
+            return f"{lead}: the kubelet there refuses it, and it ends as Failed ({named.reason})"
+        case NamedFate.SILENT:
+            return f"{lead}, which does not answer: the pod stays Pending until it does"
+    return f"{lead}, and there is no such node: pod garbage collection deletes it"
+
+
+def _unknown(report: PodReport, placement: Placement) -> Iterator[str | Prose]:
+    yield f"unknown: {placement.reason}"
+    yield from unread_lines(report.placement_unread)
+
+
+def _likely(placement: Placement) -> str:
+    best = listed(placement.best, most=_SHOWN_BEST)
+    if placement.nominated is not None and placement.best == (placement.nominated.node,):
+        return f"on {best}, which is kept for it and fits"
+    score = placement.scores[0].total if placement.scores else 0
+    if len(placement.best) > 1:
+        return f"on one of {best}: {counted(len(placement.best), 'node')} share the highest score, {score}"
+    return f"on {best}, which scores highest: {score}"
+
+
+def _current(current: CurrentNode) -> str:
+    if not current.fits:
+        why = f"{current.plugin}: {', '.join(current.reasons)}" if current.plugin else ", ".join(current.reasons)
+        return f"{current.node}, where it runs, would not be chosen again: {why}"
+    if current.rank == 1:
+        return f"{current.node}, where it runs, is still the best: {current.total}"
+    better = (current.rank or 1) - 1
+    count = "1 node is" if better == 1 else f"{better} nodes are"
+    return f"{current.node}, where it runs, would score {current.total}: {count} better now, and nothing moves it there"
+
+
+def _told(placement: Placement, told: ToldBefore, *, wide: bool) -> Iterator[str]:
+    said = f": {told.message}" if wide else " (its message: -o wide)"
+    if told.agrees:
+        yield f"kube-scheduler said the same{said}"
+        return
+    yield f"kube-scheduler said before{said}" if wide else f"kube-scheduler said otherwise before{said}"
+    if not told.changed:
+        return
+    changes = [f"{entry.now} {entry.reason} (was {entry.then})" for entry in told.changed]
+    now = "a node fits now; it looks again when something changes, and after a while" if placement.feasible else ""
+    yield f"since then: {now or listed(changes, most=_SHOWN_CHANGED)}"
+
+
+def _scores_table(placement: Placement, *, wide: bool) -> Table:
+    title = f"{placement.feasible} of {counted(placement.nodes, 'node')} {'fits' if placement.feasible == 1 else 'fit'}"
+    shown = placement.scores if wide else placement.scores[:_SHOWN_BEST]
+    if len(placement.scores) > len(shown):
+        title += f"; the best {len(shown)} (all: -o wide)"
+    rows = tuple((str(entry.total), entry.node, _by_plugin(entry)) for entry in shown)
+    return Table(title, ("score", "node", "by plugin"), rows, right=frozenset({0}))
+
+
+def _by_plugin(entry: NodeScore) -> str:
+    return ", ".join(f"{plugin} {score}" for plugin, score in entry.plugins.items() if score)
+
+
+def _rejected_table(placement: Placement, *, wide: bool) -> Table:
+    count = placement.nodes - placement.feasible
+    rows: list[tuple[str, ...]] = []
+    shown = placement.rejected if wide else placement.rejected[:_SHOWN_GROUPS]
+    for group in shown:
+        rows.append((str(group.count), group.plugin, _reason(group)))
+        if wide and group.remedy is not None:
+            rows.append(("", "", f"way out: {remedy_words(group.remedy, placement.spread)}"))
+        if wide:
+            rows += [("", "", f"{node.node}: {fact_words(node)}") for node in group.nodes if node.facts or node.also]
+    if rest := placement.rejected[len(shown) :]:
+        rows.append((str(sum(group.count for group in rest)), "others", f"{counted(len(rest), 'reason')} (-o wide)"))
+    some = f"{count} of {counted(placement.nodes, 'node')} {'does' if count == 1 else 'do'} not fit"
+    title = some if placement.feasible else "Why no node fits"
+    return Table(title, ("nodes", "plugin", "reason; the node that is nearest"), tuple(rows), right=frozenset({0}))
+
+
+def _reason(group: RejectedGroup) -> str:
+    reason = ", ".join(group.reasons)
+    nearest = group.nodes[0] if group.nodes else None
+    if nearest is None:
+        return reason
+    words = fact_words(nearest)
+    # The verdict counts those that are silent on their own: both numbers are told here, so that they add up.
+    silent = f"; {_silent_words(group.silent)}" if 0 < len(group.silent) < group.count else ""
+    return f"{reason}: {nearest.node}{f' {words}' if words else ''}{silent}"
+
+
+def _phrases(group: RejectedGroup) -> Iterator[str]:
+    """What keeps it from the nodes of a group; those that do not answer on their own."""
+    others = group.count - len(group.silent)
+    if others:
+        yield f"{others} {rejection_words(group.plugin, group.reasons, one=others == 1)}"
+    if group.silent:
+        yield f"{_silent_words(group.silent)} (taint unreachable)"
+
+
+def _silent_words(names: Sequence[str]) -> str:
+    """``node-c3 is silent``, or ``2 are silent``."""
+    return f"{names[0]} is silent" if len(names) == 1 else f"{len(names)} are silent"

@@ -1,0 +1,330 @@
+"""A what-if placement in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from kubectl_plugin.render.page import Page, Section, Table
+from kubectl_plugin.reports.plan import PlanReport, WhatIf
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.pod.pod_page import unread_section
+from kubectl_plugin.views.scheduling.placement import why_no_node
+from kubectl_plugin.views.scheduling.plan_more import (
+    fit_words,
+    more_words,
+    nodes_words,
+    paid_words,
+    pending_words,
+    replacement_words,
+    row_name,
+    suspended_words,
+    victim_words,
+)
+from kubectl_plugin.views.scheduling.spread_tables import left_out_words
+from kubectl_plugin.views.words import counted, listed
+from podrules.placement.planned import AchievedSpread, PlannedSpec
+
+__all__ = ["plan_page", "plan_verdict"]
+
+_SHOWN_NODES = 10
+_SHOWN_VICTIMS = 10
+_SHOWN_PENDING = 10
+_DRAIN_REASONS = {
+    "DaemonSet": "stays, of DaemonSet {detail}: a drain leaves it alone",
+    "StaticPod": "stays, a static pod: {detail}",
+    "Finished": "has ended: {detail}",
+    "Terminating": "was told to end before: {detail}",
+    "NoController": "would be lost: {detail}",
+    "NodeSilent": "stays Terminating: {detail}",
+    "PodDisruptionBudget": "blocks the drain: {detail}",
+}
+_FLAG_REASONS = {
+    "--force": "{pods} that nobody makes anew",
+    "--delete-emptydir-data": "{pods} with an emptyDir, which is lost",
+    "--ignore-daemonsets": "{pods} of DaemonSets, left alone",
+}
+
+
+def plan_page(report: PlanReport, *, wide: bool) -> Page:
+    """Everything about one plan; ``wide`` names every node and victim."""
+    told = plan_verdict(report)
+    return Page(
+        title=_title(report),
+        verdict=told.sentences,
+        severity=told.severity,
+        parts=tuple(_parts(report, wide=wide)),
+    )
+
+
+def plan_verdict(report: PlanReport) -> Verdict:
+    """What fits, and what does not."""
+    sentences = tuple(_verdict(report))
+    if report.everything_fits:
+        return Verdict(VerdictCode.FITS, Severity.FINE, sentences)
+    return Verdict(VerdictCode.DOES_NOT_FIT, Severity.TROUBLE, sentences)
+
+
+def _title(report: PlanReport) -> str:
+    """What is other than it is; empty: nothing, and the verdict comes first."""
+    changes = listed(list(_changes(report.what_if)))
+    return f"on {counted(report.nodes, 'node')}, {changes}" if changes else ""
+
+
+def _changes(what_if: WhatIf) -> Iterator[str]:
+    if what_if.excluded_nodes:
+        yield f"without {listed(what_if.excluded_nodes, most=3)}"
+    if what_if.added_nodes:
+        yield f"with {listed(what_if.added_nodes, most=3)} added"
+    if what_if.without_pods:
+        names = [name.removeprefix("pod/") for name in what_if.without_pods]
+        yield f"without {'pod' if len(names) == 1 else 'pods'} {listed(names, most=3)}"
+    if what_if.drained:
+        yield f"with {what_if.drained} drained"
+
+
+def _verdict(report: PlanReport) -> Iterator[str]:
+    """What fits, who goes for it, then what else there is to know."""
+    for entry in report.refused:
+        yield f"{entry.name} is not placed: {entry.reason}."
+    yield from more_words(report)
+    yield from _drain_words(report)
+    yield from _asked_words([spec for spec in report.specs if spec.origin in {"manifest", "drain"}], report)
+    yield from pending_words([spec for spec in report.specs if spec.origin == "pending"])
+    yield from _silent_words(report)
+    yield from replacement_words(report.specs)
+    yield from _flag_words(report)
+
+
+def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
+    """Of manifests, and of the pods of a drained node."""
+    short = [spec for spec in specs if spec.wanted is not None and spec.placed < spec.wanted]
+    for spec in specs:
+        yield from _standing(spec)
+    for spec in short:
+        yield _short(spec, drained=report.what_if.drained)
+    for spec in specs:
+        if spec.wanted is None:
+            then = f" The next does not: {' '.join(why_no_node(spec.stopped))}" if spec.stopped is not None else ""
+            yield f"{fit_words([spec], 'replica', f'of {spec.name}')}.{then}"
+    total = sum(spec.placed for spec in specs)
+    # Where nothing is placed, each has said that it asks for none.
+    if total and not short and all(spec.wanted is not None for spec in specs):
+        yield _all_fit(specs, total, everything=report.everything_fits)
+    yield from victim_words(specs)
+
+
+def _all_fit(specs: Sequence[PlannedSpec], total: int, *, everything: bool) -> str:
+    nodes: Counter[str] = Counter()
+    for spec in specs:
+        nodes.update(spec.nodes)
+    paid = paid_words(specs)
+    if total == 1:
+        fits = f"{'It' if everything else 'The one new pod'} fits, on {next(iter(nodes))}"
+        return f"{fits}, {paid}." if paid else f"{fits}."
+    what = "pod" if everything else "new pod"
+    fit = fit_words(specs, what) if paid else f"All {counted(total, what)} fit"
+    return f"{fit}: {nodes_words(dict(nodes.most_common()))}."
+
+
+def _standing(spec: PlannedSpec) -> Iterator[str]:
+    """What a spec's controller does of it for now."""
+    if spec.wanted == 0:
+        yield f"{spec.name} asks for no pods."
+    elif spec.there and spec.name.startswith("pod/"):
+        yield f"{spec.name} is there already; one more is placed in addition to it."
+    elif spec.there:
+        yield f"{spec.name} has {counted(spec.there, 'pod')} already; {_asked(spec)} placed."
+    yield from suspended_words(spec)
+
+
+def _asked(spec: PlannedSpec) -> str:
+    if spec.wanted is None:
+        return "more are"
+    return "one more is" if spec.wanted == 1 else f"{spec.wanted} more are"
+
+
+def _silent_words(report: PlanReport) -> Iterator[str]:
+    """Pods that go where nothing starts."""
+    for name in report.silent:
+        pods = sum(spec.nodes.get(name, 0) for spec in report.specs)
+        goes = "1 pod goes" if pods == 1 else f"{pods} pods go"
+        yield f"{goes} to {name}, which does not answer: nothing starts there until it does."
+
+
+def _drain_words(report: PlanReport) -> Iterator[str]:
+    """What keeps a drain from its end, and what it takes; nothing without one."""
+    node = report.what_if.drained
+    if not node:
+        return
+    blocked = sum(entry.reason == "PodDisruptionBudget" for entry in report.unmoved)
+    if blocked:
+        pods = "1 pod is" if blocked == 1 else f"{blocked} pods are"
+        yield f"The drain does not end: {pods} held by a PodDisruptionBudget."
+    if report.stuck:
+        pods = "1 pod stays" if report.stuck == 1 else f"{report.stuck} pods stay"
+        yield f"The drain does not end: {node} does not answer, and {pods} Terminating until it does, or is fenced."
+    lost = sum(entry.reason == "NoController" for entry in report.unmoved)
+    if lost:
+        yield f"{counted(lost, 'pod')} would be lost: nobody makes {'another' if lost == 1 else 'others'}."
+    if not report.specs and not report.refused:
+        yield f"No pod of {node} is made anew elsewhere."
+
+
+def _flag_words(report: PlanReport) -> Iterator[str]:
+    """What kubectl drain has to be given."""
+    flags = [
+        f"{entry.flag} ({_FLAG_REASONS[entry.flag].format(pods=counted(entry.pods, 'pod'))})" for entry in report.flags
+    ]
+    if flags:
+        yield f"kubectl drain evicts nobody without {listed(flags)}."
+
+
+def _short(spec: PlannedSpec, *, drained: str) -> str:
+    missing = (spec.wanted or 0) - spec.placed
+    named = spec.stopped is not None and spec.stopped.named is not None
+    one = missing == 1
+    what = ("does not run" if one else "do not run") if named else "stays pending" if one else "stay pending"
+    wanted = counted(spec.wanted or 0, "replica")
+    lead = f"{missing} of {wanted} of {spec.name} {what}."
+    if paid := paid_words([spec]):
+        alone = (spec.wanted or 0) - spec.without_preemption
+        lead = f"{alone} of {wanted} of {spec.name} {what} without preemption, {missing} {paid}."
+    if spec.wanted == 1:
+        lead = f"{spec.name} {'does not run' if named else 'stays pending'}."
+    return " ".join((lead, *(why_no_node(spec.stopped, drained=drained) if spec.stopped is not None else ())))
+
+
+def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
+    if report.specs:
+        yield _specs_table(report, wide=wide)
+    if any(spec.placed > 1 for spec in report.asked):
+        yield _nodes_table(report, wide=wide)
+    spread = tuple(
+        _spread_row(spec, entry)
+        for spec in report.specs
+        for entry in spec.spread
+        if wide or (entry.when_unsatisfiable == "DoNotSchedule" and spec.origin != "pending")
+    )
+    if spread:
+        yield Table("Topology spread afterwards", ("spec", "skew", "constraint"), spread, right=frozenset({1}))
+    if any(spec.victims for spec in report.specs):
+        yield _victims_table(report, wide=wide)
+    if report.unmoved:
+        yield _unmoved_table(report, wide=wide)
+    if not report.verified:
+        yield Section("Verified", (f"on 1.36 only: this server is {report.server_version}",))
+    if report.unread:
+        yield unread_section(report.unread)
+
+
+def _specs_table(report: PlanReport, *, wide: bool) -> Table:
+    rows = []
+    pending = [spec for spec in report.specs if spec.origin == "pending"]
+    left_out = [] if wide else pending[_SHOWN_PENDING:]
+    for spec in report.specs:
+        if spec in left_out:
+            continue
+        wanted = "" if spec.wanted is None else f" of {spec.wanted}"
+        row = (row_name(spec), f"{spec.placed}{wanted}", _where(spec))
+        rows.append((str(spec.priority), *row) if wide else row)
+    if left_out:
+        placed = sum(spec.placed for spec in left_out)
+        rows.append((f"{len(left_out)} more pending (-o wide)", f"{placed} of {len(left_out)}", ""))
+    headings = ("spec", "placed", "where")
+    if wide:
+        return Table("", ("priority", *headings), tuple(rows), right=frozenset({0, 2}))
+    return Table("", headings, tuple(rows), right=frozenset({1}))
+
+
+def _where(spec: PlannedSpec) -> str:
+    if spec.placed == 1:
+        (node,) = spec.nodes
+        (zone,) = spec.zones
+        return f"{node} ({zone})" if zone else node
+    return ", ".join(f"{zone or 'no zone'} {count}" for zone, count in spec.zones.items()) or "-"
+
+
+def _by_node(report: PlanReport) -> dict[str, dict[str, int]]:
+    """By node and spec the pods that were asked for: what is pending already has its own row among the specs."""
+    found: dict[str, dict[str, int]] = {}
+    for spec in report.asked:
+        for node, count in spec.nodes.items():
+            found.setdefault(node, {})[row_name(spec)] = count
+    return found
+
+
+def _nodes_table(report: PlanReport, *, wide: bool) -> Table:
+    by_node = _by_node(report)
+    order = sorted(by_node, key=lambda node: (-sum(by_node[node].values()), node))
+    shown = order if wide else order[:_SHOWN_NODES]
+    several = len(report.asked) > 1
+    rows = [
+        (
+            str(sum(by_node[node].values())),
+            node,
+            ", ".join(f"{spec} {count}" if count > 1 else spec for spec, count in by_node[node].items())
+            if several
+            else "",
+        )
+        for node in shown
+    ]
+    rest = order[len(shown) :]
+    if rest:
+        rows.append(
+            (str(sum(sum(by_node[node].values()) for node in rest)), f"{counted(len(rest), 'more node')} (-o wide)", "")
+        )
+    headings = ("pods", "node", "of") if several else ("pods", "node")
+    return Table("", headings, tuple(row[: len(headings)] for row in rows), right=frozenset({0}))
+
+
+def _spread_row(spec: PlannedSpec, entry: AchievedSpread) -> tuple[str, ...]:
+    counts = ", ".join(f"{domain.value} {domain.matching}" for domain in entry.domains[:_SHOWN_NODES])
+    rest = len(entry.domains) - _SHOWN_NODES
+    counts += f" and {rest} more" if rest > 0 else ""
+    shown = [domain.matching for domain in entry.domains[:_SHOWN_NODES]]
+    # What is shown tells the least itself, unless it is another domain's, or 0 for want of domains.
+    least = f", least {entry.minimum}" if shown and min(shown) != entry.minimum else ""
+    if entry.left_out:
+        counts += f"; not counted: {left_out_words(entry.left_out, entry.left_out_count)}"
+    return (
+        row_name(spec),
+        str(entry.skew),
+        f"{entry.topology_key}, maxSkew {entry.max_skew} {entry.when_unsatisfiable}{least}: {counts}",
+    )
+
+
+def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
+    """Those first that keep the drain from ending or would be lost; DaemonSet pods, which never matter, as one."""
+    order = list(_DRAIN_REASONS)
+    entries = sorted(report.unmoved, key=lambda entry: -order.index(entry.reason))
+    daemons = [entry for entry in entries if entry.reason == "DaemonSet"]
+    rows = [
+        (f"{entry.pod.namespace}/{entry.pod.name}", _DRAIN_REASONS[entry.reason].format(detail=entry.detail))
+        for entry in entries
+        if wide or entry not in daemons
+    ]
+    if daemons and not wide:
+        rows.append(
+            (f"{len(daemons)} of DaemonSets", f"a drain leaves {'it' if len(daemons) == 1 else 'them'} alone (-o wide)")
+        )
+    return Table(f"Pods of {report.what_if.drained} that are not moved", ("pod", "why"), tuple(rows))
+
+
+def _victims_table(report: PlanReport, *, wide: bool) -> Table:
+    victims = [(spec, victim) for spec in report.specs for victim in spec.victims]
+    shown = victims if wide else victims[:_SHOWN_VICTIMS]
+    rows = [
+        (
+            str(victim.priority),
+            f"{victim.pod.namespace}/{victim.pod.name}",
+            f"on {victim.node}, {'already being deleted; ' if victim.leaving else ''}for {row_name(spec)}"
+            + ("" if victim.replaced else "; nobody makes another")
+            + (f"; violates PodDisruptionBudget {listed(victim.violates)}" if victim.violates else ""),
+        )
+        for spec, victim in shown
+    ]
+    if len(victims) > len(shown):
+        rows.append(("", f"{len(victims) - len(shown)} more (-o wide)", ""))
+    title = "Preempted" if any(spec.preempted for spec in report.specs) else "Already being deleted"
+    return Table(title, ("priority", "pod", "where and why"), tuple(rows), right=frozenset({0}))

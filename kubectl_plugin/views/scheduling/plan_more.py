@@ -1,0 +1,238 @@
+"""Whether more pods of what the cluster has would fit, in words: the answer first, then what goes before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from kubectl_plugin.reports.plan import PlanReport
+from kubectl_plugin.views.pod.safety_words import ordinal_words
+from kubectl_plugin.views.scheduling.placement import why_no_node
+from kubectl_plugin.views.words import counted, listed
+from podrules.cluster.kinds import find_kind
+from podrules.model.pod_reference import PodReference
+from podrules.placement.planned import PlannedSpec, PlannedVictim
+
+__all__ = [
+    "fit_words",
+    "more_words",
+    "nodes_words",
+    "paid_words",
+    "pending_words",
+    "replacement_words",
+    "row_name",
+    "suspended_words",
+    "victim_words",
+]
+
+_SHOWN_NODES = 4
+_SHOWN_VICTIMS = 2
+
+
+def more_words(report: PlanReport) -> Iterator[str]:
+    """Of each workload or pod that was named; nothing where none was."""
+    for spec in report.specs:
+        if spec.origin == "more":
+            yield from _awaited_words(spec)
+            yield _answer(spec, report.silent)
+            if spec.victims and spec.nodes_unaided:
+                yield f"Without preemption: {nodes_words(spec.nodes_unaided)}."
+            yield from _leaving_words(_leaving([spec])) if _is_paid_for(spec) else victim_words([spec])
+            if spec.stopped is not None:
+                yield from why_no_node(spec.stopped, drained=report.what_if.drained)
+            yield from suspended_words(spec)
+
+
+def fit_words(specs: Sequence[PlannedSpec], what: str, of: str = "") -> str:
+    """``2 of 3 more pods of Deployment web fit``; first without preemption, where that is another number.
+
+    ``24 more pods of Deployment cart fit without preemption, 50 if 9 pods are preempted``
+
+    Args:
+        specs: What is counted together.
+        what: One of their pods.
+        of: Whose they are; empty: that is clear.
+    """
+    placed = sum(spec.placed for spec in specs)
+    wanted = [spec.wanted for spec in specs if spec.wanted is not None]
+    paid = paid_words(specs)
+    first = sum(spec.without_preemption for spec in specs) if paid else placed
+    count = f"{first} of {counted(sum(wanted), what)}" if wanted else counted(first, what)
+    fit = " ".join(filter(None, (count, of, "fits" if first == 1 else "fit")))
+    if not paid:
+        return fit
+    alone = "without preemption" if any(spec.preempted for spec in specs) else "now"
+    return f"{fit} {alone}, {'all ' if wanted and placed == sum(wanted) else ''}{placed} {paid}"
+
+
+def paid_words(specs: Sequence[PlannedSpec], *, named: bool = False) -> str:
+    """``if 2 pods are preempted and 1 that is ending is gone``; empty: nobody has to go.
+
+    Args:
+        specs: What they would have to go for.
+        named: Those that are preempted have their names.
+    """
+    victims, leaving = len(_victims(specs)), len(_leaving(specs))
+    who = listed(_names(_victims(specs)), most=_SHOWN_VICTIMS) if named else counted(victims, "pod")
+    preempted = f"if {who} {_are(victims)} preempted" if victims else ""
+    if not leaving:
+        return preempted
+    gone = f"that {_are(leaving)} ending {_are(leaving)} gone"
+    return f"{preempted} and {leaving} {gone}" if victims else f"once {counted(leaving, 'pod')} {gone}"
+
+
+def victim_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
+    """Who is preempted for some specs, and who goes already; nothing where nobody has to."""
+    paid = [spec for spec in specs if spec.preempted]
+    if paid:
+        them = "it" if paid[0].placed == 1 else "them"
+        whom = them if len(specs) == 1 else listed([spec.name for spec in paid], most=_SHOWN_VICTIMS)
+        yield f"The scheduler preempts {listed(_names(_victims(specs)), most=_SHOWN_VICTIMS)} for {whom}."
+    yield from _leaving_words(_leaving(specs))
+
+
+def replacement_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
+    """What happens to the preempted pods."""
+    victims = _victims(specs)
+    lost = _names(victim for victim in victims if not victim.replaced)
+    if lost:
+        yield f"{listed(lost, most=_SHOWN_VICTIMS)} would be lost: nobody makes another."
+    if len(lost) < len(victims):
+        need = "pod's replacement needs" if len(victims) == 1 else "pods' replacements need"
+        yield f"The preempted {need} room too: that is not counted here."
+
+
+def _leaving_words(victims: Sequence[PlannedVictim]) -> Iterator[str]:
+    """Pods that are ending already, and the pods they make room for: they need no preemption."""
+    groups: dict[tuple[tuple[PodReference, ...], str], list[PlannedVictim]] = {}
+    for victim in victims:
+        groups.setdefault((victim.preempted_for, victim.node), []).append(victim)
+    for (first, node), found in groups.items():
+        who = f"{listed(_names(found), most=_SHOWN_VICTIMS)} {_are(len(found))} already being"
+        if not first:
+            yield f"{who} deleted."
+            continue
+        pods = listed([f"{pod.namespace}/{pod.name}" for pod in first], most=_SHOWN_VICTIMS)
+        goes = "is nominated to {} and goes first" if len(first) == 1 else "are nominated to {} and go first"
+        yield f"{who} preempted for {pods}, which {goes.format(node)}."
+
+
+def _victims(specs: Sequence[PlannedSpec]) -> list[PlannedVictim]:
+    return [victim for spec in specs for victim in spec.preempted]
+
+
+def _leaving(specs: Sequence[PlannedSpec]) -> list[PlannedVictim]:
+    return [victim for spec in specs for victim in spec.leaving]
+
+
+def _names(victims: Iterable[PlannedVictim]) -> list[str]:
+    return [f"{victim.pod.namespace}/{victim.pod.name}" for victim in victims]
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def row_name(spec: PlannedSpec) -> str:
+    """Of a spec in a table: a pod that waits is another than those that are asked for."""
+    if spec.origin == "pending":
+        return f"{spec.name} (pending)"
+    return f"like {spec.name}" if spec.origin == "more" and spec.name.startswith("pod/") else spec.name
+
+
+def suspended_words(spec: PlannedSpec) -> Iterator[str]:
+    """That a spec's controller makes nothing for now."""
+    if spec.suspended:
+        yield f"{spec.name} is suspended (spec.suspend): it makes no pod before it is resumed."
+
+
+def _awaited_words(spec: PlannedSpec) -> Iterator[str]:
+    """Says that its StatefulSet makes no other pod now, even if there is room."""
+    awaited = spec.awaited
+    if awaited is None:
+        return
+    name, silent = spec.name.partition("/")[2], awaited.silent_node
+    holds = f"StatefulSet {name} makes no other pod before {awaited.name} is Ready (OrderedReady)"
+    if awaited.deleted:
+        holds = ordinal_words(name, awaited.name, ordered=True)
+    yield f"No: {holds}{f'; its node {silent} is silent' if silent else ''}."
+    if silent:
+        yield f"Way out: bring {silent} back, or fence it."
+
+
+def _answer(spec: PlannedSpec, silent: Sequence[str]) -> str:
+    """``Yes: 3 of 3 more pods of Deployment web fit: 2 on node-b1 and 1 on node-a2.``."""
+    of = _of(spec)
+    where = f": {nodes_words(spec.nodes)}" if spec.nodes else ""
+    next_one = " The next does not." if spec.stopped is not None and spec.placed else ""
+    if spec.wanted is None:
+        return f"{fit_words([spec], 'more pod', of)}{where or ' now'}.{next_one}"
+    short = spec.placed < spec.wanted
+    # What goes to a node that does not answer has a place, and does not start.
+    lead = "No: " if short else "" if any(node in silent for node in spec.nodes) else _yes(spec)
+    if spec.awaited is not None:
+        lead = "" if short else "There is room: "
+    if spec.wanted == 1:
+        if short:
+            return f"{lead}1 more pod {of} does not fit now."
+        paid = f", {paid_words([spec], named=True)}" if spec.victims else ""
+        return f"{lead}1 more pod {of} fits, on {next(iter(spec.nodes))}{paid}."
+    if _is_paid_for(spec):
+        return f"{lead}{_paid_answer(spec, spec.wanted)}."
+    now = " now" if short and not spec.victims else ""
+    return f"{lead}{fit_words([spec], 'more pod', of)}{now}{where}.{next_one}"
+
+
+def _yes(spec: PlannedSpec) -> str:
+    """All of a spec fit; at a price they do not fit just so."""
+    return "Only with preemption: " if spec.preempted else "Yes: "
+
+
+def _is_paid_for(spec: PlannedSpec) -> bool:
+    """Whether all that are wanted fit, and only when others go."""
+    return spec.placed == spec.wanted and bool(spec.victims)
+
+
+def _paid_answer(spec: PlannedSpec, wanted: int) -> str:
+    """``3 more pods of Deployment web fit if shop/job-0 is preempted (2 on node-b1, 1 on node-a2); 1 of 3 fits …``."""
+    alone = spec.without_preemption
+    fit = f"{alone or 'none'} of {wanted} {'fit' if alone > 1 else 'fits'} {'without' if spec.preempted else 'now'}"
+    paid = paid_words([spec], named=True)
+    return f"{counted(wanted, 'more pod')} {_of(spec)} fit {paid} ({', '.join(_places(spec.nodes))}); {fit}"
+
+
+def nodes_words(nodes: Mapping[str, int]) -> str:
+    """``2 on node-b1 and 1 on node-a2``, or ``… and 5 on 3 more nodes``."""
+    return listed(_places(nodes))
+
+
+def _places(nodes: Mapping[str, int]) -> list[str]:
+    places = [(count, node) for node, count in nodes.items()]
+    # One more node is as short as saying that there is one.
+    if len(places) > _SHOWN_NODES + 1:
+        rest = places[_SHOWN_NODES:]
+        places = [*places[:_SHOWN_NODES], (sum(count for count, _ in rest), counted(len(rest), "more node"))]
+    return [f"{count} on {node}" for count, node in places]
+
+
+def _of(spec: PlannedSpec) -> str:
+    word, _, name = spec.name.partition("/")
+    kind = find_kind(word)
+    return f"like {name}" if word == "pod" else f"of {kind.kind if kind is not None else word} {name}"
+
+
+def pending_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
+    """What waits already and goes before what is asked for, and who is preempted for that."""
+    names, going = _names(_victims(specs)), _names(_leaving(specs))
+    who = f"{listed(names, most=_SHOWN_VICTIMS)} {_are(len(names))} preempted for" if names else ""
+    last = f"{listed(going, most=_SHOWN_VICTIMS)}, already being deleted, {_are(len(going))} gone" if going else ""
+    once = f", once {last}" if last else ""
+    if len(specs) == 1:
+        (spec,) = specs
+        name = spec.name.removeprefix("pod/")
+        goes = f"to {next(iter(spec.nodes))}" if spec.placed else "and does not fit either"
+        yield f"{name} is pending already and goes first, {goes}{once}{f'; {who} it' if who else ''}."
+    elif specs:
+        placed = sum(spec.placed for spec in specs)
+        fit = "fits" if placed == 1 else "fit"
+        first = f"{len(specs)} of its pods are pending already and go first: {placed} of {len(specs)} {fit}"
+        yield f"{first}{once}{f', and {who} them' if who else ''}."

@@ -1,0 +1,240 @@
+"""Who would have to go, who is going and who went for a pod, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from kubectl_plugin.views.pod.safety_words import reach_words
+from kubectl_plugin.views.scheduling.changes import pods_on_nodes
+from kubectl_plugin.views.words import clock, counted, listed
+from podrules.model.instant import instant
+from podrules.model.pod_reference import PodReference
+from podrules.placement.preemption_victims import (
+    GoingVictim,
+    NominatedNode,
+    NoRoom,
+    Preempted,
+    PreemptedFor,
+    PreemptionPreview,
+    VictimPod,
+)
+from podrules.pod_gc import collected_within
+from podrules.scheduler.queue import QueuePosition
+
+__all__ = [
+    "awaited_words",
+    "defeated_words",
+    "disabled_words",
+    "nominated_words",
+    "preempted_words",
+    "preemption_words",
+    "queue_words",
+    "room_words",
+]
+
+_SHOWN = 3
+_CRITERIA = {
+    "fewestPDBViolations": "it violates the fewest PodDisruptionBudgets",
+    "lowestTopPriority": "its most important victim has the lowest priority",
+    "smallestPrioritySum": "its victims' priorities have the smallest sum",
+    "fewestVictims": "it has the fewest victims",
+    "latestStart": "its most important victims started last",
+    "first": "any of several that are equal",
+}
+_NEVER = "not eligible due to preemptionPolicy=Never."
+
+
+def disabled_words(field: str) -> str:
+    """Why a scheduler preempts no pod, with the field of its profile."""
+    return f"its scheduler's profile disables DefaultPreemption ({field})"
+
+
+def room_words(preview: PreemptionPreview) -> str:
+    """For a verdict: that preemption makes room, and whom it costs."""
+    count = len(preview.victims)
+    pods = "1 pod" if count == 1 else f"{count} pods"
+    node = preview.nodes[0]
+    return f"Preemption can make room on {node}: {pods} would go, within {preview.grace_seconds} s."
+
+
+def preemption_words(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
+    """Which pods a pod would preempt, or why none."""
+    if preview.not_eligible:
+        reason = "preemptionPolicy Never" if preview.not_eligible == _NEVER else preview.not_eligible
+        yield f"preempts nobody: {reason}"
+    elif preview.nodes:
+        yield from _victims(preview, wide=wide)
+    elif preview.potential == 0:
+        yield "preempts nobody: removing pods helps on no node"
+    elif len(preview.no_room) == 1:
+        yield f"preempts nobody: {_no_room(preview.no_room[0])}"
+    else:
+        yield f"preempts nobody: it would help on none of {counted(preview.potential, 'node')}"
+        yield from map(_no_room, preview.no_room if wide else ())
+    if preview.elsewhere is not None:
+        elsewhere, own = preview.elsewhere.elsewhere, _pods(preview.elsewhere.on_node)
+        node = preview.elsewhere.node
+        also = f" and {own} on {node}" if own else ""
+        yield (
+            f"without {pods_on_nodes(elsewhere, _SHOWN)}{also} it would fit {node}; the scheduler never preempts "
+            "across nodes: delete by hand what may go"
+        )
+
+
+def defeated_words(preview: PreemptionPreview) -> Iterator[str]:
+    """For a verdict: nodes where the pod's own affinity keeps preemption from making room."""
+    for entry in preview.no_room if not preview.nodes else ():
+        if entry.needs:
+            needs = f"its pod affinity needs {_pods(entry.needs)}, which would be preempted"
+            yield f"Preemption cannot make room on {entry.node}: {needs}."
+
+
+def _no_room(entry: NoRoom) -> str:
+    one = entry.nodes == 1
+    nodes = entry.node if one else f"{entry.nodes} nodes, such as {entry.node},"
+    if not entry.lower:
+        return f"{nodes} {'has' if one else 'have'} no pod of lower priority"
+    said = ": ".join(filter(None, (entry.plugin, ", ".join(entry.reasons))))
+    if entry.needs:
+        return f"{nodes} would lose {_pods(entry.needs)}, which its pod affinity needs: {said}"
+    return f"{nodes} {'does' if one else 'do'} not take it even without pods of lower priority: {said}"
+
+
+def _victims(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
+    shown = preview.victims if wide else preview.victims[:_SHOWN]
+    names = [_victim(victim) for victim in shown]
+    rest = len(preview.victims) - len(shown)
+    names += [f"{rest} more"] if rest else []
+    yield f"would preempt {listed(names)} on {preview.nodes[0]}, then wait up to {preview.grace_seconds} s"
+    if preview.decided_by:
+        of = f"of {preview.candidates} nodes" if preview.candidates > 1 else ""
+        yield f"{preview.nodes[0]} is chosen {of}: {_CRITERIA.get(preview.decided_by, preview.decided_by)}"
+    if preview.sampled is not None and wide:
+        sampled = counted(preview.sampled, "candidate")
+        yield f"kube-scheduler looks at {sampled} only, from a random node on: it may choose another"
+    for entry in preview.left_alone if wide else ():
+        why = _CRITERIA.get(entry.why)
+        reason = f"{preview.nodes[0]} is better: {why}" if why else entry.why
+        pods = "1 pod" if entry.pods == 1 else f"{entry.pods} pods"
+        yield (
+            f"lower ones are left alone: {pods} on {entry.nodes} {'node' if entry.nodes == 1 else 'nodes'}, such as "
+            f"{_pod(entry.lowest)} ({entry.lowest_priority}): {reason}"
+        )
+
+
+def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[str]:
+    """What a nomination is worth now."""
+    if not nominated.exists:
+        worth = "is worth nothing: there is no such Node, and the scheduler passes it over"
+        yield f"its nomination to {nominated.node} {worth}"
+        return
+    yield f"preemption made room on {nominated.node}: it is tried first; a reservation, no promise"
+    going = [_going(victim, now, silent=nominated.silent) for victim in nominated.going]
+    if going:
+        yield f"waits for {listed(going, most=_SHOWN)} to be gone"
+    if nominated.silent:
+        yield _nothing_ends(nominated, now)
+    elif nominated.rejected:
+        yield f"even without the pods that leave it {nominated.node} does not fit: {', '.join(nominated.rejected)}"
+    if nominated.rivals:
+        yield f"{_pods(nominated.rivals)} of higher priority may take the place"
+
+
+def _going(victim: GoingVictim, now: datetime | None, *, silent: bool) -> str:
+    due = instant(victim.gone_by)
+    return _pod(victim.pod) if due is None or silent else f"{_pod(victim.pod)} (by {clock(due, now)})"
+
+
+def awaited_words(nominated: NominatedNode, now: datetime | None) -> tuple[str, ...]:
+    """For a verdict on a pod that waits for its victims: whom, until when, and what the wait is good for."""
+    last = nominated.going[-1]
+    due = instant(last.gone_by) if all(entry.gone_by for entry in nominated.going) else None
+    many = len(nominated.going)
+    whom = last.pod.name if many == 1 else f"{many} pods"
+    if nominated.silent:
+        ends = "ends" if many == 1 else "end"
+        return f"no node fits before {whom} {ends} on {nominated.node}.", f"{_nothing_ends(nominated, now)}."
+    if nominated.rejected:
+        why = ", ".join(nominated.rejected)
+        return (f"no node fits, and {nominated.node} does not fit either once the pods that leave it are gone: {why}.",)
+    by = ""
+    if due is not None:
+        late = "overdue since" if _is_overdue(nominated, now) else "by"
+        by = f", {late} {clock(due, now)}" if many == 1 else f", the last, {last.pod.name}, {late} {clock(due, now)}"
+    preempted = _pods([victim.pod for victim in nominated.going if victim in nominated.victims])
+    room = f"The scheduler preempted {preempted} to make room on {nominated.node}, which it tries first"
+    return f"waits for {whom} to end{by}.", f"{room}: no promise."
+
+
+def _is_overdue(nominated: NominatedNode, now: datetime | None) -> bool:
+    """Whether all that have to go should be gone by now."""
+    due = instant(nominated.going[-1].gone_by)
+    return now is not None and due is not None and now > due
+
+
+def _nothing_ends(nominated: NominatedNode, now: datetime | None) -> str:
+    if nominated.reach is None:
+        return ""
+    state = reach_words(nominated.reach, None, now)
+    within = collected_within(nominated.reach.reach, deleted=True)
+    if within is not None:
+        return f"{state}: pod garbage collection removes such objects within {within} s, and stops nothing"
+    return f"{state}: nothing there ends before it answers"
+
+
+def queue_words(queue: QueuePosition) -> str:
+    """Its place among the pods that wait."""
+    return f"queue: {_before_words(queue)}{_gated_words(queue.gated)}"
+
+
+def _before_words(queue: QueuePosition) -> str:
+    before, higher = queue.position - 1, queue.higher_priority
+    if queue.pending == 1:
+        return "no other pod waits"
+    if not before:
+        return f"it is the first of {counted(queue.pending, 'pod')}"
+    go = f"{counted(before, 'pod')} {'goes' if before == 1 else 'go'} before it"
+    if higher and higher < before:
+        return f"{go}, {higher} by priority and {before - higher} by age"
+    return f"{go}, by {'priority' if higher else 'age'}"
+
+
+def _gated_words(gated: int) -> str:
+    return f"; {counted(gated, 'gated pod')} {'is' if gated == 1 else 'are'} not in it" if gated else ""
+
+
+def preempted_words(preempted: Preempted, now: datetime | None) -> str:
+    """By whom a pod was preempted, and whether it was for nothing."""
+    when = instant(preempted.at)
+    at = f" at {clock(when, now)}" if when is not None else ""
+    if not preempted.uid:
+        return f"Preempted by the scheduler{at} for a pod of higher priority; the event that tells which is gone."
+    by = f"Preempted{at} for {_pod(preempted.by) if preempted.by is not None else f'the pod with uid {preempted.uid}'}"
+    match preempted.became:
+        case PreemptedFor.TOOK_THE_PLACE:
+            return f"{by}, which runs on {preempted.node} now."
+        case PreemptedFor.RUNS_ELSEWHERE:
+            return f"{by}, for nothing: that one runs on {preempted.preemptor_node}."
+        case PreemptedFor.STILL_WAITS:
+            return f"{by}, which still waits for {preempted.node}."
+        case PreemptedFor.WAITS_ELSEWHERE:
+            place = f"for {preempted.preemptor_node}" if preempted.preemptor_node else "with no node in sight"
+            return f"{by}, for nothing so far: that one waits {place}."
+        case PreemptedFor.GONE:
+            return f"{by}, which is gone itself."
+        case PreemptedFor.UNKNOWN:
+            return f"{by}."
+
+
+def _victim(victim: VictimPod) -> str:
+    violates = f", violates {listed(victim.violates)}" if victim.violates else ""
+    return f"{_pod(victim.pod)} (priority {victim.priority}{violates})"
+
+
+def _pods(pods: Sequence[PodReference]) -> str:
+    return listed([_pod(pod) for pod in pods], most=_SHOWN)
+
+
+def _pod(pod: PodReference) -> str:
+    return f"{pod.namespace}/{pod.name}"

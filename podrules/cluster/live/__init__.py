@@ -1,0 +1,1 @@
+"""Objects of a live cluster: connections, lists, watches."""

@@ -1,0 +1,1 @@
+"""Objects of files: YAML and JSON, with the place of each field."""

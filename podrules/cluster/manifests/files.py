@@ -1,0 +1,379 @@
+"""Manifests and snapshots: YAML or JSON, from files, folders and standard input.
+
+Scalars are read as kubectl reads them (go-yaml: ``yes`` is a boolean, ``017`` is octal, ``1e3`` a float, a date a
+string), not as YAML 1.1 in Python would. Input is untrusted: its size is limited, also after aliases are expanded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache, partial
+from itertools import islice
+from typing import IO, Any, Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.cluster.errors import ManifestError
+from podrules.cluster.manifests.partial_yaml import readable_part
+from podrules.cluster.manifests.text import STDIN, files_of, read_stdin, read_text
+from podrules.cluster.manifests.yaml_words import no_manifest, yaml_problem
+
+__all__ = [
+    "Document",
+    "Twice",
+    "check_depth",
+    "check_expanded",
+    "go_loader",
+    "objects_in",
+    "parse_documents",
+    "read_documents",
+    "read_what_can_be",
+]
+
+MAX_VALUES: Final = 50_000_000
+"""Of one document with its aliases expanded: more is an attack or a mistake."""
+MAX_DEPTH: Final = 1000
+"""Of nested mappings and lists."""
+_LINE_HEADS: Final = re.compile(r"^(?: |[-?](?=[ \n]))+", re.MULTILINE)
+_BRACKETS: Final = re.compile(r"[\[{](?![\]}])")
+MAX_MERGED: Final = 100_000
+"""Fields of one mapping with its merge keys written out."""
+_MERGE: Final = "<<"
+
+
+class Twice(NamedTuple):
+    """A field that stands more than once in one mapping: the last one is read."""
+
+    field: str
+    line: int
+    """Of the last one, from 1."""
+    first: int
+    """The line of the one before it."""
+
+
+class Document(Struct, frozen=True):
+    """One API object of a file."""
+
+    where: str
+    """``deploy.yaml, document 2``."""
+    content: Mapping[str, Any]
+    text: str = ""
+    """Of the file, for the lines of its fields; documents that cannot be read are blank in it."""
+    number: int = 1
+    """Of the document in the text, from 1."""
+    place: str = ""
+    """What messages call the document: ``where`` without the item of a List."""
+    file: str = ""
+    """What messages call the file; empty: it is none."""
+    twice: tuple[Twice, ...] = ()
+    """Fields that stand more than once in one mapping of the document."""
+
+
+def read_documents(path: str, stdin: IO[str] | None = None) -> Iterator[Document]:
+    """All objects of a file, of a folder's .yaml, .yml and .json files, or of standard input (``-``); Lists are opened.
+
+    Raises:
+        ManifestError: a file is missing, too large, not YAML or JSON, or holds something that is no API object.
+    """
+    return _all_good(read_what_can_be(path, stdin))
+
+
+def read_what_can_be(path: str, stdin: IO[str] | None = None) -> Iterator[Document | ManifestError]:
+    """The same, with an error for whatever cannot be read: a file, a document, an item of a List."""
+    if path == "-":
+        yield from _of_one_text(STDIN, partial(read_stdin, stdin))
+        return
+    try:
+        files = files_of(path)
+    except ManifestError as error:
+        yield error
+        return
+    for file in files:
+        yield from _of_one_text(str(file), partial(read_text, file))
+
+
+def parse_documents(where: str, text: str) -> Iterator[Document]:
+    """All objects of a text; ``where`` is what messages call it.
+
+    Raises:
+        ManifestError: as `read_documents`.
+    """
+    return _all_good(_documents(where, text))
+
+
+def _all_good(found: Iterable[Document | ManifestError]) -> Iterator[Document]:
+    for entry in found:
+        if isinstance(entry, ManifestError):
+            raise entry
+        yield entry
+
+
+def _of_one_text(where: str, read: Callable[[], str]) -> Iterator[Document | ManifestError]:
+    try:
+        text = read()
+    except ManifestError as error:
+        yield error
+        return
+    yield from _documents(where, text)
+
+
+def _documents(where: str, text: str) -> Iterator[Document | ManifestError]:
+    try:
+        parsed = list(_parse(where, text))
+    except ManifestError as error:
+        part = readable_part(where, text, lambda place, document: list(_parse(place, document)))
+        if part is None:
+            yield error
+            return
+        text, errors = part
+        yield from errors
+        parsed = list(_parse(where, text))
+    for number, (content, twice) in enumerate(parsed, start=1):
+        place = where if len(parsed) == 1 else f"{where}, document {number}"
+        if content is not None:
+            yield from _objects_of(Document(place, content, text, number, place, where, twice))
+
+
+def _objects_of(document: Document) -> Iterator[Document | ManifestError]:
+    try:
+        check_expanded(document.place, document.content, _parts, MAX_VALUES)
+    except ManifestError as error:
+        yield error
+        return
+    for found in objects_in(document.place, document.content, document.file):
+        if isinstance(found, Document):
+            yield replace(document, where=found.where, content=found.content)
+        else:
+            yield found
+
+
+def objects_in(where: str, content: Any, file: str = "") -> Iterator[Document | ManifestError]:
+    """The object, or those of a List, or what keeps one from being an API object.
+
+    Args:
+        where: What messages call it.
+        content: Of a document.
+        file: Whose.
+    """
+    problem = _no_object(where, content, file)
+    if problem:
+        yield problem
+        return
+    items = content.get("items")
+    if content["kind"].endswith("List") and isinstance(items, list):
+        item_kind = content["kind"].removesuffix("List")
+        for number, item in enumerate(items):
+            # `kubectl get --raw` leaves kind and apiVersion out of the items of a PodList.
+            typed = {"apiVersion": content["apiVersion"], "kind": item_kind, **item} if isinstance(item, dict) else item
+            yield from objects_in(f"{where}, items[{number}]", typed)
+    else:
+        yield Document(where, content)
+
+
+def _no_object(where: str, content: Any, file: str) -> ManifestError | None:
+    """What keeps a value from being an API object; None: nothing."""
+    if not isinstance(content, Mapping):
+        return ManifestError(
+            f"{where}: an API object is a mapping, this is {_name_of(content)}",
+            advice="Write apiVersion: and kind: at its head, e.g. apiVersion: v1, kind: Pod",
+        )
+    missing = [field for field in ("apiVersion", "kind") if not isinstance(content.get(field), str)]
+    known = no_manifest(where, file) if missing or content["kind"] == "Kustomization" else None
+    if known or not missing:
+        return known
+    if content.get(missing[0]) is not None:
+        problem = f"{missing[0]}: {_name_of(content[missing[0]])} stands here; write a string"
+    else:
+        absent = [field for field in missing if content.get(field) is None]
+        problem = f"{' and '.join(absent)} {'is' if len(absent) == 1 else 'are'} missing"
+    return ManifestError(
+        f"{where}: {problem}", advice="Every API object has an apiVersion and a kind, e.g. apiVersion: v1, kind: Pod"
+    )
+
+
+def _parse(where: str, text: str) -> Iterator[tuple[Any, tuple[Twice, ...]]]:
+    """Each document, and what stands twice in it."""
+    if text.lstrip()[:1] == "{":
+        try:
+            yield json.loads(text), ()
+            return
+        except RecursionError as error:
+            raise ManifestError(f"{where}: nested too deeply") from error
+        except ValueError:
+            pass  # YAML in flow style, or several JSON documents with separators: YAML reads both.
+    import yaml
+
+    try:
+        check_depth(where, text)
+        yield from _loaded(where, text)
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
+        raise yaml_problem(where, error, text) from error
+
+
+def _loaded(where: str, text: str) -> Iterator[tuple[Any, tuple[Twice, ...]]]:
+    merges = _MERGE in text
+    loader = go_loader()(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            if merges:
+                _check_merged(where, node)
+            loader.twice = []
+            yield loader.construct_document(node), tuple(loader.twice)
+    finally:
+        loader.dispose()
+
+
+def check_depth(where: str, text: str) -> None:
+    """Refuse nesting that would overflow the C loader's stack, which ends the process and not the parse.
+
+    Depth comes from ``- - -`` at the head of a line, from indentation, or from brackets; only a text that has enough
+    of one of them for a thousand levels is read event by event, which costs no stack.
+
+    Raises:
+        ManifestError: there are more than `MAX_DEPTH` levels.
+    """
+    columns = max(map(len, _LINE_HEADS.findall(text)), default=0)
+    brackets = sum(1 for _ in islice(_BRACKETS.finditer(text), MAX_DEPTH))
+    if columns < 2 * MAX_DEPTH and brackets < MAX_DEPTH:
+        return
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, Loader=go_loader()):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise ManifestError(f"{where}: nested too deeply: more than {MAX_DEPTH} levels")
+
+
+def _check_merged(where: str, root: Any) -> None:
+    """Refuse mappings that merge keys make endless: they are written out before anything else could look at them."""
+    import yaml
+
+    written: dict[int, int] = {}
+
+    def pairs(node: Any) -> int:
+        """Of a mapping with what is merged into it, or of all mappings of a list."""
+        if id(node) in written:
+            return written[id(node)]
+        written[id(node)] = MAX_MERGED + 1  # what is merged into itself has no end
+        parts = node.value if isinstance(node.value, list) else ()
+        count = 0
+        for part in parts:
+            key, value = part if isinstance(part, tuple) else (None, part)
+            below = pairs(value)
+            merged = key is None if isinstance(node, yaml.SequenceNode) else key.value == _MERGE
+            count += below if merged else 1
+        written[id(node)] = count
+        if count > MAX_MERGED and isinstance(node, yaml.MappingNode):
+            raise ManifestError(f"{where}: its merge keys write out more than {MAX_MERGED} fields of one object")
+        return count
+
+    pairs(root)
+
+
+def check_expanded(where: str, root: Any, parts: Callable[[Any], Iterable[Any] | None], most: int) -> None:
+    """Count values as if what is shared were written out: each shared part is counted once and multiplied.
+
+    Args:
+        where: What messages call it.
+        root: Values, or nodes of YAML.
+        parts: What a value consists of; None: it is a scalar.
+        most: So many are accepted.
+
+    Raises:
+        ManifestError: there are more.
+    """
+    counted: dict[int, int] = {}
+
+    def size(value: Any) -> int:
+        inside = parts(value)
+        if inside is None:
+            return 1
+        if id(value) not in counted:
+            counted[id(value)] = most + 1  # a value that contains itself has no size
+            counted[id(value)] = 1 + sum(map(size, inside))
+        return counted[id(value)]
+
+    try:
+        total = size(root)
+    except RecursionError as error:
+        raise ManifestError(f"{where}: nested too deeply") from error
+    if total > most:
+        raise ManifestError(f"{where}: its aliases expand to more than {most} values, the most that this command reads")
+
+
+def _parts(value: Any) -> Iterable[Any] | None:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else None
+
+
+def _twice(entries: Iterable[tuple[Any, Any]]) -> Iterator[Twice]:
+    """Of a mapping's own nodes, without what is merged into it."""
+    lines: dict[str, int] = {}
+    for key, _ in entries:
+        line = key.start_mark.line + 1
+        if isinstance(key.value, str) and key.value in lines:
+            yield Twice(key.value, line, lines[key.value])
+        lines[str(key.value)] = line
+
+
+def _name_of(content: Any) -> str:
+    if content is None:
+        return "null"
+    return {list: "a list", str: "text", bool: "a boolean", dict: "a mapping"}.get(type(content), "a number")
+
+
+@lru_cache(maxsize=1)
+def go_loader() -> type[Any]:
+    """A safe loader whose plain scalars resolve as in go-yaml v2, which kubectl uses."""
+    import yaml
+
+    base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class GoLoader(base):  # type: ignore[misc]  # the C loader is optional, so its type is not known
+        """PyYAML's safe loader with kubectl's idea of scalars."""
+
+        yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+        twice: list[Twice]
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            """A mapping; what stands twice in it is noted."""
+            own = node.value
+            found = super().construct_mapping(node, deep=deep)
+            if len(found) < len(node.value) and hasattr(self, "twice"):
+                self.twice += _twice(own)
+            return found
+
+    def resolve(name: str, pattern: str, first: str) -> None:
+        GoLoader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{pattern})\Z"), list(first))
+
+    words = "y|Y|yes|Yes|YES|true|True|TRUE|on|On|ON|n|N|no|No|NO|false|False|FALSE|off|Off|OFF"
+    resolve("bool", words, "yYtTnNfFoO")
+    resolve("int", r"[-+]?(?:0[bB][01_]+|0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0|[1-9][0-9_]*)", "-+0123456789")
+    resolve("float", r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789")
+    resolve("null", "~|null|Null|NULL|", "~nN\0")
+    GoLoader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"\Z"), [""])
+    resolve("merge", "<<", "<")
+
+    def construct_int(loader: Any, node: Any) -> int:
+        text = loader.construct_scalar(node).replace("_", "")
+        digits = text.lstrip("+-")
+        legacy_octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
+        number = int(digits, 8 if legacy_octal else 0)
+        return -number if text.startswith("-") else number
+
+    def construct_bool(loader: Any, node: Any) -> bool:
+        return str(loader.construct_scalar(node)).lower() in {"y", "yes", "true", "on"}
+
+    def construct_float(loader: Any, node: Any) -> float:
+        return float(loader.construct_scalar(node).replace("_", ""))
+
+    GoLoader.add_constructor("tag:yaml.org,2002:int", construct_int)
+    GoLoader.add_constructor("tag:yaml.org,2002:bool", construct_bool)
+    GoLoader.add_constructor("tag:yaml.org,2002:float", construct_float)
+    return GoLoader

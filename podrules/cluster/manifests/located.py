@@ -1,0 +1,303 @@
+"""Objects of manifests with the line and column of each field, and what comments beside them ask to pass over.
+
+    # kubectl-qos: ignore RULE[, RULE] - reason
+
+stands on the line of a field or above it, and counts there; before the first field of a document it counts for all of
+it. Within a text value it is no comment. Input is untrusted: a file's size, a document's values and their depth are
+limited before anything is built of them, also after aliases and merge keys are expanded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+
+from podrules.cluster.errors import ManifestError
+from podrules.cluster.manifests.files import Document, check_depth, check_expanded, go_loader, objects_in
+from podrules.cluster.manifests.partial_yaml import readable_part
+from podrules.cluster.manifests.yaml_words import yaml_problem
+
+__all__ = ["MAX_TEXT", "Ignore", "Located", "Place", "Places", "line_of", "located_objects"]
+
+MAX_TEXT: Final = 16 << 20
+"""Characters of a file: kubectl refuses an object that is a tenth of it."""
+MAX_VALUES: Final = 500_000
+"""Of one document with its aliases and merge keys expanded."""
+_BUILT_OF: Final = re.compile(r"[\n,:\[{]")
+_COMMENT: Final = re.compile(r"(?:^|[ \t])(#[ \t]*kubectl-qos:[ \t]*ignore\b(.*))$", re.MULTILINE)
+_REASON: Final = re.compile(r"\s+-+\s+")
+_NOTHING: Final = re.compile(r"[ \t]*(?:#.*)?$")
+
+
+class Place(NamedTuple):
+    """Where something begins; both count from 1."""
+
+    line: int
+    column: int
+
+
+class Places(Struct, frozen=True):
+    """Where the fields of an object are."""
+
+    by_path: Mapping[str, Place]
+    """``spec.containers[0].name``; the empty path is the object itself."""
+
+    def of(self, path: str) -> Place:
+        """Of a field, or of what is nearest above it where it is absent."""
+        while path and path not in self.by_path:
+            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        return self.by_path.get(path, Place(1, 1))
+
+
+class Ignore(Struct, frozen=True):
+    """A comment that asks to pass over findings."""
+
+    rules: tuple[str, ...]
+    reason: str
+    line: int
+    """Of the comment."""
+    target: int | None
+    """The line of the field; None: the whole document."""
+
+
+class Located(Struct, frozen=True):
+    """One API object of a file."""
+
+    document: int
+    """Which of the file's, from 1."""
+    content: Mapping[str, Any]
+    places: Places
+    ignores: tuple[Ignore, ...]
+    """Of its document."""
+
+
+def located_objects(
+    where: str, text: str, kinds: Container[tuple[str, str]] | None = None
+) -> Iterator[Located | ManifestError | None]:
+    """All objects of a text, Lists opened.
+
+    None for one of another kind, and for a document that is no API object; an error for what is too large, not YAML or
+    JSON, or has half of what makes an API object.
+
+    Args:
+        where: What messages call the text.
+        text: YAML or JSON.
+        kinds: By apiVersion and kind: what is wanted; None: all.
+    """
+    if len(text) > MAX_TEXT:
+        yield ManifestError(f"{where}: larger than {MAX_TEXT >> 20} MiB: split it into files of fewer objects")
+        return
+    done = 0
+    try:
+        for number, found in _numbered(where, text, kinds):
+            yield from found
+            done = number
+    except ManifestError as error:
+        part = readable_part(where, text, lambda place, document: sum(1 for _ in _documents(place, document)))
+        if part is None:
+            yield error
+            return
+        text, errors = part
+        yield from errors
+        for number, found in _numbered(where, text, kinds):
+            if number > done:
+                yield from found
+
+
+def _numbered(
+    where: str, text: str, kinds: Container[tuple[str, str]] | None
+) -> Iterator[tuple[int, Iterable[Located | ManifestError | None]]]:
+    """What each document holds, by its number."""
+    comments = _comments(text)
+    lines = text.split("\n") if comments else []
+    before = 0
+    for number, (node, content) in enumerate(_documents(where, text), start=1):
+        ignores = _ignores(comments, lines, node, before) if comments and node is not None else ()
+        before = node.end_mark.line if node is not None else 0
+        if content is None:
+            continue
+        if isinstance(content, Mapping) and "kind" not in content and "apiVersion" not in content:
+            yield number, (None,)
+            continue
+        place = f"{where}, document {number}" if number > 1 else where
+        yield number, _located(Document(place, content, text, number, place), node, kinds, ignores)
+
+
+def _located(
+    document: Document, node: Any, kinds: Container[tuple[str, str]] | None, ignores: tuple[Ignore, ...]
+) -> Iterator[Located | ManifestError | None]:
+    for item in objects_in(document.where, document.content):
+        if isinstance(item, ManifestError):
+            yield item
+        elif kinds is not None and (item.content["apiVersion"], item.content["kind"]) not in kinds:
+            yield None
+        else:
+            path = _item_path(item.where, document.place)
+            yield Located(document.number, item.content, Places(_places(node, path)), ignores)
+
+
+def _item_path(where: str, place: str) -> str:
+    """``items[3]`` of ``list.yaml, items[3]``."""
+    return where.removeprefix(place).removeprefix(", ").replace(", ", ".")
+
+
+def line_of(document: Document, field: str) -> int | None:
+    """The line where a field of an object stands, or what is nearest above it; None: that is not known."""
+    if not document.text or len(document.text) > MAX_TEXT:
+        return None
+    try:
+        nodes = (node for node, _ in _documents(document.where, document.text))
+        node = next(islice(nodes, document.number - 1, None), None)
+    except ManifestError:
+        return None
+    if node is None:
+        return None
+    return Places(_places(node, _item_path(document.where, document.place))).of(field).line
+
+
+def _documents(where: str, text: str) -> Iterator[tuple[Any, Any]]:
+    """Each document's node, which knows lines, and its content."""
+    import yaml
+
+    _check_values(where, text)
+    as_json = _json(where, text)
+    loader = None
+    try:
+        check_depth(where, text)
+        loader = go_loader()(text)
+        while loader.check_node():
+            node = loader.get_node()
+            if as_json is not None:
+                yield node, as_json
+                return
+            check_expanded(where, node, _parts, MAX_VALUES)
+            yield node, loader.construct_document(node)
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
+        if as_json is None:
+            raise yaml_problem(where, error, text) from error
+        # JSON that YAML does not take, as texts with surrogate pairs: its lines are not known.
+        yield None, as_json
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+def _json(where: str, text: str) -> Any:
+    """The content of a JSON text; None where it is none."""
+    if text.lstrip()[:1] != "{":
+        return None
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ManifestError(f"{where}: nested too deeply") from error
+    except ValueError:
+        return None
+
+
+def _check_values(where: str, text: str) -> None:
+    """Refuse documents of too many values while they are events, which are forgotten one by one.
+
+    A value has a line break or a sign beside it, so only a text of many of these is read event by event.
+    """
+    if sum(1 for _ in islice(_BUILT_OF.finditer(text), MAX_VALUES)) < MAX_VALUES:
+        return
+    import yaml
+
+    check_depth(where, text)
+    values = 0
+    try:
+        for event in yaml.parse(text, Loader=go_loader()):
+            if isinstance(event, yaml.DocumentStartEvent):
+                values = 0
+            values += isinstance(event, yaml.NodeEvent)
+            if values > MAX_VALUES:
+                raise ManifestError(f"{where}: a document of more than {MAX_VALUES} values: split it into smaller ones")
+    except yaml.YAMLError as error:
+        raise yaml_problem(where, error, text) from error
+
+
+def _parts(node: Any) -> Iterable[Any] | None:
+    """Nodes below one, keys among them; also through merge keys, which are not written out yet."""
+    if isinstance(node.value, str):
+        return None
+    return (part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,)))
+
+
+def _places(root: Any, path: str) -> dict[str, Place]:
+    """Where each field below a path begins; of a field its key, of an item of a list itself."""
+    if root is None:
+        return {}
+    node = root
+    for step in re.findall(r"items\[(\d+)\]", path):
+        items = next(value for key, value in node.value if key.value == "items")
+        node = items.value[int(step)]
+    found = {"": _place(node)}
+    waiting = [("", node)]
+    while waiting:
+        at, node = waiting.pop()
+        if isinstance(node.value, str):
+            continue
+        for index, entry in enumerate(node.value):
+            key, value = entry if isinstance(entry, tuple) else (entry, entry)
+            below = f"{at}[{index}]" if key is value else f"{at}.{key.value}" if at else str(key.value)
+            found[below] = _place(key)
+            waiting.append((below, value))
+    return found
+
+
+def _place(node: Any) -> Place:
+    return Place(node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+def _comments(text: str) -> list[tuple[int, int, str]]:
+    """Line and column, from 0, of what looks like a comment to us, and what it asks."""
+    found = []
+    line, counted = 0, 0
+    for match in _COMMENT.finditer(text):
+        line += text.count("\n", counted, match.start(1))
+        counted = match.start(1)
+        found.append((line, match.start(1) - text.rfind("\n", 0, match.start(1)) - 1, match[2]))
+    return found
+
+
+def _ignores(comments: Iterable[tuple[int, int, str]], lines: list[str], root: Any, before: int) -> tuple[Ignore, ...]:
+    """The comments of a document: from the end of the one before it to its own end."""
+    own = [entry for entry in comments if before <= entry[0] < max(root.end_mark.line, root.start_mark.line + 1)]
+    if not own:
+        return ()
+    texts = list(_text_spans(root))
+    found = []
+    for line, column, asked in own:
+        if any(start <= (line, column) < end for start, end in texts):
+            continue
+        names, *reason = _REASON.split(asked, maxsplit=1)
+        rules = tuple(name for name in re.split(r"[\s,]+", names) if name)
+        target = None if line < root.start_mark.line else _target(lines, line, column) + 1
+        found.append(Ignore(rules, reason[0].strip() if reason else "", line + 1, target))
+    return tuple(found)
+
+
+def _target(lines: list[str], line: int, column: int) -> int:
+    """The line of the field that a comment is for: its own, or the next that holds anything."""
+    if lines[line][:column].strip():
+        return line
+    below = range(line + 1, len(lines))
+    return next((number for number in below if not _NOTHING.match(lines[number])), line)
+
+
+def _text_spans(root: Any) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """From where to where the texts of a document go."""
+    waiting, seen = [root], set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node.value, str):
+            yield (node.start_mark.line, node.start_mark.column), (node.end_mark.line, node.end_mark.column)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            for entry in node.value:
+                waiting += entry if isinstance(entry, tuple) else (entry,)
