@@ -97,7 +97,7 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
             claims=claim_problems(filtered),
             preemption=preview(filtered, anew.snapshot.pod_disruption_budgets),
             current=_current(pod, filtered, None),
-            told=_told(pod, filtered.message),
+            told=_scheduler_message(pod, filtered.message),
         )
     scored = score_nodes(filtered)
     if scored.error:
@@ -114,7 +114,7 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
         best=_best(anew, filtered, scored),
         scores=tuple(_scores(filtered, scored, None if every_node else _SHOWN_SCORES)),
         current=_current(pod, filtered, scored),
-        told=_told(pod, ""),
+        told=_scheduler_message(pod, ""),
     )
 
 
@@ -161,7 +161,7 @@ def _unknown(filtered: Filtered) -> str:
     return next((reason.partition(UNKNOWN)[2] for reason in reasons if UNKNOWN in reason), "")
 
 
-def _told(pod: Pod, message: str) -> ToldBefore | None:
+def _scheduler_message(pod: Pod, message: str) -> ToldBefore | None:
     condition = pod.status.condition("PodScheduled")
     if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
         return None

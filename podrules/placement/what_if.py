@@ -44,7 +44,7 @@ def excluding_nodes(snapshot: ClusterSnapshot, names: Iterable[str]) -> ClusterS
         KeyError: a node is not there.
     """
     gone = frozenset(names)
-    _must_be_there(snapshot, gone)
+    _check_present(snapshot, gone)
     left = replace(snapshot, nodes=tuple(node for node in snapshot.nodes if node.metadata.name not in gone))
     return _without(left, lambda pod: pod.spec.node_name in gone)
 
@@ -82,7 +82,7 @@ def _without(snapshot: ClusterSnapshot, goes: Callable[[Pod], bool]) -> ClusterS
     return devices_freed(replace(snapshot, pods=tuple(pod for pod in snapshot.pods if not goes(pod))), gone)
 
 
-def _must_be_there(snapshot: ClusterSnapshot, names: Iterable[str]) -> None:
+def _check_present(snapshot: ClusterSnapshot, names: Iterable[str]) -> None:
     known = {node.metadata.name for node in snapshot.nodes}
     for name in names:
         if name not in known:

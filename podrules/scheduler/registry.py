@@ -10,18 +10,18 @@ from pkgutil import resolve_name
 from typing import Final
 
 from podrules.model.base import Model
-from podrules.scheduler.framework.interface import ConfiguredPlugin, Plugin
+from podrules.scheduler.framework.interface import ConfiguredPlugin, NamedPlugin
 from podrules.scheduler.in_tree import IN_TREE
 
 __all__ = ["PLUGINS", "PLUGIN_ARGS"]
 
 
-def _load(implementation: str) -> Plugin:
-    plugin: Plugin = resolve_name(f"podrules.scheduler.plugins.{implementation}")()
+def _load(implementation: str) -> NamedPlugin:
+    plugin: NamedPlugin = resolve_name(f"podrules.scheduler.plugins.{implementation}")()
     return plugin
 
 
-PLUGINS: Final[Mapping[str, Plugin]] = {
+PLUGINS: Final[Mapping[str, NamedPlugin]] = {
     plugin.name: _load(plugin.implementation) for plugin in IN_TREE.values() if plugin.implementation
 }
 """By name, in the order of the descriptors."""

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from podrules.scheduler.framework.interface import (
     CycleContext,
     FilterPlugin,
-    Plugin,
+    NamedPlugin,
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreScorePlugin,
@@ -108,7 +108,7 @@ def new_framework(profile: Profile) -> Framework:
     )
 
 
-def _restated(names: Iterable[str]) -> Iterator[Plugin]:
+def _restated(names: Iterable[str]) -> Iterator[NamedPlugin]:
     return (PLUGINS[name] for name in names if name in PLUGINS)
 
 

@@ -139,7 +139,7 @@ class CertificateKeeper:
         self._hosts = {canonical_name(name.lower()) for name in settings.names}
         self._changed = threading.Event()
         self._stopped = False
-        self._first_told: tuple[bytes, float] | None = None
+        self._first_announced: tuple[bytes, float] | None = None
         """The authorities that were told last, and since when."""
         self._served = Kept()
         """What is served, with the authorities that were kept beside it last."""
@@ -228,7 +228,7 @@ class CertificateKeeper:
         secret = self._secret.get(self._settings.secret.name, self._settings.secret.namespace)
         self._description = secret.metadata.description if secret is not None else self._description
         kept = _kept(secret)
-        since = self._told_since(kept.authorities, now)
+        since = self._announced_since(kept.authorities, now)
         look_again = self._serve(kept, since, now)
         if self._election.held:
             step = next_step(
@@ -283,16 +283,16 @@ class CertificateKeeper:
         found = from_json(body, _CachedSecret)
         return _Read(_kept(found), found.metadata.resource_version)
 
-    def _told_since(self, authorities: bytes, now: datetime) -> datetime | None:
-        """Since when this replica has seen each of our webhooks with these authorities."""
+    def _announced_since(self, authorities: bytes, now: datetime) -> datetime | None:
+        """The time from which this replica has seen these authorities in each of our webhooks."""
         if any(self._late(found, authorities) for found in self._found()):
-            self._first_told = None
+            self._first_announced = None
             return None
         elapsed = self._elapsed.now()
-        if self._first_told is None or self._first_told[0] != authorities:
-            self._first_told = (authorities, elapsed)
+        if self._first_announced is None or self._first_announced[0] != authorities:
+            self._first_announced = (authorities, elapsed)
         # A clock that is set forward meanwhile has given clients no time.
-        return now - timedelta(seconds=elapsed - self._first_told[1])
+        return now - timedelta(seconds=elapsed - self._first_announced[1])
 
     def _found(self) -> Iterator[_CachedConfiguration]:
         for reflector in self._configurations:

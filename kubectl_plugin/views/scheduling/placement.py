@@ -126,7 +126,7 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
             "(percentageOfNodesToScore)"
         )
     if placement.told is not None:
-        yield from _told(placement, placement.told, wide=wide)
+        yield from _message_words(placement, placement.told, wide=wide)
     for plugin in placement.unknown_plugins:
         yield f"the profile's plugin {plugin} is not kube-scheduler's own: it is left out here"
     for url in placement.extenders:
@@ -174,7 +174,7 @@ def _current(current: CurrentNode) -> str:
     return f"{current.node}, where it runs, would score {current.total}: {count} better now, and nothing moves it there"
 
 
-def _told(placement: Placement, told: ToldBefore, *, wide: bool) -> Iterator[str]:
+def _message_words(placement: Placement, told: ToldBefore, *, wide: bool) -> Iterator[str]:
     said = f": {told.message}" if wide else " (its message: -o wide)"
     if told.agrees:
         yield f"kube-scheduler said the same{said}"

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from podrules.scheduler.plugins.volume_binding.facts import ClaimMismatch
     from podrules.scheduler.plugins.volume_restrictions import DiskInUse
 
-__all__ = ["PLUGIN_WORDS", "PluginWords", "fact_words", "nominated_pods_words", "rejection_words"]
+__all__ = ["PLUGIN_PHRASES", "PluginPhrases", "fact_words", "nominated_pods_words", "rejection_words"]
 
 _SHOWN_FACTS = 3
 
 
-class PluginWords(Struct, frozen=True):
+class PluginPhrases(Struct, frozen=True):
     """What is said of the nodes that one plugin rejects."""
 
     one: str
@@ -64,7 +64,7 @@ def rejection_words(plugin: str, reasons: Sequence[str], *, one: bool) -> str:
     lacking = [reason.removeprefix(_INSUFFICIENT) for reason in reasons if reason.startswith(_INSUFFICIENT)]
     if lacking:
         return f"{'lacks' if one else 'lack'} {listed(lacking)}"
-    words = PLUGIN_WORDS.get(plugin)
+    words = PLUGIN_PHRASES.get(plugin)
     if words is None:
         return f"{'is' if one else 'are'} rejected by {plugin}"
     return words.one if one else words.several
@@ -75,7 +75,7 @@ _INSUFFICIENT: Final = "Insufficient "
 
 def _words(fact: object) -> str:
     kind = type(fact).__name__
-    return next(words.facts[kind](fact) for words in PLUGIN_WORDS.values() if kind in words.facts)
+    return next(words.facts[kind](fact) for words in PLUGIN_PHRASES.values() if kind in words.facts)
 
 
 def _taint(fact: TaintEffect) -> str:
@@ -163,35 +163,37 @@ def _claim(fact: ClaimMismatch) -> str:
 
 
 _DOES_NOT_MATCH: Final = "match its node selector or affinity"
-PLUGIN_WORDS: Final[dict[str, PluginWords]] = {
-    "NodeUnschedulable": PluginWords("is cordoned", "are cordoned"),
-    "NodeName": PluginWords("is not the one it names", "are not the one it names"),
-    "TaintToleration": PluginWords(
+PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
+    "NodeUnschedulable": PluginPhrases("is cordoned", "are cordoned"),
+    "NodeName": PluginPhrases("is not the one it names", "are not the one it names"),
+    "TaintToleration": PluginPhrases(
         "has a taint that it does not tolerate", "have taints that it does not tolerate", {"TaintEffect": _taint}
     ),
-    "NodeAffinity": PluginWords(f"does not {_DOES_NOT_MATCH}", f"do not {_DOES_NOT_MATCH}", {"LabelMismatch": _label}),
-    "NodePorts": PluginWords("has its host port in use", "have its host port in use", {"PortInUse": _port}),
-    "NodeResourcesFit": PluginWords(
+    "NodeAffinity": PluginPhrases(
+        f"does not {_DOES_NOT_MATCH}", f"do not {_DOES_NOT_MATCH}", {"LabelMismatch": _label}
+    ),
+    "NodePorts": PluginPhrases("has its host port in use", "have its host port in use", {"PortInUse": _port}),
+    "NodeResourcesFit": PluginPhrases(
         "has as many pods as it may", "have as many pods as they may", {"InsufficientResource": _resource}
     ),
-    "PodTopologySpread": PluginWords(
+    "PodTopologySpread": PluginPhrases(
         "would break its topology spread", "would break its topology spread", {"TopologySkew": _skew}
     ),
-    "InterPodAffinity": PluginWords(
+    "InterPodAffinity": PluginPhrases(
         "is ruled out by pod affinity", "are ruled out by pod affinity", {"PodAffinityConflict": _affinity}
     ),
-    "VolumeRestrictions": PluginWords("has its disk in use", "have its disk in use", {"DiskInUse": _disk}),
-    "VolumeBinding": PluginWords("cannot use its volumes", "cannot use its volumes", {"ClaimMismatch": _claim}),
-    "VolumeZone": PluginWords(
+    "VolumeRestrictions": PluginPhrases("has its disk in use", "have its disk in use", {"DiskInUse": _disk}),
+    "VolumeBinding": PluginPhrases("cannot use its volumes", "cannot use its volumes", {"ClaimMismatch": _claim}),
+    "VolumeZone": PluginPhrases(
         "is outside its volume's zone", "are outside its volume's zone", {"ClaimMismatch": _claim}
     ),
-    "NodeVolumeLimits": PluginWords(
+    "NodeVolumeLimits": PluginPhrases(
         "can attach no more volumes", "can attach no more volumes", {"VolumeLimit": _volume_limit}
     ),
-    "DynamicResources": PluginWords(
+    "DynamicResources": PluginPhrases(
         "has no devices for it", "have no devices for it", {"ClaimMismatch": _claim, "DevicePool": _device_pool}
     ),
-    "NodeDeclaredFeatures": PluginWords(
+    "NodeDeclaredFeatures": PluginPhrases(
         "lacks a kubelet feature", "lack a kubelet feature", {"MissingFeature": _feature}
     ),
 }

@@ -42,13 +42,13 @@ def readable_part(
         try:
             read(place, document)
         except ManifestError:
-            errors.append(_told_in_place(place, "\n" * start + document, read))
+            errors.append(_placed_error(place, "\n" * start + document, read))
             lines[start:end] = ["---"] + [""] * (end - start - 1)
     return "\n".join(lines), errors
 
 
-def _told_in_place(place: str, text: str, read: Callable[[str, str], object]) -> ManifestError:
-    """The same error with the lines of the whole text: that is asked of those documents alone that have one."""
+def _placed_error(place: str, text: str, read: Callable[[str, str], object]) -> ManifestError:
+    """The error of a document that cannot be read, with the line numbers of the whole text."""
     try:
         read(place, text)
     except ManifestError as error:

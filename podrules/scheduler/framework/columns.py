@@ -50,17 +50,17 @@ class Columns:
     def __init__(self) -> None:
         self._made = Made()
         self._snapshot: ClusterSnapshot | None = None
-        self._beside = Made()
+        self._with_snapshot = Made()
 
     def derived(self, build: Callable[[Self], T]) -> T:
         """What a function makes of this, made once."""
         return self._made.of(build, lambda: build(self))
 
-    def beside(self, snapshot: ClusterSnapshot, build: Callable[[Self, ClusterSnapshot], T]) -> T:
+    def derived_with(self, snapshot: ClusterSnapshot, build: Callable[[Self, ClusterSnapshot], T]) -> T:
         """What a function makes of this and of a snapshot's other objects, made once for the snapshot last asked of."""
         if self._snapshot is not snapshot:
-            self._snapshot, self._beside = snapshot, Made()
-        return self._beside.of(build, lambda: build(self, snapshot))
+            self._snapshot, self._with_snapshot = snapshot, Made()
+        return self._with_snapshot.of(build, lambda: build(self, snapshot))
 
 
 def frozen(column: NDArray[A]) -> NDArray[A]:

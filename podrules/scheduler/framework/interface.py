@@ -40,7 +40,7 @@ __all__ = [
     "ExplainedPlugin",
     "FilterPlugin",
     "GatedPlugin",
-    "Plugin",
+    "NamedPlugin",
     "PreEnqueuePlugin",
     "PreFilterPlugin",
     "PreFilterResult",
@@ -109,7 +109,7 @@ class WithoutState(Enum):
     """It computes the state on the spot."""
 
 
-class Plugin(Protocol):
+class NamedPlugin(Protocol):
     """What all plugins have; each of the protocols below stands for one extension point."""
 
     @property
@@ -119,7 +119,7 @@ class Plugin(Protocol):
 
 
 @runtime_checkable
-class ConfiguredPlugin(Plugin, Protocol):
+class ConfiguredPlugin(NamedPlugin, Protocol):
     """Takes arguments."""
 
     @property
@@ -129,7 +129,7 @@ class ConfiguredPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
-class GatedPlugin(Plugin, Protocol):
+class GatedPlugin(NamedPlugin, Protocol):
     """Does nothing while a feature gate is off."""
 
     @property
@@ -139,7 +139,7 @@ class GatedPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
-class PreEnqueuePlugin(Plugin, Protocol):
+class PreEnqueuePlugin(NamedPlugin, Protocol):
     """Holds a pod back before it is queued."""
 
     def pre_enqueue(self, pod: Pod, snapshot: ClusterSnapshot, features: Features) -> Status:
@@ -148,7 +148,7 @@ class PreEnqueuePlugin(Plugin, Protocol):
 
 
 @runtime_checkable
-class PreFilterPlugin(Plugin, Protocol):
+class PreFilterPlugin(NamedPlugin, Protocol):
     """Reads the pod and the cluster once for all nodes."""
 
     @property
@@ -162,7 +162,7 @@ class PreFilterPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
-class FilterPlugin(Plugin, Protocol):
+class FilterPlugin(NamedPlugin, Protocol):
     """Judges nodes."""
 
     def filter(self, context: CycleContext, state: Any) -> Verdicts:
@@ -201,7 +201,7 @@ class ChangingPlugin(FilterPlugin, Protocol):
 
 
 @runtime_checkable
-class PreScorePlugin(Plugin, Protocol):
+class PreScorePlugin(NamedPlugin, Protocol):
     """Reads the feasible nodes once before they are scored."""
 
     @property
@@ -215,7 +215,7 @@ class PreScorePlugin(Plugin, Protocol):
 
 
 @runtime_checkable
-class ScorePlugin(Plugin, Protocol):
+class ScorePlugin(NamedPlugin, Protocol):
     """Ranks feasible nodes."""
 
     def score(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -233,7 +233,7 @@ class ScoreByPreFilterPlugin(ScorePlugin, Protocol):
         ...
 
 
-def is_off(plugin: Plugin, features: Features) -> bool:
+def is_off(plugin: NamedPlugin, features: Features) -> bool:
     """Whether a gate keeps a plugin from doing anything."""
     return isinstance(plugin, GatedPlugin) and not getattr(features, plugin.gate)
 

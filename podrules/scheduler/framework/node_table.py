@@ -2,8 +2,8 @@
 
     table.nodes.derived(build)           what a function makes of the nodes: labels, taints, room
     table.pods.derived(build)            of the pods and their rows: what is in use
-    table.nodes.beside(snapshot, build)  of the nodes and a snapshot's other objects
-    table.beside(snapshot, build)        of all of these
+    table.nodes.derived_with(snapshot, build)  of the nodes and a snapshot's other objects
+    table.derived_with(snapshot, build)        of all of these
 
 A table never changes; `with_pods`, `without_pods` and `with_nodes` make others, which share all that the change leaves
 as it is. That is why a function is handed only the part that it is asked of: it cannot read what would not be

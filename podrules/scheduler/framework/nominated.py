@@ -16,7 +16,7 @@ def nominated_rows(context: CycleContext) -> Mapping[int, Sequence[Pod]]:
     """Rows with pods that were nominated to them and that this pod must yield to."""
     own = context.pod
     by_row: dict[int, list[Pod]] = {}
-    for row, pod in context.table.nodes.beside(context.snapshot, _nominated):
+    for row, pod in context.table.nodes.derived_with(context.snapshot, _nominated):
         if pod.metadata.uid != own.metadata.uid and (pod.spec.priority or 0) >= (own.spec.priority or 0):
             by_row.setdefault(row, []).append(pod)
     return by_row

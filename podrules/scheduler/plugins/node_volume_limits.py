@@ -248,7 +248,7 @@ def may_have_csi_volumes(pod: Pod) -> bool:
 
 
 def _attached(context: CycleContext) -> Attached:
-    return context.table.beside(context.snapshot, attached_volumes)
+    return context.table.derived_with(context.snapshot, attached_volumes)
 
 
 def _added(attached: Attached, new: Volumes, driver: str, size: int) -> NDArray[np.int64]:
@@ -274,7 +274,7 @@ def _limits(index: StorageIndex) -> Mapping[str, NDArray[np.int64]]:
 
 def attached_volumes(table: NodeTable, snapshot: ClusterSnapshot) -> Attached:
     """What is in use by bound pods, or attached: ask by `NodeTable.beside`."""
-    index = table.nodes.beside(snapshot, StorageIndex)
+    index = table.nodes.derived_with(snapshot, StorageIndex)
     holders = table.pods.only(may_have_csi_volumes)
     used: dict[tuple[int, str], str] = {}
     problems: dict[int, str] = {}

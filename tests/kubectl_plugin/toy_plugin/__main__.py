@@ -25,7 +25,7 @@ IN_TREE["LicensedNodes"] = InTreePlugin(
 if __name__ == "__main__":
     # The plugin set is read when these load, and so after the registration.
     from kubectl_plugin.start import main
-    from kubectl_plugin.views.scheduling.scheduler_plugins import PLUGIN_WORDS, PluginWords
+    from kubectl_plugin.views.scheduling.scheduler_plugins import PLUGIN_PHRASES, PluginPhrases
 
-    PLUGIN_WORDS["LicensedNodes"] = PluginWords("has no licence", "have no licence", {"NoLicence": _words})
+    PLUGIN_PHRASES["LicensedNodes"] = PluginPhrases("has no licence", "have no licence", {"NoLicence": _words})
     sys.exit(main())

@@ -140,9 +140,9 @@ def test_A_clock_that_is_set_forward_gives_clients_no_time_to_be_told(place: Pla
     place.keep(_aged(61))
     with place.keeping() as replica:
         kept = wait_for(place.staged, "the next one is told")
-        wait_for(lambda: (replica.keeper._first_told or (b"",))[0] == kept["ca.crt"], "the replica knows")
+        wait_for(lambda: (replica.keeper._first_announced or (b"",))[0] == kept["ca.crt"], "the replica knows")
         later = datetime.now(UTC) + timedelta(hours=2)
-        since = replica.keeper._told_since(kept["ca.crt"], later)
+        since = replica.keeper._announced_since(kept["ca.crt"], later)
     assert since is not None
     assert later - since < timedelta(minutes=1)
 

@@ -106,7 +106,7 @@ class StorageIndex:
 
 def storage_index(context: CycleContext) -> StorageIndex:
     """The storage objects of a cycle."""
-    return context.table.nodes.beside(context.snapshot, StorageIndex)
+    return context.table.nodes.derived_with(context.snapshot, StorageIndex)
 
 
 class ClaimReference(NamedTuple):

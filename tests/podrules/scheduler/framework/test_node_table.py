@@ -115,9 +115,9 @@ def nothing(nodes: Nodes, snapshot: ClusterSnapshot) -> list[str]:
 
 def test_what_lies_beside_is_made_for_each_snapshot() -> None:
     table, snapshot = make_table({"a": {}}, {}), ClusterSnapshot()
-    first = table.nodes.beside(snapshot, nothing)
-    assert table.with_pods([(make_pod("p"), "a")]).nodes.beside(snapshot, nothing) is first
-    assert table.nodes.beside(ClusterSnapshot(), nothing) is not first
+    first = table.nodes.derived_with(snapshot, nothing)
+    assert table.with_pods([(make_pod("p"), "a")]).nodes.derived_with(snapshot, nothing) is first
+    assert table.nodes.derived_with(ClusterSnapshot(), nothing) is not first
 
 
 def test_what_was_not_asked_for_longest_is_made_anew() -> None:
