@@ -1,4 +1,4 @@
-"""A source of which the nodes and pods have been read: what is asked of them is answered from there.
+"""A source that answers from the nodes and pods it has read already.
 
 A report asks for the pods of every node and for single nodes, which are requests of their own otherwise.
 """

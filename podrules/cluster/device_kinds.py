@@ -1,4 +1,4 @@
-"""The kinds of dynamic resources. Apart from the others, which every answer loads: their models are many."""
+"""The kinds of dynamic resources; a module of its own, because their many models take time to load."""
 
 from __future__ import annotations
 

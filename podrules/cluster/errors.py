@@ -1,4 +1,4 @@
-"""What can go wrong on the way to an object. Imports nothing: a connection starts before any rule is loaded."""
+"""Errors of reading and changing objects. It imports nothing: a connection starts before any rule is loaded."""
 
 from __future__ import annotations
 

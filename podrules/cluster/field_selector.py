@@ -1,4 +1,4 @@
-"""Field selectors: which fields the API server knows, and the choice among objects that are here, raw or as models.
+"""Field selectors: the fields that the API server knows, and the objects in memory that match.
 
 Source: AddFieldLabelConversionsForPod and its like in pkg/apis/core/v1, apps/v1 and batch/v1 conversion.go at v1.36.3.
 """

@@ -1,4 +1,4 @@
-"""What the rules of force deletion read of a cluster, one object at a time; what cannot be read is unknown."""
+"""Reads what the rules of force deletion need, one object at a time; what cannot be read is unknown."""
 
 from __future__ import annotations
 

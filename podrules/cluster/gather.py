@@ -1,4 +1,4 @@
-"""What the rules need to know about one pod, read from a source; what cannot be read is noted, and the rest goes on."""
+"""Reads what the rules need to know about a pod. It notes what cannot be read, and goes on with the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a kubelet, through the API server: ``/api/v1/nodes/NAME/proxy/PATH``.
+"""Requests to a kubelet through the API server: ``/api/v1/nodes/NAME/proxy/PATH``.
 
 The API server checks ``get`` on ``nodes/proxy`` for that, whatever the path; the finer ``nodes/stats`` and
 ``nodes/configz`` count for those who reach a kubelet's port themselves. nodes/proxy is a strong permission: the same

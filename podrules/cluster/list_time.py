@@ -1,4 +1,4 @@
-"""When a List without a time of its own was made: not before the newest time among its objects.
+"""The time of a List that does not hold one: the newest time among its objects.
 
 A List that `kubectl get -o json` printed does not say when. By the clock of the machine that reads it later every
 node in it would be silent, and every deletion overdue. The newest time that somebody wrote down as over is the nearest

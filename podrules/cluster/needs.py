@@ -1,4 +1,4 @@
-"""What the scheduling cycle of a pod reads of a cluster, decided from the pod and from what was read before.
+"""What the scheduling cycle of a pod needs of a cluster; it follows from the pod and from what is known.
 
     nodes, pods         always
     namespaces          InterPodAffinity: a term of the pod, or of a pod on a node that may select it, goes by labels of

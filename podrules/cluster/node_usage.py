@@ -1,4 +1,4 @@
-"""What can be learned of a node's usage: from its kubelet, else from a metrics API, else nothing.
+"""Reads a node's usage: from its kubelet, else from a metrics API.
 
 A metrics API has no list of one node's pods, so for one node each of them is asked for by name: not those of the whole
 cluster. For many nodes its lists are read, and kubelets are asked only where they are few.

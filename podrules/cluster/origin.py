@@ -1,4 +1,4 @@
-"""Which cluster a live source asks, for whoever reads the answer later: its context, and its API server's address."""
+"""Which cluster a live source asks: its context and its API server's address, for later readers of an answer."""
 
 from __future__ import annotations
 

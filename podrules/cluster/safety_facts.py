@@ -1,4 +1,4 @@
-"""What the rules of partitions and of moving volumes read of a cluster; what cannot be read is noted by the gatherer.
+"""Reads what the rules of partitions and of moving volumes need; the gatherer notes what cannot be read.
 
 Only pods of nodes that are down are read, and those of namespaces whose claims these use: a large cluster has too many
 to read them all while somebody waits.

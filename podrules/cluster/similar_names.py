@@ -1,4 +1,4 @@
-"""Names and words that were probably meant by one that is not there."""
+"""Suggests existing names that are similar to a name that does not exist."""
 
 from __future__ import annotations
 

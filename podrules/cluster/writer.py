@@ -1,4 +1,4 @@
-"""Changes to the cluster, for the commands that make some: each to one object, which has to be the one looked at.
+"""Changes one object of the cluster, if it is still the object that was looked at.
 
 A uid is a precondition of every change, and of a patch the resourceVersion too: what somebody else changed in between
 is not changed by us. A request is never sent twice. The proxy behind a writer lets through the paths and methods that

@@ -1,4 +1,4 @@
-"""What is wrong with one field of an object: the path and the problem apart, and upstream's text of both.
+"""A problem with one field of an object: the path, the problem, and upstream's text of both.
 
 Source: pkg/util/validation/field/errors.go (Error.Error) in k8s.io/apimachinery at v0.36.3.
 """

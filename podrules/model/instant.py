@@ -1,4 +1,4 @@
-"""Points in time as the API writes them, and what comes some seconds after one.
+"""Points in time as the API writes them, and times some seconds later.
 
     read            RFC 3339, in UTC as the API server writes it
     added           beyond the years 1 to 9999, which are all that the API writes, the last or the first moment of them

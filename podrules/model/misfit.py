@@ -1,4 +1,4 @@
-"""A value that does not fit its field, in the words of those who write manifests.
+"""Explains a value that does not fit its field to the author of the manifest.
 
 The decoder knows types of its own and leaves keys of maps out of its paths. Here both become what stands in the
 manifest: the field's path, the value, and what to write instead.

@@ -1,4 +1,4 @@
-"""What becomes of a pod's claims when the pod goes to a node: the next pod finds them bound.
+"""Binds a pod's claims when the pod is placed: the next pod finds them bound.
 
     a volume that exists   is the claim's from now on
     provisioned            by a CSI driver of the node: a volume that is reached from nodes that agree with this one in

@@ -1,4 +1,4 @@
-"""The controller that a pod to come belongs to, as the scheduler will find it: default spreading goes by its selector.
+"""The controller of a pod to come, as the scheduler will find it: default spreading uses its selector.
 
     Deployment             its ReplicaSet: selector and label pod-template-hash of the revision. Pods of the revision
                            count, those of an earlier one do not

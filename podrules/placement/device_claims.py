@@ -1,4 +1,4 @@
-"""Resource claims that will be made for a pod to come, each of a template that the pod names.
+"""Resource claims that will be created for a pod to come, from the templates that the pod names.
 
 The pod controls them, and its status names them. Of a template that is not there no claim is made, and the pod waits.
 

@@ -1,4 +1,4 @@
-"""What a pod's resource claims hold when the pod goes to a node, and what they give back when it is gone.
+"""The devices that a pod's claims take when the pod is placed, and return when it is deleted.
 
     placed   the devices that Filter found for the node are the claim's; it can be used where they are reached. What has
              to be done before a pod may use them (binding conditions) is taken as done

@@ -1,4 +1,4 @@
-"""Which nodes a pod's own words leave it: what it may become at all depends on them, wherever there is room.
+"""The nodes that a pod's own spec allows, whether they have room or not.
 
     spec.nodeName                   only that node, whatever else is said: the scheduler does not look at the pod
     nodeSelector, node affinity     the node has the labels and fits the required terms (NodeAffinity)

@@ -1,4 +1,4 @@
-"""Pods that a workload, or a pod, has already: those that are asked for come besides them."""
+"""The pods that a workload already has: the pods to place come in addition to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pod that names its node itself (``spec.nodeName``): no scheduler sees it, and the node's kubelet decides.
+"""A pod with ``spec.nodeName``: no scheduler handles it, and the node's kubelet admits or refuses it.
 
     no such Node       pod garbage collection deletes the pod
     node is silent     the pod stays Pending: only its kubelet starts it

@@ -1,4 +1,4 @@
-"""What-if: several specs placed one replica after the other, each seen by the next.
+"""What-if: places several specs one replica after the other; each sees the ones before.
 
     order       by priority, the highest first, then as given: as the scheduling queue has them (PrioritySort)
     a replica   one scheduling cycle; of the nodes with the highest score the first of the cluster is taken, where

@@ -1,4 +1,4 @@
-"""What a what-if placement of several pods came to. Only data: it loads no arrays."""
+"""The result of a what-if placement of several pods. Only data: it loads no arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a preemption: by whom a pod was preempted, and whether it was for nothing.
+"""The outcome of a preemption: which pod preempted this one, and whether that pod got the room.
 
 kube-scheduler marks a victim with the condition DisruptionTarget, reason PreemptionByScheduler, and writes an event
 about it: "Preempted by pod <uid> on node <node>". Who has that uid is found among the pods.

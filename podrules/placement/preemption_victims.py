@@ -1,4 +1,4 @@
-"""Who would have to go for a pod, who is going, and who went: preemption as data. It loads no arrays."""
+"""Preemption as data: pods that would have to go, pods that are going, pods that went. It loads no arrays."""
 
 from __future__ import annotations
 

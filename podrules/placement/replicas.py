@@ -1,4 +1,4 @@
-"""The pods of a spec one after the other, as their controller makes them and the API server keeps them.
+"""The pods of a spec, one after the other, as their controller creates and the API server stores them.
 
     Deployment    label pod-template-hash
     StatefulSet   labels statefulset.kubernetes.io/pod-name, apps.kubernetes.io/pod-index, controller-revision-hash

@@ -1,4 +1,4 @@
-"""Which ReplicaSet of a Deployment makes its next pods: the oldest with the Deployment's template, but for the hash.
+"""The ReplicaSet that creates a Deployment's next pods: the oldest with the Deployment's template, hash aside.
 
 A template in a manifest lacks what the API server fills in; it is the stored one if each field that it has is the same
 there, and each field that it lacks is there as the API server fills it in. `kubectl rollout restart` leaves an

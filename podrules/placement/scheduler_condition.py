@@ -1,4 +1,4 @@
-"""kube-scheduler's own words in the PodScheduled condition, beside the answer of now.
+"""Compares kube-scheduler's message in the PodScheduled condition with the present answer.
 
     0/12 nodes are available: 2 Insufficient memory, 10 node(s) had untolerated taint(s). preemption: 0/12 nodes …
 

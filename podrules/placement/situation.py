@@ -1,4 +1,4 @@
-"""A pod before a cluster with all that a scheduling cycle needs, as both are or would be."""
+"""A pod and a cluster, as they are or as they would be, with all that a scheduling cycle needs."""
 
 from __future__ import annotations
 

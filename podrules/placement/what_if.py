@@ -1,4 +1,4 @@
-"""The cluster as it would be: nodes left out, nodes added, pods gone.
+"""The cluster as it would be: without some nodes, with new nodes, without some pods.
 
 excluded   the node is not there, nor are the pods on it
 added      a node of given labels, room and taints; or one like another node, under a name of its own

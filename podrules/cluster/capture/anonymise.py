@@ -1,4 +1,4 @@
-"""Names replaced by others, alike where they were alike, so that rules give the same answers.
+"""Replaces names in a snapshot; equal names stay equal, so that rules give the same answers.
 
     words      runs of letters and digits are replaced one by one: what was put together of names, such as the claim
                ``web-0-data`` of pod ``web-0``, is put together of their replacements, and selectors match as before

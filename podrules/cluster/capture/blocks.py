@@ -1,4 +1,4 @@
-"""The objects of a kind as they stand in a snapshot's file: MessagePack of their models.
+"""The objects of one kind in a snapshot's file: their models in MessagePack.
 
 Pods are many and made from templates, and nodes have the same images: what they share is kept once.
 """

@@ -1,4 +1,4 @@
-"""What of a cluster goes into a snapshot: the models of the kinds that rules read, and nothing else of them.
+"""What a snapshot holds of a cluster: the models of the kinds that rules read.
 
 Models hold no Secrets, no environment and no arguments of containers to begin with. Of annotations those stay that a
 rule reads: others hold whole manifests, with all that is in them. Events are those of preemptions; of ConfigMaps there

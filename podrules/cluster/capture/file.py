@@ -1,4 +1,4 @@
-r"""The file of a snapshot: what it has of each kind, and why it has nothing of others.
+r"""The file of a snapshot: the objects of each kind, or the reason why a kind is missing.
 
     kubectl-qos snapshot 1\n       format and its version
     length                        of the header, 4 bytes, the most significant first

@@ -1,4 +1,4 @@
-r"""What many models share, kept once: their form; and of each its own texts.
+r"""Stores what many models share once, as their form, and for each model its own texts.
 
 A form is a model's MessagePack with made-up texts where own ones belong: in fields, and where a pattern finds them, as
 it does times. A pattern may also find a text inside another one. So the first model of a form is made anew from its own

@@ -1,4 +1,4 @@
-"""A snapshot's file as a source: what it did not capture is told from what there was none of."""
+"""A snapshot's file as a source: it tells a kind that was not captured from a kind without objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API server answers beside single objects: lists, watch events, errors.
+"""Answers of the API server other than single objects: lists, watch events, errors.
 
 Source: k8s.io/apimachinery/pkg/apis/meta/v1/{types,watch}.go at v0.36.3.
 """

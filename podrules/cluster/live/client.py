@@ -1,4 +1,4 @@
-"""The official client's configuration and connection pool: where there is no kubectl, as in a pod or in CI.
+"""Requests with the official client's configuration and connection pool: for a pod or CI without kubectl.
 
 Only its credentials, TLS settings and pool are used, never its models: version 37 refuses objects that the API server
 accepts.

@@ -1,4 +1,4 @@
-"""Lists of more than one page: in one answer, in protobuf, decoded while it comes.
+"""Reads long lists in one answer, in protobuf, and decodes it while it comes.
 
 The first page, in JSON, tells that there are more. Then the whole list is asked for at once, no older than that page:
 every API server answers that from its memory (``resourceVersion`` with ``resourceVersionMatch=NotOlderThan``; with

@@ -1,4 +1,4 @@
-"""Pages of a list that fit into memory, whatever its objects hold.
+"""Reads lists in pages that fit into memory, however large their objects are.
 
 A page has as many objects as were asked for, and an object may have megabytes: 500 of the largest are some gigabytes of
 JSON. A page that is too long is asked for anew with fewer objects; after it, pages grow again.

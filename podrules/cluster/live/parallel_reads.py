@@ -1,4 +1,4 @@
-"""Several reads at a time: a list of pods takes long, and those of nodes and budgets need not wait for it."""
+"""Several reads at a time: nodes and budgets do not wait for a long list of pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transport gets back, and small readings of it; both transports stand on it."""
+"""What a transport gets back, and the parsing that both transports share."""
 
 from __future__ import annotations
 

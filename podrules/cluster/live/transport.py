@@ -1,4 +1,4 @@
-"""How requests reach the API server, and the usual way: through the user's own kubectl.
+"""How requests reach the API server; the usual way is the user's own kubectl.
 
 The plugin has to authenticate exactly as kubectl does (exec plugins, OIDC, proxies, client certificates,
 impersonation), and kubectl is always there beside a plugin: so it does the work. One ``kubectl proxy`` listens on a

@@ -1,4 +1,4 @@
-"""Objects of manifests with the line and column of each field, and what comments beside them ask to pass over.
+"""Objects of manifests with the line and column of each field, and the comments that disable a check.
 
     # kubectl-qos: ignore RULE[, RULE] - reason
 

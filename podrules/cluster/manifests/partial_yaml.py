@@ -1,4 +1,4 @@
-"""What can be read of a text of several documents when one of them cannot.
+"""Reads the documents of a text that can be read, where one of them cannot.
 
 YAML's own reader ends at the first mistake. A document begins at a line of three hyphens, wherever that stands, so each
 can be read alone; one that cannot is left blank, and the lines and numbers of the others stay as they are.

@@ -1,4 +1,4 @@
-"""The text of files and of standard input: what is no text, or not in UTF-8, is told with how to make it so."""
+"""The text of files and of standard input; an error says how to make it text in UTF-8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are replaced when all is written, and only then."""
+"""Replaces a file only when all of the new one is written."""
 
 from __future__ import annotations
 

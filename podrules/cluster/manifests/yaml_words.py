@@ -1,4 +1,4 @@
-"""What keeps a text from being YAML, with the line and what to do: also where it is a template still."""
+"""Says why a text is not YAML, with the line and the remedy; also for a template that was not rendered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""A list in protobuf, object by object while it comes: never more of it is held than a piece of the stream.
+r"""Reads a list in protobuf object by object while it comes; it holds one piece of the stream at a time.
 
     k8s\0             magic
     runtime.Unknown   typeMeta = 1; raw = 2: the list; contentEncoding = 3; contentType = 4

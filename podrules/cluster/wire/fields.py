@@ -1,4 +1,4 @@
-"""Where fields of API objects are in protobuf: messages as far as our models hold them.
+"""The field numbers of API objects in protobuf, as far as our models need them.
 
 Written by ``python -m tests.cluster.wire_fields`` from upstream's .proto and .go files; not to be edited. A field has
 its number and its type in Go's notation: ``*`` what may be unset, ``[]`` repeated, ``map[string]``; ``<`` a message

@@ -1,4 +1,4 @@
-"""Messages that are alike but for a few own values: one of them is decoded, the others are filled in.
+"""Decodes one of many similar messages, and fills in the differing values of the others.
 
 Pods of one template differ in names, times and addresses. A pattern finds such values in the bytes: places, each with
 its length before it. What stands between them is the message's shape. A shape that comes again is learned:

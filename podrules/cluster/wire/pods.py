@@ -1,4 +1,4 @@
-r"""Pods' bytes to pods: by far most of what a large cluster's lists hold, and most of them are alike.
+r"""Decodes pods from protobuf: they are most of a large cluster's lists, and most of them are similar.
 
 What no model has a field for is dropped first: managed fields, addresses, containers' ids. Metadata, spec and status
 are then decoded by their shape (`alike`). What is left of a pod's own in their bytes:

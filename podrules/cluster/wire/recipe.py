@@ -1,4 +1,4 @@
-"""How a model is made anew from a few own values, where all else of it is shared.
+"""Builds similar models from the values in which they differ; all other parts are shared.
 
 The models of a large cluster are alike but for such values. What makes one is written down once, as a Python
 expression, and `eval` takes a third of the time of walking through the model. The expression holds names and numbers of

@@ -1,4 +1,4 @@
-"""The pods on nodes, in columns, and how a column follows when pods come or go.
+"""The pods on nodes in columns; a column is updated when pods come or go.
 
 What is derived from pods knows rows, not nodes: it holds whatever becomes of the nodes' labels and room. A column that
 can tell what a few pods change (`Carried`) is carried over to the pods with that change; any other is made anew. It is

@@ -1,4 +1,4 @@
-"""What functions make of a value that never changes, kept next to it: a column is computed when first asked for.
+"""Caches what a function computes from an immutable value, next to that value.
 
 A function that is a key stands at module level; one with parameters is a frozen Struct with ``__call__``. What has
 not been asked for longest goes when there are too many: each pod has its own selectors and tolerations.

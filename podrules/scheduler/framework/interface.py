@@ -1,4 +1,4 @@
-"""The extension points: what a plugin is asked, for all nodes at once.
+"""The extension points of a plugin; each judges all nodes at once.
 
     PreEnqueue   whether the pod may enter the queue at all
     PreFilter    facts about the pod and the cluster; may narrow the nodes, reject the pod, or skip Filter

@@ -1,4 +1,4 @@
-"""Bound pods told apart by namespace, labels and whether they are being deleted: a selector judges each kind once."""
+"""Groups bound pods by namespace, labels and deletion: a selector judges each group once."""
 
 from __future__ import annotations
 

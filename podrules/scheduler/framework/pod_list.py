@@ -1,4 +1,4 @@
-"""Long lists of pods that differ in a few: what they have in common is held once.
+"""Long lists of pods that differ in a few pods: the common part is stored once.
 
 A list is a base that it shares with others, the places of the base that it keeps, and a short tail of its own. A tail
 that has grown long becomes a new base together with what was kept.

@@ -1,4 +1,4 @@
-"""A pod before a cluster in which something changes: what a plugin's candidate changes are applied to."""
+"""A pod and a cluster to which a plugin's candidate changes are applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One node, while pods come and go there: what preemption tries.
+"""One node while preemption removes and adds pods there.
 
 A plugin whose verdict depends on the pods of the node tells it again after each change (`PodFilterPlugin`), from what
 PreFilter found about the whole cluster; it does not look at the other nodes again. All other plugins' verdicts stay.

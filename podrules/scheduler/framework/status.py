@@ -1,4 +1,4 @@
-"""How a plugin judged a pod or a node.
+"""The verdict of a plugin on a pod or a node.
 
 Source: k8s.io/kube-scheduler/framework/interface.go (Code, Status) at v0.36.3.
 """
