@@ -169,7 +169,7 @@ def test_A_limits_hold_on_an_older_api_server(older: ControlPlane, helm: Path, t
     classes = [make_class("older-low", 10), make_class("older-high", 1000)]
     with older.holding(classes), installed(older, helm, tmp_path, NAME, values, kinds=["Validating"]) as release:
         notes = release.helm("get", "notes", NAME)
-        assert "no pod is given a default class or default\nconstraints" in notes
+        assert "so no pod gets a default class or default\nconstraints" in notes
         assert "kubectl get validatingadmissionpolicies -l" in notes
         for policy in older.api.list_items(GROUP, "ValidatingAdmissionPolicy"):
             assert not policy.get("status", {}).get("typeChecking", {}).get("expressionWarnings"), policy["metadata"]
@@ -212,5 +212,5 @@ def test_A_notes_of_mode_both_say_who_gives_defaults_on_an_older_api_server(
     printed = release.helm(
         "install", "noted", CHART, "--dry-run=server", "--set=mode=both", "--set=image.repository=example.com/q"
     )
-    assert "default classes are given by the webhook alone" in printed
+    assert "only the webhook gives default classes" in printed
     assert "kind: MutatingAdmissionPolicy" not in printed

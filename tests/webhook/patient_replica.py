@@ -7,6 +7,7 @@ read may take otherwise, and how a Lease is lost, is held with clocks and source
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Any
 
 from webhook.main import parse_settings
@@ -21,15 +22,22 @@ class _PatientServer(Server):
 
     def load(self) -> Any:
         # In the worker, as the program itself imports them: gevent comes first.
-        from podrules.cluster.live import client
         from webhook import backend, cluster
         from webhook.certificates import keeper
 
         cluster._LIVE_SHARE = 1.0  # type: ignore[misc]  # this process serves nobody else
-        client._CONNECT_SECONDS = _SECONDS  # type: ignore[misc]
+        _client()._CONNECT_SECONDS = _SECONDS
         backend._LEASE_SECONDS = _LEASE_SECONDS  # type: ignore[misc]
         keeper._MAX_LEASE_SECONDS = _LEASE_SECONDS  # type: ignore[misc]
         return super().load()
+
+
+def _client() -> Any:
+    """The module of the API server's client; the release before has it in another place."""
+    try:
+        return import_module("podrules.cluster.live.client")
+    except ModuleNotFoundError:
+        return import_module("podrules.cluster.client")
 
 
 if __name__ == "__main__":
