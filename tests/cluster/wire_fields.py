@@ -30,7 +30,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 FILE: Final = ROOT / "podrules" / "cluster" / "wire" / "fields.py"
 MODULES: Final = ("k8s.io/api", "k8s.io/apimachinery")
 _HEAD: Final = '''\
-"""Where fields of API objects are in protobuf: messages as far as our models hold them.
+"""The field numbers of API objects in protobuf, as far as our models need them.
 
 Written by ``python -m tests.cluster.wire_fields`` from upstream's .proto and .go files; not to be edited. A field has
 its number and its type in Go's notation: ``*`` what may be unset, ``[]`` repeated, ``map[string]``; ``<`` a message
