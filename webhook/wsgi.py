@@ -82,8 +82,8 @@ class Reviews:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a review, or say with an HTTP error what is wrong with the request."""
         try:
-            body, cluster = self._receive(environ)
-            encoded = self._review(environ["PATH_INFO"], body, cluster)
+            # Nothing here keeps the body: its memory is given back before the answer goes out.
+            encoded = self._review(environ["PATH_INFO"], *self._receive(environ))
         except HTTPException as error:
             return self._refused(environ, error)(environ, start_response)
         except ConnectionResetError:
