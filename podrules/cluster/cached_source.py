@@ -1,6 +1,6 @@
 """A source that answers from the nodes and pods it has read already.
 
-A report asks for the pods of every node and for single nodes, which are requests of their own otherwise.
+A report asks for the pods of every node and for single nodes. Without this source, each is a request of its own.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ M = TypeVar("M", bound=Model)
 
 
 class RememberedSource:
-    """All nodes and all pods of another source, and whatever else that has."""
+    """Keeps all nodes and pods of another source, and asks that source for everything else."""
 
     def __init__(self, source: Source, nodes: Sequence[Node], pods: Sequence[Pod]) -> None:
-        """Take what was read.
+        """Take the nodes and pods.
 
         Args:
-            source: For everything else.
-            nodes: All of the cluster.
-            pods: All of the cluster.
+            source: Answers for all other kinds.
+            nodes: All nodes of the cluster.
+            pods: All pods of the cluster.
         """
         self._source = source
         self._nodes = {node.metadata.name: node for node in nodes}
@@ -64,5 +64,5 @@ class RememberedSource:
         return cast("Sequence[T]", found)
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
-        """What the kubelet of a node says; see `Source.kubelet`."""
+        """Ask a node's kubelet; see `Source.kubelet`."""
         return self._source.kubelet(node, endpoint)

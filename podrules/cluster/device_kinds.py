@@ -1,4 +1,4 @@
-"""The kinds of dynamic resources; a module of its own, because their many models take time to load."""
+"""The kinds of dynamic resource allocation, in a module of their own: their many models take time to load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Errors of reading and changing objects. It imports nothing: a connection starts before any rule is loaded."""
+"""Errors of reading and changing objects.
+
+The module imports nothing of the project: a connection starts before any rule is loaded.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ __all__ = [
 
 
 ASK_ANOTHER: Final = "Name a cluster that runs: --context, --kubeconfig; or ask none: --snapshot FILE, --demo"
-"""What helps where nothing answers."""
+"""The advice when no API server answers."""
 
 
 class NamedKind(Protocol):
-    """What a message says of a kind (`podrules.cluster.kinds`)."""
+    """What error messages use of a kind (`podrules.cluster.kinds`)."""
 
     @property
     def plural(self) -> str:
@@ -38,7 +41,7 @@ class NamedKind(Protocol):
 
     @property
     def namespaced(self) -> bool:
-        """Whether its objects are in namespaces."""
+        """Whether its objects live in namespaces."""
         ...
 
     @property
@@ -58,17 +61,17 @@ class NamedKind(Protocol):
 
 
 class ClusterError(Exception):
-    """Something could not be read. The message is for the user: what, and the remedy."""
+    """Something could not be read. The message tells the user what, and what helps."""
 
     def __init__(self, message: str, *, remedy: tuple[str, ...] = (), advice: str = "", corrects: bool = False) -> None:
-        """Take it in parts.
+        """Take the parts of the message.
 
         Args:
-            message: What, and what helps.
-            remedy: A command that helps. Whoever knows how the cluster was chosen names it with the flags for that;
-                ``str`` gives it without.
-            corrects: The remedy is what was typed with another target: other flags that were typed belong to it.
-            advice: What helps, as a sentence of its own below the message; ``str`` leaves it out.
+            message: The problem.
+            remedy: A command that helps. The command line adds the flags that choose the cluster; ``str`` shows the
+                command without them.
+            corrects: The remedy is the typed command with another target, so it keeps the other typed flags.
+            advice: What helps, as a sentence below the message; ``str`` leaves it out.
         """
         super().__init__(f"{message}; try `{' '.join(remedy)}`" if remedy else message)
         self.message = message
@@ -86,36 +89,36 @@ class Unreachable(ClusterError):
 
 
 class TooLong(Unreachable):
-    """An answer is longer than what is read of one."""
+    """An answer is longer than the limit for one answer."""
 
 
 class NotServed(Unreachable):
-    """The API server does not know the kind: it is of another version, or has the API group switched off."""
+    """The API server does not serve the kind: its version has no such kind, or the API group is disabled."""
 
     def __init__(self, kind: NamedKind) -> None:
         super().__init__(f"the API server does not serve {kind.plural} of {kind.api_version}")
 
 
 class RequestRefused(ClusterError):
-    """The API server does not make a change that the user may ask for: an admission webhook's answer, or its own."""
+    """The API server, or an admission webhook or policy, rejects a change of an authorized user."""
 
     def __init__(self, message: str, *, admission: bool = False) -> None:
-        """Take it in parts.
+        """Take the parts of the rejection.
 
         Args:
-            message: Who refuses what, and why.
-            admission: Whether that is a webhook or a policy of the cluster.
+            message: Who rejects which change, and why.
+            admission: Whether an admission webhook or policy rejects it.
         """
         super().__init__(message)
         self.admission = admission
 
 
 class Conflict(ClusterError):
-    """The object is no longer the one that was looked at: somebody was first."""
+    """The object has changed since it was read."""
 
 
 class KubeletUnavailable(ClusterError):
-    """A node's kubelet does not answer, or not what it was asked."""
+    """A node's kubelet does not answer, or does not serve what was asked."""
 
 
 class BadObject(ClusterError):
@@ -131,7 +134,7 @@ class BadEntry(BadObject, ManifestError):
 
 
 class NotCaptured(ManifestError):
-    """A snapshot does not have the kind: whether there are such objects is not known."""
+    """A snapshot did not capture the kind, so nobody knows whether the cluster has such objects."""
 
     def __init__(self, kind: NamedKind, source: str, reason: str) -> None:
         because = f": {reason}" if reason else ""
@@ -141,7 +144,7 @@ class NotCaptured(ManifestError):
 
 
 class Forbidden(ClusterError):
-    """The user may not read it."""
+    """The API server does not authorize the user to do this."""
 
     def __init__(self, verb: str, kind: NamedKind, namespace: str | None, message: str) -> None:
         place = f" in namespace {namespace}" if kind.namespaced and namespace else ""
@@ -160,7 +163,7 @@ class NotFound(ClusterError):
         *first, last = [f"{kind.singular}/{other}" for other in near] or [""]
         meant = f"{', '.join(first)} or {last}" if first else last
         self.meant = f"Did you mean {meant}?" if meant else ""
-        """The advice, unless whoever knows what was typed knows better."""
+        """The advice; a caller that knows what was typed may replace it."""
         super().__init__(f'{kind.rbac_name} "{name}" not found{place}', advice=self.meant)
         self.near = near
         self.plural = kind.plural

@@ -1,4 +1,4 @@
-"""Field selectors: the fields that the API server knows, and the objects in memory that match.
+"""Checks field selectors, and finds the objects in memory that match one.
 
 Source: AddFieldLabelConversionsForPod and its like in pkg/apis/core/v1, apps/v1 and batch/v1 conversion.go at v1.36.3.
 """
@@ -20,7 +20,7 @@ __all__ = ["Choice", "FieldTerm", "check_fields"]
 
 E = TypeVar("E")
 
-_ALWAYS: Final = ("metadata.name", "metadata.namespace")
+_METADATA_FIELDS: Final = ("metadata.name", "metadata.namespace")
 _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "Pod": (
         "spec.nodeName",
@@ -38,34 +38,36 @@ _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "ReplicationController": ("status.replicas",),
     "Job": ("status.successful",),
 }
-_OF_THE_SERVER: Final = frozenset(
+_SERVER_ONLY: Final = frozenset(
     {"spec.serviceAccountName", "status.podIP", "status.podIPs", "status.replicas", "status.successful"}
 )
-"""Fields that no rule reads, so that only the API server has them."""
+"""Fields that only the API server can select by: no model holds them."""
 _VALUES: Final = {
     "spec.restartPolicy": ("Always", "OnFailure", "Never"),
     "spec.hostNetwork": ("true", "false"),
     "spec.unschedulable": ("true", "false"),
     "status.phase": ("Pending", "Running", "Succeeded", "Failed", "Unknown"),
 }
-"""Of fields that have no others, but for none at all (PodPhase and RestartPolicy in core/v1 types.go)."""
+"""The only values of some fields, apart from the empty one (PodPhase and RestartPolicy in core/v1 types.go)."""
 _UNSET: Final = {"spec.hostNetwork": "false", "spec.unschedulable": "false"}
-"""What a field that is not set counts as; others count as empty."""
+"""The value of a field that is not set; other unset fields count as empty."""
 
 
 def check_fields(text: str, kind: Kind[Any], *, live: bool) -> None:
-    """See that a field selector can be answered: the API server refuses others, and here they would match nothing.
+    """Check that a kind can be selected by a field selector.
+
+    The API server rejects any other selector; objects in memory would silently match nothing.
 
     Args:
-        text: As it was typed.
-        kind: What is listed.
+        text: The selector as typed.
+        kind: The kind to list.
         live: Whether an API server lists it.
 
     Raises:
-        UsageError: a term has no operator, its field is not known of the kind, or has no such value.
+        UsageError: a term has no operator, the kind cannot be selected by the field, or the field has no such value.
     """
-    known = (*(_ALWAYS if kind.namespaced else _ALWAYS[:1]), *_KNOWN.get(kind.kind, ()))
-    known = tuple(name for name in known if live or name not in _OF_THE_SERVER)
+    known = (*(_METADATA_FIELDS if kind.namespaced else _METADATA_FIELDS[:1]), *_KNOWN.get(kind.kind, ()))
+    known = tuple(name for name in known if live or name not in _SERVER_ONLY)
     for term in filter(None, text.split(",")):
         path, equals, _ = term.partition("=")
         path = path.removesuffix("!")
@@ -98,14 +100,14 @@ class FieldTerm:
         self._unset = _UNSET.get(path, "")
 
     def read(self, raw: Mapping[str, Any]) -> Any:
-        """What an object has there, to compare with `value`; a field that is not set is empty."""
+        """The field's value in a plain object, to compare with `value`; an unset field is empty."""
         value: Any = raw
         for name in self._names:
             value = value.get(name) if isinstance(value, Mapping) else None
         return self._text(value)
 
     def read_model(self, model: Struct) -> Any:
-        """The same of a model; a field that it does not hold is empty."""
+        """The field's value in a model, to compare with `value`; a field that the model lacks is empty."""
         value: Any = model
         for name in self._names:
             value = getattr(value, _attributes(type(value)).get(name, ""), None) if isinstance(value, Struct) else None
@@ -116,24 +118,24 @@ class FieldTerm:
 
 
 class Choice(Generic[E]):
-    """Entries that field selectors choose among.
+    """Entries that field selectors select from.
 
-    They are sorted by a field when its value is first asked for: the pods of each of many nodes are asked for, and
-    a look at all pods for each node would take their product.
+    The first selector for a field's value groups all entries by that field. Callers ask for the pods of each of many
+    nodes, and a scan of all pods for each node would take nodes times pods steps.
     """
 
     def __init__(self, entries: Sequence[E], read: Callable[[FieldTerm, E], Any]) -> None:
-        """Take what there is.
+        """Take the entries.
 
         Args:
-            entries: All.
-            read: What one has in the field of a term.
+            entries: All of them.
+            read: Gives the value that an entry has in a term's field.
         """
         self._entries, self._read = entries, read
         self._sorted: dict[str, Mapping[str, Sequence[E]]] = {}
 
     def of(self, selector: str) -> Sequence[E]:
-        """The entries for which each term of a selector holds, in their order."""
+        """The entries that match every term of a selector, in their order."""
         found = self._entries
         for term in map(FieldTerm, filter(None, selector.split(","))):
             if found is self._entries and term.equal:
@@ -147,7 +149,7 @@ class Choice(Generic[E]):
             groups: dict[str, list[E]] = {}
             for entry in self._entries:
                 value = self._read(term, entry)
-                # What is no text equals no value that can be typed.
+                # Nobody can type a value that is not a string.
                 if isinstance(value, str):
                     groups.setdefault(value, []).append(entry)
             self._sorted[term.path] = groups
@@ -156,5 +158,5 @@ class Choice(Generic[E]):
 
 @lru_cache
 def _attributes(model: type[Struct]) -> Mapping[str, str]:
-    """Attributes by the names that JSON has."""
+    """A model's attributes by their JSON names."""
     return dict(zip(model.__struct_encode_fields__, model.__struct_fields__, strict=True))

@@ -1,4 +1,4 @@
-"""Reads what the rules of force deletion need, one object at a time; what cannot be read is unknown."""
+"""Reads the objects that the rules of force deletion need, one at a time; what cannot be read is unknown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["read_guards", "read_node_reach", "read_reach", "read_renewed", "rene
 
 
 def read_node_reach(name: str, source: Source, now: datetime) -> NodeReach:
-    """Whether a node answers; a plain List that holds no nodes at all tells of none."""
+    """Whether a node answers; unknown for a plain List without any node."""
     try:
         node = source.get(NODES, name)
     except NotFound:
@@ -41,13 +41,13 @@ def read_node_reach(name: str, source: Source, now: datetime) -> NodeReach:
     except ClusterError:
         return NodeReach(name, Reach.UNKNOWN, "")
     found = read_reach(name, node, source, now)
-    # By its label too, which only a whole Node has.
+    # The platform may follow from a label, which only a whole Node has.
     virtual = node is not None and node_platform(node) is Platform.VIRTUAL_KUBELET
     return replace(found, provider=True) if virtual else found
 
 
 def read_reach(name: str, node: ReachableNode | None, source: Source, now: datetime) -> NodeReach:
-    """The same of a node that was read, and by its Lease: also one that was lost may be coming back."""
+    """Whether a node that was read answers, by its conditions and its Lease: a lost node may be coming back."""
     known = node_reach(name, node, renewed=None, now=now)
     try:
         return node_reach(name, node, renewed=read_renewed(name, source), now=now)
@@ -74,7 +74,7 @@ def renewals(leases: Iterable[Lease]) -> dict[str, datetime]:
 
 
 def _guard(pod: Pod, claimed: ClaimedVolume, source: Source) -> WriterGuard:
-    """Who keeps a second writer off a volume of a pod."""
+    """What keeps a second writer off one volume of a pod."""
     try:
         claim = source.get(PERSISTENT_VOLUME_CLAIMS, claimed.claim, pod.metadata.namespace)
         if not claim.spec.volume_name:
@@ -87,14 +87,14 @@ def _guard(pod: Pod, claimed: ClaimedVolume, source: Source) -> WriterGuard:
 
 
 def _attached(volume: PersistentVolume, pod: Pod, source: Source) -> bool | None:
-    """Whether a CSI volume is attached to the pod's node; None for others, and where the pod may wait for it yet."""
+    """Whether a CSI volume is attached to the pod's node; None: another volume, or the pod may still wait for it."""
     node = pod.spec.node_name
     if volume.spec.csi is None:
         return None
     try:
         return source.get(VOLUME_ATTACHMENTS, attachment_name(volume.spec.csi, node)).status.attached
     except NotFound:
-        # One that was written by hand may have another name; of a cluster that would be one list more.
+        # A handwritten VolumeAttachment may have another name. On a live cluster, looking for it takes one more list.
         by_content = not source.side_by_side and any(
             entry.status.attached
             and entry.spec.node_name == node
@@ -105,5 +105,5 @@ def _attached(volume: PersistentVolume, pod: Pod, source: Source) -> bool | None
 
 
 def read_guards(pod: Pod, source: Source) -> tuple[WriterGuard, ...]:
-    """Who keeps a second writer off each volume of a pod."""
+    """What keeps a second writer off each volume of a pod."""
     return (*(_guard(pod, claimed, source) for claimed in claimed_volumes(pod)), *inline_guards(pod))

@@ -1,4 +1,4 @@
-"""A source over objects that are already here: a snapshot, manifests, the demo cluster."""
+"""A source of objects that are in memory already: a plain List, manifests, the demo cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
 Raw = Mapping[str, Any]
 _Entry = tuple[tuple[str, str], Raw]
-"""Namespace and name, and the object."""
+"""((namespace, name), object)."""
 
 
 class MemorySource:
@@ -43,15 +43,15 @@ class MemorySource:
         namespace: str = "default",
         kubelets: Mapping[str, Mapping[str, Raw]] = MappingProxyType({}),
     ) -> None:
-        """Take plain API objects, what is none is passed over.
+        """Take plain API objects, and skip entries without metadata.
 
         Args:
             objects: The API objects.
             description: What messages call them.
-            now: When they were so; None: nobody told.
+            now: The time at which the cluster was in this state; None: not known.
             git_version: The API server's version, when it is known.
-            namespace: That of a request that names none.
-            kubelets: Their answers by node and path.
+            namespace: The namespace of a request that names none.
+            kubelets: The kubelets' answers by node and path.
         """
         objects = list(objects)
         self.description = description
@@ -89,7 +89,7 @@ class MemorySource:
         return [entry for entry in found if selector is None or selector.matches(entry.metadata.labels)]
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
-        """What the kubelet of a node said; see `Source.kubelet`."""
+        """The stored answer of a node's kubelet; see `Source.kubelet`."""
         said = self._kubelets.get(node, {}).get(endpoint.path)
         if said is None:
             raise KubeletUnavailable(f"not in {self.description}")
@@ -101,7 +101,7 @@ class MemorySource:
             index = self._indexed[kind] = {}
             for entry in self._objects.get((kind.api_version, kind.kind), ()):
                 meta = entry["metadata"]
-                # An object without a namespace is read as in kubectl: it belongs to the default one.
+                # As in kubectl, an object without a namespace belongs to the default one.
                 space = (meta.get("namespace") or self.namespace) if kind.namespaced else ""
                 index[space, str(meta.get("name", ""))] = entry
         return self._indexed[kind]
@@ -121,7 +121,7 @@ class MemorySource:
                     f"{kind.singular}/{name} in {self.description}: {error}",
                     advice="Correct the field in the file, or capture that cluster anew: kubectl qos snapshot",
                 ) from error
-            # What a person wrote may lack what the API server fills in whenever it serves a pod.
+            # A handwritten pod may lack the default that the API server fills in.
             self._decoded[key] = default_grace_period(decoded) if isinstance(decoded, Pod) else decoded
         return cast("T", self._decoded[key])
 
@@ -131,7 +131,7 @@ def _read_raw(term: FieldTerm, entry: _Entry) -> Any:
 
 
 class NothingSource:
-    """No cluster at all, for manifests: everything that is asked for is noted as unread."""
+    """A source for manifests without a cluster: every request fails, and the caller notes it as unread."""
 
     description = "manifest only"
     side_by_side = False
@@ -140,7 +140,7 @@ class NothingSource:
     is_plain_list = False
 
     def __init__(self, namespace: str) -> None:
-        """Take the namespace of manifests that name none."""
+        """Take the namespace for manifests that name none."""
         self.namespace = namespace
 
     def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:

@@ -1,6 +1,6 @@
-"""The kinds of API objects that the product reads: their paths, their names on the command line, their views.
+"""The kinds of API objects that the product reads: their API paths, their names on the command line, their models.
 
-Those of dynamic resources are in `podrules.cluster.device_kinds`.
+The kinds of dynamic resource allocation are in `podrules.cluster.device_kinds`.
 """
 
 from __future__ import annotations
@@ -97,10 +97,10 @@ class Kind(Struct, Generic[T_co], frozen=True):
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str | None = None, name: str | None = None) -> str:
-        """The path on the API server of one object, of a namespace's objects, or of all.
+        """The API path of one object, of a namespace's objects, or of all objects.
 
         Raises:
-            UsageError: the namespace or the name would lead elsewhere.
+            UsageError: the namespace or the name would change the path.
         """
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         inside = f"/namespaces/{_segment(namespace)}" if self.namespaced and namespace else ""
@@ -169,7 +169,7 @@ VOLUME_ATTACHMENTS: Final = Kind(
 NODE_METRICS: Final = Kind("NodeMetrics", "nodes", (), "metrics.k8s.io", "v1beta1", namespaced=False, model=NodeMetrics)
 POD_METRICS: Final = Kind("PodMetrics", "pods", (), "metrics.k8s.io", "v1beta1", namespaced=True, model=PodMetrics)
 NODE_PROXIES: Final = Kind("NodeProxyOptions", "nodes/proxy", (), "", "v1", namespaced=False, model=KubeObject)
-"""Not kept: the permission to reach a kubelet through the API server, by the name that Roles know."""
+"""The permission to reach a kubelet through the API server, as RBAC names it; the API server stores no such objects."""
 
 WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     DEPLOYMENTS,
@@ -180,7 +180,7 @@ WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     CRON_JOBS,
     REPLICATION_CONTROLLERS,
 )
-"""What makes pods from a template."""
+"""Kinds that make pods from a template."""
 ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     PODS,
     NODES,
@@ -203,7 +203,7 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
 
 
 def _segment(name: str) -> str:
-    """One segment of a path; what kubectl refuses before it asks (path.IsValidPathSegmentName)."""
+    """One segment of a path; kubectl refuses the same names (path.IsValidPathSegmentName)."""
     if name in {".", ".."} or "/" in name or "%" in name:
         raise UsageError(f"{name!r} is no name: it may not be '.' or '..', nor contain '/' or '%'")
     return quote(name, safe="")

@@ -1,8 +1,8 @@
 """Requests to a kubelet through the API server: ``/api/v1/nodes/NAME/proxy/PATH``.
 
-The API server checks ``get`` on ``nodes/proxy`` for that, whatever the path; the finer ``nodes/stats`` and
-``nodes/configz`` count for those who reach a kubelet's port themselves. nodes/proxy is a strong permission: the same
-path leads to the kubelet's exec.
+The API server checks ``get`` on ``nodes/proxy`` for every path. The finer ``nodes/stats`` and ``nodes/configz`` apply
+only to clients that connect to a kubelet's own port. nodes/proxy is a strong permission: it also allows the kubelet's
+exec.
 
 Source: pkg/registry/core/node/rest/proxy.go and pkg/kubelet/server/auth.go at v1.36.3; KEP-2862.
 """
@@ -24,29 +24,29 @@ __all__ = ["CONFIGZ", "MAX_BYTES", "STATS_SUMMARY", "KubeletEndpoint"]
 T_co = TypeVar("T_co", bound=Model, covariant=True)
 
 MAX_BYTES: Final = 32 << 20
-"""Of one answer; a node of 500 pods says 4 MiB."""
+"""Limit of one answer; a node of 500 pods answers with 4 MiB."""
 
 
 class KubeletEndpoint(Struct, Generic[T_co], frozen=True):
-    """One thing that a kubelet says."""
+    """One endpoint of the kubelet, and the model of its answer."""
 
     path: str
     """``stats/summary``."""
     model: type[T_co]
 
     def proxy_path(self, node: str) -> str:
-        """Its path on the API server.
+        """The endpoint's path on the API server.
 
         Raises:
-            UsageError: the node's name would lead elsewhere.
+            UsageError: the node's name would change the path.
         """
         return f"{NODES.path(name=node)}/proxy/{self.path}"
 
     def from_json(self, node: str, body: bytes) -> T_co:
-        """An answer as it came.
+        """Decode an answer as the kubelet sent it.
 
         Raises:
-            BadObject: it has another shape.
+            BadObject: it does not have the shape of the model.
             KubeletUnavailable: it is too large.
         """
         if len(body) > MAX_BYTES:
@@ -57,10 +57,10 @@ class KubeletEndpoint(Struct, Generic[T_co], frozen=True):
             raise BadObject(f"{self.path} of {node}: {error}") from error
 
     def from_object(self, node: str, said: Any) -> T_co:
-        """An answer that was kept.
+        """Decode a stored answer.
 
         Raises:
-            BadObject: it has another shape.
+            BadObject: it does not have the shape of the model.
         """
         try:
             return from_object(said, self.model)

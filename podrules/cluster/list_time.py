@@ -1,14 +1,14 @@
-"""The time of a List that does not hold one: the newest time among its objects.
+"""Estimates when a List was printed: the newest time among its objects.
 
-A List that `kubectl get -o json` printed does not say when. By the clock of the machine that reads it later every
-node in it would be silent, and every deletion overdue. The newest time that somebody wrote down as over is the nearest
-that can be known: a kubelet renews its Lease every 10 s.
+`kubectl get -o json` prints no time of its own. The clock of the machine that reads the List later would make every
+node silent and every deletion overdue. The newest past time in the objects is the best estimate: a kubelet renews its
+Lease every 10 s.
 
-One wrong time must not do the same: where there are heartbeats, of Leases and of Nodes' conditions, what is more than
-an hour after the newest of them does not count. All that follows the loss of every node by itself is within that hour.
+One wrong time must not do the same harm. Where Leases or Nodes' conditions have heartbeats, a time more than an hour
+after the newest heartbeat does not count. All consequences of losing every node happen within that hour.
 
-Only what has happened counts: when objects were made, written and deleted, what status reports, heartbeats, events.
-A time to come is none of these. A pod's metadata.deletionTimestamp is one: the API server writes the end of the grace
+Only past times count: creation, updates and deletions of objects, times in status, heartbeats, events. A future time
+does not count. A pod's metadata.deletionTimestamp may be in the future: the API server writes the end of the grace
 period there, metadata.deletionGracePeriodSeconds after the DELETE.
 
 Source: BeforeDelete in staging/src/k8s.io/apiserver/pkg/registry/rest/delete.go, the Time and MicroTime fields of
@@ -25,10 +25,10 @@ from podrules.model.instant import instant, later
 
 __all__ = ["newest_time"]
 
-_NEAR: Final = 3600
-"""Seconds after the newest heartbeat."""
+_MAX_AFTER_HEARTBEAT: Final = 3600
+"""Seconds after the newest heartbeat that a time may still count."""
 
-_OF_STATUS: Final = frozenset(
+_STATUS_FIELDS: Final = frozenset(
     {
         "allocationTimestamp",
         "completionTime",
@@ -45,32 +45,32 @@ _OF_STATUS: Final = frozenset(
         "time",
     }
 )
-"""Fields of status, wherever in it; ``time`` is that of an error in a VolumeAttachment."""
-_OF_SPEC: Final = {"Lease": ("acquireTime", "renewTime")}
-"""Kinds whose spec says what happened, and where."""
-_OF_EVENT: Final = (
+"""Fields with times, at any depth of status; a VolumeAttachment's error has ``time``."""
+_SPEC_FIELDS: Final = {"Lease": ("acquireTime", "renewTime")}
+"""Fields with times in the spec, by kind."""
+_EVENT_FIELDS: Final = (
     "firstTimestamp",
     "lastTimestamp",
     "eventTime",
     "deprecatedFirstTimestamp",
     "deprecatedLastTimestamp",
 )
-_OF_METRICS: Final = "timestamp"
+_METRICS_FIELD: Final = "timestamp"
 _DEFAULT_GRACE: Final = 30
-"""Seconds that the API server gives a pod which names none."""
+"""Seconds; the API server's default for a pod."""
 _MAX_GRACE: Final = 2**31
-"""Seconds, 68 years: more is no grace period that anybody waits for."""
+"""Seconds, 68 years: nobody waits for a longer grace period."""
 
 
 def newest_time(objects: Iterable[Mapping[str, Any]]) -> datetime | None:
-    """The newest time at which something had happened; None: no object has one.
+    """The newest time at which something happened; None: no object has a time.
 
     Args:
-        objects: As the API has them; what is none of its times is passed over.
+        objects: Plain API objects; values that are not times are skipped.
     """
     objects = list(objects)
-    heard = max((when for entry in objects for when in _heartbeats(entry)), default=None)
-    latest = later(heard, _NEAR) if heard is not None else None
+    newest_heartbeat = max((when for entry in objects for when in _heartbeats(entry)), default=None)
+    latest = later(newest_heartbeat, _MAX_AFTER_HEARTBEAT) if newest_heartbeat is not None else None
     times = (when for entry in objects for when in _times(entry))
     return max((when for when in times if latest is None or when <= latest), default=None)
 
@@ -85,42 +85,42 @@ def _heartbeats(entry: Mapping[str, Any]) -> Iterator[datetime]:
 
 def _times(entry: Mapping[str, Any]) -> Iterator[datetime]:
     kind, spec = entry.get("kind"), _mapping(entry.get("spec"))
-    yield from _of_metadata(_mapping(entry.get("metadata")), kind, spec)
-    yield from _within(entry.get("status"))
-    yield from _read(spec, _OF_SPEC.get(str(kind), ()))
+    yield from _metadata_times(_mapping(entry.get("metadata")), kind, spec)
+    yield from _status_times(entry.get("status"))
+    yield from _read(spec, _SPEC_FIELDS.get(str(kind), ()))
     if kind == "Node":
         for taint in _list(spec.get("taints")):
             yield from _read(taint, ("timeAdded",))
     if kind == "Event":
-        yield from _read(entry, _OF_EVENT)
+        yield from _read(entry, _EVENT_FIELDS)
         yield from _read(_mapping(entry.get("series")), ("lastObservedTime",))
     if kind in {"NodeMetrics", "PodMetrics"}:
-        yield from _read(entry, (_OF_METRICS,))
+        yield from _read(entry, (_METRICS_FIELD,))
 
 
-def _of_metadata(metadata: Mapping[str, Any], kind: Any, spec: Mapping[str, Any]) -> Iterator[datetime]:
+def _metadata_times(metadata: Mapping[str, Any], kind: Any, spec: Mapping[str, Any]) -> Iterator[datetime]:
     yield from _read(metadata, ("creationTimestamp",))
     for manager in _list(metadata.get("managedFields")):
         yield from _read(manager, ("time",))
     for end in _read(metadata, ("deletionTimestamp",)):
         grace = metadata.get("deletionGracePeriodSeconds")
         if grace is None:
-            # Where the List leaves it out, a pod's own is the likely one; other kinds have none.
+            # A List may leave it out: the pod's own grace period is then the likely one; other kinds have none.
             grace = spec.get("terminationGracePeriodSeconds", _DEFAULT_GRACE) if kind == "Pod" else 0
-        # Of an odd one it is not known when it began; the end may be to come.
+        # With an invalid grace period the start is not known, and the end may be in the future.
         if isinstance(grace, int) and 0 <= grace <= _MAX_GRACE:
             yield later(end, -grace)
 
 
-def _within(value: Any) -> Iterator[datetime]:
-    """The times in a status, however deep they are."""
+def _status_times(value: Any) -> Iterator[datetime]:
+    """The times in a status, at any depth."""
     left = [value]
     while left:
         item = left.pop()
         if isinstance(item, list):
             left += item
         elif isinstance(item, Mapping):
-            yield from _read(item, _OF_STATUS & item.keys())
+            yield from _read(item, _STATUS_FIELDS & item.keys())
             left += item.values()
 
 

@@ -1,29 +1,29 @@
-"""What the scheduling cycle of a pod needs of a cluster; it follows from the pod and from what is known.
+"""Tells which lists and objects the scheduling cycle of a pod reads, given the pod and what was read before.
 
     nodes, pods         always
-    namespaces          InterPodAffinity: a term of the pod, or of a pod on a node that may select it, goes by labels of
-                        namespaces. An empty namespaceSelector goes by none; nor does one of the pod's own terms that
-                        matches no labels at all, which selects every namespace (see `inter_pod_affinity.terms`)
-    services, and the   PodTopologySpread: default constraints get their selector from them. Not for a pod with
-    pod's controller    constraints of its own, and not where there are no defaults
+    namespaces          InterPodAffinity: a term of the pod, or a term of a pod on a node that may select it, selects
+                        namespaces by label. An empty namespaceSelector needs no labels; nor does a term of the pod
+                        itself that matches even no labels, for it selects every namespace (`inter_pod_affinity.terms`)
+    services, and the   PodTopologySpread: default constraints get their selector from them. A pod with constraints of
+    pod's controller    its own does not need them, nor does a profile without defaults
     persistent          VolumeRestrictions, VolumeZone, NodeVolumeLimits, VolumeBinding: the pod has claims; or
-      volume claims,    NodeVolumeLimits alone: it has an in-tree disk that is a CSI driver's by now. Of all namespaces,
-      volumes, classes, for a node's limit counts what its other pods mount. Disks without a driver (iscsi, rbd) are
-      CSI nodes,        compared with those of other pods and need no list; volumes of other kinds need nothing
-      attachments
-    CSI drivers,        VolumeBinding: a claim of the pod is still to be bound, and may be provisioned
+      volume claims,    NodeVolumeLimits alone: the pod has an in-tree disk that is migrated to a CSI driver. They are
+      volumes, classes, read in all namespaces, for a node's limit counts the volumes of all its pods. Disks without a
+      CSI nodes,        driver (iscsi, rbd) are compared with those of other pods and need no list; other volumes need
+      attachments       nothing
+    CSI drivers,        VolumeBinding: a claim of the pod is not bound yet, and its volume may be provisioned
       capacities
-    resource claims     DynamicResources: the pod has claims. Of all namespaces: they hold devices
-    slices, device      … and one of its claims is still to be allocated, or, of a pod to come, to be made
+    resource claims     DynamicResources: the pod has claims. They are read in all namespaces, for they hold devices
+    slices, device      … and one of its claims is not allocated yet; or the pod is new, and its claim is not made yet
       classes
-    claim templates     … and a claim is still to be made of it
+    claim templates     … and the template's claim is not made yet
     device classes      NodeResourcesFit, DynamicResources, with gate DRAExtendedResource: the pod requests an extended
-                        resource, which a class may stand for; where one does, resource claims and slices too
+                        resource, which a class may provide; if one does, resource claims and slices too
 
-Resource claims are needed whatever the version: where the gate DynamicResourceAllocation is off by default, a pod that
-has claims shows that it is on.
+Resource claims are read for every version. Where the gate DynamicResourceAllocation is off by default, a pod with
+claims shows that it is on.
 
-Source, at v1.36.3: the listers of pkg/scheduler/framework/plugins/*; for the pods that are left out
+Source, at v1.36.3: the listers of pkg/scheduler/framework/plugins/*; for the omitted pods
 pkg/scheduler/scheduler.go (newPodInformer).
 """
 
@@ -87,20 +87,20 @@ _CONTROLLERS: Final[Mapping[tuple[str, str], Kind[Any]]] = {
 }
 """Controllers whose selectors count (helper.DefaultSelector)."""
 _FIELDS: Final = {field.replace("_", ""): field for field in ClusterSnapshot.__struct_fields__}
-"""Fields of the snapshot by the resources' plural names."""
+"""The snapshot's fields by the resources' plural names."""
 
 
 class Need(Struct, frozen=True):
-    """A list of objects, or one object."""
+    """A list of objects, or one object, that has to be read."""
 
     kind: Kind[Any]
     namespace: str | None = None
     """None: all namespaces."""
     name: str = ""
-    """Of the one object, which may be missing; empty: a list."""
+    """The name of the one object, which may be missing; empty: a list."""
     field_selector: str = ""
     none_if_not_served: bool = False
-    """A cluster that does not know the kind has no such objects."""
+    """A cluster that does not serve the kind has no such objects."""
 
 
 class Known(Struct, frozen=True):
@@ -108,12 +108,12 @@ class Known(Struct, frozen=True):
 
     snapshot: ClusterSnapshot = ClusterSnapshot()
     namespace_terms: tuple[AffinityTerm, ...] = ()
-    """Terms of pods on nodes, or nominated to one, that go by labels of namespaces."""
+    """Affinity terms that select namespaces by label, of pods that are bound or nominated to a node."""
     kinds: frozenset[Kind[Any]] = frozenset()
-    """Of which something was asked for."""
+    """The kinds that were asked for."""
 
     def adding(self, need: Need, objects: Sequence[KubeObject]) -> Known:
-        """With the objects of a need; other lists stay the same tuples."""
+        """A copy with the objects of a need; other lists stay the same tuples."""
         field = field_of(need.kind)
         snapshot = replace(self.snapshot, **{field: (*getattr(self.snapshot, field), *objects)})
         kinds = self.kinds | {need.kind}
@@ -124,19 +124,19 @@ class Known(Struct, frozen=True):
 
 
 def field_of(kind: Kind[Any]) -> str:
-    """The field of a snapshot that has a kind's objects."""
+    """The snapshot's field that holds a kind's objects."""
     return _FIELDS[kind.plural]
 
 
 def needs(
     pods: Sequence[Pod], known: Known, features: Features, args: Mapping[str, Any], *, budgets: bool = False
 ) -> Iterator[Need]:
-    """What the cycles of pods read, as far as it can be told yet; the same need may come twice.
+    """What the scheduling cycles of pods read, as far as is known yet; the same need may come twice.
 
     Args:
-        pods: Each is to be placed in the cluster, where the others may be by then.
-        known: What was read before. Once all needs are in it, there are no others.
-        features: The cluster's gates.
+        pods: The pods to place; when one is placed, the others may be in the cluster already.
+        known: What was read before. Once it holds all needs, no others follow.
+        features: The cluster's feature gates.
         args: Plugin arguments by plugin name.
         budgets: Whether preemption or evictions are asked about too.
     """
@@ -175,12 +175,12 @@ def _namespace_terms(pods: Iterable[Pod]) -> Iterator[AffinityTerm]:
 
 
 def _has_namespace_selector(affinity: Affinity) -> bool:
-    """Whether a term has a namespaceSelector: few have, and only theirs are worth parsing in a large cluster."""
+    """Whether a term has a namespaceSelector: few do, and in a large cluster only those are worth parsing."""
     return any(term.namespace_selector is not None for term in _given_terms(affinity))
 
 
 def _given_terms(affinity: Affinity) -> Iterator[PodAffinityTerm]:
-    """Terms of affinity to pods and against them, as they are written."""
+    """The terms of pod affinity and anti-affinity, as they are written."""
     for given in (affinity.pod_affinity, affinity.pod_anti_affinity):
         if given is not None:
             yield from given.required_during_scheduling_ignored_during_execution
@@ -193,13 +193,13 @@ def _goes_by_namespaces(pod: Pod) -> bool:
 
 
 def _may_select(term: AffinityTerm, pod: Pod) -> bool:
-    """Whether it is up to the labels of the pod's namespace that another pod's term selects the pod."""
+    """Whether the labels of the pod's namespace decide if another pod's term selects the pod."""
     namespace, labels = pod.metadata.namespace, pod.metadata.labels
     return namespace not in term.namespaces and term.selector is not None and term.selector.matches(labels)
 
 
 def goes_by_revision(pod: Pod, args: Mapping[str, Any]) -> bool:
-    """Whether it matters which revision of a Deployment a pod is of: the label pod-template-hash tells pods apart."""
+    """Whether scheduling depends on the pod's revision of its Deployment, by the label pod-template-hash."""
     affinity = pod.spec.affinity or Affinity()
     constraints = pod.spec.topology_spread_constraints
     return (
@@ -236,7 +236,7 @@ def _storage(pod: Pod, known: Known) -> Iterator[Need]:
     yield Need(CSI_NODES)
     yield Need(VOLUME_ATTACHMENTS)
     if PERSISTENT_VOLUME_CLAIMS in known.kinds and not names <= _bound_claims(known, pod.metadata.namespace):
-        # One that is not there may be about to be made.
+        # A missing claim may be created soon.
         yield Need(CSI_DRIVERS)
         yield Need(CSI_STORAGE_CAPACITIES)
 
@@ -267,9 +267,9 @@ _DEVICE_CLASSES: Final = Need(DEVICE_CLASSES, none_if_not_served=True)
 
 
 def _waits_for_devices(pod: Pod, snapshot: ClusterSnapshot) -> bool:
-    """Whether the pod has all its claims, or will have, and one of them no devices."""
+    """Whether the pod has all its claims, or will have them, and one of them has no devices yet."""
     if awaited_templates(pod):
-        # A pod that is there already is not looked at before it has its claims.
+        # The scheduler does not place an existing pod before it has its claims.
         return not pod.metadata.uid
     try:
         claims = pod_claims(pod, {claim.key: claim for claim in snapshot.resource_claims})

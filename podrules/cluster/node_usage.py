@@ -1,7 +1,7 @@
 """Reads a node's usage: from its kubelet, else from a metrics API.
 
-A metrics API has no list of one node's pods, so for one node each of them is asked for by name: not those of the whole
-cluster. For many nodes its lists are read, and kubelets are asked only where they are few.
+A metrics API cannot list one node's pods. For one node, each of its pods is read by name, to avoid a list of the whole
+cluster. For many nodes the metrics API's lists are read, and kubelets are asked only where there are few nodes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from podrules.reading import Unread
 __all__ = ["read_usage", "read_usages", "unread_usage"]
 
 MAX_KUBELETS: Final = 60
-"""So many nodes are asked one by one; of more, what a metrics API knows has to do."""
+"""Up to so many kubelets are asked one by one; for more nodes the metrics API has to be enough."""
 
 _NOT_READY: Final = "the node is not ready, so its kubelet was not asked"
 _TOO_MANY: Final = f"of more than {MAX_KUBELETS} nodes the kubelets are not asked one by one"
@@ -33,9 +33,9 @@ def read_usage(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> ReadUsage
     """Read a node's usage.
 
     Args:
-        gatherer: Of the source.
-        node: The node; a silent one is not asked, for that takes until the time is out.
-        pods: Those bound to it.
+        gatherer: Reads the source.
+        node: The node; if it is not ready, its kubelet is not asked, for that would wait until the timeout.
+        pods: The pods bound to it.
     """
     if not _answers(node):
         return ReadUsage(NO_USAGE, None, (_not_asked(node, _NOT_READY),))
@@ -47,7 +47,7 @@ def read_usage(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> ReadUsage
 
 
 def unread_usage(node: Node, unread: Sequence[Unread]) -> ReadUsage:
-    """Why `read_usages` knows nothing of a node.
+    """Why `read_usages` has no usage of a node.
 
     Args:
         node: The node.
@@ -68,7 +68,7 @@ def _answers(node: Node) -> bool:
 
 
 def _from_kubelet(gatherer: Gatherer, node: Node) -> ReadUsage | Unread:
-    """What a kubelet says, or why it says nothing of its usage."""
+    """The usage that a kubelet reports, or why it could not be read."""
     name = node.metadata.name
     summary = gatherer.kubelet(name, STATS_SUMMARY)
     if isinstance(summary, Unread):
@@ -99,9 +99,9 @@ def read_usages(
     """The usage of many nodes, by name, and what could not be read of it.
 
     Args:
-        gatherer: Of the source.
+        gatherer: Reads the source.
         nodes: The nodes.
-        pods_on: Those bound to each, by the node's name.
+        pods_on: The pods bound to each node, by the node's name.
     """
     answering = [node for node in nodes if _answers(node)]
     found: dict[str, ReadUsage] = {}
@@ -114,7 +114,7 @@ def read_usages(
             continue
         unread[said] = None
         if said.reason == "forbidden":
-            # That holds for the others too.
+            # The user may not ask the other kubelets either.
             unread.update(dict.fromkeys(replace(said, node=node.metadata.name) for node in answering))
             break
     missing = [node for node in answering if node.metadata.name not in found]
@@ -122,7 +122,7 @@ def read_usages(
 
 
 def _listed(gatherer: Gatherer, nodes: Sequence[Node], pods_on: Mapping[str, Sequence[Pod]]) -> dict[str, ReadUsage]:
-    """What a metrics API knows of many nodes."""
+    """The usage of many nodes from the metrics API's lists."""
     of_nodes, of_pods = gatherer.list(NODE_METRICS), gatherer.list(POD_METRICS)
     if of_nodes is None or of_pods is None:
         return {}

@@ -1,4 +1,4 @@
-"""Which cluster a live source asks: its context and its API server's address, for later readers of an answer."""
+"""Names the cluster that a live source asks, by context and API server, for later readers of an answer."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["UNKNOWN_ORIGIN", "Origin", "host_of"]
 
 
 class Origin(Struct, frozen=True, rename="camel"):
-    """What the kubeconfig calls it."""
+    """The cluster as the kubeconfig names it."""
 
     context: str | None = None
-    """None: there is none, or it is not known."""
+    """None: no context, or not known."""
     server: str | None = None
     """Host and port of the API server; None: not known."""
 
@@ -23,7 +23,7 @@ UNKNOWN_ORIGIN: Final = Origin()
 
 
 def host_of(address: str) -> str | None:
-    """Host and port of an address, without user, password, path and query; None: it names no host."""
+    """Host and port of an address, without user, password, path and query; None: no host."""
     try:
         parts = urlsplit(address.strip())
         host, port = parts.hostname, parts.port

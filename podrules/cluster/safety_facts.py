@@ -1,7 +1,7 @@
-"""Reads what the rules of partitions and of moving volumes need; the gatherer notes what cannot be read.
+"""Reads the objects that the rules of partitions and of moving volumes need; the gatherer notes what cannot be read.
 
-Only pods of nodes that are down are read, and those of namespaces whose claims these use: a large cluster has too many
-to read them all while somebody waits.
+It reads only the pods on nodes that are down, and the pods in namespaces whose claims those use. A large cluster has
+too many pods to read them all while somebody waits.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from podrules.attachment import VolumeFacts, unique_volume_name
-from podrules.cluster.force_delete_objects import renewals as of_leases
+from podrules.cluster.force_delete_objects import renewals as renewals_of
 from podrules.cluster.kinds import (
     CSI_DRIVERS,
     LEASES,
@@ -40,20 +40,20 @@ __all__ = ["partition_facts", "renewals", "volumes_on_their_way"]
 
 
 def renewals(gatherer: Gatherer) -> dict[str, datetime]:
-    """When each node's kubelet last renewed its Lease, by node; nothing where Leases cannot be read."""
-    return of_leases(gatherer.list(LEASES, LEASE_NAMESPACE) or ())
+    """When each node's kubelet last renewed its Lease, by node; empty when Leases cannot be read."""
+    return renewals_of(gatherer.list(LEASES, LEASE_NAMESPACE) or ())
 
 
 def partition_facts(
     gatherer: Gatherer, nodes: Sequence[Node], now: datetime, pods: Sequence[Pod] = ()
 ) -> PartitionFacts:
-    """Everything about the nodes that are down.
+    """Read everything about the nodes that are down.
 
     Args:
-        gatherer: Reads.
-        nodes: All nodes of the cluster: a zone's state is that of all its nodes.
-        now: The present.
-        pods: All of the cluster, where they are at hand: only they tell of nodes without a Node object.
+        gatherer: Reads the source.
+        nodes: All nodes of the cluster: the state of a zone depends on all its nodes.
+        now: The current time.
+        pods: All pods of the cluster, if already read: only they show nodes without a Node object.
     """
     renewed = renewals(gatherer)
     reaches = (*nodes_down(nodes, renewed, now), *missing_nodes(nodes, pods, renewed))
@@ -93,7 +93,7 @@ def partition_facts(
 
 
 def _others(gatherer: Gatherer, lost: Sequence[Pod], namespaces: Iterable[str]) -> Iterator[Pod]:
-    """Pods that may wait for a claim of a lost one: those of its namespace."""
+    """Pods that may wait for a claim of a lost pod: the other pods of its namespace."""
     known = {pod.metadata.uid for pod in lost}
     for namespace in sorted(namespaces):
         yield from (pod for pod in gatherer.list(PODS, namespace) or () if pod.metadata.uid not in known)
@@ -109,11 +109,11 @@ def _claim_and_volume(
 
 
 def volumes_on_their_way(gatherer: Gatherer, pod: Pod) -> tuple[tuple[VolumeFacts, ...], tuple[NodeReach, ...]]:
-    """The volumes of a pod, and whether the nodes answer that have to do with them.
+    """The volumes of a bound pod, and whether the nodes that use them answer.
 
     Args:
-        gatherer: Reads.
-        pod: Bound to a node.
+        gatherer: Reads the source.
+        pod: The pod, bound to a node.
     """
     facts = tuple(_volume_facts(gatherer, pod))
     names = {pod.spec.node_name}
@@ -168,7 +168,7 @@ def _has_mounted(gatherer: Gatherer, name: str, volume: PersistentVolume) -> boo
 
 
 def _nodes_with(gatherer: Gatherer, volume: PersistentVolume) -> Iterator[str]:
-    """The nodes to which a volume without VolumeAttachments is attached: any may be."""
+    """The nodes to which an in-tree volume is attached; it has no VolumeAttachment, so every node is checked."""
     name = unique_volume_name(volume)
     if volume.spec.csi is not None or not name:
         return

@@ -1,4 +1,4 @@
-"""KubeSchedulerConfiguration: from a file, or from the ConfigMap that kube-scheduler mounts."""
+"""Reads the KubeSchedulerConfiguration from a file, or from the ConfigMap that kube-scheduler mounts."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def read_scheduler_configuration(source: Source, where: str, *, arguments: bool 
     """The profiles of a scheduler's configuration by scheduler name.
 
     Args:
-        source: Where ConfigMaps are.
+        source: Serves ConfigMaps.
         where: A file with it or with a ConfigMap that holds it, ``-`` for standard input, or
             ``configmap/NAMESPACE/NAME``.
-        arguments: Whether with all arguments that the plugins here read, for which arrays are loaded.
+        arguments: Whether to read the plugins' arguments too, which loads the plugins and numpy.
 
     Raises:
-        UsageError: a ConfigMap is named otherwise.
+        UsageError: the name of a ConfigMap has another form.
         NotFound: there is no such ConfigMap.
         Forbidden: the user may not get it.
         Unreachable: the cluster does not answer.
@@ -49,7 +49,7 @@ def read_scheduler_configuration(source: Source, where: str, *, arguments: bool 
     """
     kinds: Mapping[str, type[Model]] = {}
     if arguments:
-        # The plugins bring arrays with them, which the webhook, a user of this module, does without.
+        # The plugins load numpy; the webhook uses this module without it.
         from podrules.scheduler.registry import PLUGIN_ARGS
 
         kinds = PLUGIN_ARGS
@@ -61,7 +61,7 @@ def read_scheduler_configuration(source: Source, where: str, *, arguments: bool 
     except ConfigurationError as error:
         raise ManifestError(f"{where}: {error}") from error
     except ManifestError as error:
-        # What is in a file names the file already.
+        # An error in a file names the file already.
         raise (ManifestError(f"{where}: {error}", advice=error.advice) if from_cluster else error) from error
 
 

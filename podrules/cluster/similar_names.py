@@ -7,40 +7,42 @@ from typing import Final
 
 __all__ = ["near_names", "nearest_word"]
 
-_MOST: Final = 3
-_BEGINNING: Final = 0.8
-"""How close, as difflib counts it, a beginning has to be: names that go on are many."""
+_MAX_NAMES: Final = 3
+_MIN_BEGINNING_RATIO: Final = 0.8
+"""The ratio of difflib that the beginning of a name has to reach: many names share a beginning."""
 
 
 def nearest_word(word: str, known: Iterable[str], *, closeness: float = 0.6) -> str:
-    """The word of a fixed list that is nearest to what was typed; empty: none is near.
+    """The word of a fixed list that is most similar to a typed word; empty: none is similar.
 
     Args:
-        word: What was typed.
+        word: The typed word.
         known: The list.
-        closeness: How alike they have to be, as difflib counts it from 0 to 1.
+        closeness: The ratio of difflib that a word has to reach, from 0 to 1.
     """
-    # Loaded when something is mistyped.
+    # Loaded only for a mistyped word.
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(word, list(known), n=1, cutoff=closeness)), "")
 
 
 def near_names(name: str, names: Iterable[str]) -> Sequence[str]:
-    """The nearest first; without one, those that begin nearly so, as the pods of a workload do. Three at most.
+    """At most three similar names, the most similar first.
+
+    Where none is similar, names with a similar beginning count, such as a workload's pods.
 
     Args:
-        name: What was typed.
-        names: What there is.
+        name: The typed name.
+        names: The existing names.
     """
-    # Loaded when something is mistyped.
+    # Loaded only for a mistyped name.
     from difflib import get_close_matches
 
     names = list(names)
-    if found := get_close_matches(name, names, n=_MOST):
+    if found := get_close_matches(name, names, n=_MAX_NAMES):
         return found
     beginnings: dict[str, list[str]] = {}
     for other in names:
         beginnings.setdefault(other[: len(name) + 1], []).append(other)
-    near = get_close_matches(name, beginnings, n=_MOST, cutoff=_BEGINNING)
-    return [other for beginning in near for other in beginnings[beginning]][:_MOST]
+    near = get_close_matches(name, beginnings, n=_MAX_NAMES, cutoff=_MIN_BEGINNING_RATIO)
+    return [other for beginning in near for other in beginnings[beginning]][:_MAX_NAMES]

@@ -1,6 +1,6 @@
-"""Where objects come from.
+"""The interface of everything that serves API objects.
 
-A `Source` is the live cluster, a snapshot, manifests or the demo cluster. Views and rules never see which.
+A `Source` is the live cluster, a snapshot, manifests or the demo cluster. Views and rules do not know which one it is.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ M = TypeVar("M", bound=Model)
 
 
 class Source(Protocol):
-    """Objects by kind and name."""
+    """Serves API objects by kind and name."""
 
     @property
     def description(self) -> str:
-        """What a message calls it: ``the cluster``, ``snapshot nodes.yaml``, ``the demo cluster``."""
+        """The source's name in messages: ``the cluster``, ``snapshot nodes.yaml``, ``the demo cluster``."""
         ...
 
     @property
@@ -40,28 +40,28 @@ class Source(Protocol):
 
     @property
     def now(self) -> datetime | None:
-        """The instant at which the objects were so; None when it is not known."""
+        """The time at which the objects had this state; None when it is not known."""
         ...
 
     @property
     def is_plain_list(self) -> bool:
-        """Whether it is a List that tells nothing of itself.
+        """Whether it is a List as kubectl prints it.
 
-        Not when it was made: ``now`` is the newest time in it. And not what was asked for: a kind without objects may
-        be one that nobody looked for.
+        Such a List does not say when it was printed: ``now`` is the newest time in it. It does not say which kinds were
+        listed either: a kind without objects may not have been listed.
         """
         ...
 
     @property
     def side_by_side(self) -> bool:
-        """Whether several threads may read at a time, and gain by it."""
+        """Whether reads in several threads at once are allowed and faster."""
         ...
 
     def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
         """One object.
 
         Raises:
-            NotFound: there is none of that name.
+            NotFound: no object has that name.
             Forbidden: the user may not get it.
             Unreachable: the cluster does not answer.
             BadObject: it does not have the shape of its kind.
@@ -71,30 +71,30 @@ class Source(Protocol):
     def list(
         self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
     ) -> Sequence[T]:
-        """All objects of a kind in a namespace, or in all, that both selectors match.
+        """All objects of a kind, in one namespace or in all, that match both selectors.
 
         ``field_selector`` is written as for kubectl: ``spec.nodeName=node-1``, ``status.phase!=Failed``, or several
         with commas between them.
 
         Raises:
             Forbidden: the user may not list them.
-            NotServed: the cluster does not know the kind.
+            NotServed: the cluster does not serve the kind.
             Unreachable: the cluster does not answer.
-            BadObject: one does not have the shape of its kind.
+            BadObject: an object does not have the shape of its kind.
         """
         ...
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
-        """What the kubelet of a node says.
+        """The answer of a node's kubelet at an endpoint.
 
         Raises:
             Forbidden: the user may not get nodes/proxy.
-            KubeletUnavailable: the kubelet cannot be reached, or does not say it.
-            BadObject: what it says has another shape.
+            KubeletUnavailable: the kubelet cannot be reached, or does not serve the endpoint.
+            BadObject: the answer does not have the shape of the endpoint's model.
         """
         ...
 
 
 def tells_of(source: Source, kind: Kind[KubeObject]) -> bool:
-    """Whether there is nothing of a kind where a source has nothing of it; else nobody may have asked for it."""
+    """Whether an empty list of a kind means that there are none; a plain List may simply lack the kind."""
     return not source.is_plain_list or bool(source.list(kind))

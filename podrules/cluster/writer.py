@@ -1,8 +1,8 @@
-"""Changes one object of the cluster, if it is still the object that was looked at.
+"""Changes one object of the cluster, if it is still the object that was read.
 
-A uid is a precondition of every change, and of a patch the resourceVersion too: what somebody else changed in between
-is not changed by us. A request is never sent twice. The proxy behind a writer lets through the paths and methods that
-its command needs, and nothing else.
+Every change has the uid as a precondition; a patch has the resourceVersion too, so that it does not overwrite another
+client's change. A request is never sent twice. The proxy behind a writer accepts only the paths and methods that its
+command needs.
 
 Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (DeleteOptions, Preconditions) at v0.36.3;
 k8s.io/api/authorization/v1/types.go (SelfSubjectAccessReview) at v0.36.3; the words of refusals:
@@ -32,9 +32,9 @@ __all__ = ["ACCESS_REVIEWS", "Sender", "Writer"]
 ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _JSON_PATCH: Final = "application/json-patch+json"
 _DRY_RUN: Final = "?dryRun=All"
-_NO_RIGHT: Final = re.compile(r'User ".*" cannot \S+ (resource|path) "')
-"""What every authorizer's refusal has; admission refuses with 403 too, of a user who may."""
-_BY_ADMISSION: Final = re.compile(
+_AUTHORIZER_REFUSAL: Final = re.compile(r'User ".*" cannot \S+ (resource|path) "')
+"""Every authorizer's refusal has this text; admission rejects with 403 too, though the user has the right."""
+_ADMISSION_REFUSAL: Final = re.compile(
     r"""(?P<who>admission\ webhook\ ".*?"|ValidatingAdmissionPolicy\ '.*?')(\ with\ binding\ '.*?')?
     \ denied\ (the\ )?request(:\ (?P<why>.*)|.*)""",
     re.VERBOSE | re.DOTALL,
@@ -42,7 +42,7 @@ _BY_ADMISSION: Final = re.compile(
 
 
 class Sender(Protocol):
-    """What carries changes."""
+    """Sends changes to the API server."""
 
     def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
         """See `podrules.cluster.live.transport.KubectlProxy.send`."""
@@ -59,14 +59,14 @@ class _Review(Model, frozen=True):
 
 
 class Writer:
-    """Makes changes; returns the warnings that the API server gave with each."""
+    """Makes changes; each returns the API server's warnings."""
 
     def __init__(self, sender: Sender, *, dry_run: bool) -> None:
-        """Take over a sender, closed by its owner.
+        """Take a sender; its owner closes it.
 
         Args:
-            sender: Carries the requests.
-            dry_run: Whether the API server is to do everything but store it.
+            sender: Sends the requests.
+            dry_run: Whether the API server does everything except storing the change.
         """
         self._sender = sender
         self._dry_run = dry_run
@@ -92,13 +92,13 @@ class Writer:
         return Access(verb, kind.rbac_name, name, namespace, status.allowed, status.reason)
 
     def delete(self, kind: Kind[Any], entry: KubeObject, *, grace_period_seconds: int | None) -> tuple[str, ...]:
-        """Delete this very object.
+        """Delete exactly this object, by its uid.
 
         Raises:
-            NotFound: there is none of that name any more.
-            Conflict: the one of that name is another.
+            NotFound: no object has that name any more.
+            Conflict: another object has that name now.
             Forbidden: the user may not.
-            RequestRefused: an admission webhook does not let it, or the API server itself.
+            RequestRefused: the API server or an admission webhook rejects it.
             Unreachable: there was no answer; whether it is deleted is not known.
         """
         options: dict[str, Any] = {
@@ -109,18 +109,18 @@ class Writer:
         if grace_period_seconds is not None:
             options["gracePeriodSeconds"] = grace_period_seconds
         if self._dry_run:
-            # Where a deletion has a body, the API server passes over the query.
+            # The API server ignores the query of a deletion that has a body.
             options["dryRun"] = ["All"]
         return self._send("delete", "DELETE", kind, entry, options)
 
     def patch(self, kind: Kind[Any], entry: KubeObject, operations: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-        """Patch this very object, as it was when it was read (JSON patch).
+        """Patch exactly this object in the state that was read (JSON patch).
 
         Raises:
-            NotFound: there is none of that name any more.
-            Conflict: somebody changed it since, or made it anew.
+            NotFound: no object has that name any more.
+            Conflict: it was changed or recreated since.
             Forbidden: the user may not.
-            RequestRefused: an admission webhook does not let it, or the API server itself.
+            RequestRefused: the API server or an admission webhook rejects it.
             Unreachable: there was no answer; whether it is patched is not known.
         """
         same = [
@@ -150,7 +150,7 @@ class Writer:
                 raise NotFound(kind, name, namespace)
             case 409:
                 raise Conflict(f"{kind.singular}/{name} is not as it was looked at: {message}")
-            case 403 if _NO_RIGHT.search(message):
+            case 403 if _AUTHORIZER_REFUSAL.search(message):
                 raise Forbidden(verb, kind, namespace, message)
             case status if 400 <= status < 500:
                 raise _refused(f"{verb} {kind.singular}/{name}", message)
@@ -161,7 +161,7 @@ class Writer:
 
 
 def _refused(change: str, message: str) -> RequestRefused:
-    """Who refuses a change, and why, in the words of the API server."""
-    found = _BY_ADMISSION.search(message)
+    """The error that says who rejects a change, and why, in the API server's words."""
+    found = _ADMISSION_REFUSAL.search(message)
     who, why = (found["who"], found["why"] or "it gives no reason") if found else ("the API server", message)
     return RequestRefused(f"{who} refuses to {change}: {why}", admission=found is not None)
