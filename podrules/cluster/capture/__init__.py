@@ -1,7 +1,7 @@
-"""Snapshots: what the rules need of a cluster, in one small file.
+"""Snapshots: one small file with everything that the rules read of a cluster.
 
-contents     what is captured, and what of it is left out
-anonymise    names replaced by others, alike where they were alike
-file         the file: its format, versions and limits
-source       a file as a source of objects
+contents     chooses what is captured and what is left out
+anonymise    replaces names; equal names stay equal
+file         reads and writes the file: format, versions, limits
+source       serves the objects of a file
 """

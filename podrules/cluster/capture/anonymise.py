@@ -1,13 +1,13 @@
 """Replaces names in a snapshot; equal names stay equal, so that rules give the same answers.
 
-    words      runs of letters and digits are replaced one by one: what was put together of names, such as the claim
-               ``web-0-data`` of pod ``web-0``, is put together of their replacements, and selectors match as before
-    kept       what Kubernetes itself names: values of enumerations, reasons, its own kinds, labels, resources and
+    words      each run of letters and digits is replaced on its own: a name made of other names, such as the claim
+               ``web-0-data`` of pod ``web-0``, is then made of their replacements, and selectors match as before
+    kept       names that Kubernetes gives: values of enumerations, reasons, its own kinds, labels, resources and
                namespaces, drivers that the rules know, numbers, times, versions
     left out   texts that people or programs wrote: messages, descriptions, commands, paths
 
-A field that nobody thought of here has its words replaced. The replacements come of a secret that is not kept, so they
-cannot be looked up; that two names have a word in common can still be seen, and how many there are of everything.
+Every field that is not listed here has its words replaced. The replacements derive from a secret that is not stored, so
+nobody can reverse them. A reader still sees that two names share a word, and how many objects there are.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _KEPT_FIELDS: Final = frozenset(
         *("allocation_timestamp", "last_schedule_time", "resource_version"),
     }
 )
-"""Values that Kubernetes names."""
+"""Fields whose values Kubernetes names."""
 _USUALLY_KEPT: Final = frozenset({"type", "reason"})
-"""The same, unless they have a domain in them, as conditions of readiness gates have."""
+"""Fields whose values are kept unless they contain a domain, as the conditions of readiness gates do."""
 _CAMEL_CASE: Final = re.compile(r"[A-Za-z0-9]*")
 _KINDS: Final = frozenset({"Node", "Service", *(kind.kind for kind in ALL_KINDS)})
 _TEXTS: Final = frozenset({"message", "description", "command", "path"})
-_OWN: Final = re.compile(r"([a-z0-9.-]+\.)?(kubernetes\.io|k8s\.io)/[^/^]*|topology\.[a-z0-9.-]+/[a-z]+")
+_KUBERNETES_KEY: Final = re.compile(r"([a-z0-9.-]+\.)?(kubernetes\.io|k8s\.io)/[^/^]*|topology\.[a-z0-9.-]+/[a-z]+")
 """Labels, taints, annotations and finalizers of Kubernetes and of cloud providers."""
 _NUMBER: Final = re.compile(r"-?[0-9]+")
 _KEPT: Final = frozenset(
@@ -64,21 +64,21 @@ _KEPT: Final = frozenset(
     }
 )
 _HUGE_PAGES: Final = "hugepages-"
-_LETTERS: Final = 5
-"""Bytes of a replacement: eight letters."""
+_DIGEST_BYTES: Final = 5
+"""Bytes of a word's digest: eight letters in base 32."""
 
 
 class Anonymiser:
-    """Replaces names, by one secret."""
+    """Replaces names; one secret determines all replacements."""
 
     def __init__(self, secret: bytes) -> None:
-        """Take the secret; whoever has it can tell what a name became."""
+        """Take the secret; it lets its holder compute a name's replacement."""
         self._secret = secret
         self.text = lru_cache(1 << 18)(self._text)
         self._word = lru_cache(1 << 16)(self._replacement)
 
     def contents(self, found: Iterable[KindContents]) -> list[KindContents]:
-        """A cluster's contents; events and configuration are texts, and left out."""
+        """Replace the names in a cluster's contents; events and ConfigMaps are left out, for they are texts."""
         made = []
         volumes: dict[str, CSIVolumeSource] = {}
         for entry in sorted(found, key=lambda entry: entry.kind is VOLUME_ATTACHMENTS):
@@ -96,7 +96,7 @@ class Anonymiser:
         return made
 
     def model(self, entry: Any) -> Any:
-        """An object, or a part of one."""
+        """Replace the names in an object, or in a part of one."""
         return replace(
             entry,
             **{
@@ -108,7 +108,7 @@ class Anonymiser:
         )
 
     def _field(self, name: str, value: Any) -> Any:
-        # A condition's status is a word, an object's is a model.
+        # The status of a condition is a word; the status of an object is a model.
         if isinstance(value, Struct) or not (
             name in _KEPT_FIELDS
             or (name in _USUALLY_KEPT and _CAMEL_CASE.fullmatch(value))
@@ -133,16 +133,16 @@ class Anonymiser:
     def _text(self, text: str) -> str:
         if text in _KEPT or text.startswith(_HUGE_PAGES) or _NUMBER.fullmatch(text):
             return text
-        own = _OWN.match(text)
+        own = _KUBERNETES_KEY.match(text)
         kept = own[0] if own else ""
         return kept + _WORD.sub(lambda found: self._word(found[0]), text[len(kept) :])
 
     def _replacement(self, word: str) -> str:
-        digest = blake2b(word.encode(), key=self._secret, digest_size=_LETTERS).digest()
+        digest = blake2b(word.encode(), key=self._secret, digest_size=_DIGEST_BYTES).digest()
         return "x" + b32encode(digest).decode().lower()
 
     def _attachment(self, old: Any, new: Any, volumes: dict[str, CSIVolumeSource]) -> VolumeAttachment:
-        """Its name is a digest of the volume's handle, its driver and the node."""
+        """A VolumeAttachment with a matching name: a digest of the volume's handle, its driver and the node."""
         made: VolumeAttachment = new
         source = volumes.get(old.spec.source.persistent_volume_name or "")
         if source is None or old.metadata.name != attachment_name(source, old.spec.node_name):

@@ -1,6 +1,6 @@
-"""The objects of one kind in a snapshot's file: their models in MessagePack.
+"""Encodes the objects of one kind for a snapshot's file, as MessagePack.
 
-Pods are many and made from templates, and nodes have the same images: what they share is kept once.
+A cluster has many pods from few templates, and its nodes have the same images: what objects share is stored once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T", bound=KubeObject)
 
 _TIME: Final = texts(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", 20)
 _TOKEN_VOLUME: Final = texts(rb"kube-api-access-[a-z0-9]{5}", 21)
-"""A volume that the API server adds; plugin/pkg/admission/serviceaccount/admission.go at v1.36.3."""
+"""The volume that the API server adds to pods; plugin/pkg/admission/serviceaccount/admission.go at v1.36.3."""
 
 
 class _Pods(Struct, frozen=True, array_like=True, gc=False):
@@ -38,13 +38,13 @@ class _Pods(Struct, frozen=True, array_like=True, gc=False):
 class _Nodes(Struct, frozen=True, array_like=True, gc=False):
     images: tuple[ContainerImage, ...]
     nodes: tuple[Node, ...]
-    """Without images."""
+    """The nodes without their images."""
     places: tuple[tuple[int, ...], ...]
-    """Of each node's images."""
+    """For each node, the indexes of its images."""
 
 
 def block_of(kind: Kind[Any], objects: Iterable[Any]) -> bytes:
-    """The bytes of all objects of a kind."""
+    """Encode all objects of a kind."""
     encode = msgspec.msgpack.Encoder(enc_hook=str).encode
     if kind is PODS:
         return encode(_block_of_pods(objects))
@@ -52,10 +52,10 @@ def block_of(kind: Kind[Any], objects: Iterable[Any]) -> bytes:
 
 
 def read_block(raw: bytes, kind: Kind[T]) -> Sequence[T]:
-    """The objects of a kind.
+    """Decode the objects of a kind.
 
     Raises:
-        ValueError, IndexError: these are not the bytes of such a block.
+        ValueError, IndexError: the bytes are not such a block.
     """
     if cast("Any", kind) is PODS:
         return cast("Sequence[T]", _pods(msgspec.msgpack.decode(raw, type=_Pods)))

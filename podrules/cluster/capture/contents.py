@@ -1,9 +1,9 @@
-"""What a snapshot holds of a cluster: the models of the kinds that rules read.
+"""Reads what a snapshot holds of a cluster: the models of the kinds that rules read.
 
-Models hold no Secrets, no environment and no arguments of containers to begin with. Of annotations those stay that a
-rule reads: others hold whole manifests, with all that is in them. Events are those of preemptions; of ConfigMaps there
-is the scheduler's configuration alone, if it was named. Usage is what a metrics API says of all at once; kubelets, each
-asked by itself, are not asked.
+The models have no Secrets, and no environment or arguments of containers. Annotations stay only if a rule reads them,
+for others may hold whole manifests. Events are only those of preemptions. The only ConfigMap is the scheduler's
+configuration, if the user named it. Usage comes from a metrics API, which lists everything at once; kubelets would have
+to be asked one by one, and are not asked.
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ ANNOTATIONS: Final = frozenset(
         "volume.kubernetes.io/selected-node",
     }
 )
-"""That rules read."""
+"""The annotations that rules read."""
 _REASONS: Final = {Forbidden: "forbidden", NotServed: "not served", NotCaptured: "not in the snapshot it is made of"}
 
 
 class KindContents(NamedTuple):
-    """What there is of a kind, or why it is not known."""
+    """The objects of a kind, or why they were not captured."""
 
     kind: Kind[Any]
     objects: Sequence[KubeObject] = ()
     not_captured: str = ""
     only: str = ""
-    """The field selector of what was asked for."""
+    """The field selector of the request."""
 
 
 def contents(source: Source, scheduler_config: tuple[str, str] | None = None) -> list[KindContents]:
-    """Everything, kind by kind.
+    """Read everything that a snapshot holds, kind by kind.
 
     Args:
         source: The cluster.
@@ -109,7 +109,7 @@ def _usage(source: Source, kind: Kind[Any]) -> KindContents:
     try:
         return _listed(source, kind)
     except Unreachable as error:
-        # Somebody else serves it, who may be down while the API server is not.
+        # A metrics server serves it, which may be down while the API server runs.
         return KindContents(kind, not_captured=str(error))
 
 
@@ -132,15 +132,15 @@ def _read(read: Callable[[], Sequence[KubeObject]]) -> Sequence[KubeObject] | Cl
 
 
 def without_annotations(entry: T) -> T:
-    """The same without annotations that no rule reads, also those of templates in it."""
+    """A copy without the annotations that no rule reads, also in its templates."""
     if isinstance(entry, ObjectMeta):
         kept = {key: value for key, value in entry.annotations.items() if key in ANNOTATIONS}
         return replace(entry, annotations=kept) if kept != entry.annotations else entry
-    changed = {name: _without(getattr(entry, name)) for name in _with_metadata(type(entry))}
+    changed = {name: _value_without_annotations(getattr(entry, name)) for name in _with_metadata(type(entry))}
     return replace(entry, **changed) if changed else entry
 
 
-def _without(value: Any) -> Any:
+def _value_without_annotations(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(without_annotations, value))
     return without_annotations(value) if isinstance(value, Struct) else value
@@ -148,7 +148,7 @@ def _without(value: Any) -> Any:
 
 @lru_cache
 def _with_metadata(model: type[Struct]) -> tuple[str, ...]:
-    """Fields of a model that have metadata in them somewhere."""
+    """The fields of a model that contain metadata at any depth."""
     return tuple(entry.name for entry in fields(model) if _has_metadata(entry.type))
 
 

@@ -1,12 +1,12 @@
-r"""The file of a snapshot: the objects of each kind, or the reason why a kind is missing.
+r"""Reads and writes the file of a snapshot: the objects of each kind, or the reason why a kind is missing.
 
-    kubectl-qos snapshot 1\n       format and its version
-    length                        of the header, 4 bytes, the most significant first
-    header                        JSON (`Header`): when, of which server, and for each kind where its block is
-    blocks                        one a kind (`blocks`), compressed (zlib)
+    kubectl-qos snapshot 1\n       the format and its version
+    length                        the header's length, 4 bytes, most significant first
+    header                        JSON (`Header`): when, from which server, and where each kind's block is
+    blocks                        one for each kind (`blocks`), compressed (zlib)
 
-A kind is decoded when it is asked for. Models are kept by the names of their fields, so a file may be read by a version
-that knows others; `Captured.shape` tells when it does.
+A kind is decoded at its first use. Models are stored by the names of their fields, so a version with other fields can
+read the file too; `Captured.shape` shows the difference.
 
 A file is untrusted: its sizes are limited, also after decompression.
 """
@@ -41,46 +41,46 @@ _FORMAT: Final = 1
 _MAX_HEADER: Final = 1 << 20
 _MAX_FILE: Final = 1 << 30
 _MAX_BLOCK: Final = 1 << 30
-"""Bytes; of a block, after decompression."""
+"""Bytes of a block after decompression."""
 _LEVEL: Final = 6
 _BYTES_OF_LENGTH: Final = 4
 
 
 class Captured(Struct, frozen=True, rename="camel"):
-    """What a file has of a kind."""
+    """Describes what a file holds of one kind."""
 
     resource: str
     """``pods``, ``deployments.apps``."""
     count: int = 0
     not_captured: str = ""
-    """Why it has nothing of it; empty: it has all there were."""
+    """Why the kind is missing; empty: it was captured."""
     only: str = ""
-    """The field selector of those that were captured; empty: all."""
+    """The field selector of the captured objects; empty: all."""
     shape: str = ""
-    """Changes with the fields that are kept; see `shape_of`."""
+    """Changes with the model's fields; see `shape_of`."""
     offset: int = 0
-    """Of its block, behind the header; bytes."""
+    """Bytes from the end of the header to the kind's block."""
     length: int = 0
     size: int = 0
-    """Of the block, without compression; bytes."""
+    """Bytes of the block after decompression."""
 
 
 class Header(Struct, frozen=True, rename="camel"):
-    """What a file is of."""
+    """Describes a file: its cluster, its time and its kinds."""
 
     captured_at: Annotated[datetime, msgspec.Meta(tz=True)]
     """UTC."""
     captured_by: str
-    """Version of the program."""
+    """The version of the program that captured it."""
     server_version: str | None
     namespace: str
-    """Of questions that name none."""
+    """The namespace of requests that name none."""
     anonymised: bool
     kinds: tuple[Captured, ...]
 
 
 def is_snapshot(path: str) -> bool:
-    """Whether a file says that it is one; false where there is none that can be read."""
+    """Whether a file begins as a snapshot does; false for a file that cannot be read."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - asked of every --snapshot, also of "-"
             return file.read(len(_MAGIC)) == _MAGIC
@@ -89,7 +89,7 @@ def is_snapshot(path: str) -> bool:
 
 
 def shape_of(model: type[Struct]) -> str:
-    """Eight digits that change with the fields of a model, or of a model in it."""
+    """Eight hexadecimal digits that change with the fields of a model or of the models in it."""
     return f"{crc32(_shape(model).encode()):08x}"
 
 
@@ -103,11 +103,11 @@ def _shape(annotation: Any) -> str:
 
 
 def snapshot_parts(header: Header, objects: Mapping[str, tuple[Kind[Any], Sequence[KubeObject]]]) -> Sequence[bytes]:
-    """The file's content, one part after the other.
+    """The file's content, part by part.
 
     Args:
-        header: Its kinds without their places.
-        objects: Of the captured kinds, by resource.
+        header: The header; its kinds have no offsets yet.
+        objects: The objects of the captured kinds, by resource.
     """
     blocks: list[bytes] = []
     kinds: list[Captured] = []
@@ -134,13 +134,13 @@ def snapshot_parts(header: Header, objects: Mapping[str, tuple[Kind[Any], Sequen
 
 
 class SnapshotFile:
-    """A file that was read; its blocks are decoded when they are asked for."""
+    """A snapshot's file in memory; it decodes a block at its first use."""
 
     def __init__(self, path: str) -> None:
         """Read the file.
 
         Raises:
-            ManifestError: it cannot be read, or is of a version that is not known here.
+            ManifestError: it cannot be read, or this program does not know its version.
         """
         self.path = path
         try:
@@ -164,11 +164,11 @@ class SnapshotFile:
         self._kinds = {entry.resource: entry for entry in self.header.kinds}
 
     def captured(self, kind: Kind[Any]) -> Captured:
-        """What the file has of a kind; of one that it does not name, nothing."""
+        """What the file holds of a kind; nothing of a kind that it does not name."""
         return self._kinds.get(kind.rbac_name) or Captured(kind.rbac_name, not_captured="it does not name them")
 
     def other_shapes(self, kinds: Iterable[Kind[Any]]) -> list[str]:
-        """Resources whose models had other fields when they were captured."""
+        """The resources whose models had other fields when they were captured."""
         found = (kind for kind in kinds if self.captured(kind).shape not in {"", shape_of(kind.model)})
         return [kind.rbac_name for kind in found]
 
@@ -193,9 +193,9 @@ class SnapshotFile:
             raise self._broken(error) from error
 
     def _broken(self, error: Exception) -> ManifestError:
-        # What decoders say of themselves helps nobody who holds a broken file.
+        # The internal errors of decoders do not help the owner of a broken file.
         _, _, field = str(error).partition(" - at `$.")
-        told = (
+        hint = (
             f": its {field.rstrip('`')}" if field else f": {error}" if type(error) in (ValueError, DecodeError) else ""
         )
-        return ManifestError(f"{self.path}: it is not whole, or was changed{told}", advice="Capture that cluster anew")
+        return ManifestError(f"{self.path}: it is not whole, or was changed{hint}", advice="Capture that cluster anew")

@@ -1,8 +1,8 @@
-r"""Stores what many models share once, as their form, and for each model its own texts.
+r"""Stores what many models share only once, as their form, and the own texts of each model.
 
-A form is a model's MessagePack with made-up texts where own ones belong: in fields, and where a pattern finds them, as
-it does times. A pattern may also find a text inside another one. So the first model of a form is made anew from its own
-texts; where that does not give the model itself, all models of this form are kept whole.
+A form is a model's MessagePack with placeholders for its own texts: in some fields, and where a pattern finds them,
+such as times. A pattern may match inside another text by chance. So the first model of a form is rebuilt from its own
+texts; if the result differs from the model, all models of this form are stored whole.
 """
 
 from __future__ import annotations
@@ -23,58 +23,58 @@ __all__ = ["Column", "Form", "Forms", "Own", "texts"]
 T = TypeVar("T", bound=Struct)
 
 Own = tuple[str, ...]
-"""Own texts of a model: of fields, and then those that were found."""
+"""A model's own texts: first those of fields, then those that the pattern found."""
 _MAX_OWN: Final = 1 << 10
-_SIZE: Final = 20
-"""Of a made-up text, in bytes."""
-_MADE_UP: Final = tuple(f"\0{index:0{_SIZE - 1}}" for index in range(_MAX_OWN))
+_PLACEHOLDER_SIZE: Final = 20
+"""Bytes of a placeholder."""
+_PLACEHOLDERS: Final = tuple(f"\0{index:0{_PLACEHOLDER_SIZE - 1}}" for index in range(_MAX_OWN))
 
 
 class Form(Struct, frozen=True, array_like=True, gc=False):
-    """What models share."""
+    """The part that similar models share."""
 
     raw: bytes
-    """MessagePack."""
+    """MessagePack with placeholders."""
     own: Annotated[int, msgspec.Meta(ge=0, le=_MAX_OWN)]
-    """How many texts each has."""
+    """How many own texts each model has."""
 
     def fill(self, model: type[Struct]) -> Fill:
-        """How models of this form are made.
+        """A function that makes models of this form from their own texts.
 
         Raises:
-            ValueError: it is no form of such models.
+            ValueError: the bytes are not a form of such models.
         """
-        made_up = msgspec.msgpack.decode(self.raw, type=model, dec_hook=dec_hook)
-        return recipe(made_up, {text: Place(index) for index, text in enumerate(_MADE_UP[: self.own])})
+        template = msgspec.msgpack.decode(self.raw, type=model, dec_hook=dec_hook)
+        return recipe(template, {text: Place(index) for index, text in enumerate(_PLACEHOLDERS[: self.own])})
 
 
 class Column(Struct, frozen=True, array_like=True, gc=False):
-    """Models of one type, in their order."""
+    """Models of one type, in their order, split into forms and own texts."""
 
     forms: tuple[Form, ...]
     places: tuple[int, ...]
-    """Of each model's form."""
+    """For each model, the index of its form."""
     own: tuple[Own, ...]
 
     def models(self, model: type[T]) -> list[T]:
-        """All of them.
+        """Make all models.
 
         Raises:
-            ValueError, IndexError: these are no such models.
+            ValueError, IndexError: the column does not hold such models.
         """
         fills = [form.fill(model) for form in self.forms]
         return [fills[place](own) for place, own in zip(self.places, self.own, strict=True)]
 
 
 class Forms(Generic[T]):
-    """Takes models of one type apart, for a `Column`."""
+    """Splits models of one type into forms and own texts, for a `Column`."""
 
     def __init__(self, own: Sequence[str], found: re.Pattern[bytes] | None = None) -> None:
-        """None yet.
+        """Begin without models.
 
         Args:
             own: Fields with own texts.
-            found: Matches other own texts in MessagePack; see `texts`. One that comes again in a model is kept once.
+            found: Matches other own texts in MessagePack; see `texts`. A repeated text of a model is stored once.
         """
         self._own_fields = own
         self._found = found
@@ -83,17 +83,17 @@ class Forms(Generic[T]):
         self._models: list[int] = []
         self._texts: list[Own] = []
         self._places: dict[tuple[object, ...], int | None] = {}
-        """By what models share; None: they are kept whole."""
+        """Indexes of forms by what models share; None: such models are stored whole."""
         self._whole: dict[bytes, int] = {}
 
     def column(self) -> Column:
-        """What was added."""
+        """All models that were added."""
         return Column(tuple(self._forms), tuple(self._models), tuple(self._texts))
 
     def add(self, model: T) -> None:
-        """Put a model behind the others."""
+        """Append a model."""
         own = {name: value for name in self._own_fields if (value := getattr(model, name)) is not None}
-        raw = self._encode(replace(model, **dict(zip(own, _MADE_UP, strict=False))))
+        raw = self._encode(replace(model, **dict(zip(own, _PLACEHOLDERS, strict=False))))
         pieces = self._found.split(raw) if self._found else [raw]
         kinds: dict[bytes, int] = {}
         order = [kinds.setdefault(piece, len(kinds)) for piece in pieces[1::2]]
@@ -106,9 +106,9 @@ class Forms(Generic[T]):
         self._texts.append(() if place is None else texts)
 
     def _new(self, model: T, pieces: list[bytes], order: Sequence[int], texts: Own) -> int | None:
-        if len(texts) > _MAX_OWN or not set(_MADE_UP).isdisjoint(texts):
+        if len(texts) > _MAX_OWN or not set(_PLACEHOLDERS).isdisjoint(texts):
             return None
-        pieces[1::2] = (b"%c%b" % (0xA0 | _SIZE, _MADE_UP[index].encode()) for index in order)
+        pieces[1::2] = (b"%c%b" % (0xA0 | _PLACEHOLDER_SIZE, _PLACEHOLDERS[index].encode()) for index in order)
         form = Form(b"".join(pieces), len(texts))
         try:
             return self._added(form) if form.fill(type(model))(texts) == model else None
@@ -127,10 +127,10 @@ class Forms(Generic[T]):
 
 
 def texts(pattern: bytes, size: int) -> re.Pattern[bytes]:
-    """Matches texts in MessagePack.
+    """A pattern that matches texts in MessagePack.
 
     Args:
-        pattern: Of a whole text.
-        size: Of all that it matches, in bytes, below 32.
+        pattern: Matches a whole text.
+        size: Bytes of every text that it matches, below 32.
     """
     return re.compile(b"(\\x%02x%b)" % (0xA0 | size, pattern))

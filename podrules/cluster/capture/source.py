@@ -1,4 +1,4 @@
-"""A snapshot's file as a source: it tells a kind that was not captured from a kind without objects."""
+"""Serves the objects of a snapshot's file, and distinguishes a kind that was not captured from one without objects."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _Index = dict[tuple[str, str], KubeObject]
 
 
 class SnapshotSource:
-    """The objects of a file. A kind is decoded when it is first asked for."""
+    """Serves the objects of a file. It decodes a kind at its first use."""
 
     side_by_side: Final = False
     is_plain_list: Final = False
 
     def __init__(self, file: SnapshotFile, *, namespace: str | None) -> None:
-        """Decode nothing yet.
+        """Take a file; nothing is decoded yet.
 
         Args:
-            file: What was captured.
-            namespace: What the user named, if anything; else the one of the capture.
+            file: The snapshot.
+            namespace: The namespace that the user named; None: the namespace of the snapshot.
         """
         header = file.header
         self._file = file
@@ -46,7 +46,7 @@ class SnapshotSource:
 
     @property
     def warning(self) -> str:
-        """What a user has to know of it; empty: nothing."""
+        """A warning for the user about the file; empty: none."""
         others = self._file.other_shapes(ALL_KINDS)
         if not others:
             return ""

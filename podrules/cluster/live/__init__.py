@@ -1,1 +1,1 @@
-"""Objects of a live cluster: connections, lists, watches."""
+"""Reads objects of a live cluster: connections, lists, watches."""

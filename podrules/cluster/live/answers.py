@@ -1,4 +1,4 @@
-"""Answers of the API server other than single objects: lists, watch events, errors.
+"""The API server's answers other than single objects: lists, watch events, errors.
 
 Source: k8s.io/apimachinery/pkg/apis/meta/v1/{types,watch}.go at v0.36.3.
 """
@@ -21,7 +21,7 @@ class ListMeta(Model, frozen=True):
 
 
 class ObjectList(Model, frozen=True):
-    """A list, its items still as text: each is decoded as its kind."""
+    """A list whose items are still JSON; callers decode each item as its kind."""
 
     metadata: ListMeta = field(default_factory=ListMeta)
     items: tuple[Raw, ...] = ()
@@ -36,7 +36,7 @@ class Status(Model, frozen=True):
 
 
 class WatchEvent(Model, frozen=True):
-    """One line of a watch; the object is still text."""
+    """One line of a watch; the object is still JSON."""
 
     type: str
     """ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
@@ -44,7 +44,7 @@ class WatchEvent(Model, frozen=True):
 
 
 def error_message(body: bytes) -> str:
-    """What the API server says in an error's body."""
+    """The API server's message in the body of an error."""
     try:
         return from_json(body, Status).message or "no message"
     except DecodeError:

@@ -1,7 +1,7 @@
-"""Requests with the official client's configuration and connection pool: for a pod or CI without kubectl.
+"""Sends requests with the official client's configuration and connection pool, for a pod or CI without kubectl.
 
-Only its credentials, TLS settings and pool are used, never its models: version 37 refuses objects that the API server
-accepts.
+Only the client's credentials, TLS settings and pool are used, never its models: version 37 rejects objects that the API
+server accepts.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ __all__ = ["ClientTransport"]
 _CONNECT_SECONDS: Final = 5.0
 _USER_AGENT: Final = f"kubectl-qos/{__version__}"
 _PIECE: Final = 1 << 18
-"""Bytes of a large answer read at once, at most."""
+"""The most bytes of a large answer that are read at once."""
 
 
 class ClientTransport:
-    """Requests to one API server as the official client would send them; connections stay open and are shared."""
+    """Sends requests to one API server as the official client does; connections stay open and are shared."""
 
     def __init__(
         self,
@@ -49,11 +49,11 @@ class ClientTransport:
         """Load the configuration: a kubeconfig, else the pod's service account.
 
         Args:
-            context: Of the kubeconfig; its current one when not given.
-            kubeconfig: Its path; KUBECONFIG, else ``~/.kube/config``, when not given.
+            context: The context in the kubeconfig; None: the current context.
+            kubeconfig: The path of the kubeconfig; None: KUBECONFIG, else ``~/.kube/config``.
             request_timeout: Seconds for one request.
-            connections: How many are kept open; more are made when more are needed at once.
-            longest: Bytes read of an answer to `get`, at most; any number when not given.
+            connections: How many stay open; requests at the same time may open more.
+            longest: The most bytes of an answer to `get`; None: no limit.
 
         Raises:
             Unreachable: the package ``kubernetes`` is not installed, or there is no configuration.
@@ -81,17 +81,17 @@ class ClientTransport:
         self._prefix = address.path.rstrip("/")
         self._address = address.geturl()
         self._pools: Any = RESTClientObject(self._configuration).pool_manager
-        # The pool of the one server: its manager would take each request's address apart anew.
+        # The pool of the one server: the pool manager would parse the address again for each request.
         self._pool: Any = self._pools.connection_from_url(self._address)
         self._timeout = request_timeout
         self._longest = longest
         self.namespace = service_account_namespace() or "default"
 
     def get(self, path: str, accept: str = "application/json", *, timeout: float | None = None) -> Response:
-        """See `Transport.get`; ``timeout`` in seconds replaces the usual one.
+        """See `Transport.get`; ``timeout`` in seconds replaces the default.
 
         Raises:
-            TooLong: the answer is longer than what is read of one.
+            TooLong: the answer is longer than the limit.
             Unreachable: there was no answer.
         """
         answer = self._answer("GET", path, {"Accept": accept}, None, timeout, preload_content=self._longest is None)
@@ -105,21 +105,12 @@ class ClientTransport:
         """
         headers = {"Accept": "application/json", "Content-Type": content_type}
         answer = self._answer(method, path, headers, body, None)
-        # As they came: the client takes each byte for a character.
+        # The client decodes headers as latin-1; this restores the bytes.
         lines = (f"Warning: {value}".encode("latin-1") for value in answer.headers.getlist("Warning"))
         return Answer(answer.status, answer.data, tuple(filter(None, map(warning_text, lines))))
 
     def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
-        """The lines of an answer that goes on, as watches are, until the API server ends it.
-
-        Args:
-            path: Path with query.
-            idle_timeout: Seconds without a byte after which the connection counts as dead.
-
-        Raises:
-            StreamRefused: the answer is an error.
-            Unreachable: there was no answer, or the connection broke off.
-        """
+        """See `LargeTransport.lines`."""
         import urllib3
 
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=idle_timeout)
@@ -130,7 +121,7 @@ class ClientTransport:
                     raise StreamRefused(answer.status, answer.read(MAX_ERROR))
                 yield from lines_of(answer.stream(1 << 16))
             finally:
-                # A watch is never read to its end: its connection cannot be used again.
+                # A watch is not read to its end, so its connection cannot be reused.
                 answer.close()
         except urllib3.exceptions.HTTPError as error:
             raise Unreachable(f"{self._configuration.host} broke off: {error}") from error
@@ -152,11 +143,11 @@ class ClientTransport:
                 pieces=self._pieces(answer),
             )
         finally:
-            # What was not read to its end cannot be used again.
+            # A connection cannot be reused unless its answer was read to the end.
             answer.close()
 
     def _limited(self, answer: Any, longest: int) -> bytes:
-        """The body of an answer, read to its end: its connection is then free for the next request."""
+        """Read the whole body of an answer, so that the next request can reuse the connection."""
         with self._reaching():
             body: bytes = answer.read(longest + 1, decode_content=False)
         if len(body) > longest:
@@ -187,13 +178,13 @@ class ClientTransport:
         import urllib3
 
         seconds = self._timeout if timeout is None else timeout
-        # In total: what it takes to connect is not there to read any more.
+        # The timeout is a total: the time to connect counts.
         limit = urllib3.Timeout(total=seconds, connect=min(_CONNECT_SECONDS, seconds))
         try:
             with self._reaching():
                 return self._request(method, path, headers, body, limit, **how)
         except Unreachable:
-            # Those that nobody uses now lead the same way: the next request goes over a new one.
+            # Idle connections are likely broken too, so the next request opens a new one.
             self._pools.clear()
             self._pool = self._pools.connection_from_url(self._address)
             raise
@@ -201,7 +192,7 @@ class ClientTransport:
     def _request(
         self, method: str, path: str, headers: dict[str, str], body: bytes | None, timeout: Any, **how: Any
     ) -> Any:
-        """One request with fresh credentials: a service account's token is renewed while we run."""
+        """Send one request with fresh credentials: the kubelet renews a service account's token."""
         headers["User-Agent"] = _USER_AGENT
         for setting in self._configuration.auth_settings().values():
             if setting["in"] == "header" and setting["value"]:
@@ -212,6 +203,6 @@ class ClientTransport:
 
 
 def _has_kubeconfig() -> bool:
-    """Whether there is a kubeconfig in one of the usual places."""
+    """Whether KUBECONFIG is set or the default kubeconfig exists."""
     named = os.environ.get("KUBECONFIG")
     return bool(named) or Path("~/.kube/config").expanduser().is_file()

@@ -1,11 +1,12 @@
-"""Reads long lists in one answer, in protobuf, and decodes it while it comes.
+"""Reads a long list in one protobuf answer, and decodes it while it arrives.
 
-The first page, in JSON, tells that there are more. Then the whole list is asked for at once, no older than that page:
-every API server answers that from its memory (``resourceVersion`` with ``resourceVersionMatch=NotOlderThan``; with
-``limit`` some would go to etcd for each page). What was measured for it stands in docs/performance.md.
+The first page, in JSON, shows that the list has more pages. Then one request asks for the whole list, no older than
+that page. Every API server answers it from its watch cache (``resourceVersion`` with
+``resourceVersionMatch=NotOlderThan``); with ``limit``, some would ask etcd for each page. docs/performance.md has the
+measurements.
 
-An API server ends an answer after a minute, what stands before it may not know protobuf, and a text in protobuf may not
-be UTF-8, which JSON mends: then nothing is given here, and the list is read in pages.
+The list is read in pages instead when this fails: an API server ends an answer after a minute, a proxy before it may
+not support protobuf, and protobuf may hold text that is not UTF-8, which JSON repairs.
 
 Source: pkg/storage/cacher/delegator of k8s.io/apiserver at v0.36.3.
 """
@@ -33,25 +34,25 @@ _PROGRESS_STEP: Final = 1000
 """Objects between two calls of `Progress.read`."""
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _GZIP_WINDOW: Final = 31
-"""zlib's way to say: with gzip's header."""
+"""zlib's window size for data with a gzip header."""
 _PLAIN_PIECE: Final = 1 << 16
-"""Bytes. Memory for larger ones comes from the kernel each time, page by page: half of what inflating costs."""
+"""Bytes. The kernel would map new memory for each larger piece, which is half of the cost of decompression."""
 
 
 class Progress(Protocol):
-    """Told what comes of large lists."""
+    """Receives the progress of large lists."""
 
     def read(self, kind: Kind[Any], count: int) -> None:
-        """So many objects of a kind have come."""
+        """So many objects of a kind have arrived."""
         ...
 
     def done(self, kind: Kind[Any]) -> None:
-        """No more of them come."""
+        """The list of the kind is complete."""
         ...
 
 
 class NoProgress:
-    """For those who do not look."""
+    """Ignores all progress."""
 
     def read(self, kind: Kind[Any], count: int) -> None:
         """See `Progress.read`."""
@@ -61,11 +62,11 @@ class NoProgress:
 
 
 def can_read_whole(kind: Kind[Any]) -> bool:
-    """Whether a kind's large lists can be read here."""
+    """Whether large lists of a kind can be read in protobuf."""
     try:
         from podrules.cluster.wire.codec import is_known
     except ImportError:
-        # Where only parts of the package's dependencies are installed, as in the webhook's image.
+        # Some installations, such as the webhook's image, lack protobuf.
         return False
     return is_known(kind)
 
@@ -73,14 +74,14 @@ def can_read_whole(kind: Kind[Any]) -> bool:
 def read_whole(
     transport: LargeTransport, kind: Kind[T], path: str, resource_version: str, progress: Progress
 ) -> list[T] | None:
-    """All objects of a list; None: it has to be read in pages.
+    """Read all objects of a list; None: it has to be read in pages.
 
     Args:
-        transport: To the API server.
-        kind: Of the objects; one that `podrules.cluster.wire` knows.
-        path: With selectors in its query, if there are any.
-        resource_version: Of the first page.
-        progress: Told every now and then.
+        transport: Sends requests to the API server.
+        kind: The kind of the objects; `podrules.cluster.wire` has to know it.
+        path: The list's path, with the selectors in its query.
+        resource_version: The resourceVersion of the first page.
+        progress: Receives the count every thousand objects.
 
     Raises:
         Unreachable: there was no answer.

@@ -1,6 +1,6 @@
-"""The live cluster as a source.
+"""Serves the objects of the live cluster.
 
-How it is reached is `podrules.cluster.live.transport`'s business; why so is told in `podrules.cluster`.
+`podrules.cluster.live.transport` sends the requests; `podrules.cluster` explains why it uses kubectl.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ K = TypeVar("K", bound="Named")
 
 _NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _PAGE = 500
-_NAMED_BY_NOBODY = frozenset({LEASES, VOLUME_ATTACHMENTS})
-"""Kinds whose names follow from others' names."""
+_DERIVED_NAMES = frozenset({LEASES, VOLUME_ATTACHMENTS})
+"""Kinds whose names derive from other objects' names, so that nobody types them."""
 
 
 class _Named(Model, frozen=True):
@@ -61,7 +61,7 @@ class _Version(Model, frozen=True):
 
 
 class LiveSource:
-    """Objects of the live cluster, fetched when asked for."""
+    """Serves objects of the live cluster; each request goes to the API server."""
 
     description = "the cluster"
     side_by_side = True
@@ -77,49 +77,49 @@ class LiveSource:
         large: LargeTransport | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Take over a transport.
+        """Take a transport.
 
         Args:
-            transport: Closed by its owner.
-            namespace: What the user named, if anything.
-            asked_context: The process that finds out the context's namespace, server and name.
-            suggest: Whether names are listed that look like one that was not found.
-            large: Gives large lists in one answer; None: they are read in pages.
-            progress: Told while a large list is read.
+            transport: Sends the requests; its owner closes it.
+            namespace: The namespace that the user named, if any.
+            asked_context: The process that prints the context's namespace, server and name.
+            suggest: Whether an error suggests existing names similar to one that was not found.
+            large: Reads large lists in one answer; None: they are read in pages.
+            progress: Receives the progress of large lists.
         """
         self._transport = transport
         self._suggest = suggest
         self._large = large
         self._progress = progress or NoProgress()
         self._namespace = namespace
-        self._asked = asked_context
+        self._context_process = asked_context
 
     @cached_property
     def namespace(self) -> str:
         """The namespace that the user named, else the context's, else ``default``."""
         if self._namespace:
             return self._namespace
-        if self._asked is None:
+        if self._context_process is None:
             return "default"
         told = self._context
         if told is None:
-            # There is no context: kubectl then goes by the pod's service account, if it runs in one.
+            # There is no context: kubectl then uses the pod's service account, if it runs in one.
             return service_account_namespace() or "default"
         return told[0] or "default"
 
     @property
     def origin(self) -> Origin:
-        """The context and its server, where kubectl was asked for them."""
+        """The context and its API server; unknown if kubectl was not asked for them."""
         told = self._context
         return Origin(told[2] or None, host_of(told[1])) if told is not None else UNKNOWN_ORIGIN
 
     @cached_property
     def _context(self) -> tuple[str, str, str] | None:
-        """Namespace, server and name of kubectl's context; None: it has none, or was not asked."""
-        if self._asked is None:
+        """Namespace, server and name of kubectl's context; None: there is none, or kubectl was not asked."""
+        if self._context_process is None:
             return None
-        out, _ = self._asked.communicate()
-        if self._asked.returncode != 0:
+        out, _ = self._context_process.communicate()
+        if self._context_process.returncode != 0:
             return None
         namespace, server, name = [*out.decode(errors="replace").split("\n", 2), "", ""][:3]
         return namespace.strip(), server, name.strip()
@@ -136,18 +136,18 @@ class LiveSource:
 
     @property
     def now(self) -> datetime:
-        """This machine's clock."""
+        """The current time by this machine's clock."""
         return datetime.now(UTC)
 
     def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
         """One object; see `Source.get`."""
         if not name:
-            # Its path would be that of all objects.
+            # An empty name would give the path of the list.
             raise UsageError(f"a {kind.singular} without a name cannot be asked for")
         status, body = self._transport.get(kind.path(namespace, name))
         if status == 404:
-            # Only names that people type are mistyped.
-            suggest = self._suggest and kind in ALL_KINDS and kind not in _NAMED_BY_NOBODY
+            # Suggestions make sense only for names that people type.
+            suggest = self._suggest and kind in ALL_KINDS and kind not in _DERIVED_NAMES
             raise NotFound(kind, name, namespace, self._near(kind, name, namespace) if suggest else ())
         self._check("get", kind, namespace, status, body)
         return _decoded(body, kind, name)
@@ -176,7 +176,7 @@ class LiveSource:
             self._progress.read(kind, len(found))
 
     def _whole(self, kind: Kind[T], path: str, selectors: str, version: str) -> Sequence[T] | None:
-        """A large list in one answer; None: it has to be read in pages."""
+        """Read a large list in one answer; None: it has to be read in pages."""
         if self._large is None or not can_read_whole(kind):
             return None
         joined = f"{path}?{selectors.removeprefix('&')}" if selectors else path
@@ -186,7 +186,7 @@ class LiveSource:
             self._progress.done(kind)
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
-        """What the kubelet of a node says; see `Source.kubelet`."""
+        """Ask a node's kubelet; see `Source.kubelet`."""
         try:
             status, body = self._transport.get(endpoint.proxy_path(node))
         except Unreachable as error:
@@ -194,23 +194,23 @@ class LiveSource:
         if status == 403 and body.lstrip().startswith(b"{"):
             raise Forbidden("get", NODE_PROXIES, None, error_message(body))
         if status != 200:
-            # Also a kubelet's own 403, which is plain text: it does not let the API server ask.
+            # A 403 in plain text comes from the kubelet itself: it does not authorize the API server.
             raise KubeletUnavailable(f"the kubelet of {node} answers {status}: {error_message(body)}")
         return endpoint.from_json(node, body)
 
     def reflector(
         self, kind: Kind[Any], model: type[K], namespace: str | None, name: str, on_change: Callable[[], None]
     ) -> Reflector[K] | None:
-        """What follows objects of a kind while it runs; None where answers that go on cannot be read.
+        """A reflector that watches objects of a kind; None: the transport cannot read watches.
 
         Args:
-            kind: What is followed.
+            kind: The kind to watch.
             model: What is kept of each object.
-            namespace: The only one; None: all.
+            namespace: The only namespace; None: all.
             name: The only object; empty: all.
-            on_change: Called after each change, in the thread that runs it.
+            on_change: Called after each change, in the reflector's thread.
         """
-        # Loaded when something is followed.
+        # Loaded only for a watch.
         from podrules.cluster.live.reflector import Reflector
 
         if self._large is None:
@@ -219,7 +219,7 @@ class LiveSource:
         return Reflector(self._large, kind, model, namespace=place, name=name, on_change=on_change)
 
     def problem(self) -> str | None:
-        """Why the cluster cannot be asked; None when it answers."""
+        """Why the API server cannot be used; None when it answers."""
         try:
             status, body = self._version
         except Unreachable as error:
@@ -227,7 +227,7 @@ class LiveSource:
         return None if status in {200, 403} else error_message(body)
 
     def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
-        """Names of objects of a kind, of a large cluster the first ones; the API server leaves the rest of them out.
+        """The names of a kind's objects; on a large cluster only those of the first page.
 
         Raises:
             Forbidden: the user may not list them.
@@ -238,7 +238,7 @@ class LiveSource:
         return [from_json(bytes(item), _Named).metadata.name for item in from_json(body, ObjectList).items]
 
     def _near(self, kind: Kind[Any], name: str, namespace: str | None) -> Sequence[str]:
-        """Existing names that look like the one not found, if the user may list them."""
+        """Existing names similar to the one that was not found, if the user may list them."""
         try:
             return near_names(name, self.names(kind, namespace))
         except (ClusterError, DecodeError):

@@ -1,7 +1,7 @@
 """Reads lists in pages that fit into memory, however large their objects are.
 
-A page has as many objects as were asked for, and an object may have megabytes: 500 of the largest are some gigabytes of
-JSON. A page that is too long is asked for anew with fewer objects; after it, pages grow again.
+An object may take megabytes, so a page of 500 objects may take gigabytes of JSON. A page that is too long is requested
+again with fewer objects; the pages after it grow again.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _GROW: Final = 2
 
 
 class Pages:
-    """How many objects the next page of one list is asked for."""
+    """Chooses how many objects each page of one list requests."""
 
     def __init__(self, most: int) -> None:
-        """Begin with the most objects that a page may have."""
+        """Begin with the largest page."""
         self._most = most
         self._size = most
 
     def read(self, page: Callable[[int], T]) -> T:
-        """A page by a function that reads one of so many objects.
+        """Read the next page with a function that takes the number of objects.
 
         Raises:
-            TooLong: one object alone is longer than what is read.
+            TooLong: a single object is longer than the limit.
         """
         while True:
             try:

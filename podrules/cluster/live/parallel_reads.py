@@ -1,4 +1,4 @@
-"""Several reads at a time: nodes and budgets do not wait for a long list of pods."""
+"""Runs several reads at the same time, so that nodes and budgets do not wait for a long list of pods."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 def together(reads: Sequence[Callable[[], T]]) -> list[T]:
-    """What each gives, in their order.
+    """Run all reads at the same time; returns their results in order.
 
     Raises:
-        BaseException: what the first of them in that order raised, once all are done.
+        BaseException: the error of the first failed read in that order, after all reads ended.
     """
     found: dict[int, T] = {}
     raised: dict[int, BaseException] = {}
@@ -28,7 +28,7 @@ def together(reads: Sequence[Callable[[], T]]) -> list[T]:
 
     if len(reads) == 1:
         return [reads[0]()]
-    # Nobody waits for them when the user ends the program: their connections end with it.
+    # Daemon threads do not delay the program's end; their connections end with it.
     threads = [threading.Thread(target=run, args=entry, daemon=True) for entry in enumerate(reads)]
     for thread in threads:
         thread.start()

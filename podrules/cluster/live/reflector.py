@@ -1,13 +1,13 @@
-"""A cache of one kind of objects, kept by list and watch, as client-go's Reflector and Informer do.
+"""Caches the objects of one kind by list and watch, as client-go's Reflector and Informer do.
 
-    list     in pages, smaller ones where objects are large, from etcd's present state; a list that grows too
-             old half way starts again
-    watch    from the list's version on, with bookmarks, so that a quiet kind does not fall behind what etcd keeps
-    410      the version is too old: list again
-    errors   wait, longer each time and by a random part, then go on watching where it stopped
+    list     in pages, smaller ones for large objects, from etcd's current state; if the list expires before its
+             last page, it starts again
+    watch    from the list's version on, with bookmarks, so that the version of a quiet kind does not expire
+    410      the version has expired: list again
+    errors   wait, longer each time with a random part, then continue the watch from the last version
 
-Until the first list is whole, `Reflector.synced` is false. What a Reflector holds is replaced object by object, and as
-a whole by a new list: readers in other threads always see one state or the next.
+Until the first list is complete, `Reflector.synced` is false. A watch replaces single objects, a new list replaces all:
+readers in other threads always see a consistent state.
 
 Source: tools/cache/reflector.go of k8s.io/client-go at v0.36.3.
 """
@@ -41,14 +41,14 @@ _FIRST_DELAY: Final = 0.8
 """Seconds; doubled for each failure in a row, as client-go does."""
 _LAST_DELAY: Final = 30.0
 _WATCH_SECONDS: Final = 300
-"""The API server ends a watch after one to two times this, so that clients spread over its replicas again."""
+"""The API server ends a watch after one to two times this, so that clients spread over its replicas."""
 _IDLE_SECONDS: Final = 150.0
-"""Bookmarks come about once a minute: a connection that is silent for longer is dead."""
+"""Bookmarks arrive about once a minute, so a connection that is silent for this long is dead."""
 _GONE: Final = 410
 
 
 class CachedMeta(Model, frozen=True):
-    """As much of ``metadata`` as a cache needs."""
+    """The part of ``metadata`` that a cache needs."""
 
     name: str = ""
     namespace: str = ""
@@ -57,20 +57,20 @@ class CachedMeta(Model, frozen=True):
 
 
 class CachedObject(Model, frozen=True):
-    """Base of what a cache holds: as few fields as its readers need."""
+    """Base of cached objects; each subclass adds only the fields that its readers need."""
 
     metadata: CachedMeta = field(default_factory=CachedMeta)
 
 
 class StreamTransport(Protocol):
-    """Requests to one API server, and answers that go on."""
+    """Sends requests and watches to one API server."""
 
     def get(self, path: str, accept: str = "application/json") -> Response:
         """See `podrules.cluster.live.transport.Transport`."""
         ...
 
     def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
-        """See `podrules.cluster.live.client.ClientTransport`."""
+        """See `podrules.cluster.live.transport.LargeTransport`."""
         ...
 
 
@@ -82,7 +82,7 @@ class _Metadata(Protocol):
 
 
 class Named(Protocol):
-    """What has a name."""
+    """An object with metadata."""
 
     @property
     def metadata(self) -> _Metadata:
@@ -91,14 +91,14 @@ class Named(Protocol):
 
 
 class _TooOld(Exception):
-    """The version to go on from is no longer kept."""
+    """The API server no longer has the version to continue from."""
 
 
 T = TypeVar("T", bound=Named)
 
 
 class Reflector(Generic[T]):
-    """The objects of one kind by namespace ("" for kinds without one) and name."""
+    """Caches the objects of one kind by namespace ("" for cluster-scoped kinds) and name."""
 
     def __init__(
         self,
@@ -113,12 +113,12 @@ class Reflector(Generic[T]):
         """Describe the cache; `run` fills it.
 
         Args:
-            transport: How requests get to the API server.
-            kind: What is listed and watched.
+            transport: Sends requests to the API server.
+            kind: The kind to list and watch.
             model: What is kept of each object.
-            namespace: The only one to look at; all when not given.
-            name: The only object to look at; all when empty.
-            on_change: Called after each change that was taken in, in the thread of `run`.
+            namespace: The only namespace; None: all.
+            name: The only object; empty: all.
+            on_change: Called after each change of the cache, in the thread of `run`.
         """
         self._transport = transport
         self.kind = kind
@@ -129,33 +129,33 @@ class Reflector(Generic[T]):
         self._objects: dict[str, dict[str, T]] = {}
         self._stopped = threading.Event()
         self._failures = 0
-        """In a row."""
+        """Failures since the last success."""
         self.name = f"{kind.rbac_name}/{name}" if name else kind.rbac_name
         self.synced = False
         self.lists = 0
-        """How often everything was listed."""
+        """How many lists were completed."""
         self.watches = 0
-        """How often a watch was begun."""
+        """How many watches were started."""
         self.failures = 0
         """Lists and watches that failed since the start."""
         self.heard_at: float | None = None
-        """When the API server was heard of last, by the monotonic clock; None: not yet."""
+        """When the API server last answered, by the monotonic clock; None: not yet."""
 
     @property
     def size(self) -> int:
-        """How many objects it holds."""
+        """How many objects the cache holds."""
         return sum(map(len, list(self._objects.values())))
 
     def get(self, name: str, namespace: str = "") -> T | None:
-        """One object, None when there is none."""
+        """One object; None: it does not exist."""
         return self._objects.get(namespace, {}).get(name)
 
     def in_namespace(self, namespace: str = "") -> Mapping[str, T]:
-        """All objects of a namespace by name, as they are now."""
+        """All current objects of a namespace by name."""
         return dict(self._objects.get(namespace, {}))
 
     def fill(self, objects: Iterable[T]) -> None:
-        """Take these as a whole list: what a new list does, and all that a cluster in memory needs."""
+        """Replace all objects, as a new list does; a cluster in memory needs only this."""
         found: dict[str, dict[str, T]] = {}
         for entry in objects:
             found.setdefault(entry.metadata.namespace, {})[entry.metadata.name] = entry
@@ -166,7 +166,7 @@ class Reflector(Generic[T]):
         self._on_change()
 
     def stop(self) -> None:
-        """Let `run` end at its next step."""
+        """End `run` at its next step."""
         self._stopped.set()
 
     def run(self) -> None:
@@ -183,12 +183,12 @@ class Reflector(Generic[T]):
             except (Unreachable, StreamRefused, DecodeError) as error:
                 self._fail(error)
                 continue
-            except Exception as error:  # noqa: BLE001 - whatever it is, a cache must not stand still for ever
+            except Exception as error:  # noqa: BLE001 - no error may stop the cache for ever
                 _LOG.debug("%s", self.name, exc_info=error)
                 self._fail(error)
                 continue
             if time.monotonic() - started < 1:
-                # An API server that ends watches at once must not be asked in a tight loop.
+                # An API server may end watches at once: wait, to avoid a tight loop.
                 self._stopped.wait(_FIRST_DELAY * random.uniform(1, 2))  # noqa: S311 - no secret
 
     def _fail(self, error: Exception) -> None:
@@ -199,7 +199,7 @@ class Reflector(Generic[T]):
         self._stopped.wait(delay)
 
     def _list(self) -> str:
-        """Read everything and return the version at which it was so."""
+        """List all objects; returns the list's version."""
         found: list[T] = []
         token = ""
         pages = Pages(_PAGE)
@@ -221,7 +221,7 @@ class Reflector(Generic[T]):
         return self._transport.get(f"{self._path}?limit={size}{self._query}{more}")
 
     def _watch(self, version: str) -> Iterator[str]:
-        """Take in what happens; yields each version that was reached."""
+        """Apply the events of a watch; yields the version after each event."""
         self.watches += 1
         seconds = int(_WATCH_SECONDS * random.uniform(1, 2))  # noqa: S311 - no secret
         query = (
@@ -263,12 +263,12 @@ class Reflector(Generic[T]):
             self._objects.pop(meta.namespace, None)
 
     def _decoded(self, body: bytes) -> T | None:
-        """The view of one object; one that does not fit is left out, for it must not cost all others."""
+        """The model of one object; None: it does not fit, and must not cost all others."""
         try:
             return from_json(body, self.model)
         except DecodeError:
             meta = from_json(body, CachedObject).metadata
-            # Not what is wrong with it: that may quote what it holds, and it may be a Secret.
+            # The log omits the problem, which may quote the content of a Secret.
             _LOG.warning(
                 "%s: %s/%s is left out: it has not the shape of its kind", self.name, meta.namespace, meta.name
             )

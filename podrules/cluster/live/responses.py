@@ -1,4 +1,4 @@
-"""What a transport gets back, and the parsing that both transports share."""
+"""The responses of a transport, and the parsing that both transports share."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ __all__ = [
 ]
 
 MAX_ERROR: Final = 64 << 10
-"""Bytes read of an answer that is not the wanted stream."""
+"""The most bytes that are read of an error in place of a stream."""
 Response = tuple[int, bytes]
 """HTTP status and body."""
 
 
 class Answer(NamedTuple):
-    """What a change is answered with."""
+    """The answer to a change."""
 
     status: int
     body: bytes
     warnings: tuple[str, ...]
-    """Of the API server and its webhooks, for people."""
+    """Warnings of the API server and its webhooks, for the user."""
 
 
 class Streamed(NamedTuple):
-    """An answer that is read while it comes."""
+    """An answer that is read while it arrives."""
 
     status: int
     content_type: str
     gzipped: bool
     pieces: Iterator[bytes]
-    """Of the body, as they come; an error in between is Unreachable, an early end is for the reader to notice."""
+    """Pieces of the body as they arrive. An error raises Unreachable; the reader has to notice an early end."""
 
 
 class StreamRefused(Exception):
@@ -52,7 +52,7 @@ class StreamRefused(Exception):
 
 
 def lines_of(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Whole lines out of pieces."""
+    """Join pieces and split them into complete lines."""
     rest = b""
     for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\n")
@@ -60,7 +60,7 @@ def lines_of(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def warning_text(header: bytes) -> str:
-    """The text of a ``Warning: 299 - "text"`` header (RFC 7234, 5.5), empty for another header."""
+    """The text of a ``Warning: 299 - "text"`` header (RFC 7234, 5.5); empty for any other header."""
     found = re.match(rb'warning:\s*299 \S+ "(.*)"$', header, re.IGNORECASE)
     return re.sub(r"\\(.)", r"\1", found[1].decode(errors="replace")) if found else ""
 

@@ -1,9 +1,9 @@
-"""How requests reach the API server; the usual way is the user's own kubectl.
+"""Sends requests to the API server through the user's own kubectl.
 
 The plugin has to authenticate exactly as kubectl does (exec plugins, OIDC, proxies, client certificates,
-impersonation), and kubectl is always there beside a plugin: so it does the work. One ``kubectl proxy`` listens on a
-socket in a folder that only the user can enter, takes nothing but GET, and goes when the answer is printed. A command
-that changes something has a second one for that, which takes the few paths and methods that it needs (`ProxySettings`).
+impersonation). A plugin's user always has kubectl, so kubectl sends the requests. One ``kubectl proxy`` listens on a
+socket in a folder that only the user can enter, accepts only GET, and ends when the answer is printed. A command that
+changes something starts a second proxy, which accepts only the paths and methods that it needs (`ProxySettings`).
 """
 
 from __future__ import annotations
@@ -36,35 +36,35 @@ __all__ = [
 ]
 
 _START_TIMEOUT: Final = 60.0
-"""Seconds: an exec credential plugin may have to wait for its user."""
-_NOISE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: |[0-9]{4}/[0-9]{2}/[0-9]{2} )", re.MULTILINE)
-"""Lines of klog, of kubectl's errors, and of Go's own log, where its proxy tells of an answer that broke off."""
+"""Seconds: an exec credential plugin may wait for its user."""
+_LOG_LINE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: |[0-9]{4}/[0-9]{2}/[0-9]{2} )", re.MULTILINE)
+"""Lines of klog, of kubectl's errors, and of Go's own log, to which its proxy writes broken connections."""
 _PR_SET_PDEATHSIG: Final = 1
 _SOCKET_NAME: Final = "/s"
 _MAX_SOCKET_PATH: Final = 103
-"""Bytes: what every Unix takes."""
+"""Bytes that every Unix accepts."""
 _PIECE: Final = 1 << 20
-"""Bytes read at once, at most."""
+"""The most bytes that are read at once."""
 _CONTEXT: Final = r'--output=jsonpath={..namespace}{"\n"}{.clusters[*].cluster.server}{"\n"}{.current-context}'
-"""What `kubectl config view --minify` is to print; the name last, for it may hold anything."""
+"""What `kubectl config view --minify` prints; the name is last, for it may contain any character."""
 _METHODS: Final = ("POST", "PUT", "PATCH", "DELETE")
 _NO_STREAMS: Final = (
     "--reject-paths=^/api/.*/pods/.*/(exec|attach|portforward|proxy),^/api/.*/services/.*/proxy,"
-    # Of kubelets what they say is read, and nothing else.
+    # Requests to kubelets may only read.
     "^/api/.*/nodes/.*/proxy/(exec|attach|portForward|run|cri)"
 )
 
 
 class ProxySettings(NamedTuple):
-    """What a proxy lets through; kubectl itself keeps the rest out."""
+    """The methods and paths that a proxy accepts; kubectl rejects all others."""
 
     methods: tuple[str, ...] = ()
-    """Beside GET."""
+    """Methods in addition to GET."""
     paths: tuple[str, ...] = ()
-    """These alone, each as it is; none: all of them."""
+    """The exact paths that it accepts; empty: all paths."""
 
     def flags(self) -> list[str]:
-        """As kubectl's flags."""
+        """The settings as flags of ``kubectl proxy``."""
         rejected = "|".join(method for method in _METHODS if method not in self.methods)
         flags = [f"--reject-methods=^({rejected})$", _NO_STREAMS]
         return flags + [f"--accept-paths={','.join(f'^{re.escape(path)}$' for path in self.paths)}"] * bool(self.paths)
@@ -74,10 +74,10 @@ _READING: Final = ProxySettings()
 
 
 class Transport(Protocol):
-    """GET requests to one API server."""
+    """Sends GET requests to one API server."""
 
     def get(self, path: str, accept: str = "application/json") -> Response:
-        """Ask for a path with its query.
+        """Request a path with its query.
 
         Raises:
             Unreachable: there was no answer.
@@ -85,15 +85,15 @@ class Transport(Protocol):
         ...
 
     def close(self) -> None:
-        """Give up the connection and what stands behind it."""
+        """Close the connection and end its process."""
         ...
 
 
 class LargeTransport(Transport, Protocol):
-    """That also gives answers while they come."""
+    """A transport that can also read answers while they arrive."""
 
     def stream(self, path: str, accept: str) -> AbstractContextManager[Streamed]:
-        """Ask for a path whose answer may be too large to hold; compressed where the API server does that.
+        """Request a path whose answer may be too large for memory; the API server may compress it.
 
         Raises:
             Unreachable: there was no answer.
@@ -101,32 +101,32 @@ class LargeTransport(Transport, Protocol):
         ...
 
     def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
-        """The lines of an answer that goes on, as watches are, until the API server ends it.
+        """The lines of an open answer, such as a watch, until the API server ends it.
 
         Args:
             path: Path with query.
             idle_timeout: Seconds without a byte after which the connection counts as dead.
 
         Raises:
-            StreamRefused: the answer is an error .
+            StreamRefused: the answer is an error.
             Unreachable: there was no answer, or the connection broke off.
         """
         ...
 
 
 class KubectlProxy:
-    """One ``kubectl proxy`` on a private socket. Started at once, awaited at the first request, stopped by `close`."""
+    """One ``kubectl proxy`` on a private socket. It starts at once; the first request waits for it; `close` ends it."""
 
     def __init__(self, flags: list[str], *, request_timeout: float, settings: ProxySettings = _READING) -> None:
         """Start the process.
 
         Args:
-            flags: What the user gave: ``--context=…``, ``--as=…``.
+            flags: The user's flags: ``--context=…``, ``--as=…``.
             request_timeout: Seconds for one request.
-            settings: The methods and paths that it lets through.
+            settings: The methods and paths that the proxy accepts.
 
         Raises:
-            FileNotFoundError: there is no kubectl on PATH.
+            FileNotFoundError: kubectl is not on PATH.
             Unreachable: it cannot be started.
         """
         self._timeout = request_timeout
@@ -134,10 +134,10 @@ class KubectlProxy:
         self._forwarder: threading.Thread | None = None
         self._serving = False
         self._starting = threading.Lock()
-        self._said: list[bytes] = []
+        self._log: list[bytes] = []
         self._folder = _private_folder_name()
         self._socket = f"{self._folder}{_SOCKET_NAME}"
-        # A signal may end us between any two steps: from here on something will tidy up.
+        # A signal may end this process between any two steps: from here on, `close` runs at exit.
         atexit.register(self.close)
         _make_private(self._folder)
         command = ["kubectl", "proxy", f"--unix-socket={self._socket}", *settings.flags()]
@@ -171,7 +171,7 @@ class KubectlProxy:
         return status, body
 
     def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
-        """Ask for a change.
+        """Send a change.
 
         Raises:
             Unreachable: there was no answer; whether the change was made is not known.
@@ -226,7 +226,7 @@ class KubectlProxy:
             return _exchange(self._socket, f"{method} {path}", headers, body, self._timeout)
 
     def _await_serving(self) -> None:
-        # Several lists may be asked for at once.
+        # Several threads may send requests at once.
         with self._starting:
             if not self._serving:
                 self._await_start()
@@ -246,11 +246,11 @@ class KubectlProxy:
             ) from error
 
     def close(self) -> None:
-        """Stop the process and remove its folder. A second call does what an interrupted first one left undone."""
+        """End the process and remove its folder. A second call finishes an interrupted first one."""
         try:
             self._end()
         finally:
-            # Whatever became of the process: what an exit leaves undone nobody does afterwards.
+            # Even if that fails: nobody removes the folder after the program's exit.
             self._remove_folder()
         atexit.unregister(self.close)
 
@@ -267,8 +267,8 @@ class KubectlProxy:
                 process.wait()
         if process.stdout is not None:
             process.stdout.close()
-        # Who reads the other stream closes it, and later where what a credential plugin started outlives kubectl. One
-        # that a signal kept from starting cannot be joined.
+        # The thread that reads stderr closes it. It may end later than kubectl: a child of a credential plugin may keep
+        # stderr open. A thread that a signal kept from starting cannot be joined.
         if self._forwarder is not None and self._forwarder.is_alive():
             self._forwarder.join(timeout=1)
         elif process.stderr is not None:
@@ -280,7 +280,7 @@ class KubectlProxy:
                 remove(path)
 
     def _await_start(self) -> None:
-        """Wait for ``Starting to serve``, or say what kubectl said instead."""
+        """Wait for ``Starting to serve``, or raise kubectl's error."""
         process = self._process
         if process is None or process.stdout is None:
             raise Unreachable("kubectl proxy has no output")
@@ -301,7 +301,7 @@ class KubectlProxy:
             seen += chunk
 
     def _forward(self) -> None:
-        """Pass on what a credential plugin asks its user; keep kubectl's own log for error messages."""
+        """Print what a credential plugin asks its user; keep kubectl's own log for error messages."""
         if self._process is None or self._process.stderr is None:
             return
         with self._process.stderr as stderr:
@@ -309,18 +309,18 @@ class KubectlProxy:
                 self._pass_on(chunk)
 
     def _pass_on(self, chunk: bytes) -> None:
-        # What was said before kubectl's own words may come in one piece with them.
-        noise = _NOISE.search(chunk)
-        end = noise.start() if noise else len(chunk)
-        self._said.append(chunk[end:])
+        # A credential plugin's text may arrive in one piece with kubectl's log.
+        log_start = _LOG_LINE.search(chunk)
+        end = log_start.start() if log_start else len(chunk)
+        self._log.append(chunk[end:])
         if end:
             with contextlib.suppress(OSError, ValueError):
                 sys.stderr.buffer.write(chunk[:end])
                 sys.stderr.buffer.flush()
 
     def _explained(self, problem: str) -> str:
-        """Kubectl's own first error line where it gave one, else our description."""
-        for line in b"".join(self._said).decode(errors="replace").splitlines():
+        """The first error line of kubectl; without one, the given description."""
+        for line in b"".join(self._log).decode(errors="replace").splitlines():
             if line.startswith("error: "):
                 return line.removeprefix("error: ")
         return problem
@@ -329,10 +329,10 @@ class KubectlProxy:
 def _exchange(
     socket_path: str, target: str, headers: dict[str, str], body: bytes, timeout: float
 ) -> tuple[int, list[bytes], bytes]:
-    """One request over a local socket.
+    """Send one request over a local socket.
 
-    HTTP/1.0 asks for the plainest answer there is, headers and then the body until the end: no library is needed to
-    read that, and the standard one costs 40 ms of CPU to import, which is more than the request.
+    HTTP/1.0 gives the simplest answer: headers, and then the body until the end. Reading it needs no library; the
+    standard one takes 40 ms of CPU to import, more than the request.
 
     Raises:
         OSError: the connection failed, or broke off before the body was whole.
@@ -360,7 +360,7 @@ def _ask(connection: socket.socket, target: str, headers: dict[str, str], body: 
 
 
 def _head(connection: socket.socket) -> tuple[int, list[bytes], bytes]:
-    """Status, header lines, and what of the body came with them."""
+    """Read status and header lines; returns them with the part of the body that arrived with them."""
     answer = b""
     while b"\r\n\r\n" not in answer:
         if not (chunk := connection.recv(_PIECE)):
@@ -373,7 +373,7 @@ def _head(connection: socket.socket) -> tuple[int, list[bytes], bytes]:
 
 
 def kubectl_context(flags: list[str]) -> subprocess.Popen[bytes]:
-    """Ask kubectl for the current context: its namespace, server and name, a line each; runs beside the proxy's start.
+    """Ask kubectl for the current context: its namespace, server and name, a line each; runs while the proxy starts.
 
     ``config view --minify`` fails where there is no context, as in a pod.
     """
@@ -387,7 +387,7 @@ def kubectl_context(flags: list[str]) -> subprocess.Popen[bytes]:
 
 
 def _private_folder_name() -> str:
-    """Where the socket will be: the user's own run-time folder, unless a socket's path would be too long there."""
+    """The folder for the socket: in the user's run-time folder, unless the socket's path would be too long."""
     bases = (os.environ.get("XDG_RUNTIME_DIR"), os.environ.get("TMPDIR"), "/tmp")  # noqa: S108 - mkdir fails on a trap
     names = [f"{base.rstrip('/')}/kubectl-qos-{os.urandom(8).hex()}" for base in bases if base]
     fitting = (name for name in names if len(os.fsencode(name + _SOCKET_NAME)) <= _MAX_SOCKET_PATH)
@@ -406,8 +406,8 @@ def _make_private(folder: str) -> None:
 
 
 def _dying_with_parent() -> Callable[[], None]:
-    """What asks the kernel to end kubectl when we are killed: its socket speaks with the user's rights."""
-    # Loaded here, for what loads in a fork copies our memory, page by page.
+    """A function that makes the kernel end kubectl with this process: its socket has the user's rights."""
+    # Loaded before the fork: a load in the child would copy this process's memory, page by page.
     import ctypes
 
     prctl = ctypes.CDLL(None).prctl
