@@ -358,7 +358,7 @@ def test_pods_that_are_not_alike(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_of_shapes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_patterns, "_KEPT", 4)
+    monkeypatch.setattr(message_patterns, "_MAX_SHAPES", 4)
     ordinary = Counting()
     codec = Alike[Condition](ordinary, ordinary.time, TIME + b"|" + text_place(b"[a-z]", range(30, 40)))
     raws = [message((1, f"K{number}"), (4, time(1_800_000_000 + number))) for number in range(20) for _ in range(3)]
@@ -367,7 +367,7 @@ def test_memory_of_shapes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert found == [ordinary(raw) for raw in raws]
     assert sum(len(fills) for ways in codec._cuts.values() for fills in ways.values()) <= 4
-    assert len(codec._met) <= 4
+    assert len(codec._seen) <= 4
 
 
 ITEMS = st.lists(

@@ -101,17 +101,19 @@ class LiveSource:
             return self._namespace
         if self._context_process is None:
             return "default"
-        told = self._context
-        if told is None:
+        found_context = self._context
+        if found_context is None:
             # There is no context: kubectl then uses the pod's service account, if it runs in one.
             return service_account_namespace() or "default"
-        return told[0] or "default"
+        return found_context[0] or "default"
 
     @property
     def origin(self) -> Origin:
         """The context and its API server; unknown if kubectl was not asked for them."""
-        told = self._context
-        return Origin(told[2] or None, host_of(told[1])) if told is not None else UNKNOWN_ORIGIN
+        found_context = self._context
+        return (
+            Origin(found_context[2] or None, host_of(found_context[1])) if found_context is not None else UNKNOWN_ORIGIN
+        )
 
     @cached_property
     def _context(self) -> tuple[str, str, str] | None:

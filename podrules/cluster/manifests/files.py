@@ -1,7 +1,7 @@
-"""Manifests and snapshots: YAML or JSON, from files, folders and standard input.
+"""Reads manifests and Lists, in YAML or JSON, from files, folders and standard input.
 
 Scalars are read as kubectl reads them (go-yaml: ``yes`` is a boolean, ``017`` is octal, ``1e3`` a float, a date a
-string), not as YAML 1.1 in Python would. Input is untrusted: its size is limited, also after aliases are expanded.
+string), not as Python's YAML 1.1. Input is untrusted: its size is limited, also after aliases are expanded.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ __all__ = [
 ]
 
 MAX_VALUES: Final = 50_000_000
-"""Of one document with its aliases expanded: more is an attack or a mistake."""
+"""Values of one document with its aliases expanded: more is an attack or a mistake."""
 MAX_DEPTH: Final = 1000
-"""Of nested mappings and lists."""
+"""Levels of nested mappings and lists."""
 _LINE_HEADS: Final = re.compile(r"^(?: |[-?](?=[ \n]))+", re.MULTILINE)
 _BRACKETS: Final = re.compile(r"[\[{](?![\]}])")
 MAX_MERGED: Final = 100_000
@@ -45,11 +45,11 @@ _MERGE: Final = "<<"
 
 
 class Twice(NamedTuple):
-    """A field that stands more than once in one mapping: the last one is read."""
+    """A field that occurs more than once in one mapping: the last one counts."""
 
     field: str
     line: int
-    """Of the last one, from 1."""
+    """The line of the last one, from 1."""
     first: int
     """The line of the one before it."""
 
@@ -61,30 +61,30 @@ class Document(Struct, frozen=True):
     """``deploy.yaml, document 2``."""
     content: Mapping[str, Any]
     text: str = ""
-    """Of the file, for the lines of its fields; documents that cannot be read are blank in it."""
+    """The file's text, for the lines of its fields; documents that cannot be read are blank in it."""
     number: int = 1
-    """Of the document in the text, from 1."""
+    """The document's number in the text, from 1."""
     place: str = ""
     """What messages call the document: ``where`` without the item of a List."""
     file: str = ""
-    """What messages call the file; empty: it is none."""
+    """What messages call the file; empty: the text is not from a file."""
     twice: tuple[Twice, ...] = ()
-    """Fields that stand more than once in one mapping of the document."""
+    """Fields that occur more than once in one mapping of the document."""
 
 
 def read_documents(path: str, stdin: IO[str] | None = None) -> Iterator[Document]:
-    """All objects of a file, of a folder's .yaml, .yml and .json files, or of standard input (``-``); Lists are opened.
+    """All objects, and all items of Lists, in a file, in a folder's .yaml, .yml and .json files, or in ``-`` (stdin).
 
     Raises:
-        ManifestError: a file is missing, too large, not YAML or JSON, or holds something that is no API object.
+        ManifestError: a file is missing, too large, not YAML or JSON, or holds something else than API objects.
     """
-    return _all_good(read_what_can_be(path, stdin))
+    return _raise_errors(read_what_can_be(path, stdin))
 
 
 def read_what_can_be(path: str, stdin: IO[str] | None = None) -> Iterator[Document | ManifestError]:
-    """The same, with an error for whatever cannot be read: a file, a document, an item of a List."""
+    """All objects as `read_documents` gives them, and an error for each file, document or item that cannot be read."""
     if path == "-":
-        yield from _of_one_text(STDIN, partial(read_stdin, stdin))
+        yield from _read_one(STDIN, partial(read_stdin, stdin))
         return
     try:
         files = files_of(path)
@@ -92,7 +92,7 @@ def read_what_can_be(path: str, stdin: IO[str] | None = None) -> Iterator[Docume
         yield error
         return
     for file in files:
-        yield from _of_one_text(str(file), partial(read_text, file))
+        yield from _read_one(str(file), partial(read_text, file))
 
 
 def parse_documents(where: str, text: str) -> Iterator[Document]:
@@ -101,17 +101,17 @@ def parse_documents(where: str, text: str) -> Iterator[Document]:
     Raises:
         ManifestError: as `read_documents`.
     """
-    return _all_good(_documents(where, text))
+    return _raise_errors(_documents(where, text))
 
 
-def _all_good(found: Iterable[Document | ManifestError]) -> Iterator[Document]:
+def _raise_errors(found: Iterable[Document | ManifestError]) -> Iterator[Document]:
     for entry in found:
         if isinstance(entry, ManifestError):
             raise entry
         yield entry
 
 
-def _of_one_text(where: str, read: Callable[[], str]) -> Iterator[Document | ManifestError]:
+def _read_one(where: str, read: Callable[[], str]) -> Iterator[Document | ManifestError]:
     try:
         text = read()
     except ManifestError as error:
@@ -151,14 +151,14 @@ def _objects_of(document: Document) -> Iterator[Document | ManifestError]:
 
 
 def objects_in(where: str, content: Any, file: str = "") -> Iterator[Document | ManifestError]:
-    """The object, or those of a List, or what keeps one from being an API object.
+    """The object of a document, or the items of a List; an error for what is not an API object.
 
     Args:
-        where: What messages call it.
-        content: Of a document.
-        file: Whose.
+        where: What messages call the document.
+        content: The document's content.
+        file: The document's file.
     """
-    problem = _no_object(where, content, file)
+    problem = _object_problem(where, content, file)
     if problem:
         yield problem
         return
@@ -173,8 +173,8 @@ def objects_in(where: str, content: Any, file: str = "") -> Iterator[Document | 
         yield Document(where, content)
 
 
-def _no_object(where: str, content: Any, file: str) -> ManifestError | None:
-    """What keeps a value from being an API object; None: nothing."""
+def _object_problem(where: str, content: Any, file: str) -> ManifestError | None:
+    """Why a value is not an API object; None: it is one."""
     if not isinstance(content, Mapping):
         return ManifestError(
             f"{where}: an API object is a mapping, this is {_name_of(content)}",
@@ -195,7 +195,7 @@ def _no_object(where: str, content: Any, file: str) -> ManifestError | None:
 
 
 def _parse(where: str, text: str) -> Iterator[tuple[Any, tuple[Twice, ...]]]:
-    """Each document, and what stands twice in it."""
+    """Each document, and the fields that occur twice in it."""
     if text.lstrip()[:1] == "{":
         try:
             yield json.loads(text), ()
@@ -228,13 +228,13 @@ def _loaded(where: str, text: str) -> Iterator[tuple[Any, tuple[Twice, ...]]]:
 
 
 def check_depth(where: str, text: str) -> None:
-    """Refuse nesting that would overflow the C loader's stack, which ends the process and not the parse.
+    """Refuse a text whose nesting would overflow the C loader's stack, which would end the process.
 
-    Depth comes from ``- - -`` at the head of a line, from indentation, or from brackets; only a text that has enough
-    of one of them for a thousand levels is read event by event, which costs no stack.
+    Depth comes from ``- - -`` at the start of a line, from indentation, or from brackets. Only a text with enough of
+    one of them for a thousand levels is read event by event, which needs no stack.
 
     Raises:
-        ManifestError: there are more than `MAX_DEPTH` levels.
+        ManifestError: the text has more than `MAX_DEPTH` levels.
     """
     columns = max(map(len, _LINE_HEADS.findall(text)), default=0)
     brackets = sum(1 for _ in islice(_BRACKETS.finditer(text), MAX_DEPTH))
@@ -250,13 +250,13 @@ def check_depth(where: str, text: str) -> None:
 
 
 def _check_merged(where: str, root: Any) -> None:
-    """Refuse mappings that merge keys make endless: they are written out before anything else could look at them."""
+    """Refuse mappings that merge keys make too large: the loader expands them before any other check can run."""
     import yaml
 
     written: dict[int, int] = {}
 
     def pairs(node: Any) -> int:
-        """Of a mapping with what is merged into it, or of all mappings of a list."""
+        """The number of fields of a mapping with its merged ones, or of all mappings of a list."""
         if id(node) in written:
             return written[id(node)]
         written[id(node)] = MAX_MERGED + 1  # what is merged into itself has no end
@@ -276,16 +276,18 @@ def _check_merged(where: str, root: Any) -> None:
 
 
 def check_expanded(where: str, root: Any, parts: Callable[[Any], Iterable[Any] | None], most: int) -> None:
-    """Count values as if what is shared were written out: each shared part is counted once and multiplied.
+    """Refuse a document that has too many values once its aliases are expanded.
+
+    Each shared part is counted once and multiplied.
 
     Args:
-        where: What messages call it.
-        root: Values, or nodes of YAML.
-        parts: What a value consists of; None: it is a scalar.
-        most: So many are accepted.
+        where: What messages call the document.
+        root: A value, or a YAML node.
+        parts: Gives the parts of a value; None: the value is a scalar.
+        most: The most values that are accepted.
 
     Raises:
-        ManifestError: there are more.
+        ManifestError: the document has more.
     """
     counted: dict[int, int] = {}
 
@@ -313,7 +315,7 @@ def _parts(value: Any) -> Iterable[Any] | None:
 
 
 def _twice(entries: Iterable[tuple[Any, Any]]) -> Iterator[Twice]:
-    """Of a mapping's own nodes, without what is merged into it."""
+    """The fields that occur twice among a mapping's own ones, without merged fields."""
     lines: dict[str, int] = {}
     for key, _ in entries:
         line = key.start_mark.line + 1
@@ -336,13 +338,13 @@ def go_loader() -> type[Any]:
     base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class GoLoader(base):  # type: ignore[misc]  # the C loader is optional, so its type is not known
-        """PyYAML's safe loader with kubectl's idea of scalars."""
+        """PyYAML's safe loader that reads scalars as kubectl does."""
 
         yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
         twice: list[Twice]
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            """A mapping; what stands twice in it is noted."""
+            """Construct a mapping, and note the fields that occur twice in it."""
             own = node.value
             found = super().construct_mapping(node, deep=deep)
             if len(found) < len(node.value) and hasattr(self, "twice"):

@@ -1,10 +1,10 @@
-"""Objects of manifests with the line and column of each field, and the comments that disable a check.
+"""Reads objects of manifests with the line and column of each field, and the comments that disable a check.
 
     # kubectl-qos: ignore RULE[, RULE] - reason
 
-stands on the line of a field or above it, and counts there; before the first field of a document it counts for all of
-it. Within a text value it is no comment. Input is untrusted: a file's size, a document's values and their depth are
-limited before anything is built of them, also after aliases and merge keys are expanded.
+The comment applies to the field on its line or below it; before the first field of a document it applies to the whole
+document. Inside a text value it is not a comment. Input is untrusted: a file's size, a document's values and their
+depth are limited before any object is built, also after aliases and merge keys are expanded.
 """
 
 from __future__ import annotations
@@ -25,69 +25,69 @@ from podrules.cluster.manifests.yaml_words import yaml_problem
 __all__ = ["MAX_TEXT", "Ignore", "Located", "Place", "Places", "line_of", "located_objects"]
 
 MAX_TEXT: Final = 16 << 20
-"""Characters of a file: kubectl refuses an object that is a tenth of it."""
+"""Characters of a file: kubectl refuses an object of a tenth of this size."""
 MAX_VALUES: Final = 500_000
-"""Of one document with its aliases and merge keys expanded."""
-_BUILT_OF: Final = re.compile(r"[\n,:\[{]")
+"""Values of one document with its aliases and merge keys expanded."""
+_BEFORE_VALUE: Final = re.compile(r"[\n,:\[{]")
 _COMMENT: Final = re.compile(r"(?:^|[ \t])(#[ \t]*kubectl-qos:[ \t]*ignore\b(.*))$", re.MULTILINE)
 _REASON: Final = re.compile(r"\s+-+\s+")
 _NOTHING: Final = re.compile(r"[ \t]*(?:#.*)?$")
 
 
 class Place(NamedTuple):
-    """Where something begins; both count from 1."""
+    """The line and column where something begins, both from 1."""
 
     line: int
     column: int
 
 
 class Places(Struct, frozen=True):
-    """Where the fields of an object are."""
+    """Finds the line and column of an object's fields."""
 
     by_path: Mapping[str, Place]
     """``spec.containers[0].name``; the empty path is the object itself."""
 
     def of(self, path: str) -> Place:
-        """Of a field, or of what is nearest above it where it is absent."""
+        """The place of a field; of an absent field, the place of its nearest parent."""
         while path and path not in self.by_path:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
         return self.by_path.get(path, Place(1, 1))
 
 
 class Ignore(Struct, frozen=True):
-    """A comment that asks to pass over findings."""
+    """A comment that disables rules."""
 
     rules: tuple[str, ...]
     reason: str
     line: int
-    """Of the comment."""
+    """The line of the comment."""
     target: int | None
     """The line of the field; None: the whole document."""
 
 
 class Located(Struct, frozen=True):
-    """One API object of a file."""
+    """One API object of a file, with the places of its fields."""
 
     document: int
-    """Which of the file's, from 1."""
+    """The number of its document in the file, from 1."""
     content: Mapping[str, Any]
     places: Places
     ignores: tuple[Ignore, ...]
-    """Of its document."""
+    """The comments in its document."""
 
 
 def located_objects(
     where: str, text: str, kinds: Container[tuple[str, str]] | None = None
 ) -> Iterator[Located | ManifestError | None]:
-    """All objects of a text, Lists opened.
+    """All objects of a text, and the items of its Lists.
 
-    None for one of another kind, and for a document that is no API object; an error for what is too large, not YAML or
-    JSON, or has half of what makes an API object.
+    None stands for an object of another kind, and for a document with neither apiVersion nor kind. An error stands for
+    what is too large, not YAML or JSON, or lacks one of the two.
 
     Args:
         where: What messages call the text.
         text: YAML or JSON.
-        kinds: By apiVersion and kind: what is wanted; None: all.
+        kinds: The wanted kinds, as (apiVersion, kind); None: all.
     """
     if len(text) > MAX_TEXT:
         yield ManifestError(f"{where}: larger than {MAX_TEXT >> 20} MiB: split it into files of fewer objects")
@@ -112,7 +112,7 @@ def located_objects(
 def _numbered(
     where: str, text: str, kinds: Container[tuple[str, str]] | None
 ) -> Iterator[tuple[int, Iterable[Located | ManifestError | None]]]:
-    """What each document holds, by its number."""
+    """The number of each document, and its objects."""
     comments = _comments(text)
     lines = text.split("\n") if comments else []
     before = 0
@@ -147,7 +147,7 @@ def _item_path(where: str, place: str) -> str:
 
 
 def line_of(document: Document, field: str) -> int | None:
-    """The line where a field of an object stands, or what is nearest above it; None: that is not known."""
+    """The line of a field of an object, or of its nearest parent; None: not known."""
     if not document.text or len(document.text) > MAX_TEXT:
         return None
     try:
@@ -161,7 +161,7 @@ def line_of(document: Document, field: str) -> int | None:
 
 
 def _documents(where: str, text: str) -> Iterator[tuple[Any, Any]]:
-    """Each document's node, which knows lines, and its content."""
+    """Each document's YAML node, which has line numbers, and its content."""
     import yaml
 
     _check_values(where, text)
@@ -180,7 +180,7 @@ def _documents(where: str, text: str) -> Iterator[tuple[Any, Any]]:
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
         if as_json is None:
             raise yaml_problem(where, error, text) from error
-        # JSON that YAML does not take, as texts with surrogate pairs: its lines are not known.
+        # YAML cannot read some JSON, such as texts with surrogate pairs: its lines are not known.
         yield None, as_json
     finally:
         if loader is not None:
@@ -188,7 +188,7 @@ def _documents(where: str, text: str) -> Iterator[tuple[Any, Any]]:
 
 
 def _json(where: str, text: str) -> Any:
-    """The content of a JSON text; None where it is none."""
+    """The content of a JSON text; None: the text is not JSON."""
     if text.lstrip()[:1] != "{":
         return None
     try:
@@ -200,11 +200,11 @@ def _json(where: str, text: str) -> Any:
 
 
 def _check_values(where: str, text: str) -> None:
-    """Refuse documents of too many values while they are events, which are forgotten one by one.
+    """Refuse documents of too many values, event by event, which takes no memory.
 
-    A value has a line break or a sign beside it, so only a text of many of these is read event by event.
+    Each value comes after a line break or one of a few signs, so a text with few of these needs no such check.
     """
-    if sum(1 for _ in islice(_BUILT_OF.finditer(text), MAX_VALUES)) < MAX_VALUES:
+    if sum(1 for _ in islice(_BEFORE_VALUE.finditer(text), MAX_VALUES)) < MAX_VALUES:
         return
     import yaml
 
@@ -222,14 +222,14 @@ def _check_values(where: str, text: str) -> None:
 
 
 def _parts(node: Any) -> Iterable[Any] | None:
-    """Nodes below one, keys among them; also through merge keys, which are not written out yet."""
+    """The child nodes of a node, with keys; merge keys are not expanded yet, so they are children too."""
     if isinstance(node.value, str):
         return None
     return (part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,)))
 
 
 def _places(root: Any, path: str) -> dict[str, Place]:
-    """Where each field below a path begins; of a field its key, of an item of a list itself."""
+    """Where each field below a path begins: the key of a field, or the item of a list."""
     if root is None:
         return {}
     node = root
@@ -255,7 +255,7 @@ def _place(node: Any) -> Place:
 
 
 def _comments(text: str) -> list[tuple[int, int, str]]:
-    """Line and column, from 0, of what looks like a comment to us, and what it asks."""
+    """Line and column, from 0, of each text that looks like an ignore comment, and its content."""
     found = []
     line, counted = 0, 0
     for match in _COMMENT.finditer(text):
@@ -283,7 +283,7 @@ def _ignores(comments: Iterable[tuple[int, int, str]], lines: list[str], root: A
 
 
 def _target(lines: list[str], line: int, column: int) -> int:
-    """The line of the field that a comment is for: its own, or the next that holds anything."""
+    """The line that a comment applies to: its own if it has a field, else the next one with content."""
     if lines[line][:column].strip():
         return line
     below = range(line + 1, len(lines))
@@ -291,7 +291,7 @@ def _target(lines: list[str], line: int, column: int) -> int:
 
 
 def _text_spans(root: Any) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """From where to where the texts of a document go."""
+    """Start and end of each text value of a document."""
     waiting, seen = [root], set()
     while waiting:
         node = waiting.pop()

@@ -1,7 +1,7 @@
-"""Reads the documents of a text that can be read, where one of them cannot.
+"""Reads the valid documents of a text when another document is not valid YAML.
 
-YAML's own reader ends at the first mistake. A document begins at a line of three hyphens, wherever that stands, so each
-can be read alone; one that cannot is left blank, and the lines and numbers of the others stay as they are.
+YAML's own reader stops at the first mistake. Each document begins at a line of three hyphens, so each can be read on
+its own. A document that cannot be read becomes blank lines; the others keep their lines and numbers.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _NOTHING: Final = re.compile(r"\s*(?:#.*|%.*)?$")
 def readable_part(
     where: str, text: str, read: Callable[[str, str], object]
 ) -> tuple[str, Sequence[ManifestError]] | None:
-    """The text with blanks for the documents that cannot be read, and why; None: it is one document.
+    """The text with blank lines in place of unreadable documents, and their errors; None: it is one document.
 
     Args:
         where: What messages call the text.
-        text: Of which something cannot be read.
-        read: Reads a text under the name that messages call it; raises ManifestError.
+        text: A text that cannot be read as a whole.
+        read: Takes a name for messages and a text, and reads the text; raises ManifestError.
     """
     lines = text.split("\n")
     heads = [number for number, line in enumerate(lines) if _HEAD.match(line)]
@@ -34,7 +34,7 @@ def readable_part(
     if len(starts) == 1:
         return None
     errors: list[ManifestError] = []
-    # Comments before the first line of hyphens are no document.
+    # Comments before the first line of hyphens do not form a document.
     first = 0 if starts[0] not in heads and all(map(_NOTHING.match, lines[: starts[1]])) else 1
     for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(lines)], strict=True), first):
         document = "\n".join(lines[start:end])

@@ -1,4 +1,4 @@
-"""The text of files and of standard input; an error says how to make it text in UTF-8."""
+"""Reads the text of files and of standard input; an error says how to convert it to UTF-8."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from podrules.cluster.errors import ManifestError
 __all__ = ["MAX_BYTES", "PIPED", "STDIN", "advice_for", "files_of", "read_stdin", "read_text"]
 
 MAX_BYTES: Final = 1 << 30
-"""Of one file."""
+"""Bytes of one file."""
 STDIN: Final = "standard input"
 PIPED: Final = "kubectl qos explain -f -"
-"""What reads the manifests that another program writes."""
+"""The command that reads another program's output."""
 _SUFFIXES: Final = {".yaml", ".yml", ".json"}
-_MARKS: Final = (
+_BYTE_ORDER_MARKS: Final = (
     (b"\xff\xfe\0\0", "UTF-32"),
     (b"\0\0\xfe\xff", "UTF-32"),
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 )
-"""How a text begins that says so itself; the longer ones first."""
+"""Byte order marks and their encodings, the longer marks first."""
 _UTF8_MARK: Final = "\ufeff"
 _PRINTABLE: Final = bytes(range(0x20, 0x7F)) + bytes(range(0x80, 0x100))
 _GZIP: Final = b"\x1f\x8b"
@@ -31,10 +31,10 @@ _SNAPSHOT: Final = b"kubectl-qos snapshot"
 
 
 def advice_for(advice: str, command: str) -> str:
-    """What helps, with the command that was typed where another is named.
+    """The advice of an error, with the typed command in place of `PIPED`.
 
     Args:
-        advice: Of a `ManifestError`.
+        advice: The advice of a `ManifestError`.
         command: A command of `kubectl qos` that reads manifests.
     """
     return advice.replace(PIPED, f"kubectl qos {command} -f -")
@@ -44,7 +44,7 @@ def files_of(path: str) -> list[Path]:
     """The file itself, or the .yaml, .yml and .json files below a folder.
 
     Raises:
-        ManifestError: a URL, a folder without any, or one with a Helm chart.
+        ManifestError: the path is a URL, a folder without such files, or a Helm chart.
     """
     if path.startswith(("http://", "https://")):
         fetched = f"curl -fsSL {shlex.quote(path)} | {PIPED}"
@@ -74,7 +74,7 @@ def read_text(file: Path, limit: int = MAX_BYTES) -> str:
     """
     try:
         with file.open("rb") as opened:
-            # A pipe has no size: of nothing more than the limit is read.
+            # A pipe has no size, so the read has the limit too.
             data = opened.read(limit + 1) if file.stat().st_size <= limit else None
     except FileNotFoundError as error:
         raise ManifestError(f"{file}: No such file or directory", advice=_near(file)) from error
@@ -140,8 +140,8 @@ def _decoded(where: str, data: bytes, file: str) -> str:
 
 
 def _encoding(data: bytes) -> str:
-    """Of a text in UTF-16 or UTF-32, by its mark, or by where its first character has NULs; empty: it is none."""
-    marked = next((name for mark, name in _MARKS if data.startswith(mark)), "")
+    """UTF-16 or UTF-32, by the byte order mark or the NULs of the first character; empty: neither."""
+    marked = next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), "")
     if marked or b"\0" not in data[:4]:
         return marked
     zeros = "".join("0" if byte == 0 else "x" for byte in data[:4])

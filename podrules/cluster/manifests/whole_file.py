@@ -1,4 +1,4 @@
-"""Replaces a file only when all of the new one is written."""
+"""Writes a file atomically: the old one stays until the new one is complete."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> None:
     """Write a file that only its owner may read.
 
     Args:
-        path: Of the file; what was there before stays until all is written.
-        parts: What comes one after the other.
+        path: The file; an old one stays until the new one is complete.
+        parts: The content, part by part.
 
     Raises:
-        ClusterError: it cannot be written.
+        ClusterError: the file cannot be written.
     """
     if path.exists() and not path.is_file():
-        # Put in its place, a file would be where a device or a pipe was.
+        # The new file would replace a device or a pipe.
         raise ClusterError(f"{path}: cannot be written: it is no regular file", advice="Name a new file")
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:

@@ -1,4 +1,4 @@
-"""Says why a text is not YAML, with the line and the remedy; also for a template that was not rendered."""
+"""Explains why a text is not valid YAML, with the line and the remedy; also for a template that was not rendered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["TEMPLATE_ADVICE", "no_manifest", "yaml_problem"]
 
 _TEMPLATE: Final = re.compile(r"\{\{|\{%")
 TEMPLATE_ADVICE: Final = f"Render it first: helm template . | {PIPED}"
-"""What to do with a template."""
+"""The advice for a template."""
 _REMEDIES: Final = {
     "mapping values are not allowed in this context": "Put a value that has a colon and a space in quotation marks",
     "found character that cannot start any token": "Put the value in quotation marks",
@@ -29,12 +29,12 @@ _REMEDIES: Final = {
 
 
 def yaml_problem(where: str, error: Exception, text: str = "") -> ManifestError:
-    """What PyYAML objects to, with the line where it knows one.
+    """The error for a text that PyYAML cannot read, with the line if PyYAML knows it.
 
     Args:
         where: What messages call the text.
-        error: What was raised.
-        text: What was read.
+        error: The error that PyYAML raised.
+        text: The text.
     """
     import yaml
 
@@ -55,11 +55,11 @@ def yaml_problem(where: str, error: Exception, text: str = "") -> ManifestError:
 
 
 def no_manifest(where: str, file: str) -> ManifestError | None:
-    """What a document without apiVersion and kind is, by the name of its file; None: that is not known.
+    """The error for a file of Kustomize or Helm, which is not a manifest, by its name; None: another file.
 
     Args:
-        where: What messages call it.
-        file: The path.
+        where: What messages call the document.
+        file: The file's path.
     """
     name = PurePath(file).name
     folder = shlex.quote(str(PurePath(file).parent))
@@ -82,7 +82,7 @@ def _problem(problem: str, mark: object, text: str) -> tuple[str, str]:
 
 
 def _at(mark: object, text: str) -> str:
-    """The character that a mark is at."""
+    """The character at a mark of PyYAML."""
     lines = text.split("\n")
     line, column = getattr(mark, "line", -1), getattr(mark, "column", -1)
     return lines[line][column : column + 1] if 0 <= line < len(lines) else ""

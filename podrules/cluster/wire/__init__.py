@@ -1,11 +1,11 @@
-"""Large lists in Kubernetes' protobuf encoding, read as they come and into the very models that JSON is read into.
+"""Decodes large lists from Kubernetes' protobuf encoding while they arrive, into the same models as JSON.
 
-    fields      where upstream's fields are; generated
-    codec       bytes of an object to its model: only the fields that the model holds are looked at
-    alike       messages that differ in a few own values: one is decoded, the others are filled in
-    pods        pods, part by part in that way
-    envelope    a list's bytes to its objects' bytes, one by one
+    fields              upstream's field numbers; generated
+    codec               decodes an object's bytes into its model: only the fields that the model has
+    message_patterns    decodes one of many similar messages, and fills in the others
+    pods                decodes pods, part by part, with message_patterns
+    envelope            splits a list's bytes into its objects' bytes
 
-protobuf saves the API server half the work of a list, and its JSON decoder's worth of waiting. It is loaded for
-large lists alone, and for kinds of `fields` alone: all others are read as JSON.
+protobuf halves the API server's work for a list, and saves the time that decoding JSON takes. Only large lists of the
+kinds in `fields` use it: all others are read as JSON.
 """

@@ -1,12 +1,12 @@
-"""Bytes of API objects to models.
+"""Decodes the protobuf bytes of API objects into models.
 
-The messages that are declared here are narrow: they have the fields of a model, and what else upstream sends is passed
-over. Objects of a large cluster repeat each other, for pods are made from templates. So a part that many objects share
-is declared as plain bytes, and bytes that were met before are not decoded again: their model is shared. Where something
-of an object's own stands among what is shared, such as a name, it is taken out first (`_OWN`).
+The messages that this module declares are narrow: they have only the fields of a model, and skip all others. Objects of
+a large cluster repeat each other, for pods are made from templates. So a part that many objects share is declared as
+plain bytes, and equal bytes are decoded once and share a model. A field of the object's own among the shared ones, such
+as a name, is taken out first (`_OWN_FIELDS`).
 
-Where JSON leaves a field out, upstream's protobuf writes its zero, unless the field is a pointer in Go: then it is
-left out here too. Both give the model's own default.
+Where JSON omits a field, upstream's protobuf writes its zero value, unless the field is a pointer in Go: then protobuf
+omits it too. Both give the model's default.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ T = TypeVar("T", bound=KubeObject)
 Read = Callable[[Message], Any]
 Decode = Callable[[bytes], Any]
 
-_KEPT: Final = 1 << 14
-"""Shared parts that are remembered, of each kind of part: memory stays bounded where nothing repeats."""
+_MAX_SHARED: Final = 1 << 14
+"""How many shared parts of one type are cached: memory stays bounded when nothing repeats."""
 _DAY: Final = 86_400
 """Seconds."""
-_OWN: Final[Mapping[type[Struct], frozenset[str]]] = {
+_OWN_FIELDS: Final[Mapping[type[Struct], frozenset[str]]] = {
     ObjectMeta: frozenset({"name", "uid", "resource_version", "creation_timestamp"}),
     PodSpec: frozenset({"node_name", "volumes"}),
     Volume: frozenset({"name"}),
-    # Its mounts, which nobody reads, have the name of the pod's token volume in them.
+    # The empty set drops the volume mounts, which name the pod's token volume and which no rule reads.
     Container: frozenset(),
     PodStatus: frozenset(
         {
@@ -64,18 +64,18 @@ _OWN: Final[Mapping[type[Struct], frozenset[str]]] = {
     Condition: frozenset({"last_transition_time", "last_heartbeat_time"}),
     NodeStatus: frozenset({"conditions", "images", "volumes_in_use", "volumes_attached", "node_info"}),
 }
-"""Models that mostly repeat, and their fields that do not; these are declared as messages."""
+"""Models that mostly repeat, and their fields that differ; these models are declared as messages."""
 _SCALARS: Final[Mapping[str, tuple[FieldDescriptorProto.Type.ValueType, Any]]] = {
     "string": (FieldDescriptorProto.TYPE_STRING, ""),
     "bool": (FieldDescriptorProto.TYPE_BOOL, False),
     "int32": (FieldDescriptorProto.TYPE_INT32, 0),
     "int64": (FieldDescriptorProto.TYPE_INT64, 0),
 }
-"""Types and their zeros."""
+"""Go's scalar types: the protobuf type and the zero value."""
 
 
 def is_known(kind: Kind[Any]) -> bool:
-    """Whether lists of a kind can be read here: not with a model that keeps what is written as it is."""
+    """Whether lists of a kind can be decoded; a model with a field of arbitrary JSON cannot."""
     return _message_of(kind) in MESSAGES and all(field.type != dict[str, Any] for field in fields(kind.model))
 
 
@@ -84,7 +84,7 @@ def _message_of(kind: Kind[Any]) -> str:
 
 
 class Codec(Generic[T]):
-    """Decodes objects of one kind. What they share is remembered until the codec goes."""
+    """Decodes objects of one kind, and caches what they share."""
 
     def __init__(self, kind: Kind[T]) -> None:
         """Declare the kind's messages."""
@@ -93,10 +93,10 @@ class Codec(Generic[T]):
         self._read: Callable[[Message], T] = _all_own(kind.model, self._narrow)
 
     def decode(self, raw: bytes) -> T:
-        """One object.
+        """Decode one object.
 
         Raises:
-            DecodeError: these are not the bytes of one.
+            DecodeError: the bytes are not such an object.
         """
         try:
             return self._read(self.narrowed(raw))
@@ -104,35 +104,35 @@ class Codec(Generic[T]):
             raise DecodeError(f"not valid protobuf: {error}") from error
 
     def narrowed(self, raw: bytes) -> Message:
-        """One object, without what its model has no field for.
+        """One object as a message, without the fields that its model lacks.
 
         Raises:
-            NotProtobuf: these are not the bytes of one.
+            NotProtobuf: the bytes are not such an object.
         """
         message = self._narrow.message.FromString(raw)
         message.DiscardUnknownFields()
         return message
 
     def decoder(self, model: type[Struct] | None, message: str) -> Decode:
-        """How a part of an object is decoded.
+        """A function that decodes a part of an object.
 
         Args:
-            model: What it is decoded into; None: a single value, such as a time.
-            message: Upstream's, by package and name.
+            model: The part's model; None: a single value, such as a time.
+            message: Upstream's message, by package and name.
         """
         return self._messages.decoder(model, message)
 
 
 class _Narrow(NamedTuple):
-    """A message as far as a model, or a part of one, holds it."""
+    """A declared message with only the fields that a model, or a part of it, has."""
 
     name: str
-    """In the pool."""
+    """Its name in the pool."""
     message: type[Message]
     fields: tuple[tuple[str, Read], ...]
-    """Fields of the model, and how each is read."""
+    """The model's fields, each with the function that reads it."""
     inlined: tuple[Callable[[Message], dict[str, Any]], ...]
-    """More of its fields, from messages that JSON inlines."""
+    """Functions that read further fields from messages that JSON inlines."""
 
     def values(self, raw: bytes) -> dict[str, Any]:
         """All fields by name."""
@@ -144,17 +144,17 @@ class _Narrow(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """A field on its way from bytes to a model."""
+    """How a field is read from a message."""
 
     attribute: str
     default: Any
     model: Any
-    """Of its messages, where it has some."""
+    """The model of its messages, if it holds messages."""
     pointer: bool
 
 
 class _Messages:
-    """Narrow messages, each declared once."""
+    """Declares narrow messages, each once."""
 
     def __init__(self) -> None:
         self._pool = descriptor_pool.DescriptorPool()
@@ -163,12 +163,12 @@ class _Messages:
         self._shared: dict[tuple[Any, str], Decode] = {}
 
     def narrow(self, model: type[Struct], message: str, names: frozenset[str] | None = None) -> _Narrow:
-        """Declare a message as far as a model has it.
+        """Declare a message with the fields of a model.
 
         Args:
-            model: What it is decoded into.
-            message: Upstream's, by package and name.
-            names: Only these of the model's fields.
+            model: The model that it is decoded into.
+            message: Upstream's message, by package and name.
+            names: The model's fields to declare; None: all.
         """
         known = MESSAGES[message]
         wanted = [entry for entry in fields(model) if names is None or entry.name in names]
@@ -189,7 +189,7 @@ class _Messages:
         return _Narrow(name, cls, tuple(readers), tuple(inlined))
 
     def _declared(self, proto: DescriptorProto, needed: list[str], entry: FieldInfo, place: tuple[int, str]) -> Read:
-        """Declare one field; returns how it is read."""
+        """Declare one field; returns the function that reads it."""
         number, kind = place
         pointer = kind.startswith("*")
         kind = kind.removeprefix("*")
@@ -205,7 +205,7 @@ class _Messages:
             _declare(proto, field.attribute, number, scalar, repeated=repeated)
             return _repeated_reader(field, None) if repeated else _scalar_reader(field, zero)
         model = _model_in(entry.type)
-        if model in _OWN:
+        if model in _OWN_FIELDS:
             name, read = self._parsed_type(model, inner)
             needed.append(name)
             _declare(proto, field.attribute, number, FieldDescriptorProto.TYPE_MESSAGE, name, repeated=repeated)
@@ -215,15 +215,15 @@ class _Messages:
         return _repeated_reader(field, decode) if repeated else _one_reader(field, decode)
 
     def _parsed_type(self, model: type[Struct], message: str) -> tuple[str, Read]:
-        """The name of a declared message of `_OWN`, and how one is read."""
+        """The name of a declared message of `_OWN_FIELDS`, and the function that reads it."""
         if (model, message) not in self._parsed:
             narrow = self.narrow(model, message)
             self._parsed[model, message] = narrow.name, _reader(model, narrow)
         return self._parsed[model, message]
 
     def decoder(self, model: type[Struct] | None, message: str) -> Decode:
-        """How bytes of any message are decoded, on their own."""
-        if model is None or model not in _OWN:
+        """A function that decodes the bytes of any message on its own."""
+        if model is None or model not in _OWN_FIELDS:
             return self._decoder(model, message)
         narrow = self.narrow(model, message)
         cls, read = narrow.message, _reader(model, narrow)
@@ -236,11 +236,11 @@ class _Messages:
         return decode
 
     def _decoder(self, model: Any, message: str) -> Decode:
-        """How bytes of a message are decoded; what was met before is not decoded again."""
+        """A function that decodes the bytes of a message, and caches the result."""
         key = model, message
         if key not in self._shared:
             decode = self._leaf(*_LEAVES[message]) if message in _LEAVES else self._model(model, message)
-            self._shared[key] = lru_cache(_KEPT)(decode)
+            self._shared[key] = lru_cache(_MAX_SHARED)(decode)
         return self._shared[key]
 
     def _model(self, model: type[Struct], message: str) -> Decode:
@@ -248,7 +248,7 @@ class _Messages:
         return lambda raw: model(**narrow.values(raw))
 
     def _leaf(self, parts: Mapping[str, tuple[int, str]], value: Read) -> Decode:
-        """A time that is not set has no bytes at all."""
+        """A function that decodes a single value, such as a time; an unset time has no bytes."""
         proto = DescriptorProto()
         for name, (number, kind) in parts.items():
             _declare(proto, name, number, _SCALARS[kind][0])
@@ -256,7 +256,7 @@ class _Messages:
         return lambda raw: value(cls.FromString(raw)) if raw else None
 
     def _entry(self, field: _Field, value: str) -> Decode:
-        """How bytes of a map's entry are decoded to key and value."""
+        """A function that decodes the bytes of a map's entry into key and value."""
         key = "entry", f"{value} {field.model}"
         if key not in self._shared:
             proto = DescriptorProto()
@@ -273,13 +273,13 @@ class _Messages:
                     name, content = read(cls.FromString(raw))
                     return name, decode(content)
 
-            self._shared[key] = lru_cache(_KEPT)(found)
+            self._shared[key] = lru_cache(_MAX_SHARED)(found)
         return self._shared[key]
 
     def _add(self, proto: DescriptorProto, needed: list[str]) -> tuple[str, type[Message]]:
         self._count += 1
         proto.name = f"Message{self._count}"
-        # In editions, fields tell whether they are set, and texts must be UTF-8; older syntaxes have only one of these.
+        # Editions have field presence and require UTF-8; each older syntax has only one of the two.
         file = descriptor_pb2.FileDescriptorProto(
             name=proto.name, syntax="editions", edition=Edition.EDITION_2023, dependency=dict.fromkeys(needed)
         )
@@ -302,15 +302,15 @@ def _declare(
 
 
 def _reader(model: type[Struct], narrow: _Narrow) -> Read:
-    """How a message of `_OWN` becomes its model."""
-    own = _OWN[model]
+    """A function that makes the model of a message of `_OWN_FIELDS`."""
+    own = _OWN_FIELDS[model]
     if not narrow.inlined and own >= {name for name, _ in narrow.fields}:
         return _all_own(model, narrow)
     return _by_values(model, narrow, own) if model is Condition else _by_bytes(model, narrow, own)
 
 
 def _all_own(model: type[Struct], narrow: _Narrow) -> Read:
-    """Field by field. By place, as below: naming fields takes longer than reading them."""
+    """Read field by field. Fields go by position, as below: keyword arguments take longer than reading them."""
     places = {entry.name: place for place, entry in enumerate(fields(model))}
     defaults = list(_values(model(), model))
     readers = tuple((places[name], read) for name, read in narrow.fields)
@@ -325,14 +325,14 @@ def _all_own(model: type[Struct], narrow: _Narrow) -> Read:
 
 
 def _by_bytes(model: type[Struct], narrow: _Narrow, own: frozenset[str]) -> Read:
-    """What is left when its own fields are taken out is looked up by its bytes."""
+    """Read the own fields, and look up the rest of the message by its bytes."""
     if not own:
-        alike = lru_cache(_KEPT)(lambda raw: model(**narrow.values(raw)))
+        alike = lru_cache(_MAX_SHARED)(lambda raw: model(**narrow.values(raw)))
         return lambda message: alike(message.SerializeToString())
     places = {entry.name: place for place, entry in enumerate(fields(model))}
     readers = tuple((places[name], read) for name, read in narrow.fields if name in own)
     attributes = tuple(entry.encode_name for entry in fields(model) if entry.name in own)
-    shared = lru_cache(_KEPT)(lambda raw: list(_values(model(**narrow.values(raw)), model)))
+    shared = lru_cache(_MAX_SHARED)(lambda raw: list(_values(model(**narrow.values(raw)), model)))
 
     def read(message: Message) -> Any:
         values = [(place, read_own(message)) for place, read_own in readers]
@@ -347,12 +347,12 @@ def _by_bytes(model: type[Struct], narrow: _Narrow, own: frozenset[str]) -> Read
 
 
 def _by_values(model: type[Struct], narrow: _Narrow, own: frozenset[str]) -> Read:
-    """The same by the values of what is left: quicker where those are few texts, as of an object's conditions."""
+    """Read the own fields, and look up the rest by its values: quicker for a few texts, as in conditions."""
     places = {entry.name: place for place, entry in enumerate(fields(model))}
     readers = tuple((places[name], read) for name, read in narrow.fields if name in own)
     rest = tuple(name for name, _ in narrow.fields if name not in own)
     texts = attrgetter(*(entry.encode_name for name in rest for entry in fields(model) if entry.name == name))
-    shared = lru_cache(_KEPT)(lambda *found: list(_values(model(**dict(zip(rest, found, strict=True))), model)))
+    shared = lru_cache(_MAX_SHARED)(lambda *found: list(_values(model(**dict(zip(rest, found, strict=True))), model)))
 
     def read(message: Message) -> Any:
         made = shared(*texts(message)).copy()
@@ -400,7 +400,7 @@ def _inlined(attribute: str, narrow: _Narrow) -> Callable[[Message], dict[str, A
 
 
 def _model_in(annotation: Any) -> Any:
-    """The model in ``X``, ``X | None``, ``tuple[X, ...]`` or ``dict[str, X]``; None: there is none in it."""
+    """The model in ``X``, ``X | None``, ``tuple[X, ...]`` or ``dict[str, X]``; None: no model."""
     if isinstance(annotation, type) and issubclass(annotation, Struct):
         return annotation
     found = map(_model_in, get_args(annotation))
@@ -412,7 +412,7 @@ def _time(message: Any) -> str:
     return _date(day) + _clock(second)
 
 
-@lru_cache(_KEPT)
+@lru_cache(_MAX_SHARED)
 def _date(day: int) -> str:
     return datetime.fromtimestamp(day * _DAY, UTC).isoformat()[:11]
 
@@ -443,4 +443,4 @@ _LEAVES: Final[Mapping[str, tuple[Mapping[str, tuple[int, str]], Read]]] = {
     "resource.Quantity": ({"string": (1, "string")}, _quantity),
     "intstr.IntOrString": ({"type": (1, "int64"), "intVal": (2, "int32"), "strVal": (3, "string")}, _int_or_string),
 }
-"""Upstream's types that are a single value in JSON: their fields, and the value."""
+"""Upstream's messages that are a single value in JSON: their fields, and the function that gives the value."""

@@ -1,10 +1,10 @@
-r"""Reads a list in protobuf object by object while it comes; it holds one piece of the stream at a time.
+r"""Reads a list in protobuf object by object while it arrives; it holds one piece of the stream at a time.
 
     k8s\0             magic
     runtime.Unknown   typeMeta = 1; raw = 2: the list; contentEncoding = 3; contentType = 4
     a list            metadata = 1 (metav1.ListMeta), items = 2, repeated
 
-Each length stands before what it is of, so a stream that broke off is told from one that is whole.
+Each part has its length before it, so the reader notices a stream that broke off.
 
 Source: k8s.io/apimachinery/pkg/runtime/{generated.proto,serializer/protobuf} and pkg/apis/meta/v1/generated.proto
 (ListMeta) at v0.36.3.
@@ -22,21 +22,21 @@ __all__ = ["ListReader"]
 _MAGIC: Final = b"k8s\0"
 _RAW: Final = 0x12
 _ITEMS: Final = 0x12
-"""Tags: the number, and that a length follows."""
-_HEAD_AT_HAND: Final = 3
-"""Bytes of an item's tag and of a length of two."""
+"""Tags: the field number, and the wire type with a length."""
+_ITEM_HEAD: Final = 3
+"""Bytes of an item's tag and of a two-byte length."""
 _BYTES: Final = 2
-"""The wire type of all fields here."""
+"""The wire type of all these fields."""
 _MAX_ITEM: Final = 64 << 20
-"""Bytes; etcd takes far less for one object."""
+"""Bytes; etcd accepts far less for one object."""
 _MAX_VARINT: Final = 10
 
 
 class ListReader:
-    """Reads one list out of pieces of bytes."""
+    """Reads one list from pieces of bytes."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
-        """Read nothing yet."""
+        """Take the pieces; nothing is read yet."""
         self._pieces = pieces
         self._data = b""
         self._at = 0
@@ -46,13 +46,13 @@ class ListReader:
 
         Raises:
             EOFError: the list broke off.
-            DecodeError: it is no list in protobuf.
+            DecodeError: the bytes are not a list in protobuf.
         """
         if self._take(len(_MAGIC)) != _MAGIC:
             raise DecodeError("not Kubernetes' protobuf")
         left = self._list_length()
         while left > 0:
-            left -= yield from self._items_at_hand(left)
+            left -= yield from self._items_in_memory(left)
             if left > 0:
                 tag, tag_size = self._varint()
                 length, length_size = self._varint()
@@ -63,21 +63,19 @@ class ListReader:
                 if tag == _ITEMS:
                     yield content
 
-    def _items_at_hand(self, left: int) -> Generator[bytes, None, int]:
-        """Items of which all was read and whose length takes two bytes, as most items' do: the quickest way.
+    def _items_in_memory(self, left: int) -> Generator[bytes, None, int]:
+        """Give the items that are complete in memory and have a two-byte length, as most have: the fast path.
 
         Args:
-            left: Bytes of the list.
+            left: The remaining bytes of the list.
 
         Returns:
-            Bytes of the list that these items took.
+            The bytes of these items.
         """
         data, start = self._data, self._at
         end = start
         last = min(len(data), start + left)
-        while (
-            (content := end + _HEAD_AT_HAND) <= last and data[end] == _ITEMS and data[end + 1] >= 0x80 > data[end + 2]
-        ):
+        while (content := end + _ITEM_HEAD) <= last and data[end] == _ITEMS and data[end + 1] >= 0x80 > data[end + 2]:
             content_end = content + (data[end + 1] & 0x7F | data[end + 2] << 7)
             if content_end > last:
                 break
@@ -97,7 +95,7 @@ class ListReader:
             self._take(length)
 
     def _varint(self) -> tuple[int, int]:
-        """A number and how many bytes it took."""
+        """Read a number; returns it and its length in bytes."""
         value = 0
         for place in range(_MAX_VARINT):
             if self._at == len(self._data):
@@ -116,7 +114,7 @@ class ListReader:
         return self._data[start : self._at]
 
     def _fill(self, length: int) -> None:
-        """Have so many bytes at hand."""
+        """Read pieces until so many bytes are in memory."""
         parts = [self._data[self._at :]]
         missing = length - len(parts[0])
         while missing > 0:

@@ -1,17 +1,17 @@
 """Decodes one of many similar messages, and fills in the differing values of the others.
 
 Pods of one template differ in names, times and addresses. A pattern finds such values in the bytes: places, each with
-its length before it. What stands between them is the message's shape. A shape that comes again is learned:
+its length before it. The bytes between the places are the message's shape. A shape that occurs twice is learned:
 
-    decode with a made-up value in each place      which fields of the model does each value feed?
-    fill the message's own values into that        is it what the ordinary way gives?
+    decode with a made-up value in each place      shows which fields of the model each value fills
+    fill in the message's own values               has to give the same as the ordinary way
 
-Then messages of that shape are cut at the same places and filled in, with no look at the pattern: it decides how quick
-this is, and not what comes out. It may match by chance, in a text for one: the made-up value then shows up where
-nothing can be filled in, or breaks the message, and messages of that shape are decoded the ordinary way for good.
+After that, messages of that shape are cut at the same places and filled in, without the pattern. The pattern affects
+only the speed, not the result. It may match by chance, for instance inside a text: the made-up value then appears where
+nothing can be filled in, or breaks the message, and messages of that shape are always decoded the ordinary way.
 
-In messages of one shape all bytes but those in places are the same, lengths among them, and stand where they stood. So
-a place is the content of the same field in all of them, whatever is in it.
+In messages of one shape all bytes outside the places are equal, also the lengths, and have the same positions. So a
+place is the content of the same field in all of them, whatever its value.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ __all__ = ["TIME", "Alike", "text_place"]
 
 T = TypeVar("T", bound=Struct)
 Pieces = tuple[bytes, ...]
-"""A message cut: what is shared, then in turn a place's content and what is shared."""
+"""A message in pieces: a shared piece, then a place's content and a shared piece in turn."""
 
-_KEPT: Final = 1 << 14
-"""Shapes that are remembered: memory stays bounded where nothing repeats."""
-_CUTS_OF_SIZE: Final = 8
-"""Ways to cut messages of one size that are tried."""
+_MAX_SHAPES: Final = 1 << 14
+"""How many shapes are remembered: memory stays bounded when nothing repeats."""
+_MAX_CUTS_OF_SIZE: Final = 8
+"""How many ways to cut messages of one size are tried."""
 _CREDIT: Final = 2048
-"""Messages more that have a new shape than an old one: then they are not alike, and no shape is looked for any more."""
+"""Once so many more messages had a new shape than a known one, the messages are not alike, and learning stops."""
 _NO_CUTS: Final[Mapping[Cut, Mapping[Pieces, Fill]]] = {}
 TIME: Final = rb"\x08\x08[\x80-\xff]{4}[\x01-\x7f]\x10\x00"
-"""A place: a metav1.Time from 1978 on, as Go writes it."""
+"""The pattern of a metav1.Time from 1978 on, as Go writes it."""
 _TIME: Final = re.compile(TIME[4:])
 _MADE_UP_TIME: Final = 1 << 34
-"""Seconds; in the year 2514."""
+"""Seconds since 1970: a time in the year 2514."""
 
 
 def text_place(characters: bytes, sizes: range) -> bytes:
     """A pattern for a place with a text.
 
     Args:
-        characters: That the text consists of, in square brackets.
-        sizes: In bytes, below 128: so the length takes one byte.
+        characters: The characters of the text, in square brackets.
+        sizes: Possible sizes in bytes, below 128, so that the length takes one byte.
     """
     return b"|".join(b"\\x%02x%b{%d}" % (size, characters, size) for size in sizes)
 
 
 class Alike(Generic[T]):
-    """Decodes messages of one type."""
+    """Decodes messages of one type, and learns the shapes that repeat."""
 
     def __init__(
         self,
@@ -67,35 +67,35 @@ class Alike(Generic[T]):
         places: bytes,
         most: int | None = None,
     ) -> None:
-        """Nothing is learned yet.
+        """Begin without any shape.
 
         Args:
-            decode: The ordinary way.
-            time: The text of a metav1.Time.
+            decode: Decodes a message in the ordinary way.
+            time: Gives the text of a metav1.Time.
             places: A pattern for places, each with its length.
-            most: So many places are looked for; None: all.
+            most: The most places to find; None: all.
         """
         self._ordinary = decode
         self._time = time
         self._places = re.compile(places, re.DOTALL)
         self._most = most
         self._credit = _CREDIT
-        self._met: set[int] = set()
+        self._seen: set[int] = set()
         self._cuts: dict[int, dict[Cut, dict[Pieces, Fill]]] = {}
-        """By size, the ways to cut messages, and how those of a shape are filled in."""
+        """By the message's size: the ways to cut it, and for each shape the function that fills it in."""
         self._kept = 0
 
     @property
     def pays(self) -> bool:
-        """Whether enough messages were alike so far."""
+        """Whether enough messages have repeated a shape so far."""
         return self._credit > 0
 
     def decode(self, raw: bytes) -> T:
-        """One message.
+        """Decode one message.
 
         Raises:
-            NotProtobuf: these are not the bytes of one.
-            ValueError: a field is not what its type says.
+            NotProtobuf: the bytes are not such a message.
+            ValueError: a field does not fit its type.
         """
         for cut, fills in self._cuts.get(len(raw), _NO_CUTS).items():
             pieces = cut.unpack(raw)
@@ -103,10 +103,10 @@ class Alike(Generic[T]):
             if fill is not None:
                 self._credit += 1
                 return cast("T", fill(pieces))
-        return self._met_once(raw) if self.pays else self._ordinary(raw)
+        return self._decode_new_shape(raw) if self.pays else self._ordinary(raw)
 
-    def _met_once(self, raw: bytes) -> T:
-        """Learn a shape when it comes again: what comes once is not worth it."""
+    def _decode_new_shape(self, raw: bytes) -> T:
+        """Decode a message of an unknown shape; learn the shape when it occurs the second time."""
         self._credit -= 1
         at, sizes = 0, []
         for place in islice(self._places.finditer(raw), self._most):
@@ -116,22 +116,22 @@ class Alike(Generic[T]):
         cut = Cut("".join(f"{size}s" for size in (*sizes, len(raw) - at)))
         pieces = cut.unpack(raw)
         mark = hash((cut.format, pieces[::2]))
-        if mark not in self._met:
-            if len(self._met) >= _KEPT:
-                self._met.clear()
-            self._met.add(mark)
+        if mark not in self._seen:
+            if len(self._seen) >= _MAX_SHAPES:
+                self._seen.clear()
+            self._seen.add(mark)
             return self._ordinary(raw)
         fill = self._learned(pieces) or self._joined
         self._keep(raw, cut, fill)
         return cast("T", fill(pieces))
 
     def _keep(self, raw: bytes, cut: Cut, fill: Fill) -> None:
-        if self._kept >= _KEPT:
+        if self._kept >= _MAX_SHAPES:
             self._cuts.clear()
             self._kept = 0
         ways = self._cuts.setdefault(len(raw), {})
         same = next((way for way in ways if way.format == cut.format), cut)
-        if same in ways or len(ways) < _CUTS_OF_SIZE:
+        if same in ways or len(ways) < _MAX_CUTS_OF_SIZE:
             ways.setdefault(same, {})[cut.unpack(raw)[::2]] = fill
             self._kept += 1
 
@@ -139,7 +139,7 @@ class Alike(Generic[T]):
         return self._ordinary(b"".join(pieces))
 
     def _learned(self, pieces: Pieces) -> Fill | None:
-        """How messages of this one's shape are filled in; None: they cannot be."""
+        """A function that fills in messages of this shape; None: they cannot be filled in."""
         own = pieces[1::2]
         made_up = [_made_up(place, index) for index, place in enumerate(own)]
         if len({*made_up, *own}) < len(made_up) + len(set(own)):
@@ -153,7 +153,7 @@ class Alike(Generic[T]):
             return None
 
     def _fill(self, model: T, made_up: Sequence[bytes]) -> Fill:
-        """How models are made of pieces, told by one with made-up values."""
+        """A function that makes models of pieces, learned from a model with made-up values."""
         places: dict[str | None, Place] = {}
         for index, place in enumerate(made_up):
             read = self._time if _TIME.fullmatch(place) else bytes.decode
@@ -162,7 +162,7 @@ class Alike(Generic[T]):
 
 
 def _made_up(place: bytes, index: int) -> bytes:
-    """Another value for a place, as long as its own; no other place's, if it is long enough for that."""
+    """A made-up value of the same length for a place; different for each place, if the length allows it."""
     if not _TIME.fullmatch(place):
         return b"%0*d" % (len(place), index % 10 ** len(place))
     seconds = _MADE_UP_TIME + index

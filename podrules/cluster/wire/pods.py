@@ -1,7 +1,7 @@
-r"""Decodes pods from protobuf: they are most of a large cluster's lists, and most of them are similar.
+r"""Decodes pods from protobuf: pods are most of a large cluster's objects, and most pods are similar.
 
-What no model has a field for is dropped first: managed fields, addresses, containers' ids. Metadata, spec and status
-are then decoded by their shape (`alike`). What is left of a pod's own in their bytes:
+Fields that the models lack are dropped first: managed fields, addresses, containers' ids. Metadata, spec and status are
+then decoded by their shape (`message_patterns`). These values still differ between pods of one shape:
 
     metadata    name, uid, resourceVersion, creationTimestamp
     spec        nodeName, and the name of the volume with the token
@@ -33,14 +33,14 @@ _IN_METADATA: Final = rb"(?<=[\x0a\x2a\x32\x42])(?:" + TIME + rb"|" + _NAME + rb
 """name = 1, uid = 5, resourceVersion = 6, creationTimestamp = 8."""
 _MAX_IN_METADATA: Final = 4
 _IN_SPEC: Final = rb"\x15kube-api-access-[a-z0-9]{5}|(?<=\x52)(?:" + _NAME + rb")"
-"""The name of a volume; nodeName = 10."""
+"""The name of the token volume; nodeName = 10."""
 
 
 class PodCodec(Codec[Pod]):
-    """Decodes pods. Shapes are remembered until the codec goes."""
+    """Decodes pods, and remembers their shapes."""
 
     def __init__(self) -> None:
-        """Know no shape yet."""
+        """Begin without any shape."""
         super().__init__(PODS)
         time = self.decoder(None, "meta/v1.Time")
         metadata = self.decoder(ObjectMeta, "meta/v1.ObjectMeta")
@@ -49,7 +49,7 @@ class PodCodec(Codec[Pod]):
         self._status = Alike[PodStatus](self.decoder(PodStatus, "core/v1.PodStatus"), time, TIME)
 
     def decode(self, raw: bytes) -> Pod:
-        """See `Codec.decode`, which says what is wrong."""
+        """See `Codec.decode`; it also decodes what fails here, to raise its error."""
         if not (self._metadata.pays or self._spec.pays or self._status.pays):
             return super().decode(raw)
         try:
@@ -64,5 +64,5 @@ class PodCodec(Codec[Pod]):
 
 
 def codec_of(kind: Kind[T]) -> Codec[T]:
-    """The quickest codec of a kind."""
+    """The fastest codec for a kind."""
     return cast("Codec[T]", PodCodec()) if cast("Any", kind) is PODS else Codec(kind)
