@@ -1,5 +1,5 @@
-"""Typed, narrow views of API objects: only the fields that rules read, decoded straight from the API server's JSON.
+"""Typed models of API objects, with only the fields that rules read, decoded directly from the API server's JSON.
 
-Every view is a frozen `msgspec.Struct` whose fields carry upstream's names in snake case. An absent field has the value
-that Go's zero value would have. Nothing here is ever encoded back to the API server.
+Every model is a frozen `msgspec.Struct` whose fields have upstream's names in snake case. An absent field has Go's zero
+value. No model is ever written back to the API server.
 """

@@ -1,4 +1,4 @@
-"""Affinity and tolerations of a pod, and node selectors, which volumes and resource slices have too.
+"""Models of a pod's affinity and tolerations, and of node selectors, which volumes and resource slices use too.
 
 Source: k8s.io/api/core/v1/types.go at v0.36.3.
 """
@@ -33,20 +33,20 @@ class NodeSelectorRequirement(Model, frozen=True):
 
 
 class NodeSelectorTerm(Model, frozen=True):
-    """Requirements that must all hold; one without any matches no node."""
+    """Requirements that must all hold; a term without requirements matches no node."""
 
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
 class NodeSelector(Model, frozen=True):
-    """Terms of which one must hold."""
+    """Terms; at least one must hold."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
 class PreferredSchedulingTerm(Model, frozen=True):
-    """A term and what it is worth."""
+    """A preferred node term with its weight."""
 
     weight: int = 0
     preference: NodeSelectorTerm = field(default_factory=NodeSelectorTerm)
@@ -60,7 +60,7 @@ class NodeAffinity(Model, frozen=True):
 
 
 class PodAffinityTerm(Model, frozen=True):
-    """Pods to be near to, or away from, within one topology domain."""
+    """Selects the pods that a pod wants, or does not want, in its topology domain."""
 
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class PodAffinityTerm(Model, frozen=True):
 
 
 class WeightedPodAffinityTerm(Model, frozen=True):
-    """A term and what it is worth."""
+    """A preferred pod term with its weight."""
 
     weight: int = 0
     pod_affinity_term: PodAffinityTerm = field(default_factory=PodAffinityTerm)

@@ -1,4 +1,4 @@
-"""What all API objects share: metadata, owner references, conditions.
+"""The models that all API objects share: metadata, owner references, conditions.
 
 Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go at v0.36.3.
 """
@@ -18,12 +18,12 @@ _DATE: Final = (
     "|(?:0[13578]|1[02])-31)|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
 )
 _CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
-_MADE_UP: Final = "\0[0-9]{19}"
-"""What stands for a time in the form of a snapshot's models, which are read with their types as well."""
-Time = Annotated[str, Meta(pattern=rf"^(?:{_DATE}T{_CLOCK}|{_MADE_UP})$(?!\n)")]
-"""A day that there is, at a time of RFC 3339, as Go reads it (Time.UnmarshalJSON, MicroTime.UnmarshalJSON).
+_PLACEHOLDER: Final = "\0[0-9]{19}"
+"""A snapshot's placeholder for a time; its forms are decoded with the same types."""
+Time = Annotated[str, Meta(pattern=rf"^(?:{_DATE}T{_CLOCK}|{_PLACEHOLDER})$(?!\n)")]
+"""A valid RFC 3339 time, as Go accepts it (Time.UnmarshalJSON, MicroTime.UnmarshalJSON).
 
-The pattern is also one of JSON Schema's, whose ``$`` is the end: that of Python may have a line's end after it.
+JSON Schema uses the pattern too. Its ``$`` matches only at the end; Python's also matches before a final line break.
 """
 
 ResourceList = dict[str, Quantity]
@@ -31,7 +31,7 @@ ResourceList = dict[str, Quantity]
 
 
 class Model(Struct, frozen=True, gc=False, rename="camel"):
-    """Base of all views. ``gc=False``: they hold no cycles, and a large cluster has millions of them."""
+    """Base of all models. ``gc=False``: they hold no cycles, and a large cluster has millions of them."""
 
 
 class OwnerReference(Model, frozen=True):
@@ -68,7 +68,7 @@ class ObjectMeta(Model, frozen=True):
 
     @property
     def place(self) -> tuple[str, str]:
-        """Namespace and name: no other object of the kind has both."""
+        """Namespace and name, which are unique within a kind."""
         return self.namespace, self.name
 
     @property
@@ -78,7 +78,7 @@ class ObjectMeta(Model, frozen=True):
 
 
 class KubeObject(Model, frozen=True):
-    """An API object that has a name."""
+    """An API object with metadata."""
 
     metadata: ObjectMeta = field(default_factory=ObjectMeta)
 

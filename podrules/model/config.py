@@ -1,4 +1,4 @@
-"""Configuration that is kept in the cluster.
+"""The model of a ConfigMap.
 
 Source: k8s.io/api/core/v1/types.go (ConfigMap) at v0.36.3.
 """
@@ -11,6 +11,6 @@ __all__ = ["ConfigMap"]
 
 
 class ConfigMap(KubeObject, frozen=True):
-    """A ConfigMap's texts."""
+    """A ConfigMap, with its texts only."""
 
     data: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""JSON to views, with the narrow types of this package and upstream's tolerance of null.
+"""Decodes JSON into models, and accepts null for any field, as upstream does.
 
-The fast pass reads JSON straight into views. Only when an object does not fit is it read again with its nulls left out,
-which Go reads as absent: so one odd object costs a second look, and not its user's answer.
+The first pass decodes JSON directly into models. An object that does not fit is decoded again without its nulls, which
+Go reads as absent. So an object with nulls costs a second pass, but no error.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_KNOWN: set[Any] = set()
-"""What msgspec has met."""
-_FIRST = threading.Lock()
+_PREPARED: set[Any] = set()
+"""Types for which msgspec has made a decoder."""
+_PREPARE_LOCK = threading.Lock()
 
 
 class DecodeError(ValueError):
@@ -46,7 +46,7 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
     Raises:
         DecodeError: the text is not JSON, or a field has the wrong type.
     """
-    _meet(kind)
+    _prepare(kind)
     try:
         return msgspec.json.decode(data, type=kind, dec_hook=dec_hook)
     except msgspec.ValidationError:
@@ -56,12 +56,12 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
 
 
 def exactly(data: Buffer, kind: type[T]) -> T:
-    """Decode JSON without the second look, which builds all that there is: nulls stand only where the type has them.
+    """Decode JSON in one pass: null is accepted only where the type allows it, and no plain copy is built.
 
     Raises:
         DecodeError: the text is not JSON, or a field has the wrong type.
     """
-    _meet(kind)
+    _prepare(kind)
     try:
         return msgspec.json.decode(data, type=kind, dec_hook=dec_hook)
     except msgspec.ValidationError as error:
@@ -76,12 +76,12 @@ def from_object(value: Any, kind: type[T]) -> T:
     Raises:
         DecodeError: a field has the wrong type.
     """
-    _meet(kind)
+    _prepare(kind)
     try:
         value = _without_nulls(value)
         return msgspec.convert(value, type=kind, dec_hook=dec_hook)
     except msgspec.ValidationError as error:
-        # Loaded for an error alone: nearly every answer is without one.
+        # Loaded only for an error, which is rare.
         from podrules.model.misfit import misfit
 
         found = misfit(error, value)
@@ -90,12 +90,12 @@ def from_object(value: Any, kind: type[T]) -> T:
         raise DecodeError("nested too deeply") from error
 
 
-def _meet(kind: Any) -> None:
-    """Let one thread at a time show msgspec what is new to it: two at once that do are a segmentation fault."""
-    if kind not in _KNOWN:
-        with _FIRST:
+def _prepare(kind: Any) -> None:
+    """Make msgspec learn a new type in one thread at a time: two threads at once cause a segmentation fault."""
+    if kind not in _PREPARED:
+        with _PREPARE_LOCK:
             msgspec.json.Decoder(kind, dec_hook=dec_hook)
-            _KNOWN.add(kind)
+            _PREPARED.add(kind)
 
 
 def _plain(data: bytes | str) -> Any:
@@ -112,10 +112,10 @@ def _not_json(error: Exception) -> str:
 
 
 def dec_hook(kind: type[Any], value: Any) -> Any:
-    """Values of types that msgspec does not know, for its decoders.
+    """Decode a value of a type that msgspec does not know; a hook for its decoders.
 
     Raises:
-        NotImplementedError: neither do we.
+        NotImplementedError: this hook does not know the type either.
     """
     if kind is Quantity:
         return Quantity.from_json(value)
@@ -123,7 +123,7 @@ def dec_hook(kind: type[Any], value: Any) -> Any:
 
 
 def _without_nulls(value: Any) -> Any:
-    """The same object without null fields: Go reads null as absent."""
+    """A copy without null fields: Go reads null as absent."""
     if isinstance(value, dict):
         return {_key(key): _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -132,5 +132,5 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _key(key: Any) -> str:
-    """As kubectl writes it: a key of YAML that is a number or a boolean becomes a string (sigs.k8s.io/yaml)."""
+    """A key as a string: kubectl converts numbers and booleans among YAML's keys to strings (sigs.k8s.io/yaml)."""
     return key if isinstance(key, str) else json.dumps(key, default=str)

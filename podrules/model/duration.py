@@ -1,4 +1,4 @@
-"""Go's durations, as a kubelet's configuration writes them: ``1m30s``, ``500ms``, ``1.5h``.
+"""Parses Go's durations, as a kubelet's configuration writes them: ``1m30s``, ``500ms``, ``1.5h``.
 
 Source: time.ParseDuration of the Go library.
 """
@@ -24,7 +24,7 @@ def parse_duration(text: str) -> timedelta:
     """Read a duration; nanoseconds are rounded to microseconds.
 
     Raises:
-        DurationError: it is none, or more than a timedelta holds.
+        DurationError: the text is not a duration, or it is longer than a timedelta can hold.
     """
     found = _WHOLE.fullmatch(text)
     if text in {"0", "+0", "-0"}:

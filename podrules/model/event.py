@@ -1,4 +1,4 @@
-"""Events, as far as rules read them.
+"""The model of an Event.
 
 Source: k8s.io/api/core/v1/types.go at v0.36.3.
 """
@@ -13,7 +13,7 @@ __all__ = ["Event", "ObjectReference"]
 
 
 class ObjectReference(Model, frozen=True):
-    """Another object."""
+    """Refers to another object."""
 
     kind: str = ""
     namespace: str = ""
@@ -22,11 +22,11 @@ class ObjectReference(Model, frozen=True):
 
 
 class Event(KubeObject, frozen=True):
-    """What somebody saw happen to an object."""
+    """An Event: a component's report of something that happened to an object."""
 
     involved_object: ObjectReference = field(default_factory=ObjectReference)
     related: ObjectReference | None = None
-    """Another object that had a part in it."""
+    """A second object that is involved."""
     reason: str = ""
     message: str = ""
     event_time: Time | None = None
@@ -34,5 +34,5 @@ class Event(KubeObject, frozen=True):
 
     @property
     def time(self) -> str | None:
-        """When it was seen last."""
+        """When the event last occurred."""
         return self.event_time or self.last_timestamp

@@ -1,4 +1,4 @@
-"""A problem with one field of an object: the path, the problem, and upstream's text of both.
+"""Describes a problem with one field of an object: the path, the problem, and upstream's text of both.
 
 Source: pkg/util/validation/field/errors.go (Error.Error) in k8s.io/apimachinery at v0.36.3.
 """
@@ -11,7 +11,7 @@ __all__ = ["FieldError"]
 
 
 class FieldError(NamedTuple):
-    """One problem of one field."""
+    """One problem with one field."""
 
     field: str
     """``spec.containers[0].image``; empty: the whole object."""

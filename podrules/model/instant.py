@@ -1,9 +1,10 @@
-"""Points in time as the API writes them, and times some seconds later.
+"""Parses times as the API writes them, and adds seconds to them.
 
-    read            RFC 3339, in UTC as the API server writes it
-    added           beyond the years 1 to 9999, which are all that the API writes, the last or the first moment of them
+    parsing         RFC 3339, in UTC as the API server writes it
+    adding          a result outside the years 1 to 9999, which are all that the API writes, becomes the nearest moment
+                    within them
     seconds in Go   time.Duration(seconds) * time.Second: nanoseconds in an int64, which wrap. From 9,223,372,037 s,
-                    292 years, on it is another span, and often a negative one
+                    292 years, on the result is another span, and often a negative one
 
 Source: time.Duration of the Go library; Time.MarshalJSON in k8s.io/apimachinery/pkg/apis/meta/v1/time.go at v0.36.3.
 """
@@ -24,7 +25,7 @@ _SIGN: Final = 1 << 63
 
 
 def instant(stamp: str | None) -> datetime | None:
-    """An RFC 3339 time of the API in UTC, None when it is absent or cannot be read."""
+    """An RFC 3339 time of the API, in UTC; None: it is absent or cannot be read."""
     if not stamp:
         return None
     try:
@@ -37,7 +38,7 @@ def instant(stamp: str | None) -> datetime | None:
 
 
 def later(when: datetime, seconds: float) -> datetime:
-    """That many seconds after a moment, before it if negative; the first or last of all moments where that is none."""
+    """The moment so many seconds later, or earlier if negative, limited to the moments that Python can represent."""
     try:
         return when + timedelta(seconds=seconds)
     except OverflowError:
@@ -45,6 +46,6 @@ def later(when: datetime, seconds: float) -> datetime:
 
 
 def go_seconds(seconds: int) -> int:
-    """What a field in seconds is once Go has multiplied it into a time.Duration, rounded away from zero to a second."""
+    """The seconds that remain when Go converts a field to a time.Duration, rounded away from zero to whole seconds."""
     nanoseconds = (seconds * _SECOND + _SIGN) % (2 * _SIGN) - _SIGN
     return -(-nanoseconds // _SECOND) if nanoseconds > 0 else nanoseconds // _SECOND

@@ -1,4 +1,4 @@
-"""What a kubelet says of itself: measurements (``/stats/summary``) and its configuration (``/configz``).
+"""The models of a kubelet's answers: measurements (``/stats/summary``) and its configuration (``/configz``).
 
 Fields that are not measured are absent: None, never 0.
 
@@ -56,7 +56,7 @@ class CPUStats(Model, frozen=True):
     """``cpu``."""
 
     usage_nano_cores: int | None = None
-    """Over a short while before it was asked: billionths of a cpu."""
+    """Billionths of a CPU, averaged over a short time before the request."""
 
 
 class MemoryStats(Model, frozen=True):
@@ -64,9 +64,9 @@ class MemoryStats(Model, frozen=True):
 
     time: Time = ""
     available_bytes: int | None = None
-    """Of the node or of a cgroup with a limit: what is left before it."""
+    """Memory left before the limit, on a node or in a cgroup with a limit."""
     working_set_bytes: int | None = None
-    """Used, less the file cache that has not been touched of late."""
+    """Used memory without the inactive file cache."""
     rss_bytes: int | None = None
     """Anonymous memory."""
     psi: PSIStats | None = None
@@ -80,7 +80,7 @@ class SwapStats(Model, frozen=True):
 
 
 class FsStats(Model, frozen=True):
-    """A filesystem, or what a container or volume uses of one."""
+    """A filesystem, or the part of one that a container or volume uses."""
 
     time: Time = ""
     available_bytes: int | None = None
@@ -119,7 +119,7 @@ class ProcessStats(Model, frozen=True):
 
 
 class ContainerStats(Model, frozen=True):
-    """A container, or a cgroup of the system."""
+    """A container, or a system cgroup."""
 
     name: str = ""
     memory: MemoryStats | None = None
@@ -134,7 +134,7 @@ class PodReference(Model, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
-    """A static pod's own, which its mirror in the API has as an annotation."""
+    """A static pod has its own uid here; its mirror pod has that uid as an annotation."""
 
 
 class PodStats(Model, frozen=True):
@@ -163,7 +163,7 @@ class NodeStats(Model, frozen=True):
     swap: SwapStats | None = None
 
     def system_container(self, name: str) -> ContainerStats | None:
-        """The system's cgroup of that name, if measured."""
+        """The system cgroup of that name, if measured."""
         return next((entry for entry in self.system_containers if entry.name == name), None)
 
 
@@ -181,17 +181,17 @@ class MemorySwapConfiguration(Model, frozen=True):
 
 
 class ShutdownGracePeriodByPodPriority(Model, frozen=True):
-    """``shutdownGracePeriodByPodPriority[]``: the time of pods of this priority and more, up to the next entry's."""
+    """``shutdownGracePeriodByPodPriority[]``: for pods of at least this priority, up to the next entry's."""
 
     priority: int = 0
     shutdown_grace_period_seconds: int = 0
 
 
 class KubeletConfiguration(Model, frozen=True):
-    """The kubelet's configuration, with its defaults filled in when it is read from ``/configz``."""
+    """The kubelet's configuration; ``/configz`` has the defaults filled in."""
 
     eviction_hard: dict[str, str] | None = None
-    """None: not set, so that the defaults of the operating system hold."""
+    """None: not set, so the operating system's defaults apply."""
     eviction_soft: dict[str, str] = {}
     eviction_soft_grace_period: dict[str, str] = {}
     eviction_minimum_reclaim: dict[str, str] = {}
@@ -203,16 +203,16 @@ class KubeletConfiguration(Model, frozen=True):
     kube_reserved: ResourceList = {}
     system_reserved: ResourceList = {}
     oom_score_adj: int = field(default=-999, name="oomScoreAdj")
-    """The kubelet's own."""
+    """The score of the kubelet's own process."""
     single_process_oom_kill: bool | None = field(default=None, name="singleProcessOOMKill")
     fail_cgroup_v1: bool = field(default=True, name="failCgroupV1")
     memory_swap: MemorySwapConfiguration = field(default_factory=MemorySwapConfiguration)
     local_storage_capacity_isolation: bool = True
     shutdown_grace_period: str = "0s"
     shutdown_grace_period_critical_pods: str = "0s"
-    """Of ``shutdownGracePeriod``, what is kept for critical pods."""
+    """The part of ``shutdownGracePeriod`` that is reserved for critical pods."""
     shutdown_grace_period_by_pod_priority: tuple[ShutdownGracePeriodByPodPriority, ...] = ()
-    """Instead of the two."""
+    """Replaces the two fields above."""
 
 
 class Configz(Model, frozen=True):

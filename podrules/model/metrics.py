@@ -1,4 +1,4 @@
-"""What a metrics server measures: cpu and working sets.
+"""The models of a metrics server's measurements: CPU and working sets.
 
 Source: k8s.io/metrics/pkg/apis/metrics/v1beta1/types.go at v0.36.3.
 """
@@ -11,7 +11,7 @@ __all__ = ["ContainerMetrics", "NodeMetrics", "PodMetrics"]
 
 
 class ContainerMetrics(Model, frozen=True):
-    """``containers[]``; memory is the working set."""
+    """``containers[]``; ``memory`` is the working set."""
 
     name: str = ""
     usage: ResourceList = {}

@@ -1,7 +1,7 @@
 """Explains a value that does not fit its field to the author of the manifest.
 
-The decoder knows types of its own and leaves keys of maps out of its paths. Here both become what stands in the
-manifest: the field's path, the value, and what to write instead.
+The decoder's messages name Python's types and omit the keys of maps. This module names what the manifest has: the
+field's path, the value, and what to write instead.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from podrules.model.quantity import Quantity, QuantityError
 
 __all__ = ["misfit", "not_json"]
 
-_MOST: Final = 40
-"""Characters that are shown of a value."""
+_MAX_SHOWN: Final = 40
+"""The most characters of a value that a message shows."""
 _STEP: Final = re.compile(r"(\.[^.\[]+)|\[([0-9]+)\]|(\[\.\.\.\])")
 _EXPECTED: Final = re.compile(r"Expected `([^`]*)`")
 _ABOUT_FIELD: Final = re.compile(r"Object (missing required|contains unknown) field `([^`]*)`")
@@ -31,18 +31,18 @@ _WRITE: Final = {
     "object": "a mapping",
 }
 _OF_TIME: Final = "matching regex"
-"""Of all texts only times have a pattern."""
+"""Only times have a pattern among the strings."""
 _A_TIME: Final = '"2026-11-22T10:00:00Z"'
 _BOUND: Final = re.compile(r"(>=|<=) (-?[0-9]+)")
 _SIDES: Final = {">=": "at least", "<=": "at most"}
 
 
 def misfit(error: Exception, value: Any) -> FieldError:
-    """``spec.containers[0].image`` and ``5 is a number; write a string ("5")``.
+    """Explain an error of msgspec: ``spec.containers[0].image`` and ``5 is a number; write a string ("5")``.
 
     Args:
-        error: What msgspec says of it.
-        value: The whole object, of plain dicts and lists.
+        error: The error that msgspec raised.
+        value: The whole object, as plain dicts and lists.
     """
     problem, _, path = str(error).partition(" - at `")
     quantity = isinstance(error.__cause__, QuantityError)
@@ -51,7 +51,7 @@ def misfit(error: Exception, value: Any) -> FieldError:
 
 
 def not_json(error: Exception) -> str:
-    """What keeps a text from being JSON, with the byte where that is known."""
+    """Explain why a text is not JSON, with the byte if it is known."""
     if isinstance(error, RecursionError):
         return "not valid JSON: nested too deeply"
     if isinstance(error, UnicodeDecodeError):
@@ -78,7 +78,7 @@ def _problem(problem: str, found: Any) -> str:
 
 
 def _what_it_is(found: Any, wanted: list[str]) -> str:
-    """``5 is a number``, or only what it is where it would be long."""
+    """``5 is a number``; for a long value only what it is."""
     match found:
         case None:
             return "nothing stands here"
@@ -98,7 +98,7 @@ def _what_it_is(found: Any, wanted: list[str]) -> str:
 
 
 def _example(found: Any, wanted: list[str]) -> str:
-    """The value as it would fit, where that is plain."""
+    """The value in a form that fits the field, if there is an obvious one."""
     if isinstance(found, bool | int | float) and "str" in wanted:
         return f" ({json.dumps(_shown(found))})"
     if isinstance(found, str) and "int" in wanted and _NUMERAL.fullmatch(found):
@@ -116,11 +116,11 @@ def _shown(value: Any) -> str:
         return "a number of thousands of digits"
     except TypeError:
         return "this value"
-    return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
 
 
 def _found(path: str, value: Any, fits: Callable[[Any], bool]) -> tuple[str, Any]:
-    """The path with the key that msgspec leaves out (``limits[...]`` becomes ``limits.cpu``), and what stands there."""
+    """The path with the key that msgspec omits (``limits[...]`` becomes ``limits.cpu``), and the value at it."""
     shown = ""
     for step, index, anything in _STEP.findall(path):
         key: Any = int(index) if index else step.removeprefix(".")

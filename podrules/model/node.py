@@ -1,4 +1,4 @@
-"""Nodes, as far as rules read them.
+"""The models of Nodes, their Leases and their CSINodes.
 
 Source: k8s.io/api/core/v1/types.go at v0.36.3.
 """
@@ -34,7 +34,7 @@ class Taint(Model, frozen=True):
 
     @property
     def text(self) -> str:
-        """As kubectl writes it: ``key=value:effect``, or ``key:effect``."""
+        """The taint as kubectl writes it: ``key=value:effect``, or ``key:effect``."""
         return f"{self.key}{'=' if self.value else ''}{self.value}:{self.effect}"
 
 
@@ -86,9 +86,9 @@ class NodeStatus(Model, frozen=True):
     images: tuple[ContainerImage, ...] = ()
     declared_features: tuple[str, ...] = ()
     volumes_in_use: tuple[str, ...] = ()
-    """Volumes that the kubelet has mounted, or is about to: not safe to detach."""
+    """Volumes that the kubelet has mounted or will mount: they are not safe to detach."""
     volumes_attached: tuple[AttachedVolume, ...] = ()
-    """What the attach/detach controller has attached to it."""
+    """Volumes that the attach/detach controller has attached to the node."""
 
 
 class Node(KubeObject, frozen=True):
@@ -99,12 +99,12 @@ class Node(KubeObject, frozen=True):
 
     @property
     def ready(self) -> Condition | None:
-        """The Ready condition: True, False, or Unknown when the kubelet went silent."""
+        """The Ready condition: True, False, or Unknown when the kubelet no longer reports."""
         return ready_condition(self.status.conditions)
 
 
 def ready_condition(conditions: Iterable[Condition]) -> Condition | None:
-    """The Ready condition among a node's."""
+    """The Ready condition among a node's conditions."""
     return next((condition for condition in conditions if condition.type == "Ready"), None)
 
 
@@ -115,7 +115,7 @@ class LeaseSpec(Model, frozen=True):
 
 
 class Lease(KubeObject, frozen=True):
-    """A coordination.k8s.io Lease: a node's heartbeat has the node's name, in namespace kube-node-lease."""
+    """A coordination.k8s.io Lease; a node's heartbeat is the Lease with its name in namespace kube-node-lease."""
 
     spec: LeaseSpec = field(default_factory=LeaseSpec)
 
@@ -142,6 +142,6 @@ class CSINodeSpec(Model, frozen=True):
 
 
 class CSINode(KubeObject, frozen=True):
-    """A CSINode: the CSI drivers of the node of its name."""
+    """A CSINode: the CSI drivers of the node with the same name."""
 
     spec: CSINodeSpec = field(default_factory=CSINodeSpec)

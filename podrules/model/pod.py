@@ -1,4 +1,4 @@
-"""Pods, as far as rules read them.
+"""The models of a Pod and its parts.
 
 Source: k8s.io/api/core/v1/types.go at v0.36.3.
 """
@@ -51,7 +51,7 @@ __all__ = [
 
 
 DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
-"""``spec.schedulerName`` where nothing is said."""
+"""The default of ``spec.schedulerName``."""
 
 
 class PodQOSClass(Enum):
@@ -70,9 +70,9 @@ class ResourceRequirements(Model, frozen=True):
 
 
 class Probe(Model, frozen=True):
-    """A probe, as far as it decides when a container is killed, and how long it may take to stop.
+    """A probe, with the fields that decide when a container is killed and how long it may take to stop.
 
-    Absent times are those that the API server fills in.
+    Absent times have the API server's defaults.
     """
 
     termination_grace_period_seconds: int | None = None
@@ -101,7 +101,7 @@ class SleepAction(Model, frozen=True):
 
 
 class LifecycleHandler(Model, frozen=True):
-    """``lifecycle.preStop``: one of the three is set."""
+    """``lifecycle.preStop``: exactly one field is set."""
 
     exec: ExecAction | None = None
     http_get: HTTPGetAction | None = None
@@ -145,7 +145,7 @@ class Container(Model, frozen=True):
 
     @property
     def restarts_always(self) -> bool:
-        """Whether it is a sidecar, when it stands among the init containers (podutil.IsRestartableInitContainer)."""
+        """Whether an init container is a sidecar (podutil.IsRestartableInitContainer)."""
         return self.restart_policy == "Always"
 
 
@@ -156,7 +156,7 @@ class SchedulingGate(Model, frozen=True):
 
 
 class PodReadinessGate(Model, frozen=True):
-    """``spec.readinessGates[]``: a condition without which the pod is not Ready."""
+    """``spec.readinessGates[]``: a condition that has to be True for the pod to be Ready."""
 
     condition_type: str = ""
 
@@ -240,26 +240,26 @@ class ContainerStateTerminated(Model, frozen=True):
     message: str = ""
     exit_code: int = 0
     signal: int = 0
-    """That ended it; 0: not told. The kubelet tells of none: it has exit codes alone, 128 + n for signal n."""
+    """The signal that ended it; 0: not reported. The kubelet reports only exit codes, 128 + n for signal n."""
     started_at: Time | None = None
     finished_at: Time | None = None
 
 
 class ContainerStateWaiting(Model, frozen=True):
-    """Why a container does not run yet, or not now."""
+    """Why a container is not running at the moment."""
 
     reason: str = ""
     message: str = ""
 
 
 class ContainerStateRunning(Model, frozen=True):
-    """Since when a container runs."""
+    """When a running container started."""
 
     started_at: Time | None = None
 
 
 class ContainerState(Model, frozen=True):
-    """``state`` or ``lastState``; no field set: it waits."""
+    """``state`` or ``lastState``; no field set: the container is waiting."""
 
     running: ContainerStateRunning | None = None
     terminated: ContainerStateTerminated | None = None
@@ -267,12 +267,12 @@ class ContainerState(Model, frozen=True):
 
 
 class ContainerStatus(Model, frozen=True):
-    """``status.containerStatuses[]``; those of init and of ephemeral containers are the same."""
+    """``status.containerStatuses[]``; init and ephemeral containers have the same type."""
 
     name: str = ""
     ready: bool = False
     started: bool | None = None
-    """Whether its startup probe has succeeded and its postStart hook returned; None: not told."""
+    """Whether its startup probe has succeeded and its postStart hook returned; None: not reported."""
     restart_count: int = 0
     state: ContainerState = field(default_factory=ContainerState)
     last_state: ContainerState = field(default_factory=ContainerState)
@@ -310,11 +310,11 @@ class PodStatus(Model, frozen=True):
 
 
 class ContainerRef(Struct, frozen=True):
-    """A container and where it stands in the pod."""
+    """A container and its path in the pod."""
 
     container: Container
     field: str
-    """Path of the container, e.g. ``spec.initContainers[0]``."""
+    """The container's path, e.g. ``spec.initContainers[0]``."""
     is_init: bool
 
     @property
@@ -331,7 +331,7 @@ class Pod(KubeObject, frozen=True):
 
     @property
     def finished(self) -> bool:
-        """Whether it has ended for good: no process, no resources."""
+        """Whether it has ended for good, without processes and resources."""
         return self.status.phase in {"Succeeded", "Failed"}
 
     @property
@@ -342,7 +342,7 @@ class Pod(KubeObject, frozen=True):
 
     @property
     def as_controller(self) -> OwnerReference:
-        """How what it controls refers to it."""
+        """The owner reference of the objects that the pod controls."""
         meta = self.metadata
         return OwnerReference(api_version="v1", kind="Pod", name=meta.name, uid=meta.uid, controller=True)
 

@@ -1,4 +1,4 @@
-"""Pods by name, as results name them."""
+"""References to pods by name, for results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster's owner decided for pods: PriorityClasses, LimitRanges, RuntimeClasses, PodDisruptionBudgets.
+"""The models of a cluster's policies for pods: PriorityClass, LimitRange, RuntimeClass, PodDisruptionBudget.
 
 Source: k8s.io/api/{scheduling,core,node,policy}/v1/types.go at v0.36.3.
 """
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class PriorityClass(KubeObject, frozen=True):
-    """A PriorityClass; ``preemption_policy`` is always set in a stored one."""
+    """A PriorityClass; the API server always sets ``preemption_policy``."""
 
     value: int = 0
     global_default: bool = False
@@ -31,7 +31,7 @@ class PriorityClass(KubeObject, frozen=True):
 
 
 class LimitRangeItem(Model, frozen=True):
-    """``spec.limits[]``; in a stored one the defaults are filled in from each other and from max."""
+    """``spec.limits[]``; the API server fills in missing defaults from each other and from max."""
 
     type: str = ""
     default: ResourceList = {}
@@ -45,7 +45,7 @@ class LimitRangeSpec(Model, frozen=True):
 
 
 class LimitRange(KubeObject, frozen=True):
-    """A LimitRange, as far as it fills in what a pod leaves out."""
+    """A LimitRange, with the fields that fill in a pod's missing requests and limits."""
 
     spec: LimitRangeSpec = field(default_factory=LimitRangeSpec)
 
@@ -57,7 +57,7 @@ class Overhead(Model, frozen=True):
 
 
 class RuntimeClass(KubeObject, frozen=True):
-    """A RuntimeClass, as far as it adds to what a pod asks for."""
+    """A RuntimeClass, with the overhead that it adds to a pod's requests."""
 
     overhead: Overhead = field(default_factory=Overhead)
 
@@ -67,7 +67,7 @@ class PodDisruptionBudgetSpec(Model, frozen=True):
 
     selector: LabelSelector | None = None
     min_available: int | str | None = None
-    """Pods, or a percentage; never with `max_unavailable`."""
+    """A number of pods or a percentage; never set together with `max_unavailable`."""
     max_unavailable: int | str | None = None
     unhealthy_pod_eviction_policy: str | None = None
 
@@ -81,11 +81,11 @@ class PodDisruptionBudgetStatus(Model, frozen=True):
     disruptions_allowed: int = 0
     conditions: tuple[Condition, ...] = ()
     disrupted_pods: dict[str, str] = {}
-    """Pods whose eviction was granted, by name, and when; they are not gone yet."""
+    """Pods whose eviction was granted and that still exist: the time by the pod's name."""
 
 
 class PodDisruptionBudget(KubeObject, frozen=True):
-    """A PodDisruptionBudget, as far as it tells which pods may be disrupted now."""
+    """A PodDisruptionBudget, with the fields that decide which pods may be disrupted now."""
 
     spec: PodDisruptionBudgetSpec = field(default_factory=PodDisruptionBudgetSpec)
     status: PodDisruptionBudgetStatus = field(default_factory=PodDisruptionBudgetStatus)

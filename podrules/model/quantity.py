@@ -1,12 +1,12 @@
-"""`resource.Quantity`: fixed-point amounts such as ``100m``, ``1.5Gi`` and ``1e3``, as the API server reads them.
+"""Parses and computes `resource.Quantity`, such as ``100m``, ``1.5Gi`` and ``1e3``, as the API server does.
 
-A quantity is ``unscaled * 10**exponent`` and remembers the notation in which it was written, because that decides how
-it is printed. Nothing here is a float. What upstream does and nobody expects, kept on purpose:
+A quantity is ``unscaled * 10**exponent`` and remembers its notation, which decides how it is printed. No value is a
+float. Some of upstream's surprising behaviour is kept on purpose:
 
-* a number that is written canonically keeps its text (``1.500`` stays ``1.500``) until it takes part in a sum;
+* a number in canonical notation keeps its text (``1.500`` stays ``1.500``) until it takes part in a sum;
 * the sum takes the notation of its left side, or of its right side when the left is zero;
 * more than nine decimal places are rounded away from zero; binary notation is capped at 2**63-1;
-* amounts of more than 18 digits are kept in a second form (`big`), whose integers wrap where the first form gives 0.
+* amounts of more than 18 digits have a second form (`big`), whose integers wrap where the first form gives 0.
 
 Source: k8s.io/apimachinery/pkg/api/resource/{quantity,amount,math,suffix,scale_int}.go at v0.36.3.
 """
@@ -26,14 +26,14 @@ NANO: Final = -9
 _INT64_MAX: Final = 2**63 - 1
 _INT64_MIN: Final = -(2**63)
 _INT64_DIGITS: Final = 18
-"""Decimal digits that always fit an int64: longer numbers take the `big` form."""
+"""So many decimal digits always fit an int64; longer numbers have the `big` form."""
 
 _MAX_TEXT: Final = 256
 _MAX_EXPONENT: Final = 1000
-"""Upstream takes any int32, and then needs hours for one sum of ``1e2000000000``: here it is refused."""
+"""Upstream accepts any int32, and then needs hours for one sum of ``1e2000000000``; this parser refuses it."""
 
 _WRAPPING_SHIFTS: Final = frozenset({1, 2, 3, 6, 9})
-"""Powers of ten for which upstream multiplies in one step and lets the int64 wrap; for others it gives 0."""
+"""Powers of ten for which upstream multiplies in one step and lets the int64 wrap; for all others it gives 0."""
 
 _NUMBER: Final = re.compile(r"([+-]?)(0*)([0-9]*)(?:(\.)([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
 _DECIMAL_EXPONENTS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -51,7 +51,7 @@ class QuantityError(ValueError):
 
 
 class Format(Enum):
-    """The notation in which a quantity was written and will be printed."""
+    """The notation in which a quantity was written, and in which it is printed."""
 
     DECIMAL_EXPONENT = "DecimalExponent"
     BINARY_SI = "BinarySI"
@@ -60,7 +60,7 @@ class Format(Enum):
 
 @total_ordering
 class Quantity:
-    """One immutable amount. Compared by value: ``Quantity.parse("1") == Quantity.parse("1000m")``."""
+    """One immutable amount. Comparison is by value: ``Quantity.parse("1") == Quantity.parse("1000m")``."""
 
     __slots__ = ("_text", "big", "exponent", "format", "unscaled")
 
@@ -90,10 +90,10 @@ class Quantity:
 
     @staticmethod
     def from_json(value: object) -> Quantity:
-        """Read a quantity as it stands in a JSON or YAML object: a string, or a bare number.
+        """Read a quantity from the value in a JSON or YAML object: a string or a number.
 
         Raises:
-            QuantityError: the value is neither, or not a quantity.
+            QuantityError: the value is neither of them, or it is not a quantity.
         """
         match value:
             case str():
@@ -168,7 +168,7 @@ class Quantity:
 
     def __str__(self) -> str:
         """The text that the API server would store."""
-        # Kept, for pods of one template share it and each writes it.
+        # Cached: pods of one template share the quantity, and each prints it.
         self._text = self._text or self._canonical()
         return self._text
 
@@ -204,7 +204,7 @@ class Quantity:
         if self.format is Format.BINARY_SI:
             whole = _rescale_away(self.unscaled, self.exponent, 0)
             exact = self.exponent >= 0 or whole * _ten_to(-self.exponent) == self.unscaled
-            # Between -1024 and 1024, and where a fraction would be lost, binary notation gives way to decimal.
+            # Decimal notation is used between -1024 and 1024, and where binary notation would lose a fraction.
             if exact and abs(whole) >= 1024:
                 times = 0
                 while whole % 1024 == 0:
@@ -220,7 +220,7 @@ class Quantity:
 
 
 def _ten_to(exponent: int) -> int:
-    """``10**exponent`` for an exponent that is not negative, where Python's own power might be a float."""
+    """``10**exponent`` for an exponent that is not negative; the type of Python's own power might be float."""
     power: int = 10**exponent
     return power
 
@@ -253,7 +253,7 @@ def _without_tens(unscaled: int, exponent: int) -> tuple[int, int]:
 
 
 def _go_float(value: float) -> str:
-    """A float as Go's encoding/json writes it, which is how a bare number of a manifest reaches the API server."""
+    """A float as Go's encoding/json writes it: kubectl sends a manifest's number to the API server in this form."""
     if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN is the one value unequal to itself
         raise QuantityError(str(value), "it is not a finite number")
     if value == 0 or 1e-6 <= abs(value) < 1e21:
@@ -304,7 +304,7 @@ def _parse(text: str) -> Quantity:
 def _parse_int64(  # noqa: PLR0917 - the parts of one number
     text: str, digits: str, decimals: str, form: Format, exponent: int, factor: int
 ) -> Quantity | None:
-    """The common form: everything fits an int64 with at most nine decimal places; None when it does not."""
+    """The common form: the amount fits an int64 with at most nine decimal places; None: it does not fit."""
     binary = form is Format.BINARY_SI
     if binary:
         room = -1 if decimals else 15 - len(digits) - exponent * 3 // 10 - 1
@@ -343,4 +343,4 @@ def _parse_big(digits: str, decimals: str, form: Format, exponent: int, factor: 
 
 
 ZERO: Final = Quantity(0)
-"""What upstream's ``ResourceList.Cpu()`` gives when nothing is set."""
+"""The amount that upstream's ``ResourceList.Cpu()`` returns for an unset resource."""

@@ -1,7 +1,7 @@
-"""Dynamic resources: claims, the slices that publish devices, and device classes, as far as allocation reads them.
+"""The models of dynamic resource allocation: claims, the slices that publish devices, and device classes.
 
-Fields that the API server always fills in have its defaults here too: a request without a mode asks for a count, a
-count without a number for one device, a toleration without an operator compares for equality.
+They have the API server's defaults: the mode of a request is a count, the count is one device, and the operator of a
+toleration is Equal.
 
 Source: k8s.io/api/resource/v1/types.go at v0.36.3; pkg/apis/resource/v1/defaults.go at v1.36.3.
 """
@@ -69,7 +69,7 @@ class DeviceSelector(Model, frozen=True):
 
 
 class DeviceToleration(Model, frozen=True):
-    """``tolerations[]`` of a request; an empty key with Exists tolerates every taint, an empty effect every effect."""
+    """``tolerations[]`` of a request; an empty key with Exists matches every taint, an empty effect every effect."""
 
     key: str = ""
     operator: str = ""
@@ -78,7 +78,7 @@ class DeviceToleration(Model, frozen=True):
 
 
 class CapacityRequirements(Model, frozen=True):
-    """``capacity`` of a request: how much of each capacity of a device is wanted."""
+    """``capacity`` of a request: how much of each of a device's capacities it requests."""
 
     requests: ResourceList = {}
 
@@ -96,7 +96,7 @@ class ExactDeviceRequest(Model, frozen=True):
 
 
 class DeviceSubRequest(Model, frozen=True):
-    """``requests[].firstAvailable[]``: one of several alternatives, the first that works is taken."""
+    """``requests[].firstAvailable[]``: one of several alternatives; the first that can be allocated is used."""
 
     name: str = ""
     device_class_name: str = ""
@@ -108,7 +108,7 @@ class DeviceSubRequest(Model, frozen=True):
 
 
 class DeviceRequest(Model, frozen=True):
-    """``spec.devices.requests[]``: one of the two is set."""
+    """``spec.devices.requests[]``: either `exactly` or `first_available` is set."""
 
     name: str = ""
     exactly: ExactDeviceRequest | None = None
@@ -116,10 +116,10 @@ class DeviceRequest(Model, frozen=True):
 
 
 class DeviceConstraint(Model, frozen=True):
-    """``spec.devices.constraints[]``: devices share, or do not share, the value of an attribute."""
+    """``spec.devices.constraints[]``: the value of an attribute is equal for all devices, or different for each."""
 
     requests: tuple[str, ...] = ()
-    """Names of requests, or of requests and subrequests with a slash between them; none: all."""
+    """Names of requests, or ``request/subrequest``; empty: all requests."""
     match_attribute: str | None = None
     distinct_attribute: str | None = None
 
@@ -146,7 +146,7 @@ class DeviceRequestAllocationResult(Model, frozen=True):
     device: str = ""
     admin_access: bool | None = None
     share_id: str | None = field(default=None, name="shareID")
-    """Set where the device is shared by its capacity."""
+    """Set when claims share the device's capacity."""
     consumed_capacity: ResourceList = {}
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ class AllocationResult(Model, frozen=True):
 
     devices: DeviceAllocationResult = field(default_factory=DeviceAllocationResult)
     node_selector: NodeSelector | None = None
-    """Where the devices can be reached; none: everywhere."""
+    """The nodes that can use the devices; None: all nodes."""
     allocation_timestamp: Time | None = None
 
 
@@ -177,7 +177,7 @@ class ResourceClaimConsumerReference(Model, frozen=True):
 
 
 class AllocatedDeviceStatus(Model, frozen=True):
-    """``status.devices[]``: what a driver reports of an allocated device."""
+    """``status.devices[]``: a driver's report on an allocated device."""
 
     driver: str = ""
     pool: str = ""
@@ -198,7 +198,7 @@ class ResourceClaimStatus(Model, frozen=True):
 
 
 class ResourceClaim(KubeObject, frozen=True):
-    """A request for devices, shared by the pods that name it."""
+    """A ResourceClaim: a request for devices, which the pods that name it share."""
 
     spec: ResourceClaimSpec = field(default_factory=ResourceClaimSpec)
     status: ResourceClaimStatus = field(default_factory=ResourceClaimStatus)
@@ -210,19 +210,19 @@ class ResourceClaim(KubeObject, frozen=True):
 
 
 class ResourceClaimTemplateSpec(KubeObject, frozen=True):
-    """``spec`` of a template: labels and annotations of the claims that are made of it, and their spec."""
+    """``spec`` of a template: the spec of its claims, and their labels and annotations."""
 
     spec: ResourceClaimSpec = field(default_factory=ResourceClaimSpec)
 
 
 class ResourceClaimTemplate(KubeObject, frozen=True):
-    """What claims are made of, one for each pod that names it."""
+    """A ResourceClaimTemplate: each pod that names it gets a claim of its own."""
 
     spec: ResourceClaimTemplateSpec = field(default_factory=ResourceClaimTemplateSpec)
 
 
 class ResourcePool(Model, frozen=True):
-    """``spec.pool``: slices of one driver that belong together."""
+    """``spec.pool``: the slices of one driver that belong together."""
 
     name: str = ""
     generation: int = 0
@@ -230,7 +230,7 @@ class ResourcePool(Model, frozen=True):
 
 
 class DeviceAttribute(Model, frozen=True):
-    """``attributes`` of a device: one of the four is set."""
+    """``attributes`` of a device: exactly one field is set."""
 
     int_value: int | None = field(default=None, name="int")
     bool_value: bool | None = field(default=None, name="bool")
@@ -247,7 +247,7 @@ class CapacityRequestPolicyRange(Model, frozen=True):
 
 
 class CapacityRequestPolicy(Model, frozen=True):
-    """``requestPolicy`` of a capacity: what may be asked for."""
+    """``requestPolicy`` of a capacity: the amounts that a claim may request."""
 
     default: Quantity | None = None
     valid_values: tuple[Quantity, ...] = ()
@@ -268,7 +268,7 @@ class Counter(Model, frozen=True):
 
 
 class CounterSet(Model, frozen=True):
-    """``spec.sharedCounters[]``: what the devices of a pool divide among themselves."""
+    """``spec.sharedCounters[]``: amounts that the devices of a pool share."""
 
     name: str = ""
     counters: dict[str, Counter] = {}
@@ -282,7 +282,7 @@ class DeviceCounterConsumption(Model, frozen=True):
 
 
 class DeviceTaint(Model, frozen=True):
-    """``taints[]`` of a device; effects other than NoSchedule and NoExecute keep nothing away."""
+    """``taints[]`` of a device; only the effects NoSchedule and NoExecute prevent allocation."""
 
     key: str = ""
     value: str = ""
@@ -307,7 +307,7 @@ class Device(Model, frozen=True):
 
 
 class ResourceSliceSpec(Model, frozen=True):
-    """``spec``: the devices, or the counters, of a part of a pool."""
+    """``spec``: devices or counters of a pool."""
 
     driver: str = ""
     pool: ResourcePool = field(default_factory=ResourcePool)
@@ -320,7 +320,7 @@ class ResourceSliceSpec(Model, frozen=True):
 
 
 class ResourceSlice(KubeObject, frozen=True):
-    """Devices that a driver offers."""
+    """A ResourceSlice: devices that a driver offers."""
 
     spec: ResourceSliceSpec = field(default_factory=ResourceSliceSpec)
 
@@ -333,6 +333,6 @@ class DeviceClassSpec(Model, frozen=True):
 
 
 class DeviceClass(KubeObject, frozen=True):
-    """A kind of devices that claims ask for by name."""
+    """A DeviceClass: a class of devices that claims request by name."""
 
     spec: DeviceClassSpec = field(default_factory=DeviceClassSpec)

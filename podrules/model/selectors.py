@@ -1,4 +1,4 @@
-"""Label selectors: what they match, and how upstream prints them.
+"""Parses, matches and prints label selectors as upstream does.
 
 Source: k8s.io/apimachinery/pkg/labels/selector.go and pkg/apis/meta/v1/helpers.go at v0.36.3.
 """
@@ -23,13 +23,13 @@ _TERM: Final = re.compile(
     \s*(?P<end>,|$)""",
     re.VERBOSE,
 )
-"""One term of a selector as people type it."""
+"""One term of a typed selector."""
 _OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 _API_OPERATORS: Final = {"=": "In"} | {text: name for name, text in _OPERATORS.items()}
 
 
 class SelectorError(ValueError):
-    """A selector that the API server would refuse; the message names the part and the value."""
+    """The API server would reject the selector; the message names the part and the value."""
 
 
 class LabelSelectorRequirement(Model, frozen=True):
@@ -48,7 +48,7 @@ class LabelSelector(Model, frozen=True):
 
 
 class Requirement(Struct, frozen=True):
-    """One term of a selector: key, operator (``=``, ``in``, ``notin``, ``exists``, ``!``), values."""
+    """One term of a selector: a key, an operator (``=``, ``in``, ``notin``, ``exists``, ``!``) and values."""
 
     key: str
     operator: str
@@ -80,13 +80,13 @@ class Requirement(Struct, frozen=True):
 
 
 class Selector(Struct, frozen=True):
-    """A conjunction of requirements, sorted by key; the empty one matches everything (labels.Everything)."""
+    """Requirements, sorted by key, that must all hold; an empty selector matches everything (labels.Everything)."""
 
     requirements: tuple[Requirement, ...] = ()
 
     @classmethod
     def from_labels(cls, labels: Mapping[str, str]) -> Selector:
-        """Equality with every given label (labels.SelectorFromSet)."""
+        """A selector that requires every given label (labels.SelectorFromSet)."""
         return cls(tuple(Requirement(key, "=", (labels[key],)) for key in sorted(labels)))
 
     @classmethod
@@ -106,10 +106,10 @@ class Selector(Struct, frozen=True):
 
     @classmethod
     def from_text(cls, text: str) -> Selector:
-        """What is typed behind kubectl's ``-l`` (labels.Parse), but for ``>`` and ``<``.
+        """Parse the argument of kubectl's ``-l`` (labels.Parse), except for ``>`` and ``<``.
 
         Raises:
-            SelectorError: it cannot be read; the message names the part.
+            SelectorError: the text cannot be parsed; the message names the part.
         """
         terms: list[Requirement] = []
         position, more = 0, bool(text.strip())
@@ -122,11 +122,11 @@ class Selector(Struct, frozen=True):
         return cls().add(*terms)
 
     def add(self, *requirements: Requirement) -> Selector:
-        """This selector and more terms; equal keys keep their order."""
+        """A selector with more terms; terms with equal keys keep their order."""
         return Selector(tuple(sorted((*self.requirements, *requirements), key=lambda term: term.key)))
 
     def to_label_selector(self) -> LabelSelector:
-        """The same selector as an API object holds it: equality in matchLabels, all else in matchExpressions."""
+        """The selector in an API object's form: ``=`` in matchLabels, other operators in matchExpressions."""
         labels: dict[str, str] = {}
         expressions: list[LabelSelectorRequirement] = []
         for term in self.requirements:

@@ -1,4 +1,4 @@
-"""A cluster at one instant, as far as scheduling reads it."""
+"""The model of a cluster at one moment, with the lists that scheduling reads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T", bound=KubeObject)
 
 
 class ClusterSnapshot(Model, frozen=True):
-    """All lists; names of fields are the resources' plural names."""
+    """All lists of a cluster; each field has the resource's plural name."""
 
     nodes: tuple[Node, ...] = ()
     pods: tuple[Pod, ...] = ()
@@ -51,7 +51,7 @@ class ClusterSnapshot(Model, frozen=True):
 
 
 def merged(objects: Sequence[T], changed: Iterable[T]) -> tuple[T, ...]:
-    """The objects of a list with some of them changed, each in its place; new ones at the end."""
+    """A list with changed objects in their old positions, and new objects at the end."""
     left = {entry.metadata.place: entry for entry in changed}
     kept = [left.pop(entry.metadata.place, entry) for entry in objects]
     return (*kept, *left.values())

@@ -1,4 +1,4 @@
-"""Volumes, claims and attachments, as far as rules read them.
+"""The models of volumes, claims, storage classes and attachments.
 
 Source: k8s.io/api/core/v1/types.go and k8s.io/api/storage/v1/types.go at v0.36.3.
 """
@@ -46,11 +46,11 @@ __all__ = [
 ]
 
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
-"""The access mode that lets one pod alone use a claim."""
+"""The access mode that lets only one pod use a claim."""
 
 
 class Empty(Model, frozen=True):
-    """A source of which only its presence counts."""
+    """A field whose content no rule reads: only its presence matters."""
 
 
 class PersistentVolumeClaimVolumeSource(Model, frozen=True):
@@ -177,7 +177,7 @@ class EphemeralVolumeSource(Model, frozen=True):
 
 
 class Volume(Model, frozen=True):
-    """``spec.volumes[]`` of a pod: what may outlive it or be shared."""
+    """``spec.volumes[]`` of a pod, with the sources that rules read."""
 
     name: str = ""
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
@@ -236,7 +236,7 @@ class VolumeNodeAffinity(Model, frozen=True):
 
 
 class PersistentVolumeSpec(Model, frozen=True):
-    """``spec``: of the sources exactly one is set."""
+    """``spec``: exactly one source is set."""
 
     access_modes: tuple[str, ...] = ()
     capacity: ResourceList = {}
@@ -312,7 +312,7 @@ class VolumeAttachmentSpec(Model, frozen=True):
 
 
 class VolumeError(Model, frozen=True):
-    """What a driver said when it could not attach or detach."""
+    """A driver's error when it could not attach or detach a volume."""
 
     message: str = ""
     time: Time | None = None
@@ -327,7 +327,7 @@ class VolumeAttachmentStatus(Model, frozen=True):
 
 
 class VolumeAttachment(KubeObject, frozen=True):
-    """A VolumeAttachment: a CSI volume that is, or is being, attached to a node."""
+    """A VolumeAttachment: a CSI volume that is attached, or will be attached, to a node."""
 
     spec: VolumeAttachmentSpec = field(default_factory=VolumeAttachmentSpec)
     status: VolumeAttachmentStatus = field(default_factory=VolumeAttachmentStatus)
@@ -341,13 +341,13 @@ class CSIDriverSpec(Model, frozen=True):
 
 
 class CSIDriver(KubeObject, frozen=True):
-    """A CSIDriver: what a driver asks of Kubernetes."""
+    """A CSIDriver: a driver's settings for Kubernetes."""
 
     spec: CSIDriverSpec = field(default_factory=CSIDriverSpec)
 
 
 class CSIStorageCapacity(KubeObject, frozen=True):
-    """A CSIStorageCapacity: how much a class can still provision within one topology."""
+    """A CSIStorageCapacity: how much storage of a class a driver can still provision in one topology segment."""
 
     node_topology: LabelSelector | None = None
     storage_class_name: str = ""

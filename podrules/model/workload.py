@@ -1,4 +1,4 @@
-"""What makes pods and what selects them: controllers and Services.
+"""The models of workloads, which make pods, and of Services, which select pods.
 
 Source: k8s.io/api/{apps,batch,core}/v1/types.go at v0.36.3.
 """
@@ -17,17 +17,17 @@ from podrules.model.storage import Empty, PersistentVolumeClaim
 __all__ = ["ReplicationController", "Service", "UpdateStrategy", "Workload"]
 
 Int32 = Annotated[int, Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
-"""As the Go types have it: what is outside cannot be decoded."""
+"""Go's int32: a value outside its range cannot be decoded."""
 
 
 class RollingUpdate(Model, frozen=True):
     """``updateStrategy.rollingUpdate``."""
 
     max_surge: int | str | None = None
-    """Pods, or a percentage."""
+    """A number of pods or a percentage."""
     max_unavailable: int | str | None = None
     partition: int = 0
-    """Of a StatefulSet: pods of a lower ordinal keep the old template."""
+    """Of a StatefulSet: pods with a lower ordinal keep the old template."""
 
 
 class UpdateStrategy(Model, frozen=True):
@@ -53,7 +53,7 @@ class WorkloadSpec(Model, frozen=True):
     parallelism: Int32 | None = None
     """Of a Job."""
     completions: Int32 | None = None
-    """Of a Job: how many pods have to succeed; None: any one of them."""
+    """Of a Job: how many pods have to succeed; None: one pod is enough."""
     completion_mode: str = ""
     """Of a Job: NonIndexed (default) or Indexed."""
     ordinals: StatefulSetOrdinals = field(default_factory=StatefulSetOrdinals)
@@ -77,48 +77,48 @@ class WorkloadSpec(Model, frozen=True):
 
 
 class WorkloadStatus(Model, frozen=True):
-    """``status`` of the same, as far as the spec and the pods do not tell it."""
+    """``status`` of a workload, with the fields that do not follow from its spec and its pods."""
 
     desired_number_scheduled: int = 0
-    """Of a DaemonSet: on how many nodes it should run; 0 also before its controller has counted."""
+    """Of a DaemonSet: how many nodes should run its pod; 0 also before its controller has counted."""
     succeeded: int = 0
-    """Of a Job: pods that succeeded; their objects may be gone."""
+    """Of a Job: how many pods succeeded; the pods may be deleted since."""
     failed: int = 0
-    """Of a Job: likewise."""
+    """Of a Job: how many pods failed; the pods may be deleted since."""
     observed_generation: int = 0
-    """The spec that the controller has acted on, by its ``metadata.generation``; 0 also of one that does not tell."""
+    """The ``metadata.generation`` that the controller has acted on; 0 also for a controller that does not report it."""
     replicas: int = 0
-    """Pods that there are, without those that are being deleted; of a StatefulSet with them."""
+    """How many pods exist; only a StatefulSet counts terminating pods."""
     updated_replicas: int = 0
-    """Those of the newest template, of a Deployment or StatefulSet; never with those that are being deleted."""
+    """Of a Deployment or StatefulSet: how many pods have the newest template, without terminating pods."""
     current_revision: str = ""
     """Of a StatefulSet: the template that its pods had before the rollout."""
     update_revision: str = ""
     """Of a StatefulSet: the newest template."""
     current_number_scheduled: int = 0
-    """Of a DaemonSet: on how many nodes that should run a pod there is one."""
+    """Of a DaemonSet: how many of the nodes that should run its pod do run one."""
     updated_number_scheduled: int = 0
-    """Of a DaemonSet: on how many of them it is of the newest template."""
+    """Of a DaemonSet: how many of the nodes that should run its pod run one of the newest template."""
     conditions: tuple[Condition, ...] = ()
 
     def condition(self, kind: str, status: str) -> Condition | None:
-        """That condition, while it has that status."""
+        """The condition of that type, if it has that status."""
         return next((entry for entry in self.conditions if entry.type == kind and entry.status == status), None)
 
     def is_true(self, kind: str) -> bool:
-        """Whether it has that condition: a Job that ended is Complete or Failed."""
+        """Whether the condition of that type is True: a Job that ended is Complete or Failed."""
         return self.condition(kind, "True") is not None
 
 
 class Workload(KubeObject, frozen=True):
-    """A Deployment, ReplicaSet, StatefulSet, DaemonSet or Job: for rules they differ by kind alone."""
+    """A Deployment, ReplicaSet, StatefulSet, DaemonSet or Job: one model serves all of them."""
 
     spec: WorkloadSpec = field(default_factory=WorkloadSpec)
     status: WorkloadStatus = field(default_factory=WorkloadStatus)
 
 
 class ReplicationControllerSpec(Model, frozen=True):
-    """``spec``: its selector is a plain map."""
+    """``spec``; its selector is a plain map."""
 
     replicas: Int32 | None = None
     selector: dict[str, str] = {}
@@ -132,7 +132,7 @@ class ReplicationController(KubeObject, frozen=True):
 
 
 class ServiceSpec(Model, frozen=True):
-    """``spec``: no selector selects nothing, an empty one selects everything."""
+    """``spec``: without a selector the Service selects nothing; an empty selector selects everything."""
 
     selector: dict[str, str] | None = None
 
@@ -154,13 +154,13 @@ class CronJobSpec(Model, frozen=True):
 
     job_template: JobTemplateSpec = field(default_factory=JobTemplateSpec)
     suspend: bool = False
-    """It makes no Jobs."""
+    """The CronJob creates no Jobs."""
     schedule: str = ""
-    """In Cron's notation."""
+    """The schedule in cron notation."""
 
 
 class ActiveJob(Model, frozen=True):
-    """``status.active[]`` of a CronJob: a Job of it that runs."""
+    """``status.active[]`` of a CronJob: one of its running Jobs."""
 
     name: str = ""
 

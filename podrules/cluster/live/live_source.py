@@ -101,19 +101,17 @@ class LiveSource:
             return self._namespace
         if self._context_process is None:
             return "default"
-        found_context = self._context
-        if found_context is None:
+        parts = self._context
+        if parts is None:
             # There is no context: kubectl then uses the pod's service account, if it runs in one.
             return service_account_namespace() or "default"
-        return found_context[0] or "default"
+        return parts[0] or "default"
 
     @property
     def origin(self) -> Origin:
         """The context and its API server; unknown if kubectl was not asked for them."""
-        found_context = self._context
-        return (
-            Origin(found_context[2] or None, host_of(found_context[1])) if found_context is not None else UNKNOWN_ORIGIN
-        )
+        parts = self._context
+        return Origin(parts[2] or None, host_of(parts[1])) if parts is not None else UNKNOWN_ORIGIN
 
     @cached_property
     def _context(self) -> tuple[str, str, str] | None:

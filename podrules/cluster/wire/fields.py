@@ -1,8 +1,8 @@
 """The field numbers of API objects in protobuf, as far as our models need them.
 
-Written by ``python -m tests.cluster.wire_fields`` from upstream's .proto and .go files; not to be edited. A field has
-its number and its type in Go's notation: ``*`` what may be unset, ``[]`` repeated, ``map[string]``; ``<`` a message
-whose fields stand among its parent's in JSON. None: this message has no such field, others of the same model do.
+``python -m tests.cluster.wire_fields`` writes this module from upstream's .proto and .go files; do not edit it. A field
+has its number and its type in Go's notation: ``*`` may be unset, ``[]`` is repeated, ``map[string]`` is a map; ``<`` is
+a message whose fields JSON inlines into its parent. None: this message lacks a field that others of its model have.
 
 Source: generated.proto and types.go of k8s.io/{api,apimachinery} at v0.36.3.
 """
