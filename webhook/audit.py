@@ -1,16 +1,16 @@
-"""How many pods were stored without an answer of the webhook, as far as can be told afterwards.
+"""Counts the pods that the API server stored without the webhook's defaults.
 
-With failurePolicy Ignore the API server goes on while no replica answers, and nobody is told. What such a pod lacks
-cannot be given to it any more: topologySpreadConstraints and the priority are immutable. So it is counted.
+With failurePolicy Ignore, the API server stores pods while no replica answers, and reports it to nobody. The defaults
+cannot be added later: topologySpreadConstraints and the priority are immutable. So the webhook counts these pods.
 
-    which       pods made since the MutatingWebhookConfiguration was, in namespaces that it selects; not finished ones,
-                not those about to go, no mirror pods
-    lacks       what the handlers of new pods would write into it now: so a pod that is older than the Service or the
-                default that it would get today is counted too
+    which       pods that are newer than the MutatingWebhookConfiguration, in namespaces that it selects; no finished,
+                terminating or mirror pods
+    lacks       what the handlers of new pods would write into the pod now. So a pod is also counted if it is older
+                than the Service or default behind that
     who         the holder of the release's Lease, for all replicas
-    when        as soon as it holds the Lease and its caches are filled, for then somebody was away; after that seldom
-    how         in pages of 100 that are not kept, at most ten a second, with as much rest as work in between: 150,000
-                pods take some minutes, and the API server as long to list them
+    when        once it holds the Lease and its caches are filled, because a replica was away then; after that seldom
+    how         in pages of 100 that are not stored, at most ten a second, with a rest as long as the work before it:
+                150,000 pods take some minutes, and the API server as long to list them
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ __all__ = ["Audit", "Unpatched"]
 _LOG: Final = logging.getLogger(__name__)
 _PAGE: Final = 100
 _PAGE_SECONDS: Final = 0.1
-"""Rest after a page, at least."""
+"""The shortest rest after a page."""
 _NAMED: Final = 3
 """How many of the pods are named in the log."""
 _RETRY_SECONDS: Final = 60.0
 _STEP_SECONDS: Final = 1.0
-"""How soon it is noticed that this replica is the one that looks."""
+"""How often the audit checks whether this replica is elected."""
 _CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 _POD_RESOURCE: Final = GroupVersionResource("", "v1", "pods")
 
 
 class Unpatched(Struct, frozen=True):
-    """What one look has found."""
+    """The result of one audit."""
 
     count: int = 0
     first: tuple[str, ...] = ()
@@ -77,11 +77,11 @@ class _Configuration(KubeObject, frozen=True):
 
 
 class _Failed(Exception):
-    """A list cannot be read to its end."""
+    """A list cannot be read completely."""
 
 
 class Audit:
-    """Looks for them; `run` for ever."""
+    """Counts pods without defaults; `run` repeats it without end."""
 
     def __init__(
         self,
@@ -92,24 +92,24 @@ class Audit:
         *,
         configuration: str,
     ) -> None:
-        """Look at nothing yet.
+        """Set up the audit; `run` starts it.
 
         Args:
             transport: How requests get to the API server.
-            cluster: What the handlers ask.
-            metrics: Where the number goes.
-            elected: Whether this replica is the one that looks, at this moment.
-            configuration: The name of the MutatingWebhookConfiguration by which the API server asks us.
+            cluster: The cluster that the handlers read.
+            metrics: The metrics that show the number.
+            elected: Whether this replica does the audit, at this moment.
+            configuration: The name of the MutatingWebhookConfiguration that points at us.
         """
         self._transport = transport
         self._cluster = cluster
         self._metrics = metrics
         self._elected = elected
         self._configuration = configuration
-        self._told = Unpatched()
+        self._last_logged = Unpatched()
 
     def run(self, waiting_for: Callable[[], Sequence[str]], seconds: float) -> None:
-        """Look while elected, first when nothing is missing any more, and then every so many seconds.
+        """Audit while elected: first when all caches are filled, then after every so many seconds.
 
         Errors are logged and never raised.
         """
@@ -119,13 +119,13 @@ class Audit:
                 due = 0.0
                 self._metrics.unpatched_pods.set(float("nan"))
             elif time.monotonic() >= due and not waiting_for():
-                due = time.monotonic() + self._looked(seconds)
+                due = time.monotonic() + self._audited(seconds)
             rest.wait(_STEP_SECONDS)
 
-    def _looked(self, seconds: float) -> float:
-        """Look and tell; returns the seconds until the next look."""
+    def _audited(self, seconds: float) -> float:
+        """Audit and report; return the seconds until the next audit."""
         try:
-            self.tell(self.look())
+            self.report(self.look())
         except (ClusterError, DecodeError, SelectorError, _Failed) as error:
             _LOG.warning("pods cannot be audited: %s; next try in %.0f s", error, _RETRY_SECONDS)
             return _RETRY_SECONDS
@@ -135,7 +135,7 @@ class Audit:
         return seconds * random.uniform(1, 1.2)  # noqa: S311 - no secret
 
     def look(self) -> Unpatched:
-        """Look at all pods.
+        """Read all pods and count those that lack defaults.
 
         Raises:
             ClusterError: the API server does not answer.
@@ -151,11 +151,11 @@ class Audit:
                 first.append(f"{pod.metadata.namespace}/{pod.metadata.name}")
         return Unpatched(count, tuple(first))
 
-    def tell(self, found: Unpatched) -> None:
-        """Measure what was found, and log it when it is not what was told before."""
+    def report(self, found: Unpatched) -> None:
+        """Set the metrics, and log the result when it differs from the last one."""
         self._metrics.unpatched_pods.set(found.count)
         self._metrics.audited_at.set_to_current_time()
-        if found.count and found != self._told:
+        if found.count and found != self._last_logged:
             _LOG.warning(
                 "pods that were stored without what the webhook would give them now: %d, %s%s: it was not asked, or "
                 "what it goes by is newer; only new pods in their place get it",
@@ -163,10 +163,10 @@ class Audit:
                 ", ".join(found.first),
                 " …" if found.count > len(found.first) else "",
             )
-        self._told = found
+        self._last_logged = found
 
     def _asked_about(self) -> tuple[str, Callable[[Pod], bool]]:
-        """Since when the API server asks us about new pods, and about which."""
+        """Since when the API server asks us about new pods, and which pods it asks about."""
         items = self._page(
             f"{_CONFIGURATIONS}?fieldSelector=metadata.name%3D{quote(self._configuration, safe='')}"
         ).items
@@ -182,23 +182,23 @@ class Audit:
             labels = self._cluster.namespace(pod.metadata.namespace).metadata.labels
             return any(spaces.matches(labels) and objects.matches(pod.metadata.labels) for spaces, objects in selectors)
 
-        # Times of one API are all written alike, so that their texts are in their order.
+        # The API server writes all times in one format, so their texts sort by time.
         return found.metadata.creation_timestamp or "", selects
 
     def _lacks(self, pod: Pod, item: Raw) -> bool:
-        """Whether the handlers of new pods would still write something into it."""
+        """Whether the handlers of new pods would still write a default into the pod."""
         if pod.finished or pod.metadata.deletion_timestamp or is_mirror_pod(pod):
             return False
         request = Request(
             uid="", operation="CREATE", resource=_POD_RESOURCE, namespace=pod.metadata.namespace, object=item
         )
         if pod.spec.node_name and not author_wrote(request, "nodeName"):
-            # It was bound after it was made: its maker is who would have been answered.
+            # The scheduler bound the pod later: judge it as its author created it.
             pod = replace(pod, spec=replace(pod.spec, node_name=""))
         return bool(fill_in(as_new(Seen(pod), request, self._cluster), self._cluster).patch)
 
     def _pods(self) -> Iterator[Raw]:
-        """All pods, one after the other; others have their turn in between."""
+        """All pods, one by one; other work runs in between."""
         token = ""
         pages = Pages(_PAGE)
         while True:

@@ -1,6 +1,6 @@
-"""The part of each object that the webhook keeps in memory: only what its handlers read.
+"""The webhook's caches: each holds only the fields that the handlers read.
 
-A cluster of 5,000 nodes has 20,000 ReplicaSets: of each, a name, a uid and a selector are kept, and no template.
+A cluster of 5,000 nodes has 20,000 ReplicaSets. The cache holds a name, a uid and a selector of each, and no template.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 
 
 CONSTRAINTS_ANNOTATION: Final = "kubectl-qos.io/default-topology-spread-constraints"
-"""On a Namespace: the default constraints of its pods as JSON, in place of the cluster's."""
+"""Annotation of a Namespace: the default constraints of its pods as JSON, in place of the cluster's."""
 
 
 class _LabelledMeta(CachedMeta, frozen=True):
@@ -56,7 +56,7 @@ class NamespaceMeta(_LabelledMeta, frozen=True):
 
 
 class CachedNamespace(Model, frozen=True):
-    """A Namespace, its labels, and the one annotation that counts."""
+    """A Namespace with its labels and the annotation of default constraints."""
 
     metadata: NamespaceMeta = field(default_factory=NamespaceMeta)
 
@@ -103,7 +103,7 @@ class CachedNode(CachedObject, frozen=True):
 
     @property
     def label_keys(self) -> Collection[str]:
-        """The keys of its labels; none if labels are not kept."""
+        """The keys of the node's labels; none if the cache does not hold labels."""
         return ()
 
     @property
@@ -132,10 +132,10 @@ class Caches(NamedTuple):
     nodes: Reflector[CachedNode]
 
     def kept(self, *, default_constraints: bool) -> list[Reflector[Any]]:
-        """The caches that reviews need, to be filled.
+        """The caches that must be filled before reviews.
 
         Args:
-            default_constraints: Whether any pod may get some: only their selectors need Services and controllers.
+            default_constraints: Whether pods may get them: only their selectors need Services and controllers.
         """
         kept: list[Reflector[Any]] = [self.namespaces, self.priority_classes, self.nodes]
         if default_constraints:
@@ -144,11 +144,11 @@ class Caches(NamedTuple):
 
     @classmethod
     def over(cls, transport: StreamTransport, *, node_labels: bool = False) -> Caches:
-        """Caches of a cluster; nothing is read yet.
+        """Make the caches of a cluster; they read nothing yet.
 
         Args:
             transport: How requests get to the API server.
-            node_labels: Whether labels of nodes are kept.
+            node_labels: Whether to hold the labels of nodes.
         """
         return cls(
             namespaces=Reflector(transport, NAMESPACES, CachedNamespace),

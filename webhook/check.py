@@ -1,10 +1,10 @@
-"""Checks that an installed webhook is at work, as ``helm test`` does: ``python3 -m webhook.check``.
+"""Checks that an installed webhook works: ``python3 -m webhook.check``, which ``helm test`` runs.
 
-It goes the whole way of a review: it creates a pod that the webhook warns of, by a dry run that stores nothing, and
-the API server's answer must carry that warning. With ``--url`` it first asks the webhook itself, by the Service's name
-and trusting only the given authorities: then it knows which half of the way is broken.
+It tests the whole path of a review: it creates a pod that the webhook warns about, by a dry run that stores nothing,
+and the API server's answer must carry that warning. With ``--url`` it first asks the webhook itself, by the Service's
+name, and trusts only the given authorities: then it knows which half of the path is broken.
 
-Exit codes: 0 all is as it should be; 1 something is not, with what on standard error; 2 the command line is wrong.
+Exit codes: 0 the webhook works; 1 it does not, and standard error says why; 2 the command line is wrong.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _CREATION_SECONDS: Final = 35.0
 _BETWEEN_SECONDS: Final = 1.0
 _NAME: Final = "qos-webhook-check"
 _WARNING: Final = "spec.terminationGracePeriodSeconds: 0"
-"""Begins what the webhook says of the pod; a policy's words stand before it where a policy says it."""
+"""The start of the webhook's warning about the pod. A warning of a policy has other words before it."""
 
 
 class _WrongError(Exception):
-    """What is wrong, for a person."""
+    """The check failed; the message says why."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Try until all is as it should be, or the time is over."""
+    """Repeat the check until it succeeds or the time is over."""
     parser = _parser()
     args = parser.parse_args(argv)
     if (args.url is None) != (args.ca is None):
@@ -82,7 +82,7 @@ def _url(text: str) -> str:
 
 
 def _until(give_up: float, attempt: Callable[[], str]) -> str:
-    """What an attempt says that succeeds; the last one's error when the time is over."""
+    """Repeat an attempt; return its result, or raise its last error when the time is over."""
     while True:
         try:
             return attempt()
@@ -96,7 +96,7 @@ def _until(give_up: float, attempt: Callable[[], str]) -> str:
 
 
 def _ask(url: str, path: str, authorities: str, namespace: str) -> str:
-    """What it answers to one review, in a word."""
+    """Send one review to the webhook; return its verdict in a word."""
     review = _review(namespace)
     parts = urlsplit(url)
     try:
@@ -126,7 +126,7 @@ def _verdict(asked: str, body: bytes, uid: str) -> str:
 
 
 def _review(namespace: str) -> dict[str, Any]:
-    """Of a plain pod, as the API server asks in a dry run."""
+    """The review of a plain pod, as the API server sends it in a dry run."""
     pods = {"group": "", "version": "v1", "resource": "pods"}
     kind = {"group": "", "version": "v1", "kind": "Pod"}
     request = {
@@ -151,12 +151,12 @@ def _review(namespace: str) -> dict[str, Any]:
 
 
 def _create(api_server: ClientTransport, namespace: str, answers: str | None) -> str:
-    """What became of the pod, in a word.
+    """Create the pod by dry run; return the outcome as a short text.
 
     Args:
-        api_server: Where it is created.
-        namespace: Its own.
-        answers: Where the webhook was found to answer; None: it was not asked.
+        api_server: The API server that creates the pod.
+        namespace: The pod's namespace.
+        answers: The URL at which the webhook answered; None: it was not asked.
     """
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods?dryRun=All&fieldManager={_NAME}"
     answer = api_server.send("POST", path, json.dumps(_pod(namespace)).encode())
@@ -180,7 +180,7 @@ def _create(api_server: ClientTransport, namespace: str, answers: str | None) ->
 
 
 def _pod(namespace: str) -> dict[str, Any]:
-    """A pod that is taken also where only restricted ones are, and where quotas want requests and limits."""
+    """A pod that the restricted Pod Security Standard admits, and quotas that require requests and limits."""
     amounts = {"cpu": "10m", "memory": "16Mi"}
     container = {
         "name": "check",
@@ -192,7 +192,7 @@ def _pod(namespace: str) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": _NAME, "namespace": namespace},
-        # Without a priority: what it would be depends on the cluster's default class.
+        # No priority: its value depends on the cluster's default class.
         "spec": {
             "terminationGracePeriodSeconds": 0,
             "automountServiceAccountToken": False,

@@ -1,8 +1,8 @@
-"""What handlers may ask of the cluster.
+"""The cluster as the webhook's handlers read it.
 
-Answers come from caches. What is not cached, or not cached yet, is read live. All live reads of a review share one
-budget, a quarter of the time for which the API server waits, from the review's arrival on; past it `Unreachable` is
-raised, and the handler says 'unknown' or leaves things as they are.
+Answers come from caches; an object that is not cached, or not yet, is read live. All live reads of a review share one
+budget: a quarter of the time that the API server waits, from the review's arrival. After that they raise `Unreachable`,
+and the handler says 'unknown' or changes nothing.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from webhook.settings import ForceDeletion, Options
 __all__ = ["Cluster", "live_sources"]
 
 _PATIENCE: Final = 2.0
-"""Seconds for which the API server is taken to wait where it does not tell: the chart's timeoutSeconds."""
+"""Seconds that the API server is assumed to wait if it does not say: the chart's timeoutSeconds."""
 _LIVE_SHARE: Final = 0.25
-"""Of these, for all live reads of one review."""
+"""The share of these seconds for all live reads of one review."""
 
 _LOG: Final = logging.getLogger(__name__)
 _DEFAULT_FORCE_DELETION: Final = ForceDeletion()
@@ -68,18 +68,18 @@ class Cluster:
         deadline: float | None = None,
         recent_classes: RecentClasses | None = None,
     ) -> None:
-        """Put the parts together.
+        """Combine the caches with a source of live reads.
 
         Args:
-            caches: Filled by somebody else.
-            live: Makes a source whose reads end at a time of the monotonic clock; None: each takes its own time.
+            caches: The caches; their owner fills them.
+            live: Makes a source whose reads end at a time of the monotonic clock; None: without a common end.
             spread_defaults: The default constraints of each scheduler.
-            now: The clock.
-            force_deletion: What is done about force deletions.
-            options: What is done about new pods and what makes them.
-            knows_clients: Whether only clients are answered that showed a certificate: they may be told what was read.
-            deadline: When live reads end, by the monotonic clock; None, outside of a review: whenever they do.
-            recent_classes: What other reviews have found out; nothing when not given.
+            now: The time of day.
+            force_deletion: The rules for force deletions.
+            options: The rules for new pods and the workloads that create them.
+            knows_clients: Whether all clients have shown a certificate: only then do answers tell what was read.
+            deadline: When live reads end, by the monotonic clock; None, outside of a review: no common end.
+            recent_classes: The PriorityClasses that all reviews share; its own when not given.
         """
         self._caches = caches
         self._make_live = live
@@ -93,11 +93,11 @@ class Cluster:
         self._live: Source | None = None
 
     def for_review(self, arrived: float, patience: float = _PATIENCE) -> Cluster:
-        """The same for one review, whose live reads share one budget.
+        """The same cluster for one review, with one budget for its live reads.
 
         Args:
-            arrived: When the review did, by the monotonic clock.
-            patience: Seconds for which the API server waits for the answer.
+            arrived: When the review arrived, by the monotonic clock.
+            patience: Seconds that the API server waits for the answer.
         """
         return Cluster(
             self._caches,
@@ -112,21 +112,21 @@ class Cluster:
         )
 
     def live(self) -> Source:
-        """What reads live: one source a review."""
+        """The source of live reads; each review has one."""
         if self._live is None:
             self._live = self._make_live(self._deadline)
         return self._live
 
     def priority_classes(self) -> Mapping[str, PriorityClass]:
-        """All PriorityClasses by name, as far as they have arrived."""
+        """The cached PriorityClasses by name."""
         return self._caches.priority_classes.in_namespace()
 
     def recent_classes(self) -> Mapping[str, PriorityClass]:
-        """All PriorityClasses by name as they are now, as far as that can be known: see `RecentClasses`."""
+        """The current PriorityClasses by name, as far as known: see `RecentClasses`."""
         return self._recent_classes.read(self.live)
 
     def priority_class(self, name: str, known: Mapping[str, PriorityClass]) -> PriorityClass | None:
-        """One PriorityClass, read live when it is not known, for it may be new; None when there is none.
+        """A PriorityClass, read live when it is not known, because it may be new; None when it does not exist.
 
         Raises:
             ClusterError: it is not known and cannot be read.
@@ -140,15 +140,15 @@ class Cluster:
             return None
 
     def spread_defaults(self, scheduler_name: str) -> Sequence[TopologySpreadConstraint]:
-        """The default constraints that pods of a scheduler are given."""
+        """The default constraints of a scheduler's pods."""
         return self._spread_defaults.of(scheduler_name)
 
     def has_profile(self, scheduler_name: str) -> bool:
-        """Whether the scheduler's configuration names a scheduler."""
+        """Whether the scheduler configuration has a profile of this name."""
         return self._spread_defaults.names(scheduler_name)
 
     def namespace(self, name: str) -> CachedNamespace:
-        """A namespace, also one that is newer than the cache; one without labels when it cannot be read."""
+        """A namespace, read live when it is not cached; one without labels when it cannot be read."""
         found = self._caches.namespaces.get(name)
         if found is not None:
             return found
@@ -162,12 +162,12 @@ class Cluster:
             return _unlabelled(name)
 
     def node_label_keys(self) -> frozenset[str]:
-        """The keys of all nodes' labels; none where they are not kept."""
+        """The keys of all nodes' labels; none if the cache does not hold labels."""
         nodes = self._caches.nodes.in_namespace().values()
         return frozenset(key for node in nodes for key in node.label_keys)
 
     def present_namespace_labels(self, name: str) -> Mapping[str, str]:
-        """The labels of a namespace, also of one that is newer than the cache; none where there is none.
+        """The labels of a namespace, read live when it is not cached; none when it does not exist.
 
         Raises:
             ClusterError: it is not cached and cannot be read.
@@ -179,11 +179,11 @@ class Cluster:
             return {}
 
     def siblings(self, pod: Pod) -> Siblings:
-        """What the default selector of a pod is built from."""
+        """The Services and controller that give a pod its default selector."""
         return _PodSiblings(self._caches, self.live, pod)
 
     def node(self, name: str) -> ReachableNode | None:
-        """A node; None when there is none.
+        """A node; None when it does not exist.
 
         Raises:
             ClusterError: it is not cached and cannot be read.
@@ -202,7 +202,7 @@ def _unlabelled(name: str) -> CachedNamespace:
 
 
 class _PodSiblings:
-    """Services from the cache; the pod's controller too, but for one that is newer than the cache."""
+    """Cached Services, and the pod's controller: cached, or read live when it is newer than the cache."""
 
     def __init__(self, caches: Caches, live: Callable[[], Source], pod: Pod) -> None:
         owner = pod.metadata.controller
@@ -223,7 +223,7 @@ class _PodSiblings:
         return self._owner(self._caches.stateful_sets, namespace, name)
 
     def _owner(self, cache: Reflector[T], namespace: str, name: str) -> T | None:
-        """The controller of that name; an older one of the same name is not the pod's owner."""
+        """The controller with this name and the owner's uid: an older one of the same name does not own the pod."""
         found = cache.get(name, namespace)
         if found is not None and self._owner_uid in {"", found.metadata.uid}:
             return found
@@ -242,7 +242,7 @@ class _TimedTransport(Protocol):
 class _Budgeted:
     """A transport whose requests all end by a time of the monotonic clock.
 
-    A connection that was open may lead nowhere by now: without an answer in half of the time another one is tried.
+    An open connection may be dead by now. Without an answer in half of the time, a second request follows.
     """
 
     def __init__(self, transport: _TimedTransport, deadline: float) -> None:
@@ -268,7 +268,7 @@ class _Budgeted:
 
 
 def live_sources(transport: _TimedTransport) -> Callable[[float | None], Source]:
-    """Makes sources that read live until a time of the monotonic clock; None: for as long as the transport waits."""
+    """Return a maker of sources that read live until a monotonic time; None: until the transport's timeout."""
 
     def made(deadline: float | None) -> Source:
         limited = transport if deadline is None else _Budgeted(transport, deadline)

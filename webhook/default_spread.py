@@ -1,7 +1,7 @@
 """The cluster's default topology spread constraints, from its KubeSchedulerConfiguration in a ConfigMap.
 
-The configuration is read anew whenever the ConfigMap changes. One that kube-scheduler would refuse is told in the log
-and changes nothing: the last good one stays in force.
+The configuration is read anew whenever the ConfigMap changes. If kube-scheduler would refuse it, the log says so, and
+the last good one stays in force.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ __all__ = ["SpreadDefaults"]
 
 _LOG: Final = logging.getLogger(__name__)
 _DEFAULT: Final = {DEFAULT_SCHEDULER_NAME: Profile(DEFAULT_SCHEDULER_NAME)}
-"""What kube-scheduler goes by without a configuration."""
+"""The profile that kube-scheduler uses without a configuration."""
 
 
 class SpreadDefaults:
     """The default constraints that the webhook writes into pods, by scheduler."""
 
     def __init__(self, *, write_system_defaults: bool) -> None:
-        """Begin as kube-scheduler does without a configuration: type System for default-scheduler.
+        """Start like kube-scheduler without a configuration: type System for default-scheduler.
 
         Args:
-            write_system_defaults: Whether those of type System are written. The scheduler applies them by itself, and
-                scores nodes without a zone label otherwise when they are the pod's own.
+            write_system_defaults: Whether to write constraints of type System. The scheduler applies them by itself. If
+                they are the pod's own, it scores nodes without a zone label differently.
         """
         self._write_system = write_system_defaults
         self._profiles: Mapping[str, Profile] = _DEFAULT
 
     def take(self, config_map: ConfigMap | None) -> None:
-        """Use this ConfigMap from now on; None: there is none."""
+        """Use this ConfigMap from now on; None: it does not exist."""
         try:
             self._profiles = _DEFAULT if config_map is None else read_profiles(config_map_document(config_map))
         except (ConfigurationError, ManifestError) as error:

@@ -1,9 +1,9 @@
-"""Events of refused force deletions: ``kubectl describe`` of the Pod or Node then shows who was refused, and why.
+"""Creates Events of refused force deletions: ``kubectl describe`` of the Pod or Node shows who was refused, and why.
 
-No answer waits for one: a thread makes them, from a short queue. Nobody fills etcd by trying again and again: a user is
-told of once in ten minutes for each object, and each namespace has a small share of them. What is held back is counted.
-Nothing is made of a dry run. There are no Events at all unless callers are known by their certificates: otherwise any
-pod that reaches the port could have some made about any object.
+No answer waits for an Event: a thread creates them from a short queue. Nobody can fill etcd by repeated attempts: each
+object gets one Event per user in ten minutes, and each namespace has a small quota. Held-back Events are counted. Dry
+runs create none. Without client certificates there are no Events at all: otherwise any pod that reaches the port could
+cause Events about any object.
 
 Source: k8s.io/api/events/v1/types.go, k8s.io/kubernetes/pkg/apis/core/validation/events.go at v1.36.3.
 """
@@ -32,8 +32,8 @@ V = TypeVar("V")
 _LOG: Final = logging.getLogger(__name__)
 EventOutcome = Literal["created", "held_back", "failed"]
 _MAX_WAITING: Final = 64
-_AGAIN_SECONDS: Final = 600.0
-"""Between two Events about one object and one user."""
+_REPEAT_SECONDS: Final = 600.0
+"""The shortest time between two Events about one object and one user."""
 _SHARE: Final = 10.0
 """Events that a namespace may have at once."""
 _REFILL_SECONDS: Final = 30.0
@@ -51,25 +51,25 @@ class Limits:
     """The limits on the number of Events."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin with full shares."""
+        """Start with a full quota for each namespace."""
         self._clock = clock
-        self._told: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._last_events: OrderedDict[tuple[str, str], float] = OrderedDict()
         """Time of the last Event, by the object's uid and the user."""
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """By namespace: how many Events it had left, and when that was."""
+        """By namespace: how many Events were left, and when."""
 
     def admit(self, uid: str, user: str, namespace: str) -> bool:
         """Whether an Event may be created now; if so, it counts."""
         now = self._clock()
-        told = self._told.get((uid, user))
-        if told is not None and now - told < _AGAIN_SECONDS:
+        last = self._last_events.get((uid, user))
+        if last is not None and now - last < _REPEAT_SECONDS:
             return False
         left, since = self._left.pop(namespace, (_SHARE, now))
         left = min(_SHARE, left + (now - since) / _REFILL_SECONDS)
         admitted = left >= 1
         _remember(self._left, namespace, (left - admitted, now))
         if admitted:
-            _remember(self._told, (uid, user), now)
+            _remember(self._last_events, (uid, user), now)
         return admitted
 
 
@@ -77,7 +77,7 @@ class Events:
     """Creates Events of refused force deletions, one after the other."""
 
     def __init__(self, transport: WritingTransport, count: Callable[[EventOutcome], None]) -> None:
-        """Create none yet.
+        """Set up the queue; `run` creates the Events.
 
         Args:
             transport: To the API server.
@@ -88,8 +88,8 @@ class Events:
         self._limits = Limits()
         self._waiting: queue.Queue[dict[str, Any]] = queue.Queue(_MAX_WAITING)
 
-    def tell(self, forced: Forced, user: str, denial: str) -> None:
-        """Queue an Event, unless there were enough of them; returns at once.
+    def enqueue(self, forced: Forced, user: str, denial: str) -> None:
+        """Queue an Event unless a limit is reached; return at once.
 
         Args:
             forced: What was refused.
@@ -145,7 +145,7 @@ def _event(forced: Forced, user: str, denial: str, now: datetime) -> dict[str, A
 
 def _note(forced: Forced, user: str, denial: str) -> str:
     if forced.kind == "Node":
-        # Events of Nodes are in a namespace of their own: who reads them need not see the names of pods.
+        # Events of Nodes are in one namespace: its readers may not be allowed to see the names of pods.
         why = "its pods, which the refusal names, would be force deleted"
         text = f"The deletion by {user} was refused (mode {forced.mode.value}): {why}"
     else:

@@ -1,4 +1,4 @@
-"""The risk of a force deletion of a pod: its owner's promise, its node and its volumes."""
+"""The risk of force deleting a pod: its owner's guarantee, its node and its volumes."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = ["ForceDeleteRisk", "as_far_as_read", "read_force_delete_risk", "read_
 
 
 class ForceDeleteRisk(Struct, frozen=True):
-    """The facts behind a warning."""
+    """The facts behind a warning about a force deletion."""
 
     owner: OwnerGuarantee
     node: NodeReach
     volumes: tuple[WriterGuard, ...]
     now: datetime
-    """The time of the facts."""
+    """When the facts were read."""
     withheld: bool = False
-    """Whether names are kept back: the owner's is empty, and the node has none of its own."""
+    """Whether names are left out: the owner's is empty, and the node's is ``its node``."""
 
 
 def read_force_delete_risk(pod: Pod, cluster: Cluster) -> ForceDeleteRisk:
-    """Read the facts that the pod itself does not hold; those that cannot be read in time are unknown."""
+    """Read the risk of force deleting a pod; facts that cannot be read in time are unknown."""
     live = cluster.live()
     volumes = read_guards(pod, live)
     now = cluster.now()
@@ -43,16 +43,16 @@ def read_force_delete_risk(pod: Pod, cluster: Cluster) -> ForceDeleteRisk:
     return ForceDeleteRisk(owner_guarantee(pod), node, volumes, now)
 
 
-def as_far_as_read(stakes: ForceDeleteRisk, left_out: Collection[str]) -> ForceDeleteRisk:
-    """The risk of a pod whose lists were left out (`webhook.partial_objects`): what they hold is unknown."""
+def as_far_as_read(risk: ForceDeleteRisk, left_out: Collection[str]) -> ForceDeleteRisk:
+    """The risk without the lists that were not read (`webhook.partial_objects`): their facts are unknown."""
     if "metadata.ownerReferences" in left_out:
-        stakes = replace(stakes, owner=OwnerGuarantee(Guarantee.UNKNOWN, "", "", "metadata.ownerReferences"))
+        risk = replace(risk, owner=OwnerGuarantee(Guarantee.UNKNOWN, "", "", "metadata.ownerReferences"))
     if "spec.volumes" in left_out:
-        stakes = replace(stakes, volumes=(WriterGuard("(too many to read)", WriterLock.UNKNOWN),))
-    return stakes
+        risk = replace(risk, volumes=(WriterGuard("(too many to read)", WriterLock.UNKNOWN),))
+    return risk
 
 
-def without_names(stakes: ForceDeleteRisk) -> ForceDeleteRisk:
-    """The same for somebody who may not be allowed to read the pod."""
-    owner, node = replace(stakes.owner, kind="", name=""), replace(stakes.node, name="its node")
-    return replace(stakes, owner=owner, node=node, withheld=True)
+def without_names(risk: ForceDeleteRisk) -> ForceDeleteRisk:
+    """The same risk without names, for a user who may not be allowed to read the pod."""
+    owner, node = replace(risk.owner, kind="", name=""), replace(risk.node, name="its node")
+    return replace(risk, owner=owner, node=node, withheld=True)

@@ -1,7 +1,7 @@
 """The command line of qos-webhook.
 
-Exit codes: 0 ended in order; 1 a package is missing or the address is taken; 2 the command line is wrong; 3 there is no
-configuration for a cluster, or no certificate that can be served.
+Exit codes: 0 stopped as asked; 1 a package is missing or the address is in use; 2 the command line is wrong; 3 there is
+no configuration for a cluster, or no usable certificate.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LEAST_AUDIT: Final = 10.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until told to stop."""
+    """Serve until a signal stops the program."""
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     settings = parse_settings(argv)
     if missing:
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse_settings(argv: Sequence[str] | None = None) -> Settings:
-    """What was typed; a mistake ends the program with exit code 2 and a message that names the flag."""
+    """Read the command line; a mistake ends the program with exit code 2 and a message that names the flag."""
     parser = _parser()
     args = parser.parse_args(argv)
     kept = args.tls_secret is not None

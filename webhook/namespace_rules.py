@@ -1,10 +1,10 @@
-"""What the cluster's owner decided for namespaces: default and allowed PriorityClasses, default constraints.
+"""Rules of the cluster's owner per namespace: default and allowed PriorityClasses, default constraints.
 
-which     namespaces are given by name, or by its beginning and `*`; of each field counts what the most specific
-          entry says: the name, then the longest beginning
-trust     a limit that its own namespace could lift would be none, and who may label a Namespace is not always who
-          sets limits: so allowed classes stand here alone; what a Namespace's label or annotation may choose is
-          what a pod's author could have written too
+which     an entry is for a namespace's name, or for a prefix and `*`; for each field the most specific entry wins:
+          the name, then the longest prefix
+trust     only these rules limit the classes: a namespace must not lift its own limit, and whoever labels a Namespace
+          does not always set limits. A Namespace's label or annotation chooses only what a pod's author could
+          write too
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ __all__ = [
 ]
 
 EVERY_CLASS: Final = "*"
-"""Among the allowed classes: all."""
+"""An entry of the allowed classes that allows all."""
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?|([a-z0-9][-a-z0-9]{0,61})?\*", re.ASCII)
 _LONGEST_TEXT: Final = 4096
-"""Characters of constraints in an annotation, which anybody who may edit the Namespace can write."""
+"""Characters of constraints in an annotation: anybody who may edit the Namespace can write them."""
 
 Constraints = tuple[TopologySpreadConstraint, ...]
 
 
 class RuleError(ValueError):
-    """A rule that cannot hold; the message names the namespace and the field."""
+    """A rule is not valid; the message names the namespace and the field."""
 
 
 class NamespaceRule(Struct, frozen=True, kw_only=True):
-    """What is said for a namespace; None: nothing."""
+    """The rule for a namespace; None: the rule does not set the field."""
 
     default_class: str | None = None
-    """Of pods that name no PriorityClass."""
+    """The class of pods that name no PriorityClass."""
     allowed_classes: tuple[str, ...] | None = None
-    """When nothing is said, all."""
+    """None: all classes are allowed."""
     constraints: Constraints | None = None
     """In place of the cluster's default constraints; empty: none."""
 
     def or_else(self, other: NamespaceRule) -> NamespaceRule:
-        """What this says, and of all else what the other says."""
+        """This rule, with the other's values for fields that this one does not set."""
         return NamespaceRule(
             default_class=other.default_class if self.default_class is None else self.default_class,
             allowed_classes=other.allowed_classes if self.allowed_classes is None else self.allowed_classes,
@@ -68,22 +68,22 @@ class NamespaceRule(Struct, frozen=True, kw_only=True):
 
 
 class NamespaceRules(Struct, frozen=True):
-    """The rules by namespace, or by its beginning and ``*``."""
+    """The rules by namespace, or by prefix and ``*``."""
 
     entries: Mapping[str, NamespaceRule] = {}
 
     def of(self, namespace: str) -> NamespaceRule:
-        """What holds for a namespace."""
+        """The rule for a namespace, combined from all entries that match."""
         found = NamespaceRule()
         for rule in self._matching(namespace):
             found = found.or_else(rule)
         return found
 
     def check(self) -> None:
-        """Refuse what contradicts itself.
+        """Check that the rules are valid and do not contradict each other.
 
         Raises:
-            RuleError: a key is no namespace, or a default class is not among the allowed ones.
+            RuleError: a key is not a namespace, or a default class is not among the allowed ones.
         """
         for key, rule in self.entries.items():
             if not _NAMESPACE.fullmatch(key):
@@ -94,7 +94,7 @@ class NamespaceRules(Struct, frozen=True):
                 raise RuleError(f"default class {rule.default_class} of {key} is not among its allowed: {names}")
 
     def _matching(self, namespace: str) -> Iterator[NamespaceRule]:
-        """The most specific first."""
+        """The entries that match, the most specific first."""
         if namespace in self.entries:
             yield self.entries[namespace]
         beginnings = [key for key in self.entries if key.endswith("*") and key != namespace]
@@ -104,7 +104,7 @@ class NamespaceRules(Struct, frozen=True):
 
 
 def is_allowed(class_name: str, allowed: tuple[str, ...] | None) -> bool:
-    """Whether a list of allowed classes, if there is one, holds a class."""
+    """Whether a class is allowed; None allows all."""
     return allowed is None or class_name in allowed or EVERY_CLASS in allowed
 
 
@@ -113,10 +113,10 @@ class _Constraint(TopologySpreadConstraint, frozen=True, forbid_unknown_fields=T
 
 
 def read_constraints(text: str) -> Constraints:
-    """Default constraints as a JSON list, with the fields that kube-scheduler's configuration has.
+    """Read default constraints from a JSON list, with the fields of kube-scheduler's configuration.
 
     Raises:
-        RuleError: it is not one, or kube-scheduler or the API server would refuse it.
+        RuleError: the text is not such a list, or kube-scheduler or the API server would refuse it.
     """
     try:
         constraints = from_json(text, tuple[_Constraint, ...])
@@ -131,7 +131,7 @@ def read_constraints(text: str) -> Constraints:
 
 @lru_cache(maxsize=256)
 def annotated_constraints(text: str) -> Constraints | str:
-    """What a Namespace's annotation says, or what is wrong with it."""
+    """Read the constraints in a Namespace's annotation; a text says what is wrong with it."""
     if len(text) > _LONGEST_TEXT:
         return f"longer than {_LONGEST_TEXT} characters"
     try:

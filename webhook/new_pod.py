@@ -1,4 +1,4 @@
-"""A new pod for the handlers that fill in defaults: from its review, or from a later audit of stored pods."""
+"""The input of handlers that fill in defaults: a new pod, from its review or a later audit of stored pods."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class NewPod(NamedTuple):
     pod: Pod
     namespace: CachedNamespace
     wrote: Callable[[str], bool]
-    """Whether the pod's author wrote a field of its spec, such as ``priorityClassName``; costs a look at the review."""
+    """Whether the pod's author wrote a field of its spec, such as ``priorityClassName``; reads the review."""
     left_out: frozenset[str]
     """See `Seen.left_out`."""
 
 
 def as_new(seen: Seen[Pod], request: Request, cluster: Cluster) -> NewPod:
-    """The new pod of a request, whose object includes managedFields."""
+    """Make the new pod of a request; the request's object must include managedFields."""
     namespace = cluster.namespace(seen.object.metadata.namespace)
     return NewPod(seen.object, namespace, partial(author_wrote, request), seen.left_out)

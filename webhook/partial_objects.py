@@ -1,12 +1,12 @@
-"""An object read in pieces, where it holds too much to be built whole or a part of it does not fit.
+"""Reads an object in pieces if it is too large to decode whole, or if a part of it does not fit its type.
 
-    usual    it is short and has few values: it is built whole
-    rich     structs are taken apart, and each field is read by itself. A list or map with too many values, or one that
-             does not fit, is left out and named. Single values are always read: refusals depend on nothing else
-    skipped  what no model has a field for, annotations but those that rules read among it, is never built
+    usual    the object is short and has few values: it is decoded whole
+    rich     each field is decoded by itself. A list or map that has too many values, or does not fit its type, is left
+             out and named. Single values are always decoded: refusals depend on nothing else
+    skipped  fields that no model has, and annotations that no rule reads, are never decoded
 
-Commas outside of strings bound the number of values, and commas of any kind bound those: so many values cost memory and
-CPU, and long text does not. An object that is rich is judged all the same; it is less well explained.
+The number of commas is an upper bound of the number of values. It is values that cost memory and CPU; long text does
+not. A rich object gets the same verdict; only its explanation is shorter.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 MAX_VALUES: Final = 5_000
-"""Of one list or map, and of an object that is built whole. A pod of 20 containers has 1,000."""
+"""The limit of a list or map, and of an object that is decoded whole. A pod of 20 containers has 1,000."""
 _SMALL_SIZE: Final = 2 * MAX_VALUES
-"""Bytes of an object that can hold no more: not even counted."""
+"""Bytes of an object that cannot have more values: it is not counted."""
 _USUAL_SIZE: Final = 1 << 18
-"""Bytes of an object that is built whole: text of such a length may become four times as long in memory."""
+"""Bytes of an object that is decoded whole: the text may take four times as much memory."""
 _LISTS_SIZE: Final = 8 << 20
-"""Bytes of all lists and maps that are built of a rich object."""
+"""Bytes of all lists and maps that are decoded of a rich object."""
 _LONGEST_VALUE: Final = 4096
 """Bytes of a single value in JSON: names have at most 253 characters, each at most six bytes."""
 _NULL_TEXT: Final = b"null"
@@ -51,11 +51,11 @@ class Seen(Struct, Generic[T_co], frozen=True):
 
     object: T_co
     left_out: frozenset[str] = frozenset()
-    """Paths of lists and maps that it has and that were not read: ``spec.topologySpreadConstraints``."""
+    """Paths of its lists and maps that were not read, such as ``spec.topologySpreadConstraints``."""
 
 
 def see(text: bytes | Raw, kind: type[T]) -> Seen[T]:
-    """Read an object, in pieces where it is rich.
+    """Read an object from JSON, in pieces if it is rich.
 
     Raises:
         DecodeError: it is not JSON, or a single value does not fit or is too long.
@@ -97,7 +97,7 @@ class _Plan(NamedTuple):
     fields: tuple[_Field, ...]
     required: frozenset[str]
     pieces: Any
-    """The same struct with fields that are not built."""
+    """The same struct with raw fields."""
 
 
 @cache
@@ -130,14 +130,14 @@ def _pieces(name: str, fields: Iterable[_Field]) -> Any:
 
 
 class _Reading:
-    """One object on its way."""
+    """The reading of one object in pieces."""
 
     def __init__(self) -> None:
         self.left_out: set[str] = set()
         self._room = _LISTS_SIZE
 
     def built(self, plan: _Plan, pieces: Any, path: str) -> Any:
-        """A struct of its pieces.
+        """Build a struct from its raw fields.
 
         Raises:
             DecodeError: a single value does not fit or is too long.

@@ -1,9 +1,8 @@
 """The current PriorityClasses, for the values that are written into pods.
 
-A watch that broke without a word is noticed after minutes. So what was heard of the classes counts for a quarter of a
-second, and is in doubt after that: they are listed live, at most four times a second, for many pods must not become
-many lists. If they cannot be listed, what is known counts for a second: not every pod shall wait for a silent API
-server.
+A watch that fails silently is noticed only after minutes. So the watched classes count as current for a quarter of a
+second. After that they are listed live, at most four times a second, so that many pods do not cause many lists. If the
+list fails, the known classes count for one more second, so that not every pod waits for a silent API server.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ class RecentClasses:
     """All PriorityClasses by name, at most a quarter of a second old."""
 
     def __init__(self, cache: Reflector[PriorityClass]) -> None:
-        """Begin with the cache's classes.
+        """Start with the classes in the cache.
 
         Args:
-            cache: Filled by somebody else.
+            cache: The cache of PriorityClasses; its owner fills it.
         """
         self._cache = cache
         self._listed: tuple[float, Mapping[str, PriorityClass]] = (float("-inf"), {})
-        """Since when a list counts, by the monotonic clock, and what it holds."""
+        """When the last list began, by the monotonic clock, and its classes."""
         self._failed = float("-inf")
 
     def read(self, live: Callable[[], Source]) -> Mapping[str, PriorityClass]:
-        """The classes; those that are known where they cannot be listed.
+        """The current classes; the known ones if they cannot be listed.
 
         Args:
             live: Makes the source for lists.

@@ -1,6 +1,6 @@
-"""The flags of qos-webhook that state rules, and what they say.
+"""Defines and reads the flags of qos-webhook that state rules.
 
-Namespaces are given by name, or by their beginning and ``*`` where the help says so. A mistake ends the program with
+Namespaces are given by name, or by a prefix and ``*`` where the help says so. A mistake ends the program with
 exit code 2 and a message that names the flag.
 """
 
@@ -15,7 +15,7 @@ __all__ = ["add_rule_flags", "object_ref", "read_force_deletion", "read_options"
 
 
 def add_rule_flags(parser: argparse.ArgumentParser) -> None:
-    """Add them to a parser."""
+    """Add the flags that state rules to a parser."""
     _add_spread(parser)
     _add_classes(parser)
     parser.add_argument(
@@ -145,7 +145,7 @@ def _add_force_deletions(parser: argparse.ArgumentParser) -> None:
 
 
 def object_ref(text: str) -> ObjectRef:
-    """``NAMESPACE/NAME``."""
+    """Read ``NAMESPACE/NAME``."""
     namespace, slash, name = text.partition("/")
     if not (slash and namespace and name) or "/" in name:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAMESPACE/NAME")
@@ -170,7 +170,7 @@ def _username(text: str) -> str:
 
 
 def read_force_deletion(args: argparse.Namespace) -> ForceDeletion:
-    """What they say of force deletions."""
+    """Read the rules for force deletions from the flags."""
     by_namespace = dict(args.force_delete_mode)
     return ForceDeletion(
         mode=by_namespace.pop("", ForceDeletionMode.WARN),
@@ -221,7 +221,7 @@ def _is_verbose(text: str) -> bool:
 
 
 def read_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> Options:
-    """What they say of new pods and what makes them."""
+    """Read the rules for new pods and their workloads from the flags."""
     entries: dict[str, NamespaceRule] = {}
     for namespace, rule in (*args.default_class, *args.allowed_classes, *args.default_constraints):
         entries[namespace] = rule.or_else(entries.get(namespace, NamespaceRule()))

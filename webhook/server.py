@@ -217,7 +217,7 @@ class Server(BaseApplication):
             lambda: self.draining,
             metrics=metrics,
             client_names=names,
-            tell_refused=backend.events.tell if backend.events is not None else None,
+            report_refusal=backend.events.enqueue if backend.events is not None else None,
         )
         return _closing(app)
 

@@ -1,4 +1,4 @@
-"""What the program was told, as one value that is made once and passed down."""
+"""The settings of the program: one value that is built once from the command line and passed down."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class ObjectRef(Struct, frozen=True):
-    """An object of a known kind."""
+    """The namespace and name of an object of a known kind."""
 
     namespace: str
     name: str
@@ -36,7 +36,7 @@ class ObjectRef(Struct, frozen=True):
 
 
 class CertificateFiles(Struct, frozen=True):
-    """A certificate that somebody else makes."""
+    """Paths of a certificate that somebody else makes."""
 
     certificate: str
     """Path of the chain, PEM."""
@@ -45,57 +45,57 @@ class CertificateFiles(Struct, frozen=True):
 
 
 class KeptCertificate(Struct, frozen=True, kw_only=True):
-    """A certificate that the program makes, keeps in a Secret, renews, and names in its webhook configurations."""
+    """A certificate that the program makes, stores in a Secret, renews, and publishes in its configurations."""
 
     secret: ObjectRef
     names: tuple[str, ...]
     """DNS names and IP addresses by which the API server calls the webhook."""
     configuration: str
-    """The name of the Mutating- and of the ValidatingWebhookConfiguration."""
+    """The name of both the Mutating- and the ValidatingWebhookConfiguration."""
     lifetime: float
     """Seconds; renewed when two thirds are over."""
 
 
 class Release(Struct, frozen=True, kw_only=True):
-    """What all replicas of one installation share."""
+    """The objects that all replicas of one installation share."""
 
     configuration: str
-    """The name of the MutatingWebhookConfiguration by which the API server asks them."""
+    """The name of the MutatingWebhookConfiguration that points at them."""
     lease: ObjectRef
-    """Whose holder does what one of them does for all."""
+    """The Lease: its holder does the work that one replica does for all."""
 
 
 class Verdict(Enum):
-    """What a request meets that a rule objects to."""
+    """What happens to a request that breaks a rule."""
 
     WARN = "warn"
     DENY = "deny"
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """What is done about new pods and what makes them."""
+    """The rules for new pods and the workloads that create them."""
 
     rules: NamespaceRules = NamespaceRules()
-    """Of namespaces."""
+    """The rules for namespaces."""
     disallowed_class: Verdict = Verdict.DENY
     """For pods of a PriorityClass that their namespace does not allow."""
     template_class: Verdict = Verdict.WARN
     """For workloads whose pods would be refused for their class."""
     verbose: bool = False
-    """Whether people are told which defaults were filled in."""
+    """Whether warnings also report which defaults were filled in."""
     default_constraints: bool = True
-    """Whether pods may get default constraints. Without, what their selectors are built from is not read, and a
-    Namespace's annotation does not count."""
+    """Whether pods may get default constraints. If not, the objects behind their selectors are not read, and a
+    Namespace's annotation is ignored."""
     leave_out_template_hash: bool = False
     """Whether default constraints select the pods of all revisions of a Deployment together."""
     lint_selectors: bool = True
-    """Whether people are told of a constraint whose selector does not match the pod itself."""
+    """Whether to warn about a constraint whose selector does not match the pod itself."""
     lint_topology_keys: bool = False
-    """Whether people are told of a topologyKey that no node has: nodes' labels are then kept in memory."""
+    """Whether to warn about a topologyKey that no node has; the cache then holds the labels of nodes."""
 
 
 class ForceDeletionMode(Enum):
-    """What a force deletion meets; each is stricter than the one before."""
+    """What happens to a force deletion; each mode is stricter than the one before."""
 
     WARN = "warn"
     CONFIRM = "confirm"
@@ -104,14 +104,14 @@ class ForceDeletionMode(Enum):
 
 
 class ForceDeletion(Struct, frozen=True, kw_only=True):
-    """What is done about force deletions."""
+    """The rules for force deletions."""
 
     mode: ForceDeletionMode = ForceDeletionMode.WARN
-    """Of namespaces that are not named below."""
+    """The mode for namespaces that are not named below."""
     namespaces: Mapping[str, ForceDeletionMode] = {}
-    """By namespace."""
+    """The mode by namespace."""
     exempt_users: frozenset[str] = frozenset()
-    """Usernames that are neither warned nor refused, beside Kubernetes' own."""
+    """Usernames that are neither warned nor refused, in addition to Kubernetes' own."""
     exempt_node_controllers: frozenset[str] = frozenset()
     """Usernames that are neither warned nor refused when they delete a Node, which is their work."""
 
@@ -121,58 +121,58 @@ class ForceDeletion(Struct, frozen=True, kw_only=True):
 
 
 class LogFormat(Enum):
-    """How lines of the log are written."""
+    """The format of log lines."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class LogLevel(Enum):
-    """The least that is logged."""
+    """The lowest level that is logged."""
 
     DEBUG = "debug"
-    """Each review, too."""
+    """Logs each review, too."""
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """All of them."""
+    """All settings of the program."""
 
     address: str
     """``host:port`` to listen on."""
     drain: float
-    """Seconds between SIGTERM and the end of listening, in which the Service learns that this replica goes."""
+    """Seconds between SIGTERM and the end of listening, so that the Service stops using this replica."""
     certificate: CertificateFiles | KeptCertificate | None
-    """None: one that nobody knows, for the demo cluster."""
+    """None: a temporary one, for the demo cluster."""
     kubeconfig: str | None
-    """Path; when not given KUBECONFIG, else the pod's service account."""
+    """Path; when not given, KUBECONFIG, else the pod's service account."""
     demo: bool
-    """The built-in cluster in place of a live one."""
+    """Whether to use the built-in cluster in place of a live one."""
     scheduler_config: ObjectRef | None
     """ConfigMap with the cluster's KubeSchedulerConfiguration."""
     write_system_defaults: bool
-    """Whether default constraints of type System are written into pods, which the scheduler applies by itself."""
+    """Whether to write default constraints of type System into pods; the scheduler applies them by itself."""
     force_deletion: ForceDeletion = ForceDeletion()
-    """Who meets what at a force deletion."""
+    """The rules for force deletions."""
     options: Options = Options()
-    """What is done about new pods and what makes them."""
+    """The rules for new pods and the workloads that create them."""
     force_delete_events: bool = False
-    """Whether there are Events of refused force deletions."""
+    """Whether to create Events of refused force deletions."""
     client_ca: str | None = None
     """Path of the authorities of clients that may send reviews, PEM; when not given, anybody may."""
     client_names: frozenset[str] = frozenset()
-    """Common names of those clients; empty: all that the authorities have signed."""
+    """Common names of those clients; empty: every client that the authorities have signed."""
     metrics_address: str | None = None
     """``host:port`` of the metrics, over plain HTTP; when not given there are none."""
     log_format: LogFormat = LogFormat.TEXT
-    """How lines of the log are written."""
+    """The format of log lines."""
     log_level: LogLevel = LogLevel.INFO
-    """The least that is logged."""
+    """The lowest level that is logged."""
     tls: TlsOptions = TlsOptions()
     """Versions and cipher suites that clients are served."""
     release: Release | None = None
-    """None: not known, and no pods are looked for."""
+    """None: not known, so there is no audit."""
     audit: float = 3600.0
-    """Seconds from one look for pods that were stored without an answer of ours to the next; 0: never."""
+    """Seconds between audits for pods that were stored without the webhook's defaults; 0: no audit."""

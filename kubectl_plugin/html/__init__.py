@@ -1,1 +1,1 @@
-"""The page of a cluster: one HTML file that loads nothing."""
+"""Writes the report of a cluster as one HTML file that loads nothing."""

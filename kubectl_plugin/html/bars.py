@@ -1,8 +1,8 @@
-"""Bars: requests by QoS class, the limits beyond them and what is used, against what is allocatable. Inline SVG.
+"""Draws bars as inline SVG: requests by QoS class, limits and usage, as a share of what is allocatable.
 
-filled     requests: Guaranteed plain, Burstable hatched, BestEffort dotted (it requests nothing, and has pods)
-outline    what the pods that have a limit may take; beyond the right end it is cut, and the words tell
-mark       what is used
+filled     requests: Guaranteed plain, Burstable hatched, BestEffort dotted (only in bars that count pods)
+outline    limits of the pods that have one; the bar cuts it at the right end, and the text gives the number
+mark       usage
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ CLASS_MARKS: Final = {
     PodQOSClass.BURSTABLE: "burstable",
     PodQOSClass.BEST_EFFORT: "besteffort",
 }
-"""Names of classes in styles."""
+"""The CSS class of each QoS class."""
 
 
 def patterns() -> Markup:
-    """What bars are filled with, once a page."""
+    """The fill patterns of all bars; a page needs them once."""
     hatch = element("path", d="M-1,1 l2,-2 M0,6 l6,-6 M5,7 l2,-2", class_="hatch")
     dots = element("circle", cx=2, cy=2, r=1.1, class_="dots")
     made = [("p-burstable", "burstable", 6, hatch), ("p-besteffort", "besteffort", 4, dots)]
@@ -55,12 +55,12 @@ def patterns() -> Markup:
 
 
 def resource_bar(promised: Promised, words: str, *, height: int = HEIGHT) -> Markup:
-    """One resource of a node, or of a cluster.
+    """Draw one resource of a node or a cluster.
 
     Args:
         promised: The amounts.
-        words: The same for those who do not see it.
-        height: Of the bar, in pixels.
+        words: The same as text, for screen readers.
+        height: The height of the bar in pixels.
     """
     whole = max(promised.allocatable, promised.total, 1)
     parts = _parts(promised.requested, whole, height)
@@ -74,12 +74,12 @@ def resource_bar(promised: Promised, words: str, *, height: int = HEIGHT) -> Mar
 
 
 def share_bar(counts: Mapping[PodQOSClass, int], words: str, *, height: int = HEIGHT) -> Markup:
-    """How many pods are of each class; for the arguments see `resource_bar`."""
+    """Draw how many pods are in each QoS class; for the arguments see `resource_bar`."""
     return _drawing(words, _parts(counts, max(sum(counts.values()), 1), height))
 
 
 def _parts(amounts: Mapping[PodQOSClass, int], whole: int, height: int) -> list[Markup]:
-    """The classes' parts, on what is behind them."""
+    """The part of each QoS class, on the background of the bar."""
     parts = [element("rect", class_="track", x=0, y=1, width="100%", height=height - 2, rx=3)]
     start = 0.0
     for qos_class, mark in CLASS_MARKS.items():
@@ -100,7 +100,7 @@ def _drawing(words: str, parts: list[Markup]) -> Markup:
 
 
 def promised_words(promised: Promised, words: Callable[[int], str]) -> str:
-    """``requested 3 of 8 (37%), limits 4 (50%), used 2``."""
+    """The text of a bar: ``requested 3 of 8 (37%), limits 4 (50%), used 2``."""
     whole = promised.allocatable or 1
     parts = [f"requested {words(promised.total)} of {words(promised.allocatable)} ({100 * promised.total // whole}%)"]
     parts.append(f"limits {words(promised.limited)} ({100 * promised.limited // whole}%)")
@@ -110,14 +110,14 @@ def promised_words(promised: Promised, words: Callable[[int], str]) -> str:
 
 
 def cell_bar(name: str, promised: Promised, words: Callable[[int], str]) -> Markup:
-    """A bar in a table, with what is requested of all in percent."""
-    told = promised_words(promised, words)
+    """A bar for a table cell, with the requested percentage."""
+    text = promised_words(promised, words)
     percent = 100 * promised.total // (promised.allocatable or 1)
-    return element("div", resource_bar(promised, f"{name}: {told}"), element("span", f"{percent}%"), class_="with-bar")
+    return element("div", resource_bar(promised, f"{name}: {text}"), element("span", f"{percent}%"), class_="with-bar")
 
 
 def legend() -> Markup:
-    """What the parts of a bar are."""
+    """The legend of the bars."""
     entries = [
         ("part guaranteed", "Guaranteed requests"),
         ("part burstable", "Burstable requests"),

@@ -1,4 +1,4 @@
-"""The section of the page that tells what changed since an earlier report."""
+"""The section of the page that shows what changed since an earlier report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["changed"]
 
 
 def changed(report: ClusterReport) -> Markup | None:
-    """What changed, the worst first, and the counts before and after; None: it is compared with none."""
+    """The changes, the worst first, and the counts before and after; None: there is no earlier report."""
     if report.changes is None:
         return None
     found = news(report.changes)

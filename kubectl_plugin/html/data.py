@@ -1,7 +1,7 @@
-"""The numbers of all nodes and pods for the page's script: columns, with repeated texts once.
+"""The numbers of all nodes and pods for the page's script, by column, with repeated texts stored once.
 
-A large cluster has many pods and few namespaces, nodes, owners and states, so these are places in one table of texts.
-Beyond a size the block is compressed, as every browser can undo by itself (`DecompressionStream`).
+A large cluster has many pods and few namespaces, nodes, owners and states, so these are indexes of one table of texts.
+A large block is compressed; every browser can decompress it by itself (`DecompressionStream`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _UNKNOWN: Final = None
 
 
 class _Texts:
-    """Texts, each once."""
+    """A table that stores each text once."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
@@ -51,7 +51,7 @@ class _Texts:
 
 
 def data_block(report: ClusterReport, target: Target) -> Markup:
-    """The element that holds the numbers, and the flags for commands."""
+    """The element with the numbers, and the flags of the commands that the page shows."""
     texts = _Texts()
     rows = {pod.key: row for row, pod in enumerate(report.pods)}
     nodes = _nodes(report.nodes, rows, texts)
@@ -72,7 +72,7 @@ def data_block(report: ClusterReport, target: Target) -> Markup:
 
 
 def embedded(content: Any) -> Markup:
-    """A block that no parser of HTML takes for anything but text, whatever is in it."""
+    """Embed content as JSON that an HTML parser always reads as text, whatever it contains."""
     raw = msgspec.json.encode(content)
     if len(raw) > _COMPRESSED_FROM:
         packed = gzip.compress(raw, _LEVEL, mtime=0)
@@ -109,7 +109,7 @@ def _promised(promised: Any) -> list[int | None]:
 
 
 def _row(key: PodKey | None, rows: dict[PodKey, int]) -> int | str | None:
-    """The pod's row; its name where it is not listed."""
+    """The pod's row; its name if it is not listed."""
     if key is None:
         return None
     return rows[key] if key in rows else escape("/".join(key))
@@ -144,6 +144,6 @@ def _pods(pods: Sequence[PodEntry], names: dict[str, int], texts: _Texts, at: da
 
 
 def _seconds(stamp: str | None, at: datetime | None) -> int | None:
-    """How long ago that was; None: not known."""
+    """Seconds since a time; None: not known."""
     when = instant(stamp)
     return None if when is None or at is None else max(0, int((at - when).total_seconds()))

@@ -1,8 +1,8 @@
-"""The whole page.
+"""Builds the whole page.
 
-It may run its own script and its own style, by their hashes, and nothing else; it may load nothing at all. What it
-shows of the cluster is text: in markup that was escaped (`markup`), and in one block of JSON that the script reads and
-puts into text nodes only.
+The page's policy allows its own script and style, by their hashes, and nothing else; the page loads nothing. Everything
+from the cluster is text: escaped in the markup (`markup`), and in one block of JSON that the script reads and puts into
+text nodes only.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ __all__ = ["Explained", "document"]
 
 
 class Explained(Struct, frozen=True):
-    """Whole explanations."""
+    """The full explanations of nodes, pods and manifests."""
 
     nodes: Mapping[str, Page] = {}
-    """By name."""
+    """By the node's name."""
     pods: Mapping[PodKey, Page] = {}
     manifests: Sequence[Page] = ()
-    """Of pods to come."""
+    """Explanations of pods that do not exist yet."""
 
 
 def document(report: ClusterReport, explained: Explained, target: Target) -> str:
-    """The page as text; the same report gives the same page.
+    """Build the page as HTML text; the same report gives the same page.
 
     Args:
         report: The cluster.
-        explained: Pages within it.
-        target: Where all of it came from, for the commands in it.
+        explained: The explanations in the page.
+        target: The source of the report, for the commands in the page.
     """
     style, script = _asset("page.css"), _asset("page.js")
     head = element(
@@ -138,7 +138,7 @@ def _sections(report: ClusterReport, explained: Explained, target: Target) -> Ma
 
 
 def _listing(anchor: str, title: str, hint: str, static: Child) -> Markup:
-    """A list that the script fills; what is drawn here is for paper, and where no script runs."""
+    """A list that the script fills; its static content is for print and for browsers without scripts."""
     search = element(
         "label",
         element("span", f"Search {title.lower()}"),

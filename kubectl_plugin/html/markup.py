@@ -1,7 +1,7 @@
-"""HTML as values: text is always escaped, and only what was made here is not.
+"""Builds HTML from values: text is always escaped; only markup that this module made is not.
 
-Text of the cluster is untrusted twice: as markup, and as what misleads the eye (`render.escape`). Both are handled here
-and nowhere else.
+Text from the cluster is untrusted in two ways: it may contain markup, or characters that mislead the eye
+(`render.escape`). Only this module handles both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ENDED_BY_WHAT_FOLLOWS: Final = frozenset({"caption", "p", "td", "th", "tr", "th
 
 
 class Markup(str):
-    """HTML that is safe to write as it is."""
+    """HTML that is safe to output unescaped."""
 
     __slots__ = ()
 
@@ -30,11 +30,11 @@ Child = Markup | str | None | Iterable["Markup | str | None"]
 
 
 def element(tag: str, /, *children: Child, **attributes: str | float | bool | None) -> Markup:
-    """One element.
+    """Build one element.
 
     Args:
-        tag: Name of the element.
-        children: Markup as it is, other text escaped; None: nothing.
+        tag: The name of the element.
+        children: Markup stays as it is, other text is escaped; None: nothing.
         attributes: ``class_`` is class, other underscores are hyphens; True: without a value; None and False: left out.
     """
     told = "".join(
@@ -48,7 +48,7 @@ def element(tag: str, /, *children: Child, **attributes: str | float | bool | No
 
 
 def joined(*children: Child) -> Markup:
-    """Several, one after the other."""
+    """Join several children into one piece of markup."""
     return Markup("".join(map(_child, children)))
 
 

@@ -1,4 +1,4 @@
-"""The sections of the page that need no script: what stands out, capacity, zones, priorities, budgets, silent nodes."""
+"""The sections of the page that need no script: summary, capacity, zones, priorities, budgets, silent nodes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _RISKS: Final = tuple(PodRisk)
 
 
 def summary(report: ClusterReport) -> Markup:
-    """What a reader should know first."""
+    """The summary: the facts that a reader should know first."""
     found = findings(report)
     worst = most_urgent(one.severity for one in found)
     return element(
@@ -82,7 +82,7 @@ def _tiles(report: ClusterReport) -> Markup:
 
 
 def _categories(report: ClusterReport) -> Markup | None:
-    """Every pod, counted once."""
+    """The pods by category; each pod counts once."""
     found = categories(report)
     if not found:
         return None
@@ -107,23 +107,23 @@ def _tile(name: str, number: str, beside: str) -> Markup:
 
 
 def capacity(report: ClusterReport) -> Markup | None:
-    """What all nodes together have, have promised and use."""
+    """The capacity of all nodes, and how much of it is requested and used."""
     rows = []
     for name, promised, words in (("CPU", report.whole_cpu, cores), ("Memory", report.whole, memory)):
         if promised is not None:
-            told = promised_words(promised, words)
+            text = promised_words(promised, words)
             rows.append(
                 element(
-                    "div", element("h3", name), resource_bar(promised, f"{name}: {told}", height=26), element("p", told)
+                    "div", element("h3", name), resource_bar(promised, f"{name}: {text}", height=26), element("p", text)
                 )
             )
     if not rows:
         return None
     classes = Counter(pod.asked.qos_class for pod in report.pods)
     counts = {one: classes[one] for one in PodQOSClass}
-    told = ", ".join(f"{one.value} {counts[one]:,}" for one in PodQOSClass)
+    text = ", ".join(f"{one.value} {counts[one]:,}" for one in PodQOSClass)
     rows.append(
-        element("div", element("h3", "Pods"), share_bar(counts, f"Pods: {told}", height=26), element("p", told))
+        element("div", element("h3", "Pods"), share_bar(counts, f"Pods: {text}", height=26), element("p", text))
     )
     return element(
         "section",
@@ -152,7 +152,7 @@ def _measured_words(measured: int, nodes: int) -> str:
 
 
 def zones(report: ClusterReport) -> Markup:
-    """What each zone has, and which workloads are spread unevenly."""
+    """The capacity of each zone, and the workloads that are spread unevenly."""
     names = [zone.zone for zone in report.zones]
     by_zone: dict[str, list[NodeEntry]] = {name: [] for name in names}
     for node in report.nodes:
@@ -212,7 +212,7 @@ def _spread_cells(spread: WorkloadSpread, names: Sequence[str]) -> list[Child]:
 
 
 def priorities(report: ClusterReport) -> Markup:
-    """Which priorities pods have, the highest first."""
+    """The priorities of the pods, the highest first."""
     kinds: dict[tuple[int, str], list[PodEntry]] = {}
     for pod in report.pods:
         kinds.setdefault((pod.priority, pod.priority_class), []).append(pod)
@@ -221,14 +221,14 @@ def priorities(report: ClusterReport) -> Markup:
     for (value, name), own in sorted(kinds.items(), key=lambda item: (-item[0][0], item[0][1])):
         counts = Counter(pod.asked.qos_class for pod in own)
         by_class = {one: counts[one] for one in PodQOSClass}
-        told = ", ".join(f"{one.value} {by_class[one]:,}" for one in PodQOSClass if by_class[one])
+        text = ", ".join(f"{one.value} {by_class[one]:,}" for one in PodQOSClass if by_class[one])
         policy = known[name].preemption_policy if name in known else None
         rows.append(
             [
                 f"{value:,}",
                 element("strong", name) if name else element("span", "no class", class_="dim"),
                 f"{len(own):,}",
-                element("div", share_bar(by_class, told), element("span", told), class_="with-bar long"),
+                element("div", share_bar(by_class, text), element("span", text), class_="with-bar long"),
                 memory(sum(pod.asked.memory for pod in own)),
                 "preempts none" if policy == "Never" or report.preemption_disabled else "preempts lower pods",
             ]
@@ -253,7 +253,7 @@ def priorities(report: ClusterReport) -> Markup:
 
 
 def budgets(report: ClusterReport) -> Markup:
-    """Whether a drain could take pods, and what no budget protects."""
+    """Whether a drain could evict pods, and which pods no PodDisruptionBudget protects."""
     known = report.budgets
     body: list[Child] = []
     if known is None:
@@ -296,7 +296,7 @@ def _unprotected(report: ClusterReport) -> Markup | None:
 
 
 def partitions(report: ClusterReport, target: Target) -> Markup:
-    """Nodes that do not answer, and what depends on them; the target is for the commands in it."""
+    """The nodes that do not answer, and what depends on them; ``target`` is for the commands."""
     known = report.partitions
     if known is None:
         body: Child = element("p", "Unknown: no heartbeat was read.", class_="note")
@@ -312,7 +312,7 @@ def partitions(report: ClusterReport, target: Target) -> Markup:
 
 
 def unknown(report: ClusterReport, target: Target) -> Markup | None:
-    """What could not be read; the target is for the commands in it."""
+    """The facts that could not be read; ``target`` is for the commands."""
     lines = [target.sentence(line) for line in unread_lines(report.unread, measured=measured_nodes(report))]
     if not lines:
         return None
@@ -325,7 +325,7 @@ def unknown(report: ClusterReport, target: Target) -> Markup | None:
 
 
 def anchors(report: ClusterReport) -> Iterator[tuple[str, str]]:
-    """The sections, by their ids and names."""
+    """The id and name of each section."""
     yield "summary", "Summary"
     if report.changes is not None:
         yield "changed", "What changed"

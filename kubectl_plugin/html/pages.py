@@ -1,4 +1,4 @@
-"""Pages of words (`render.page`) as HTML: the same words as on a terminal."""
+"""Renders text pages (`render.page`) as HTML, with the same words as in a terminal."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["page_body", "severity_word"]
 
 
 def severity_word(severity: Severity) -> Markup:
-    """A sign with its word: colour says nothing that it does not."""
+    """A severity as sign and word, so that nothing depends on colour."""
     return element("span", severity.value, class_=f"sign {severity.value}")
 
 
 def page_body(page: Page, *, level: int, target: Target) -> Markup:
-    """A page without its title.
+    """Render a page without its title.
 
     Args:
-        page: What it says.
-        level: Of the headings in it.
-        target: Where the answer came from, for the commands in it.
+        page: The page to render.
+        level: The level of its headings.
+        target: The source of the answer, for the commands in the page.
     """
     first, *rest = page.verdict or ("",)
     return element(

@@ -1,4 +1,4 @@
-"""The nodes and the pods that are worst off: for paper, and where no script runs."""
+"""Static tables of the worst nodes and pods, for print and for browsers without scripts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RISKS: Final = tuple(PodRisk)
 
 
 def nodes(report: ClusterReport) -> Markup:
-    """The nodes, the worst first: for paper, and where no script runs."""
+    """The table of nodes, the worst first."""
     shown = sorted(report.nodes, key=_node_order)[:MAX_ROWS]
     rest = len(report.nodes) - len(shown)
     return element(
@@ -63,7 +63,7 @@ def _node_cells(node: NodeEntry) -> list[Child]:
 
 
 def troubled(report: ClusterReport) -> Markup | None:
-    """Pods that something is wrong with, the worst first: for paper, and where no script runs."""
+    """The table of pods with problems, the worst first."""
     found = sorted((pod for pod in report.pods if pod.risk is not None), key=_risk_order)
     if not found:
         return None
@@ -101,6 +101,6 @@ def _troubled_cells(pod: PodEntry, at: datetime | None) -> list[Child]:
 
 
 def _use(used: int | None, requested: int, words: Callable[[int], str]) -> str:
-    """``12m of 100m``: what is used, of what is requested."""
-    told = words(used) if used is not None else "unknown"
-    return f"{told} of {words(requested)}" if requested else f"{told}, none requested"
+    """Usage and request, such as ``12m of 100m``."""
+    text = words(used) if used is not None else "unknown"
+    return f"{text} of {words(requested)}" if requested else f"{text}, none requested"

@@ -1,4 +1,4 @@
-"""Tables that are drawn without a script."""
+"""Builds tables that need no script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubectl_plugin.html.markup import Child, Markup, element
 __all__ = ["MAX_ROWS", "table"]
 
 MAX_ROWS: Final = 40
-"""Of a table that is drawn without a script; the rest is counted."""
+"""The most rows of such a table; the others are only counted."""
 
 
 def table(
@@ -20,12 +20,12 @@ def table(
     *,
     numbers: set[int] | frozenset[int] = frozenset(),
 ) -> Markup:
-    """A table with a caption.
+    """Build a table with a caption.
 
     Args:
         title: Its caption.
-        headings: Of its columns.
-        rows: The first cell of each is its heading.
+        headings: The headings of its columns.
+        rows: The cells of each row; the first cell is the row's heading.
         numbers: Columns that hold numbers.
     """
 

@@ -21,7 +21,7 @@ _NUMBERS: Final = frozenset({1, 2, 3, 4})
 
 
 def workloads(report: ClusterReport) -> Markup:
-    """Those with trouble; the others can be opened."""
+    """The workloads with problems; the others are folded."""
     ill = [one for one in report.workloads if one.severity is not Severity.FINE]
     well = [one for one in report.workloads if one.severity is Severity.FINE]
     rest = len(ill) + len(well) - len(ill[:MAX_ROWS]) - len(well[:MAX_ROWS])

@@ -194,7 +194,7 @@ def test_told_once_and_measured(control_plane: ControlPlane, audited: str, caplo
     audit = Audit(transport, _cluster(audited), metrics, lambda: True, configuration=CONFIGURATION)
     assert math.isnan(_value(metrics, "qos_webhook_unpatched_pods"))
     for _ in range(2):
-        audit.tell(audit.look())
+        audit.report(audit.look())
     transport.close()
     assert _value(metrics, "qos_webhook_unpatched_pods") == 1
     assert _value(metrics, "qos_webhook_audit_timestamp_seconds") > time.time() - 3600

@@ -73,7 +73,7 @@ def test_what_is_remembered_is_bounded() -> None:
     limits = Limits(Clock())
     for number in range(10_000):
         limits.admit(f"{number}", "jane", f"namespace-{number}")
-    assert len(limits._told) == len(limits._left) == 4096
+    assert len(limits._last_events) == len(limits._left) == 4096
 
 
 class Silent:
@@ -108,10 +108,10 @@ def test_no_refusal_waits_for_its_event() -> None:
     transport = Silent()
     events = Events(transport, outcomes.append)
     threading.Thread(target=events.run, daemon=True).start()
-    events.tell(forced(0), "jane", "no")
+    events.enqueue(forced(0), "jane", "no")
     assert transport.asked.wait(60)
     for number in range(1, 101):
-        events.tell(forced(number), "jane", "no")
+        events.enqueue(forced(number), "jane", "no")
     assert outcomes == ["held_back"] * 36
     transport.go_on.set()
     wait_for(lambda: outcomes.count("failed") == 65, "the others are tried")
@@ -121,7 +121,7 @@ def test_text_of_others_is_made_plain_and_short() -> None:
     transport = Silent()
     events = Events(transport, lambda _: None)
     threading.Thread(target=events.run, daemon=True).start()
-    events.tell(forced(0), "jane\x1b[2J" + "é" * 2000, "ü" * 2000)
+    events.enqueue(forced(0), "jane\x1b[2J" + "é" * 2000, "ü" * 2000)
     assert transport.asked.wait(60)
     note = transport.bodies[0]["note"]
     assert note.startswith("A force deletion by jane?[2J")
@@ -157,7 +157,7 @@ def told_of(review: bytes) -> list[tuple[str, str, str]]:
 
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "1"}}
     cluster = make_cluster([node, RUNNING], force_deletion=ForceDeletion(mode=ForceDeletionMode.DENY))
-    app = create_app(cluster, lambda: (), lambda: False, tell_refused=tell)
+    app = create_app(cluster, lambda: (), lambda: False, report_refusal=tell)
     assert app.test_client().post("/validate", data=review, content_type="application/json").status_code == 200
     return told
 

@@ -1,4 +1,4 @@
-"""How long something lasts, whatever the time of day is set to meanwhile."""
+"""A clock for durations, which does not follow changes of the time of day."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ __all__ = ["Elapsed", "RealTime"]
 
 
 class Elapsed(Protocol):
-    """A clock that only goes forward, and that people wait by."""
+    """A clock that only goes forward and can wait."""
 
     def now(self) -> float:
-        """Seconds since some moment that stays the same."""
+        """Seconds since a fixed, unspecified moment."""
         ...
 
     def wait(self, event: threading.Event, seconds: float) -> None:
-        """Wait until the event is set, so many seconds at most."""
+        """Wait until the event is set, for at most this many seconds."""
         ...
 
 
 class RealTime:
-    """The machine's own."""
+    """The machine's monotonic clock."""
 
     def now(self) -> float:
         """See `Elapsed.now`."""

@@ -1,16 +1,16 @@
-"""Which replica writes: the one that holds a Lease, as client-go's leader election has it.
+"""Elects the replica that writes: the holder of a Lease, as in client-go's leader election.
 
-    nobody holds it           the first to write its name does; the API server takes one write of each version
-    held by another           until it has not changed for its own duration, by our clock since we saw it change: no
-                              other clock counts, for clocks differ
-    held by us                renewed every fifth of the duration, and counted as held for two thirds of it only, since
-                              before the last renewal was sent: we stop before anybody else may begin
-    we end                    given back, so that nobody waits
+    nobody holds it           the first replica to write its name wins; the API server accepts one write per version
+    another replica holds it  it is free once it has not changed for its duration. We measure from when we saw it
+                              change, by our own clock only, because clocks differ
+    we hold it                we renew it every fifth of the duration, and count it as ours for only two thirds of it,
+                              from before we sent the last renewal: we stop before another replica may begin
+    we end                    we release it, so that nobody waits
 
-A holder that was paused may still send what it decided before: all writes name the version that they are based on, and
-the API server refuses those that come too late.
+A holder that was paused may still send an earlier decision. Every write names the version that it is based on, so the
+API server refuses one that comes too late.
 
-Each change of the Lease also carries the API server's own time (managedFields), from which `Election.ahead` is told.
+Each change of the Lease also carries the API server's own time (managedFields). `Election.ahead` is computed from it.
 
 Source: k8s.io/client-go/tools/leaderelection/leaderelection.go (tryAcquireOrRenew, isLeaseValid, release) at v0.36.3.
 """
@@ -46,8 +46,8 @@ _RENEW_DEADLINE: Final = 2 / 3
 _RETRY: Final = 1 / 5
 """Of the duration."""
 _JITTER: Final = 1.2
-_UNNOTICED: Final = timedelta(seconds=10)
-"""A difference of clocks that is none: requests take their time, and the API server's is told in seconds."""
+_TOLERATED_SKEW: Final = timedelta(seconds=10)
+"""A smaller difference of clocks is ignored: requests take time, and the API server gives whole seconds."""
 
 
 class _ManagedFields(Model, frozen=True):
@@ -72,12 +72,12 @@ class _Lease(Model, frozen=True):
 
 
 def own_identity() -> str:
-    """This process's, as client-go makes them: nobody else's, and people see where it runs."""
+    """Return a unique identity for this process that shows where it runs, built as client-go builds it."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 class Election:
-    """One replica's part in it."""
+    """One replica's part in the leader election."""
 
     def __init__(
         self,
@@ -90,16 +90,16 @@ class Election:
         on_change: Callable[[], None],
         elapsed: Elapsed | None = None,
     ) -> None:
-        """Describe it; `run` takes part.
+        """Set up the election; `run` takes part in it.
 
         Args:
             transport: How requests get to the API server.
-            lease: What is held.
-            identity: Ours; nobody else's.
-            duration: Seconds after which a holder that is not heard of has lost it.
-            clock: The time of day: written down for people, and compared with the API server's.
-            on_change: Called in the thread of `run` when this replica begins or ceases to hold it, or `ahead` changes.
-            elapsed: By what durations are measured; `RealTime` when not given.
+            lease: The Lease to hold.
+            identity: The unique name of this replica.
+            duration: Seconds after which a holder that does not renew the Lease has lost it.
+            clock: The time of day. It is written for people, and compared with the API server's.
+            on_change: Called in the thread of `run` when this replica gains or loses the Lease, or `ahead` changes.
+            elapsed: The clock for durations; `RealTime` when not given.
         """
         self._transport = transport
         self._lease = lease
@@ -111,23 +111,23 @@ class Election:
         self._stopped = threading.Event()
         self._ended = threading.Event()
         self._last: _Lease | None = None
-        """As it was read or written last; None: it must be read."""
+        """The Lease as last read or written; None: it must be read."""
         self._description: dict[str, dict[str, str]] = {}
-        """Of the Lease when it was seen last: one that is made again is its owner's, as Helm's, as before."""
+        """Labels and annotations of the last Lease seen: a new one keeps its owner, such as Helm."""
         self._spec: _Spec | None = None
         self._spec_since = 0.0
-        """When it was first seen so."""
-        self._looked: datetime | None = None
-        """When it was asked for last, by our clock."""
+        """When this spec was first seen."""
+        self._requested_at: datetime | None = None
+        """When the Lease was last requested, by our clock."""
         self._held_until = 0.0
         self._was_held = False
         self._trouble = ""
         self.ahead = timedelta()
-        """How far our clock is ahead of the API server's; zero when that is next to nothing, or not known yet."""
+        """How far our clock is ahead of the API server's; zero when the difference is small or not known yet."""
 
     @property
     def held(self) -> bool:
-        """Whether this replica is the one that writes, at this moment."""
+        """Whether this replica holds the Lease, and so may write, at this moment."""
         return self._elapsed.now() < self._held_until
 
     def run(self) -> None:
@@ -147,12 +147,12 @@ class Election:
         self._ended.set()
 
     def stop(self, *, timeout: float) -> None:
-        """Let `run` end, and wait until it has given the Lease back, so many seconds at most."""
+        """Let `run` end, and wait at most this many seconds until it has released the Lease."""
         self._stopped.set()
         self._ended.wait(timeout)
 
     def _tried(self, step: Callable[[], None]) -> str:
-        """Do it; returns what went wrong."""
+        """Run one step; return its error, or an empty text."""
         try:
             step()
         except (ClusterError, RefusedError, DecodeError, OSError) as error:
@@ -171,7 +171,7 @@ class Election:
             self._on_change()
 
     def _take_part(self) -> None:
-        """Take the Lease if it is free, renew it if it is ours, else look on."""
+        """Take the Lease if it is free, renew it if it is ours, otherwise only observe it."""
         started = self._elapsed.now()
         lease = self._last if self.held and self._last is not None else self._look()
         if lease is not None and not (self._is_ours(lease.spec) or self._is_free()):
@@ -179,7 +179,7 @@ class Election:
         elif self._write(self._held_spec(lease), lease):
             before, self._held_until = self._held_until, started + self._duration * _RENEW_DEADLINE
             if self._elapsed.now() >= before:
-                # Who looked in between found that nobody writes, and is to look again.
+                # Our hold had lapsed: whoever checked meanwhile found no writer, and must check once more.
                 self._was_held = False
 
     def _release(self) -> None:
@@ -188,7 +188,7 @@ class Election:
             self._write(_Spec(None, 1, self._stamp(), self._stamp(), transitions), self._last)
 
     def _look(self) -> _Lease | None:
-        """The Lease as it is now; None: there is none."""
+        """Read the Lease; None when it does not exist."""
         asked = self._clock()
         status, body = self._transport.get(LEASES.path(self._lease.namespace, self._lease.name))
         if status == HTTPStatus.NOT_FOUND:
@@ -198,11 +198,11 @@ class Election:
             raise RefusedError(f"{status}: {error_message(body)}")
         found = from_json(body, _Lease)
         self._observe(found)
-        self._looked = asked
+        self._requested_at = asked
         return found
 
     def _write(self, spec: _Spec, lease: _Lease | None) -> bool:
-        """Write it over what was seen; returns whether it still was so."""
+        """Replace the Lease that was read; return False when somebody else changed it first."""
         asked = self._clock()
         namespace, name = self._lease.namespace, self._lease.name
         if lease is None:
@@ -215,25 +215,25 @@ class Election:
         if stored is None:
             self._last = None
             return False
-        self._looked = asked
+        self._requested_at = asked
         self._observe(from_json(stored, _Lease))
         return True
 
     def _observe(self, lease: _Lease) -> None:
-        """Remember it, since when it is so, and what time the API server had when it became so."""
+        """Remember the Lease and when its spec changed, and compare the API server's time of that change."""
         self._last, self._description = lease, lease.metadata.description
         if lease.spec == self._spec:
             return
         self._spec, self._spec_since = lease.spec, self._elapsed.now()
         times = [entry.time for entry in lease.metadata.managed_fields if entry.time is not None]
-        if times and self._looked is not None:
-            # It happened between the two looks, and is told in whole seconds.
-            self._compare(self._looked - max(times) - timedelta(seconds=1), self._clock() - max(times))
+        if times and self._requested_at is not None:
+            # The change happened between the two requests, and its time is in whole seconds.
+            self._compare(self._requested_at - max(times) - timedelta(seconds=1), self._clock() - max(times))
 
     def _compare(self, least: timedelta, most: timedelta) -> None:
         ahead = max(least, min(most, timedelta()))
-        ahead = ahead if abs(ahead) > _UNNOTICED else timedelta()
-        if abs(ahead - self.ahead) > _UNNOTICED:
+        ahead = ahead if abs(ahead) > _TOLERATED_SKEW else timedelta()
+        if abs(ahead - self.ahead) > _TOLERATED_SKEW:
             _LOG.warning(
                 "our clock is %.0f s ahead of the API server's: the API server's counts", ahead.total_seconds()
             )
@@ -244,7 +244,7 @@ class Election:
         return spec.holder_identity == self._identity
 
     def _is_free(self) -> bool:
-        """Whether nobody holds what was seen last, or the holder was not heard of for long enough."""
+        """Whether nobody holds the Lease last seen, or its holder has not renewed it for its duration."""
         spec = self._spec or _Spec()
         lasts = spec.lease_duration_seconds or self._duration
         return not spec.holder_identity or self._elapsed.now() >= self._spec_since + lasts
@@ -257,5 +257,5 @@ class Election:
         return _Spec(self._identity, self._duration, now, now, transitions)
 
     def _stamp(self) -> str:
-        """The time as metav1.MicroTime has it."""
+        """The time in the format of metav1.MicroTime."""
         return self._clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

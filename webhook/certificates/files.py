@@ -1,8 +1,8 @@
-"""A certificate that somebody else makes, such as cert-manager: its files, read again and served when they change.
+"""Serves a certificate that somebody else writes to files, such as cert-manager, and reloads it when it changes.
 
-A kubelet replaces all files of a mounted Secret at once, by a symbolic link, but they are read one after the other, and
-other programs write in place. So what is read counts only when it is a certificate with its key, and what was served
-before goes on until then. The files are small: they are read rather than guessed about from their times.
+The kubelet replaces all files of a mounted Secret at once, by a symbolic link. But they are read one after the other,
+and other programs write in place. So a new certificate is served only when it matches its key; until then the previous
+one stays. The files are small, so they are read each time: their modification times do not matter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_BYTES: Final = 1 << 20
 
 
 class WatchedFiles:
-    """A `webhook.certificates.status.Certificate` in two files, which may be one and the same."""
+    """A `webhook.certificates.status.Certificate` from two files, which may be the same file."""
 
     def __init__(self, files: CertificateFiles, serving: ServingContext) -> None:
         """Serve what the files hold now.
@@ -49,24 +49,24 @@ class WatchedFiles:
             raise OSError(f"{files.certificate}, {files.key}: {error}") from error
         self._served = self._seen[0]
         self.ready = True
-        """Whoever makes the files tells the API server."""
+        """Whoever writes the files also publishes the CA to the API server."""
 
     @property
     def watched(self) -> Iterator[Reflector[Any]]:
-        """None: nothing is asked of the API server."""
+        """No caches: it reads nothing from the API server."""
         yield from ()
 
     def run(self) -> None:
-        """Look again and again until stopped."""
+        """Check the files every two seconds until stopped."""
         while not self._stopped.wait(_LOOK_SECONDS):
             self.look()
 
     def stop(self) -> None:
-        """Look no longer."""
+        """Stop checking the files."""
         self._stopped.set()
 
     def look(self) -> None:
-        """Serve what the files hold, if that has changed. Errors are logged, once for each content."""
+        """Serve the files' certificate if it has changed. Errors are logged, once for each content."""
         try:
             found = self._read()
             if found == self._seen:
@@ -85,7 +85,7 @@ class WatchedFiles:
         _LOG.info("serving the new certificate of %s", self._files.certificate)
 
     def status(self) -> CertificateStatus:
-        """How it stands. Of authorities only those are known that stand behind the certificate in its file."""
+        """The state of the certificate. Only authorities in the certificate's own file, after it, are known."""
         served = self._serving.served
         return CertificateStatus(
             not_after=served.not_after if served else None,

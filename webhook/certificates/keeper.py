@@ -1,7 +1,7 @@
-"""Keeps the certificate of `rotation` in a Secret, serves it, and names its authorities in the webhook configurations.
+"""Stores the certificate in a Secret, serves it, and publishes its authorities in the webhook configurations.
 
-Every replica reads the Secret and serves what it holds. One of them, by `election`, also writes: the Secret, and the
-caBundle of our own webhooks. Each write names the version that it is based on: one that comes too late changes nothing.
+Every replica reads the Secret and serves its certificate. The replica that wins the `election` also writes the Secret
+and the caBundle of our own webhooks. Each write names the version that it is based on: a late one changes nothing.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ _RETRY_SECONDS: Final = 5.0
 _MAX_WAIT_SECONDS: Final = 3600.0
 _RELEASE_SECONDS: Final = 5.0
 _MAX_LEASE_SECONDS: Final = 15
-"""client-go's usual duration."""
+"""client-go's default duration."""
 _LEASE: Final = 1 / 12
-"""Of the lifetime, at most that: a holder may die when a third of the lifetime is left."""
+"""The Lease's largest share of the lifetime: its holder may die when a third of the lifetime is left."""
 
 
 class _CachedSecret(CachedObject, frozen=True):
@@ -83,7 +83,7 @@ class _ClientConfig(Model, frozen=True):
 
     @property
     def host(self) -> str:
-        """By which the API server calls, and which the certificate must be for."""
+        """The host name that the API server calls, and that the certificate must contain."""
         if self.service is not None:
             return f"{self.service.name}.{self.service.namespace}.svc"
         try:
@@ -102,15 +102,15 @@ class _CachedConfiguration(CachedObject, frozen=True):
 
 
 class _Read(NamedTuple):
-    """The Secret as it is now."""
+    """The Secret as last read."""
 
     kept: Kept
     resource_version: str
-    """Empty: there is none."""
+    """Empty when the Secret does not exist."""
 
 
 class CertificateKeeper:
-    """One replica's part in keeping the certificate. A `webhook.certificates.status.Certificate`."""
+    """A `webhook.certificates.status.Certificate` that one replica keeps together with the others."""
 
     def __init__(
         self,
@@ -121,14 +121,14 @@ class CertificateKeeper:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         elapsed: Elapsed | None = None,
     ) -> None:
-        """Describe it; `run` does it.
+        """Set up the keeper; `run` does the work.
 
         Args:
             transport: How requests get to the API server.
-            settings: Names, lifetime, and where things are kept.
+            settings: Names, lifetime, and which objects hold the certificate.
             serving: Where the certificate is served.
-            clock: The time here. The API server's counts, where that is another.
-            elapsed: By what durations are measured; `RealTime` when not given.
+            clock: The local time. The API server's time wins where it differs.
+            elapsed: The clock for durations; `RealTime` when not given.
         """
         self._transport = transport
         self._settings = settings
@@ -140,11 +140,11 @@ class CertificateKeeper:
         self._changed = threading.Event()
         self._stopped = False
         self._first_announced: tuple[bytes, float] | None = None
-        """The authorities that were told last, and since when."""
+        """The authorities that the webhooks have, and since when."""
         self._served = Kept()
-        """What is served, with the authorities that were kept beside it last."""
+        """The served certificate, with the authorities that were last stored with it."""
         self._description: dict[str, dict[str, str]] = {}
-        """Of the Secret when it was seen last: one that is made again is its owner's, as Helm's, as before."""
+        """Labels and annotations of the last Secret seen: a new one keeps its owner, such as Helm."""
         self._loads = 0
         self._failures = 0
         self._secret = Reflector(
@@ -169,7 +169,7 @@ class CertificateKeeper:
             elapsed=self._elapsed,
         )
         self.ready = False
-        """Whether a kept certificate was served that the API server had been told of."""
+        """Whether a stored certificate was served after the webhooks got its authorities."""
 
     @property
     def elected(self) -> bool:
@@ -178,7 +178,7 @@ class CertificateKeeper:
 
     @property
     def watched(self) -> Iterator[Reflector[Any]]:
-        """What has to run beside the keeper."""
+        """The caches that must run while the keeper runs."""
         yield self._secret
         yield from self._configurations
 
@@ -201,13 +201,13 @@ class CertificateKeeper:
                 wait = _RETRY_SECONDS
 
     def stop(self) -> None:
-        """Keep it no longer, and let another replica write."""
+        """Stop, and release the Lease so that another replica may write."""
         self._stopped = True
         self._changed.set()
         self._election.stop(timeout=_RELEASE_SECONDS)
 
     def status(self) -> CertificateStatus:
-        """How it stands; a stand-in that was served before does not count."""
+        """The state of the certificate; a temporary one that was served before it does not count."""
         found = self._serving.served if self._loads else None
         signer = [
             entry
@@ -232,23 +232,23 @@ class CertificateKeeper:
         look_again = self._serve(kept, since, now)
         if self._election.held:
             step = next_step(
-                kept, self._settings.names, now=now, lifetime=self._lifetime, told_since=since, served=self._served
+                kept, self._settings.names, now=now, lifetime=self._lifetime, announced_since=since, served=self._served
             )
             look_again = min(look_again, step.look_again)
             if step.kept != kept:
                 self._write(step.kept, kept)
             else:
-                self._tell(kept.authorities)
-        # Clocks are set and machines sleep: nothing is waited for longer than this.
+                self._publish(kept.authorities)
+        # Clocks are set and machines sleep: no wait is longer than this.
         return min(max(0.1, (look_again - self._now()).total_seconds()), _MAX_WAIT_SECONDS)
 
     def _now(self) -> datetime:
-        """The time at the API server, for it is the one that checks the certificate."""
+        """The API server's time: the API server is the one that checks the certificate."""
         return self._clock() - self._election.ahead
 
     def _serve(self, kept: Kept, since: datetime | None, now: datetime) -> datetime:
-        """Serve what is to be served; returns when that may be something else at the latest."""
-        served, look_again = to_serve(kept, self._served, now=now, lifetime=self._lifetime, told_since=since)
+        """Serve the certificate that is due; return the latest time to decide anew."""
+        served, look_again = to_serve(kept, self._served, now=now, lifetime=self._lifetime, announced_since=since)
         if (served.certificate, served.key) != (self._served.certificate, self._served.key):
             self._serving.load(served.certificate, served.key)
             self._loads += 1
@@ -258,7 +258,7 @@ class CertificateKeeper:
         return look_again
 
     def _write(self, wanted: Kept, seen: Kept) -> None:
-        """Replace the Secret's data if it still is what was looked at; the watch then brings what was written."""
+        """Replace the Secret's data unless it has changed; the watch then delivers the new data."""
         read = self._read()
         if read.kept != seen:
             return
@@ -285,13 +285,13 @@ class CertificateKeeper:
 
     def _announced_since(self, authorities: bytes, now: datetime) -> datetime | None:
         """The time from which this replica has seen these authorities in each of our webhooks."""
-        if any(self._late(found, authorities) for found in self._found()):
+        if any(self._outdated(found, authorities) for found in self._found()):
             self._first_announced = None
             return None
         elapsed = self._elapsed.now()
         if self._first_announced is None or self._first_announced[0] != authorities:
             self._first_announced = (authorities, elapsed)
-        # A clock that is set forward meanwhile has given clients no time.
+        # A clock that was set forward meanwhile gave clients no extra time.
         return now - timedelta(seconds=elapsed - self._first_announced[1])
 
     def _found(self) -> Iterator[_CachedConfiguration]:
@@ -300,8 +300,8 @@ class CertificateKeeper:
             if found is not None:
                 yield found
 
-    def _late(self, configuration: _CachedConfiguration, authorities: bytes) -> list[_Webhook]:
-        """Those of its webhooks that call us and do not have these authorities. Others' are not our business."""
+    def _outdated(self, configuration: _CachedConfiguration, authorities: bytes) -> list[_Webhook]:
+        """The configuration's webhooks that call us and lack these authorities; webhooks of others are left alone."""
         bundle = base64.b64encode(authorities).decode()
         return [
             webhook
@@ -309,25 +309,25 @@ class CertificateKeeper:
             if webhook.client_config.host in self._hosts and webhook.client_config.ca_bundle != bundle
         ]
 
-    def _tell(self, authorities: bytes) -> None:
-        """Name the authorities in our webhooks, where they are not named yet."""
+    def _publish(self, authorities: bytes) -> None:
+        """Write the authorities into our webhooks that lack them."""
         for reflector in self._configurations:
             found = reflector.get(self._settings.configuration)
-            late = self._late(found, authorities) if found is not None else []
-            # What we saw of the Secret may be older than what another replica has told already.
-            if found is None or not late or self._read().kept.authorities != authorities:
+            outdated = self._outdated(found, authorities) if found is not None else []
+            # Our copy of the Secret may be older than what another replica has already published.
+            if found is None or not outdated or self._read().kept.authorities != authorities:
                 continue
             bundle = base64.b64encode(authorities).decode()
             body = {
                 "metadata": {"resourceVersion": found.metadata.resource_version},
-                "webhooks": [{"name": webhook.name, "clientConfig": {"caBundle": bundle}} for webhook in late],
+                "webhooks": [{"name": webhook.name, "clientConfig": {"caBundle": bundle}} for webhook in outdated],
             }
             path = reflector.kind.path(name=self._settings.configuration)
             write(self._transport, "PATCH", path, body, STRATEGIC)
 
 
 def _kept(secret: _CachedSecret | None) -> Kept:
-    """What a Secret holds; what is not Base64 counts as nothing."""
+    """Decode a Secret; a value that is not Base64 counts as empty."""
     data = secret.data if secret is not None else {}
 
     def decoded(name: str) -> bytes:

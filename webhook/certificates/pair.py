@@ -1,4 +1,4 @@
-"""An authority and the one certificate that it signs; the authority's key is not kept."""
+"""Makes an authority and the one certificate that it signs; the authority's key is not stored."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ __all__ = [
 ]
 
 BACKDATED: Final = timedelta(hours=1)
-"""The clocks of API servers may be behind ours; as client-go's util/cert has it."""
+"""The clocks of API servers may be behind ours; client-go's util/cert does the same."""
 _MAX_COMMON_NAME: Final = 64
 
 
 class PairError(ValueError):
-    """What is kept is no certificate with its key."""
+    """The input is not a certificate with its key."""
 
 
 class Pair(Struct, frozen=True):
-    """PEM texts."""
+    """An authority, and a certificate with its key, as PEM."""
 
     authority: bytes
     certificate: bytes
@@ -45,7 +45,7 @@ class Pair(Struct, frozen=True):
 
 
 class Inspected(Struct, frozen=True):
-    """What a certificate says."""
+    """The names and validity of a certificate."""
 
     names: frozenset[str]
     not_before: datetime
@@ -53,13 +53,13 @@ class Inspected(Struct, frozen=True):
 
 
 def make_pair(names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pair:
-    """A new authority and a certificate for these DNS names and IP addresses, valid for ``lifetime`` from now.
+    """Make an authority and a certificate for these DNS names and IP addresses, valid for ``lifetime`` from now.
 
-    The key is always of the same type: a running TLS context takes a new certificate only then.
+    The key always has the same type: a running TLS context accepts a new certificate only then.
     """
     validity = (now - BACKDATED, now + lifetime)
     authority_key = ec.generate_private_key(ec.SECP256R1())
-    # The time makes the name unique: two authorities of one name in a bundle would be taken for each other.
+    # The time makes the name unique: clients confuse two authorities of the same name in a bundle.
     issuer = _name(f"qos-webhook authority {now:%Y%m%d%H%M%S%f}")
     authority = _unsigned(
         issuer,
@@ -87,7 +87,7 @@ def make_pair(names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pa
 
 
 def inspect(certificate: bytes, key: bytes) -> Inspected:
-    """Read a certificate and see that the key is its own.
+    """Read a certificate and check that the key belongs to it.
 
     Raises:
         PairError: one of them cannot be read, or they do not belong together.
@@ -107,7 +107,7 @@ def inspect(certificate: bytes, key: bytes) -> Inspected:
 
 
 def is_signed_by(certificate: bytes, authority: bytes) -> bool:
-    """Whether an authority signed a certificate; both PEM that can be read."""
+    """Whether an authority signed a certificate; both must be valid PEM."""
     signer = x509.load_pem_x509_certificate(authority)
     try:
         x509.load_pem_x509_certificate(certificate).verify_directly_issued_by(signer)
@@ -117,7 +117,7 @@ def is_signed_by(certificate: bytes, authority: bytes) -> bool:
 
 
 def authorities_in(bundle: bytes, *, now: datetime) -> tuple[bytes, ...]:
-    """The certificates of a bundle that have not expired, each as PEM; what cannot be read is left out."""
+    """The certificates of a bundle that have not expired, each as PEM; none if the bundle cannot be read."""
     try:
         found = x509.load_pem_x509_certificates(bundle)
         return tuple(_pem(entry) for entry in found if entry.not_valid_after_utc > now)
@@ -126,7 +126,7 @@ def authorities_in(bundle: bytes, *, now: datetime) -> tuple[bytes, ...]:
 
 
 def canonical_name(name: str) -> str:
-    """The name as a certificate's reader gives it back: addresses have several spellings."""
+    """The one spelling of a name that comparisons use: IP addresses have several."""
     try:
         return str(ipaddress.ip_address(name))
     except ValueError:
@@ -134,7 +134,7 @@ def canonical_name(name: str) -> str:
 
 
 def earliest_end(bundle: bytes, *, skip: int = 0) -> datetime | None:
-    """When the first of a bundle's certificates expires, but for the leading ones; None: there are none to be read."""
+    """The earliest expiry of a bundle's certificates after the first ``skip``; None: none can be read."""
     try:
         return min(entry.not_valid_after_utc for entry in x509.load_pem_x509_certificates(bundle)[skip:])
     except Exception:  # noqa: BLE001 - as above

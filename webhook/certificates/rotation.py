@@ -1,16 +1,16 @@
-"""What is to be done with the kept certificates, from what is kept and the time alone.
+"""Decides the next step for the stored certificates, from their content and the time alone.
 
-    none that can be used                  serve the staged one if there is one, else make a pair and serve it at once
-    two thirds of the lifetime are over,   stage the next pair: clients are told its authority beside the present one
+    no usable certificate                  serve the staged one if there is one, else make a pair and serve it at once
+    two thirds of the lifetime are over,   stage the next pair: clients get its authority together with the present one
     or a name is missing
-    staged, and every client has been      serve it; the old authority stays known until it expires, so that a replica
-    told for the settling time             that has not loaded the new certificate yet is still trusted
-    lost: the Secret was deleted or        keep again what is served, from memory, and stage the next: whoever deleted
-    spoilt                                 it may have wanted a new one, and nobody else is to notice
+    a pair is staged, and every client     serve it; clients keep the old authority until it expires, so that they still
+    has had it for the settling time       trust a replica that has not loaded the new certificate yet
+    the Secret was deleted or corrupted    store the served certificate again, from memory, and stage the next: whoever
+                                           deleted it may have wanted a new one, and clients must not notice
 
-A certificate can be used when its key is its own, it is valid now, and its authority is kept. So at no time does any
-replica serve a certificate that a client has not been told of, unless there is no other. An authority that was told
-once stays told until it expires, also when somebody takes it out of the Secret.
+A certificate is usable when its key belongs to it, it is valid now, and its authority is stored. So a replica serves a
+certificate whose authority a client lacks only if there is no other. A published authority stays published until it
+expires, even if somebody removes it from the Secret.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ __all__ = ["Kept", "Step", "next_step", "to_serve"]
 _RENEW_AFTER: Final = 2 / 3
 """Of the lifetime."""
 _SETTLE: Final = 1 / 12
-"""Of the lifetime, at most a minute: API servers learn of a changed webhook configuration within milliseconds."""
+"""Share of the lifetime, at most a minute: API servers see a changed webhook configuration in milliseconds."""
 _MAX_SETTLE: Final = timedelta(minutes=1)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class Kept(Struct, frozen=True):
-    """What the Secret holds, PEM; empty where it holds nothing."""
+    """The certificates that the Secret stores, as PEM; empty where it stores none."""
 
     certificate: bytes = b""
     key: bytes = b""
     next_certificate: bytes = b""
     next_key: bytes = b""
     authorities: bytes = b""
-    """Those that clients must trust, the newest first."""
+    """Authorities that clients must trust, the newest first."""
 
 
 class Step(Struct, frozen=True):
-    """What to keep from now on, and when to look again at the latest."""
+    """What to store from now on, and the latest time to decide anew."""
 
     kept: Kept
     look_again: datetime
@@ -68,26 +68,26 @@ def next_step(
     *,
     now: datetime,
     lifetime: timedelta,
-    told_since: datetime | None,
+    announced_since: datetime | None,
     served: Kept | None = None,
 ) -> Step:
-    """What to keep now.
+    """Decide what to store now.
 
     Args:
-        kept: What is kept.
-        names: By which clients call. Names that a kept certificate has beside them stay, so that two versions of a
-            deployment with different names do not take turns.
+        kept: What is stored.
+        names: The names that clients call. Other names of a stored certificate stay, so that two versions of a
+            Deployment with different names do not replace each other's certificate in turn.
         now: The time.
-        lifetime: Of new certificates.
-        told_since: Since when every client has been told all kept authorities; None: they have not.
-        served: What is served, with the authorities that were kept beside it last.
+        lifetime: The lifetime of new certificates.
+        announced_since: Since when every client has all stored authorities; None: some client lacks one.
+        served: What is served, with the authorities that were last stored with it.
     """
     wanted = {canonical_name(name) for name in names}
     served = served or Kept()
     authorities = authorities_in(kept.authorities, now=now)
     lost = tuple(entry for entry in authorities_in(served.authorities, now=now) if entry not in authorities)
     kept = replace(kept, authorities=b"".join(authorities + lost))
-    told_since = None if lost else told_since
+    announced_since = None if lost else announced_since
     present = _usable(kept, now)
     spoilt = present is None and _usable(replace(served, authorities=kept.authorities), now) is not None
     if spoilt:
@@ -98,8 +98,8 @@ def next_step(
         return Step(_promoted(kept), now) if staged is not None else _fresh(kept, names, now, lifetime)
     settle = _settling_time(lifetime)
     if staged is not None and staged.names >= wanted:
-        if told_since is None or now < told_since + settle:
-            return Step(kept, now + settle / 4 if told_since is None else told_since + settle)
+        if announced_since is None or now < announced_since + settle:
+            return Step(kept, now + settle / 4 if announced_since is None else announced_since + settle)
         return Step(_promoted(kept), _renewal(staged))
     if staged is None and not spoilt and present.names >= wanted and now < _renewal(present):
         return Step(replace(kept, next_certificate=b"", next_key=b""), _renewal(present))
@@ -109,24 +109,24 @@ def next_step(
 
 
 def to_serve(
-    kept: Kept, served: Kept, *, now: datetime, lifetime: timedelta, told_since: datetime | None
+    kept: Kept, served: Kept, *, now: datetime, lifetime: timedelta, announced_since: datetime | None
 ) -> tuple[Kept, datetime]:
-    """What a replica serves now, and when to look again at the latest.
+    """Decide what a replica serves now, and the latest time to decide anew.
 
-    That is what is kept, as soon as clients know it for the settling time, or at once when what is served is no good.
-    Usually it was staged, and they do; not so when somebody else wrote the Secret.
+    It serves the stored certificate once clients have had its authority for the settling time, or at once when the
+    served one is not usable. A staged certificate needs no more wait; one that somebody else wrote to the Secret does.
 
     Args:
-        kept: What is kept.
-        served: What is served, with the authorities that were kept beside it last.
+        kept: What is stored.
+        served: What is served, with the authorities that were last stored with it.
         now: The time.
-        lifetime: Of new certificates.
-        told_since: Since when every client has been told all kept authorities; None: they have not.
+        lifetime: The lifetime of new certificates.
+        announced_since: Since when every client has all stored authorities; None: some client lacks one.
     """
     if _usable(kept, now) is None:
         return served, _NEVER
     found = replace(kept, next_certificate=b"", next_key=b"")
-    settled = told_since + _settling_time(lifetime) if told_since is not None else _NEVER
+    settled = announced_since + _settling_time(lifetime) if announced_since is not None else _NEVER
     same = (kept.certificate, kept.key) == (served.certificate, served.key)
     if same or now >= settled or _usable(served, now) is None:
         return found, _NEVER
@@ -138,7 +138,7 @@ def _settling_time(lifetime: timedelta) -> timedelta:
 
 
 def _usable(kept: Kept, now: datetime) -> Inspected | None:
-    """What the kept certificate says, if it can be served now."""
+    """The content of the stored certificate, if it is usable now."""
     try:
         found = inspect(kept.certificate, kept.key)
     except PairError:

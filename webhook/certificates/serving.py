@@ -1,7 +1,7 @@
-"""What the running server serves. A renewed certificate is for new connections: none is cut for it.
+"""The TLS context of the running server. A renewed certificate serves new connections and closes no open one.
 
-Each certificate has a TLS context of its own, made whole before it is used: a load that fails changes nothing, and the
-next certificate may have a key of another type.
+Each certificate gets a TLS context of its own, which is complete before it is used. So a load that fails changes
+nothing, and the next certificate may have a key of another type.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DEFAULT_TLS: Final = TlsOptions()
 
 
 class _Newest:
-    """What a server needs of an `ssl.SSLContext`; each connection gets the one that is newest then."""
+    """Stands in for an `ssl.SSLContext`: each new connection uses the newest context."""
 
     __slots__ = ("now",)
 
@@ -33,31 +33,31 @@ class _Newest:
 
 
 class ServingContext:
-    """A server's certificate."""
+    """The certificate that a server presents to its clients."""
 
     def __init__(self, client_authorities: str | None = None, tls: TlsOptions = _DEFAULT_TLS) -> None:
         """Serve nothing yet.
 
         Args:
-            client_authorities: Path of the authorities whose clients may prove who they are, PEM; none are asked when
-                not given.
+            client_authorities: Path of the authorities that sign client certificates, PEM; when not given, clients are
+                not asked for one.
             tls: Versions and cipher suites.
         """
         self.context: Final = _Newest()
         self._client_authorities = client_authorities
         self._tls = tls
         self.served: Inspected | None = None
-        """What the served certificate says."""
+        """The names and validity of the served certificate."""
 
     def load(self, certificate: bytes, key: bytes) -> None:
         """Serve this certificate to new connections from now on.
 
         Args:
-            certificate: The chain, its own certificate first, PEM.
+            certificate: The chain, the server's certificate first, PEM.
             key: The private key, PEM.
 
         Raises:
-            PairError: they are no certificate with its key.
+            PairError: they are not a certificate with its key.
             OSError: they cannot be served, as `ssl.SSLError`; or the client authorities cannot be read.
         """
         inspected = inspect(certificate, key)
@@ -66,7 +66,7 @@ class ServingContext:
         if self._client_authorities is not None:
             context.load_verify_locations(self._client_authorities)
             context.verify_mode = ssl.CERT_OPTIONAL
-        # A context takes files only. This one is the process's own, and gone before the first connection.
+        # A context reads only files. This file is private, and deleted before the first connection.
         with tempfile.TemporaryDirectory(prefix="qos-webhook-") as folder:
             file = Path(folder) / "pair.pem"
             file.touch(mode=0o600)

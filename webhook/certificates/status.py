@@ -1,4 +1,4 @@
-"""What is to be known from outside about the served certificate, whoever makes it."""
+"""The state of the served certificate, whoever makes it."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ __all__ = ["Certificate", "CertificateStatus"]
 
 
 class CertificateStatus(Struct, frozen=True):
-    """Of one replica, now."""
+    """The certificate of one replica, now."""
 
     not_after: datetime | None
-    """When the served certificate expires; None: a stand-in is served, until there is one."""
+    """When the served certificate expires; None: only a temporary one is served yet."""
     authority_not_after: datetime | None
     """When the authority that signed it expires; None: not known here."""
     writer: bool
     """Whether this replica makes the certificate for all; False also when somebody else makes it."""
     renewals: int
-    """How often another certificate has come into service since the start; the first does not count."""
+    """How many certificates have replaced the first one since the start."""
     failures: int
-    """How often it could not be kept or loaded since the start; it was tried again each time."""
+    """How many attempts to store or load it have failed since the start; each was repeated."""
 
 
 class Certificate(Protocol):
-    """Keeps the served certificate the right one."""
+    """Keeps the served certificate up to date."""
 
     @property
     def ready(self) -> bool:
-        """Whether one is served that the API server trusts, as far as can be known; does not change back."""
+        """Whether the API server trusts the served certificate, as far as known; stays true."""
         ...
 
     @property
     def watched(self) -> Iterator[Reflector[Any]]:
-        """Caches that have to run beside it."""
+        """Caches that must run for it."""
         ...
 
     def run(self) -> None:
-        """Keep it until stopped. Errors are logged and never raised."""
+        """Keep the certificate up to date until stopped. Errors are logged and never raised."""
         ...
 
     def stop(self) -> None:
-        """Give up what others wait for; returns within the time of a request."""
+        """Stop, and release what others wait for; returns within the time of one request."""
         ...
 
     def status(self) -> CertificateStatus:
-        """How it stands."""
+        """The state of the certificate."""
         ...

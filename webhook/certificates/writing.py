@@ -1,4 +1,4 @@
-"""Requests to the API server that write, of the objects by which the certificate is kept."""
+"""Requests that create or patch the objects that hold the certificate."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class WritingTransport(StreamTransport, Protocol):
 
 
 class DescribedMeta(CachedMeta, frozen=True):
-    """``metadata`` of an object that may have to be made again as it was."""
+    """``metadata`` of an object, with what is needed to create it anew."""
 
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
 
     @property
     def description(self) -> dict[str, dict[str, str]]:
-        """What somebody wrote on it."""
+        """Its labels and annotations, as in ``metadata``."""
         return {"labels": self.labels, "annotations": self.annotations}
 
 
@@ -44,11 +44,11 @@ class RefusedError(Exception):
 def write(
     transport: WritingTransport, method: str, path: str, body: Any, content_type: str = "application/json"
 ) -> bytes | None:
-    """Create or patch an object; returns it as stored, None when somebody else was first.
+    """Create or patch an object; return it as stored, None when somebody else was first.
 
     Raises:
-        RefusedError: the API server said no.
-        Unreachable: there was no answer.
+        RefusedError: the API server refuses the request.
+        Unreachable: the API server does not answer.
     """
     status, answer, _ = transport.send(method, path, msgspec.json.encode(body), content_type)
     if status == HTTPStatus.CONFLICT:

@@ -34,7 +34,7 @@ def _step(kept: Kept, now: datetime, *, names: Sequence[str] = NAMES, told: bool
     except ValueError:
         made = now
     since = made if told else None
-    return next_step(kept, names, now=now, lifetime=LIFETIME, told_since=since)
+    return next_step(kept, names, now=now, lifetime=LIFETIME, announced_since=since)
 
 
 @lru_cache
@@ -272,24 +272,24 @@ def test_what_is_lost_is_kept_again_from_what_is_served_and_the_next_is_staged(
 ) -> None:
     now = START + timedelta(days=1)
     kept = next_step(
-        spoil(fresh), NAMES, now=now, lifetime=LIFETIME, told_since=START if told else None, served=fresh
+        spoil(fresh), NAMES, now=now, lifetime=LIFETIME, announced_since=START if told else None, served=fresh
     ).kept
     assert (kept.certificate, kept.key) == (fresh.certificate, fresh.key)
     assert _trusted(kept.next_certificate, kept.authorities, now)
     assert kept.authorities.endswith(fresh.authorities)
     # Once is enough.
-    assert next_step(kept, NAMES, now=now, lifetime=LIFETIME, told_since=None, served=fresh).kept == kept
+    assert next_step(kept, NAMES, now=now, lifetime=LIFETIME, announced_since=None, served=fresh).kept == kept
 
 
 def test_what_is_lost_while_the_next_is_staged_is_not_staged_twice(staged: Kept) -> None:
     spoilt = replace(staged, certificate=b"")
-    kept = next_step(spoilt, NAMES, now=STAGED, lifetime=LIFETIME, told_since=STAGED, served=staged).kept
+    kept = next_step(spoilt, NAMES, now=STAGED, lifetime=LIFETIME, announced_since=STAGED, served=staged).kept
     assert kept == staged
 
 
 def test_what_has_expired_is_not_kept_again(fresh: Kept) -> None:
     now = START + LIFETIME
-    kept = next_step(Kept(), NAMES, now=now, lifetime=LIFETIME, told_since=None, served=fresh).kept
+    kept = next_step(Kept(), NAMES, now=now, lifetime=LIFETIME, announced_since=None, served=fresh).kept
     assert kept.certificate != fresh.certificate
     assert fresh.authorities not in kept.authorities
 
@@ -299,12 +299,12 @@ def test_an_authority_that_is_taken_out_of_the_secret_is_told_again_before_anyth
     now = STAGED + timedelta(days=1)
     newest, _ = authorities_in(staged.authorities, now=now)
     cut = replace(staged, authorities=newest)
-    kept = next_step(cut, NAMES, now=now, lifetime=LIFETIME, told_since=STAGED, served=staged).kept
+    kept = next_step(cut, NAMES, now=now, lifetime=LIFETIME, announced_since=STAGED, served=staged).kept
     assert kept == replace(staged, authorities=staged.authorities)
 
 
-def _to_serve(kept: Kept, served: Kept, now: datetime, told_since: datetime | None) -> tuple[Kept, datetime]:
-    return to_serve(kept, served, now=now, lifetime=LIFETIME, told_since=told_since)
+def _to_serve(kept: Kept, served: Kept, now: datetime, announced_since: datetime | None) -> tuple[Kept, datetime]:
+    return to_serve(kept, served, now=now, lifetime=LIFETIME, announced_since=announced_since)
 
 
 def test_what_is_kept_is_served_at_once_when_nothing_is(fresh: Kept) -> None:
@@ -325,11 +325,11 @@ def test_what_clients_do_not_know_is_served_when_the_other_has_expired(fresh: Ke
     assert _to_serve(new, fresh, now, None)[0] == new
 
 
-@pytest.mark.parametrize("told_since", [START, None])
-def test_what_cannot_be_served_never_is(fresh: Kept, told_since: datetime | None) -> None:
+@pytest.mark.parametrize("announced_since", [START, None])
+def test_what_cannot_be_served_never_is(fresh: Kept, announced_since: datetime | None) -> None:
     now = START + timedelta(days=1)
     for spoilt in (Kept(), replace(fresh, key=OTHER.key), replace(fresh, authorities=OTHER.authority)):
-        assert _to_serve(spoilt, fresh, now, told_since)[0] == fresh
+        assert _to_serve(spoilt, fresh, now, announced_since)[0] == fresh
 
 
 def test_authorities_beside_what_is_served_are_remembered(fresh: Kept, staged: Kept) -> None:
@@ -395,12 +395,16 @@ class _Life:
 
         Each replica takes itself for the one that writes, which is worse than the Lease allows.
         """
-        told_since = self.now if self._told[-1] == seen.authorities else None
-        if told_since and replica.told and replica.told[0] == seen.authorities:
-            told_since = replica.told[1]
-        replica.told = (seen.authorities, told_since) if told_since else None
-        replica.kept, _ = to_serve(seen, replica.kept, now=self.now, lifetime=self._lifetime, told_since=told_since)
-        step = next_step(seen, NAMES, now=self.now, lifetime=self._lifetime, told_since=told_since, served=replica.kept)
+        announced_since = self.now if self._told[-1] == seen.authorities else None
+        if announced_since and replica.told and replica.told[0] == seen.authorities:
+            announced_since = replica.told[1]
+        replica.told = (seen.authorities, announced_since) if announced_since else None
+        replica.kept, _ = to_serve(
+            seen, replica.kept, now=self.now, lifetime=self._lifetime, announced_since=announced_since
+        )
+        step = next_step(
+            seen, NAMES, now=self.now, lifetime=self._lifetime, announced_since=announced_since, served=replica.kept
+        )
         if step.kept != seen:
             if seen == self.kept:
                 self._kept[-1] = step.kept
