@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
-__all__ = ["USAGE_NOT_ASKED", "Access", "Owner", "Unread"]
+__all__ = ["USAGE_NOT_ASKED", "Access", "Owner", "Unread", "read_or_none"]
+
+T = TypeVar("T")
 
 
 class Unread(Struct, frozen=True, rename="camel"):
@@ -24,6 +26,11 @@ class Unread(Struct, frozen=True, rename="camel"):
     """Whose kubelet was asked, where one was."""
     path: str = ""
     """What that kubelet was asked for: ``stats/summary``, ``configz``."""
+
+
+def read_or_none(found: T | Unread) -> T | None:
+    """What was read; None: it could not be, and the answer goes without it and says nothing."""
+    return None if isinstance(found, Unread) else found
 
 
 USAGE_NOT_ASKED: Final = Unread("get", "nodes/proxy", None, "not asked for a list")

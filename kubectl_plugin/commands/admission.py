@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kubectl_plugin.reports.pod import RefusedField
 from podrules.admission import AdmissionObjects, AdmittedPod, admit_pod
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import Kind
+from podrules.cluster.kinds import LIMIT_RANGES, RUNTIME_CLASSES, Kind
 from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
 
@@ -54,11 +54,11 @@ class Admission:
             written: Its manifest; None: it is in the cluster, and the API server has taken it.
             classes: PriorityClasses that come with it.
         """
-        gatherer = self._gatherer
+        gatherer, runtime_class = self._gatherer, pod.spec.runtime_class_name
         objects = AdmissionObjects(
             priority_classes=self._classes(pod, classes),
-            limit_ranges=gatherer.limit_ranges(pod.metadata.namespace),
-            runtime_class=gatherer.runtime_class(pod.spec.runtime_class_name),
+            limit_ranges=gatherer.noted(gatherer.list(LIMIT_RANGES, pod.metadata.namespace)),
+            runtime_class=gatherer.noted(gatherer.named(RUNTIME_CLASSES, runtime_class)) if runtime_class else None,
         )
         refusals = () if written is None else _refusals(kind, entry, written)
         return ReviewedPod(admit_pod(pod, objects, features=gatherer.features), refusals)
@@ -69,7 +69,7 @@ class Admission:
         A class that is in the cluster keeps its value (upstream: ValidatePriorityClassUpdate). Without the cluster's
         classes, a class of the file still decides about the pods that name it. The default class stays unknown.
         """
-        known = self._gatherer.classes()
+        known = self._gatherer.noted(self._gatherer.classes())
         if known is None:
             return from_file if pod.spec.priority_class_name in from_file else None
         return {**from_file, **known}

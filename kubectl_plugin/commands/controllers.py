@@ -55,11 +55,11 @@ class Controllers:
         selector = _selector(entry)
         if selector is None:
             return None
-        sets = self._gatherer.selected(_as_written(REPLICA_SETS), namespace, selector)
+        sets = self._gatherer.noted(self._gatherer.list(_as_written(REPLICA_SETS), namespace, selector=selector))
         if not sets:
             return None
         if written is None:
-            there = self._gatherer.get(_as_written(DEPLOYMENTS), name, namespace)
+            there = self._gatherer.noted(self._gatherer.get(_as_written(DEPLOYMENTS), name, namespace))
             template = None if there is None else there.spec.get("template")
         else:
             template = written["spec"]["template"]

@@ -174,7 +174,7 @@ class _Deletion(ClusterAction):
     def _read_stakes(self) -> Stakes:
         pod, source, now = self._pod, self._source, present(self._source)
         node = read_node_reach(pod.spec.node_name, source, now)
-        budgets = self._gatherer.list(PDBS, pod.metadata.namespace)
+        budgets = self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace))
         ending = pod_ending(pod, quiet=node.ends_unknown)
         owner, guards = owner_guarantee(pod), read_guards(pod, source)
         return Stakes(
@@ -201,8 +201,8 @@ class _Deletion(ClusterAction):
         owner, namespace = owner_guarantee(self._pod), self._pod.metadata.namespace
         if owner.guarantee is not Guarantee.AT_MOST_ONE:
             return None
-        stateful_set = self._gatherer.get(STATEFUL_SETS, owner.name, namespace)
-        siblings = self._gatherer.list(PODS, namespace)
+        stateful_set = self._gatherer.noted(self._gatherer.get(STATEFUL_SETS, owner.name, namespace))
+        siblings = self._gatherer.noted(self._gatherer.list(PODS, namespace))
         if stateful_set is None or siblings is None:
             return None
         replicas = stateful_set.spec.replicas

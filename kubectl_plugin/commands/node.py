@@ -15,10 +15,11 @@ from kubectl_plugin.reports.node_pressure import NodePressureReport
 from podrules.cluster.cached_source import RememberedSource
 from podrules.cluster.errors import ClusterError, Unreachable, UsageError
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import NODES, find_kind
+from podrules.cluster.kinds import NODES, PODS, find_kind
 from podrules.cluster.source import Source
 from podrules.model.node import Node
 from podrules.model.pod import Pod
+from podrules.reading import read_or_none
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
@@ -107,10 +108,10 @@ def _of_chosen(options: NodeOptions, source: Source) -> Iterator[NodePressureRep
 def _pods_of(nodes: Sequence[Node], gatherer: Gatherer, *, everywhere: bool) -> Sequence[Pod] | None:
     """The pods of some nodes; all pods in one request when all nodes are asked for. None: they cannot be read."""
     if everywhere:
-        return gatherer.all_pods()
+        return read_or_none(gatherer.list(PODS))
     found: list[Pod] = []
     for node in nodes:
-        own = gatherer.pods_on(node.metadata.name)
+        own = gatherer.noted(gatherer.pods_on(node.metadata.name))
         if own is None:
             return None
         found += own

@@ -30,7 +30,7 @@ def pressure_report(
         Unreachable: the cluster does not answer.
     """
     source, name, features = gatherer.source, node.metadata.name, gatherer.features
-    pods = gatherer.pods_on(name)
+    pods = gatherer.noted(gatherer.pods_on(name))
     if read is None:
         read = read_usage(gatherer, node, pods or ())
     promised = node_report(
@@ -57,7 +57,7 @@ def pressure_reports(gatherer: Gatherer, nodes: Sequence[Node]) -> Iterator[Node
     if len(nodes) == 1:
         yield pressure_report(gatherer, nodes[0])
         return
-    pods_on = {node.metadata.name: gatherer.pods_on(node.metadata.name) or () for node in nodes}
+    pods_on = {node.metadata.name: gatherer.noted(gatherer.pods_on(node.metadata.name)) or () for node in nodes}
     usages, unread = read_usages(gatherer, nodes, pods_on)
     for node in nodes:
         read = usages.get(node.metadata.name) or unread_usage(node, unread)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -36,7 +35,7 @@ from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.placement.preemption_victims import Preempted
 from podrules.reachability import NodeReach
-from podrules.reading import USAGE_NOT_ASKED
+from podrules.reading import USAGE_NOT_ASKED, read_or_none
 from podrules.skew import WorkloadSpread
 from podrules.volumes import claimed_volumes
 
@@ -153,10 +152,10 @@ class ReportBuilder:
         asks_volumes = bound and not in_line and not pod.finished and (named or not claimed_volumes(pod))
         facts = PodFacts(
             pod=pod,
-            node=gatherer.get(NODES, bound) if bound else None,
+            node=gatherer.noted(gatherer.get(NODES, bound)) if bound else None,
             reach=gatherer.reach(bound, of_many=in_line or not named) if bound else None,
-            nodes=None if bound else gatherer.nodes(),
-            classes=gatherer.class_named(pod.spec.priority_class_name),
+            nodes=None if bound else gatherer.noted(gatherer.list(NODES)),
+            classes=gatherer.noted(gatherer.class_named(pod.spec.priority_class_name)),
             owners=gatherer.owners(pod),
             source=self._source.description,
             git_version=self._source.git_version,
@@ -214,7 +213,7 @@ class ReportBuilder:
     def _coming_position(self, pod: Pod, node: Node | None, placement: Placement | None) -> PodPosition:
         """The position of a pod on the node of --on, else on the one where it would be placed."""
         if node is None and self._placement_typed and placement is not None and placement.best:
-            node = self._gatherer.node(placement.best[0])
+            node = self._gatherer.noted(self._gatherer.node(placement.best[0]))
         return PodPosition() if node is None else self._pressures().of_coming(pod, node)
 
     def _timelines(self, way: str) -> Timelines:
@@ -231,8 +230,8 @@ class ReportBuilder:
 
     def _preempted(self, pod: Pod) -> Preempted:
         """Who preempted a pod, by the event, while there is one."""
-        event = preemption_event(self._gatherer.events_about(pod) or ())
-        return preempted(pod, event, self._gatherer.all_pods())
+        event = preemption_event(self._gatherer.noted(self._gatherer.events_about(pod)) or ())
+        return preempted(pod, event, read_or_none(self._gatherer.list(PODS)))
 
     def _to_come(
         self, pod: Pod, maker: Maker, objects: ManifestObjects, *, place: bool, pods: Sequence[Pod]
@@ -243,8 +242,8 @@ class ReportBuilder:
         facts = PodFacts(
             pod=reviewed.admitted.pod,
             admitted=reviewed.admitted,
-            nodes=gatherer.nodes(),
-            existing=gatherer.existing(pod) if kind is PODS else None,
+            nodes=gatherer.noted(gatherer.list(NODES)),
+            existing=self._existing(pod) if kind is PODS else None,
             refusals=reviewed.refusals,
             source=self._source.description,
             git_version=self._source.git_version,
@@ -288,7 +287,7 @@ class ReportBuilder:
             return replace(looked.promised, unread=looked.unread)
         return node_report(
             node,
-            self._gatherer.pods_on(node.metadata.name),
+            self._gatherer.noted(self._gatherer.pods_on(node.metadata.name)),
             nominated=self._gatherer.nominated_to(node.metadata.name),
             reach=self._gatherer.reach(node.metadata.name, of_many=of_many),
             source=self._source.description,
@@ -300,7 +299,7 @@ class ReportBuilder:
     def _pods_of(self, entry: Any, namespace: str) -> Sequence[Pod] | None:
         """A workload's pods; None: it has no selector, or they cannot be read."""
         chosen = _selector(entry)
-        return None if chosen is None else self._gatherer.pods_of(namespace, chosen)
+        return None if chosen is None else self._gatherer.noted(self._gatherer.list(PODS, namespace, selector=chosen))
 
     def _spread(self, own: Sequence[Pod], namespace: str) -> tuple[WorkloadSpread, ...]:
         """How the pods of a workload are spread, by their own constraints."""
@@ -309,22 +308,32 @@ class ReportBuilder:
         # Loaded on demand: it needs numpy.
         from podrules.spread import spreads_of
 
-        nodes, pods = self._gatherer.nodes(), self._gatherer.list(PODS, namespace)
+        nodes, pods = (
+            self._gatherer.noted(self._gatherer.list(NODES)),
+            self._gatherer.noted(self._gatherer.list(PODS, namespace)),
+        )
         if nodes is None or pods is None:
             return ()
         return spreads_of(own, nodes, pods, features=self._gatherer.features)
+
+    def _existing(self, pod: Pod) -> Pod | None:
+        """The pod of the cluster that has the name of one to come."""
+        meta = pod.metadata
+        return read_or_none(self._gatherer.get(PODS, meta.name, meta.namespace)) if meta.name else None
+
+    def _node_of_many(self, name: str) -> Node | None:
+        return read_or_none(self._gatherer.node(name, of_many=True))
 
     def _reach_of_many(self, node: str) -> NodeReach:
         return self._gatherer.reach(node, of_many=True)
 
     def _in_short(self, pods: Sequence[Pod]) -> tuple[WorkloadPod, ...]:
         gatherer = self._gatherer
-        node_of = partial(gatherer.node_of, of_many=True)
-        return workload_pods(pods, gatherer.features, self._reach_of_many, node_of, self._near_limit)
+        return workload_pods(pods, gatherer.features, self._reach_of_many, self._node_of_many, self._near_limit)
 
     def _near_limit(self, pod: Pod) -> NearLimit | None:
         """The container of a pod that is near its own limit; a live cluster is not asked for many pods."""
-        node = self._gatherer.node(pod.spec.node_name) if pod.spec.node_name else None
+        node = self._gatherer.noted(self._gatherer.node(pod.spec.node_name)) if pod.spec.node_name else None
         if node is None or pod.finished or self._source.side_by_side:
             return None
         return next(near_limits(self._pressures().of_bound(pod, node).reports), None)

@@ -34,6 +34,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.workload import Workload
 from podrules.partitions import partitions
+from podrules.reading import read_or_none
 
 __all__ = ["Overview", "Scope", "overview", "scope_of"]
 
@@ -97,8 +98,8 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     for name in scope.pods:
         source.get(PODS, name, source.namespace)
     first = Gatherer(source)
-    nodes = first.list(NODES) or ()
-    pods = first.list(PODS)
+    nodes = first.noted(first.list(NODES)) or ()
+    pods = first.noted(first.list(PODS))
     if pods is None:
         # A user who may not list the pods of all namespaces may list those of one. A report on everything needs all.
         pods = source.list(PODS, None if scope.everything or scope.nodes else source.namespace)
@@ -115,7 +116,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     usages, unread = read_usages(gatherer, shown, by_node)
     at = source.now
     namespace = None if scope.everything or scope.nodes else source.namespace
-    classes, budgets = gatherer.classes(), gatherer.list(PDBS, namespace)
+    classes, budgets = gatherer.noted(gatherer.classes()), gatherer.noted(gatherer.list(PDBS, namespace))
     facts = ClusterFacts(
         source=source.description,
         origin=_origin(source),
@@ -205,7 +206,7 @@ def _owners(gatherer: Gatherer, namespace: str | None) -> dict[tuple[str, str, s
     """The owners of the controllers of pods."""
     found: dict[tuple[str, str, str], tuple[str, str]] = {}
     for kind in _BETWEEN:
-        for entry in gatherer.list(kind, namespace) or ():
+        for entry in gatherer.noted(gatherer.list(kind, namespace)) or ():
             owner = entry.metadata.controller
             if owner is not None:
                 found[entry.metadata.namespace, kind.kind, entry.metadata.name] = owner.kind, owner.name
@@ -219,7 +220,7 @@ def _workloads(gatherer: Gatherer, scope: Scope, namespace: str | None) -> dict[
     return {
         (entry.metadata.namespace, kind.kind, entry.metadata.name): entry
         for kind in _WORKLOADS
-        for entry in gatherer.list(kind, namespace) or ()
+        for entry in gatherer.noted(gatherer.list(kind, namespace)) or ()
         if entry.metadata.controller is None
     }
 
@@ -227,7 +228,7 @@ def _workloads(gatherer: Gatherer, scope: Scope, namespace: str | None) -> dict[
 def _partitions(
     gatherer: Gatherer, listed: frozenset[str] | None, nodes: Sequence[Node], at: datetime
 ) -> PartitionsReport:
-    down = partitions(partition_facts(gatherer, nodes, at, gatherer.all_pods() or ()), at)
+    down = partitions(partition_facts(gatherer, nodes, at, read_or_none(gatherer.list(PODS)) or ()), at)
     return PartitionsReport(
         source=gatherer.source.description,
         server_version=gatherer.source.git_version,

@@ -11,10 +11,11 @@ from kubectl_plugin.options import Output, PartitionsOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.partitions import PartitionsReport, not_ready
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import NODES
+from podrules.cluster.kinds import NODES, PODS
 from podrules.cluster.safety_facts import partition_facts
 from podrules.cluster.source import Source
 from podrules.partitions import partitions
+from podrules.reading import read_or_none
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
@@ -50,7 +51,7 @@ def _report(source: Source) -> PartitionsReport:
     nodes = source.list(NODES)
     now = present(source)
     # A live cluster may have too many pods to read while a user waits.
-    at_hand = () if source.side_by_side else gatherer.all_pods() or ()
+    at_hand = () if source.side_by_side else read_or_none(gatherer.list(PODS)) or ()
     facts = partition_facts(gatherer, nodes, now, at_hand)
     down = partitions(facts, now)
     return PartitionsReport(

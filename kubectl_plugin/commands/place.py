@@ -150,7 +150,7 @@ class _Planner:
         snapshot = without_pods(changed, map(reference, request.waiting))
         if drain is not None:
             # Notes in `unread` when budgets were left out of the source: none would keep the drain from ending.
-            self._gatherer.list(PDBS)
+            self._gatherer.noted(self._gatherer.list(PDBS))
         asked = [self._unless_left_out(entry, snapshot) for entry in request.asked]
         table = NodeTable(snapshot.nodes, snapshot.pods)
         demands = [self._demand(entry, table, snapshot, changed.pods) for entry in _placeable(asked)]
@@ -254,7 +254,7 @@ class _Planner:
             if other is not None and f"{namespace}/{name}" in self._options.without:
                 problem = f"--without {namespace}/{name}: this is for a pod, and {namespace} is a type"
                 raise UsageError(problem, advice="Write pod/NAME or NAMESPACE/NAME") from error
-            there = self._gatherer.list(kind, namespace or None) or ()
+            there = self._gatherer.noted(self._gatherer.list(kind, namespace or None)) or ()
             near = near_names(name, [entry.metadata.name for entry in there])
             raise NotFound(kind, name, namespace or None, near) from error
 

@@ -48,7 +48,7 @@ class Pressures:
         """The position of a pod on its own node."""
         if node_platform(node) is not Platform.LINUX:
             return PodPosition(())
-        pods = self._gatherer.neighbours(node.metadata.name)
+        pods = self._gatherer.pods_on(node.metadata.name)
         if isinstance(pods, Unread):
             return PodPosition((), (pods,))
         name, features = node.metadata.name, self._gatherer.features
@@ -72,7 +72,7 @@ class Pressures:
         """
         if node_platform(node) is not Platform.LINUX:
             return PodPosition(())
-        found = self._gatherer.neighbours(node.metadata.name)
+        found = self._gatherer.pods_on(node.metadata.name)
         if isinstance(found, Unread):
             return PodPosition((), (found,))
         meta = replace(pod.metadata, uid=_TO_COME)

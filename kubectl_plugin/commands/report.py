@@ -216,7 +216,7 @@ def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Pa
         name = node.metadata.name
         if name not in shown:
             continue
-        pods, usage = read.gatherer.pods_on(name) or (), facts.usages.get(name)
+        pods, usage = read.gatherer.noted(read.gatherer.pods_on(name)) or (), facts.usages.get(name)
         promised = node_report(
             node,
             pods,

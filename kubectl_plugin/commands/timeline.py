@@ -74,7 +74,7 @@ class Timelines:
 
     def _stored(self, pod: Pod) -> TimelineFacts:
         name = pod.spec.node_name
-        node = self._gatherer.get(NODES, name) if name else None
+        node = self._gatherer.noted(self._gatherer.get(NODES, name)) if name else None
         reach = self._gatherer.reach(name) if name else None
         answers = reach is None or not reach.reach.quiet
         return TimelineFacts(
@@ -87,7 +87,7 @@ class Timelines:
             # A kubelet on a silent node is not asked: that would take the whole time-out.
             kubelet=self._kubelet(name) if name and answers and not pod.finished else None,
             guards=self._guards(pod),
-            budgets=self._gatherer.list(PDBS, pod.metadata.namespace),
+            budgets=self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace)),
             preemption_disabled=self._preemption_disabled,
         )
 
@@ -98,7 +98,7 @@ class Timelines:
             owner=Ownership(owner_guarantee(pod), Workload(spec=spec) if isinstance(spec, WorkloadSpec) else None),
             tolerations=tolerations_of(pod, daemon=kind is DAEMON_SETS),
             guards=self._guards(pod),
-            budgets=self._gatherer.list(PDBS, pod.metadata.namespace),
+            budgets=self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace)),
             preemption_disabled=self._preemption_disabled,
         )
 
@@ -107,7 +107,7 @@ class Timelines:
         kind = _READ.get(own.guarantee)
         if kind is None:
             return Ownership(own)
-        return Ownership(own, self._gatherer.get(kind, own.name, pod.metadata.namespace))
+        return Ownership(own, self._gatherer.noted(self._gatherer.get(kind, own.name, pod.metadata.namespace)))
 
     def _renewed(self, name: str) -> datetime | None:
         try:

@@ -123,7 +123,7 @@ def read_usages(
 
 def _listed(gatherer: Gatherer, nodes: Sequence[Node], pods_on: Mapping[str, Sequence[Pod]]) -> dict[str, ReadUsage]:
     """The usage of many nodes from the metrics API's lists."""
-    of_nodes, of_pods = gatherer.list(NODE_METRICS), gatherer.list(POD_METRICS)
+    of_nodes, of_pods = gatherer.noted(gatherer.list(NODE_METRICS)), gatherer.noted(gatherer.list(POD_METRICS))
     if of_nodes is None or of_pods is None:
         return {}
     measured = {entry.metadata.name: entry for entry in of_nodes}

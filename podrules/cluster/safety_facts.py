@@ -41,7 +41,7 @@ __all__ = ["partition_facts", "renewals", "volumes_on_their_way"]
 
 def renewals(gatherer: Gatherer) -> dict[str, datetime]:
     """When each node's kubelet last renewed its Lease, by node; empty when Leases cannot be read."""
-    return renewals_of(gatherer.list(LEASES, LEASE_NAMESPACE) or ())
+    return renewals_of(gatherer.noted(gatherer.list(LEASES, LEASE_NAMESPACE)) or ())
 
 
 def partition_facts(
@@ -58,7 +58,7 @@ def partition_facts(
     renewed = renewals(gatherer)
     reaches = (*nodes_down(nodes, renewed, now), *missing_nodes(nodes, pods, renewed))
     down = [reach.name for reach in reaches]
-    lost = [pod for name in down for pod in gatherer.pods_on(name) or ()]
+    lost = [pod for name in down for pod in gatherer.noted(gatherer.pods_on(name)) or ()]
     if not down:
         return PartitionFacts(nodes=nodes, renewed=renewed, pods=())
     claims: dict[tuple[str, str], PersistentVolumeClaim] = {}
@@ -78,17 +78,17 @@ def partition_facts(
             (pod.metadata.namespace, owner.name): found
             for pod in lost
             if (owner := owner_guarantee(pod)).guarantee is Guarantee.AT_MOST_ONE
-            and (found := gatherer.get(STATEFUL_SETS, owner.name, pod.metadata.namespace)) is not None
+            and (found := gatherer.noted(gatherer.get(STATEFUL_SETS, owner.name, pod.metadata.namespace))) is not None
         },
         namespaces_being_deleted={
             entry.metadata.name: since
-            for entry in gatherer.list(NAMESPACES) or ()
+            for entry in gatherer.noted(gatherer.list(NAMESPACES)) or ()
             if (since := instant(entry.metadata.deletion_timestamp)) is not None
         },
         claims=claims,
         volumes=volumes,
-        attachments=gatherer.list(VOLUME_ATTACHMENTS) or (),
-        budgets=gatherer.list(PDBS) or (),
+        attachments=gatherer.noted(gatherer.list(VOLUME_ATTACHMENTS)) or (),
+        budgets=gatherer.noted(gatherer.list(PDBS)) or (),
     )
 
 
@@ -96,16 +96,18 @@ def _others(gatherer: Gatherer, lost: Sequence[Pod], namespaces: Iterable[str]) 
     """Pods that may wait for a claim of a lost pod: the other pods of its namespace."""
     known = {pod.metadata.uid for pod in lost}
     for namespace in sorted(namespaces):
-        yield from (pod for pod in gatherer.list(PODS, namespace) or () if pod.metadata.uid not in known)
+        yield from (
+            pod for pod in gatherer.noted(gatherer.list(PODS, namespace)) or () if pod.metadata.uid not in known
+        )
 
 
 def _claim_and_volume(
     gatherer: Gatherer, pod: Pod, claimed: ClaimedVolume
 ) -> tuple[PersistentVolumeClaim | None, PersistentVolume | None]:
-    claim = gatherer.get(PERSISTENT_VOLUME_CLAIMS, claimed.claim, pod.metadata.namespace)
+    claim = gatherer.noted(gatherer.get(PERSISTENT_VOLUME_CLAIMS, claimed.claim, pod.metadata.namespace))
     if claim is None or not claim.spec.volume_name:
         return claim, None
-    return claim, gatherer.get(PERSISTENT_VOLUMES, claim.spec.volume_name)
+    return claim, gatherer.noted(gatherer.get(PERSISTENT_VOLUMES, claim.spec.volume_name))
 
 
 def volumes_on_their_way(gatherer: Gatherer, pod: Pod) -> tuple[tuple[VolumeFacts, ...], tuple[NodeReach, ...]]:
@@ -133,12 +135,12 @@ def _volume_facts(gatherer: Gatherer, pod: Pod) -> Iterator[VolumeFacts]:
             continue
         users = [
             other
-            for other in gatherer.list(PODS, pod.metadata.namespace) or ()
+            for other in gatherer.noted(gatherer.list(PODS, pod.metadata.namespace)) or ()
             if any(use.claim == claimed.claim for use in claimed_volumes(other))
         ]
         attachments = [
             entry
-            for entry in gatherer.list(VOLUME_ATTACHMENTS) or ()
+            for entry in gatherer.noted(gatherer.list(VOLUME_ATTACHMENTS)) or ()
             if entry.spec.source.persistent_volume_name == volume.metadata.name
         ]
         attached = frozenset(_nodes_with(gatherer, volume))
@@ -158,12 +160,12 @@ def _volume_facts(gatherer: Gatherer, pod: Pod) -> Iterator[VolumeFacts]:
 def _is_attachable(gatherer: Gatherer, volume: PersistentVolume) -> bool:
     if volume.spec.csi is None:
         return bool(unique_volume_name(volume))
-    driver = gatherer.get(CSI_DRIVERS, volume.spec.csi.driver)
+    driver = gatherer.noted(gatherer.get(CSI_DRIVERS, volume.spec.csi.driver))
     return driver is None or driver.spec.attach_required is not False
 
 
 def _has_mounted(gatherer: Gatherer, name: str, volume: PersistentVolume) -> bool:
-    node = gatherer.get(NODES, name)
+    node = gatherer.noted(gatherer.get(NODES, name))
     return node is not None and unique_volume_name(volume) in node.status.volumes_in_use
 
 
@@ -172,6 +174,6 @@ def _nodes_with(gatherer: Gatherer, volume: PersistentVolume) -> Iterator[str]:
     name = unique_volume_name(volume)
     if volume.spec.csi is not None or not name:
         return
-    for node in gatherer.nodes() or ():
+    for node in gatherer.noted(gatherer.list(NODES)) or ():
         if any(entry.name == name for entry in node.status.volumes_attached):
             yield node.metadata.name

@@ -375,7 +375,7 @@ def test_what_one_pod_lacks_another_does_not_need() -> None:
 
 def test_general_notes_of_the_same_list_stay() -> None:
     gatherer = Gatherer(RecordingSource(forbidden=["nodes"]))
-    assert gatherer.nodes() is None
+    assert gatherer.noted(gatherer.list(NODES)) is None
     assert gatherer.snapshot([pod()]).unread == gatherer.unread == (Unread("list", "nodes", None, "forbidden"),)
 
 
@@ -416,7 +416,7 @@ def test_device_classes_that_may_not_be_read_are_missing() -> None:
 
 def test_a_list_that_is_not_served_is_noted_elsewhere_too() -> None:
     gatherer = Gatherer(RecordingSource(not_served=["nodes"]))
-    assert gatherer.nodes() is None
+    assert gatherer.noted(gatherer.list(NODES)) is None
     assert gatherer.unread == (Unread("list", "nodes", None, "not served"),)
 
 
@@ -433,7 +433,7 @@ def test_pods_share_what_was_read() -> None:
     owned = pod(topologySpreadConstraints=[], owner=owner)
     source = RecordingSource([controller, shop_pod("old", nodeName="n"), raw_node("n")])
     gatherer = Gatherer(source)
-    gatherer.nodes()
+    gatherer.noted(gatherer.list(NODES))
     gatherer.owners(owned)
 
     first = gatherer.snapshot([owned]).snapshot

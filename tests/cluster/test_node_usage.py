@@ -48,7 +48,7 @@ def _node(ready: str = "True") -> Node:
 
 def _read(source: RecordingSource, node: Node | None = None) -> ReadUsage:
     gatherer = Gatherer(source)
-    pods = gatherer.pods_on("node-1")
+    pods = gatherer.noted(gatherer.pods_on("node-1"))
     assert pods is not None
     read = read_usage(gatherer, node or _node(), pods)
     assert gatherer.unread == ()

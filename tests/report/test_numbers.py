@@ -69,7 +69,10 @@ def test_places_are_those_of_the_node_command(read: Overview, report: ClusterRep
     entries = {entry.key: entry for entry in report.pods}
     ranked = 0
     for node in read.facts.nodes:
-        pods, usage = read.gatherer.pods_on(node.metadata.name) or (), read.facts.usages.get(node.metadata.name)
+        pods, usage = (
+            read.gatherer.noted(read.gatherer.pods_on(node.metadata.name)) or (),
+            read.facts.usages.get(node.metadata.name),
+        )
         if usage is None:
             continue
         pressure = node_pressure(node, pods, usage.usage, usage.config, features=REFERENCE)
@@ -89,7 +92,10 @@ def test_the_two_orders_of_memory_are_those_of_the_whole_judgement(read: Overvie
     """Large clusters are judged by `memory_orders` alone, with scores that alike pods share."""
     alike = SimilarPods(REFERENCE)
     for node in read.facts.nodes:
-        pods, usage = read.gatherer.pods_on(node.metadata.name) or (), read.facts.usages.get(node.metadata.name)
+        pods, usage = (
+            read.gatherer.noted(read.gatherer.pods_on(node.metadata.name)) or (),
+            read.facts.usages.get(node.metadata.name),
+        )
         if usage is None:
             continue
         whole = node_pressure(node, pods, usage.usage, None, features=REFERENCE)
