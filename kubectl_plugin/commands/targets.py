@@ -296,7 +296,7 @@ def suggest_namespace(asked: ObjectQuery, error: NotFound, source: Source, comma
 def namespace_hint(source: Source) -> str:
     """A hint that the namespace does not exist; empty: it does, or that is not known."""
     try:
-        names = [entry.metadata.name for entry in source.list(NAMESPACES)]
+        names = source.names(NAMESPACES, None)
     except ClusterError:
         return ""
     if not names or source.namespace in names:

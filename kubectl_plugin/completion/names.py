@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import io
 import subprocess
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from kubectl_plugin.completion.words import TYPES, Names, Question
 from kubectl_plugin.options import ClusterOptions
 
 if TYPE_CHECKING:
-    from podrules.cluster.kinds import Kind
     from podrules.cluster.source import Source
 
 __all__ = ["candidates"]
@@ -83,13 +82,4 @@ def _of_objects(asked: Question, kinds: Sequence[str], source: Source) -> Sequen
     if kind is None:
         return ()
     lead = f"{word if slash else kind.singular}/" if asked.typed_kind is None else ""
-    return [f"{lead}{name}" for name in _names(kind, source)]
-
-
-def _names(kind: Kind[Any], source: Source) -> Iterable[str]:
-    from podrules.cluster.live.live_source import LiveSource
-
-    namespace = source.namespace if kind.namespaced else None
-    if isinstance(source, LiveSource):
-        return source.names(kind, namespace)
-    return (entry.metadata.name for entry in source.list(kind, namespace))
+    return [f"{lead}{name}" for name in source.names(kind, source.namespace)]

@@ -6,7 +6,7 @@ A report asks for the pods of every node and for single nodes. Without this sour
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from podrules.cluster.field_selector import Choice, FieldTerm
 from podrules.cluster.kinds import NODES, PODS, Kind
@@ -62,6 +62,10 @@ class RememberedSource:
         if namespace is not None:
             found = [pod for pod in found if pod.metadata.namespace == namespace]
         return cast("Sequence[T]", found)
+
+    def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
+        """The names of a kind's objects; see `Source.names`."""
+        return self._source.names(kind, namespace)
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
         """Ask a node's kubelet; see `Source.kubelet`."""

@@ -73,8 +73,7 @@ class MemorySource:
         """One object; see `Source.get`."""
         place = namespace or "" if kind.namespaced else ""
         if (place, name) not in self._all(kind):
-            names = [other for space, other in self._all(kind) if space == place]
-            raise NotFound(kind, name, namespace, near_names(name, names))
+            raise NotFound(kind, name, namespace, near_names(name, self.names(kind, place)))
         return self._decode(kind, place, name)
 
     def list(
@@ -87,6 +86,11 @@ class MemorySource:
             if namespace is None or not kind.namespaced or space == namespace
         ]
         return [entry for entry in found if selector is None or selector.matches(entry.metadata.labels)]
+
+    def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
+        """The names of a kind's objects; see `Source.names`."""
+        place = namespace if kind.namespaced else None
+        return [name for space, name in self._all(kind) if place is None or space == place]
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
         """The stored answer of a node's kubelet; see `Source.kubelet`."""
@@ -153,6 +157,11 @@ class NothingSource:
     ) -> Sequence[T]:
         """See `Source.list`."""
         del kind, namespace, selector, field_selector
+        raise BadObject("no cluster was asked")
+
+    def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
+        """See `Source.names`."""
+        del kind, namespace
         raise BadObject("no cluster was asked")
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
@@ -81,6 +81,16 @@ class Source(Protocol):
             NotServed: the cluster does not serve the kind.
             Unreachable: the cluster does not answer.
             BadObject: an object does not have the shape of its kind.
+        """
+        ...
+
+    def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
+        """The names of a kind's objects, for suggestions; of a large live cluster only those of the first page.
+
+        Raises:
+            Forbidden: the user may not list them.
+            NotServed: the cluster does not serve the kind.
+            Unreachable: the cluster does not answer.
         """
         ...
 

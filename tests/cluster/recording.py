@@ -61,6 +61,11 @@ class RecordingSource:
         self._ask("list", kind, namespace, field_selector)
         return self._memory.list(kind, namespace, selector=selector, field_selector=field_selector)
 
+    def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
+        """See `Source.names`."""
+        self._ask("list", kind, namespace, "")
+        return self._memory.names(kind, namespace)
+
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
         """See `Source.kubelet`."""
         self._ask("get", NODE_PROXIES, None, f"{node} {endpoint.path}")

@@ -41,6 +41,10 @@ class SilentSource:
         """See `Source.list`."""
         raise Unreachable("the time for live reads is over")
 
+    def names(self, *_: Any) -> NoReturn:
+        """See `Source.names`."""
+        raise Unreachable("the time for live reads is over")
+
     def kubelet(self, *_: Any) -> NoReturn:
         """See `Source.kubelet`."""
         raise Unreachable("the time for live reads is over")

@@ -61,7 +61,7 @@ class SnapshotSource:
         index = self._index(kind)
         place = namespace or "" if kind.namespaced else ""
         if (place, name) not in index:
-            raise NotFound(kind, name, namespace, near_names(name, [n for s, n in index if s == place]))
+            raise NotFound(kind, name, namespace, near_names(name, self.names(kind, place)))
         return cast("T", index[place, name])
 
     def list(
@@ -74,6 +74,11 @@ class SnapshotSource:
         if namespace is not None and kind.namespaced:
             found = [entry for entry in found if entry.metadata.namespace == namespace]
         return found if selector is None else [entry for entry in found if selector.matches(entry.metadata.labels)]
+
+    def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
+        """The names of a kind's objects; see `Source.names`."""
+        place = namespace if kind.namespaced else None
+        return [name for space, name in self._index(kind) if place is None or space == place]
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> NoReturn:
         """Kubelets are not captured; see `Source.kubelet`."""

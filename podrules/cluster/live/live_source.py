@@ -227,12 +227,7 @@ class LiveSource:
         return None if status in {200, 403} else error_message(body)
 
     def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
-        """The names of a kind's objects; on a large cluster only those of the first page.
-
-        Raises:
-            Forbidden: the user may not list them.
-            Unreachable: the cluster does not answer.
-        """
+        """The names of a kind's objects; see `Source.names`."""
         status, body = self._transport.get(f"{kind.path(namespace)}?limit={_PAGE}", _NAMES_ONLY)
         self._check("list", kind, namespace, status, body)
         return [from_json(bytes(item), _Named).metadata.name for item in from_json(body, ObjectList).items]
