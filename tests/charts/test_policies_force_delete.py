@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from podrules.owner_risk import OWNER_RISK
+from podrules.safety import Guarantee
 from tests.charts.policies import installed, scoped, told
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
@@ -70,7 +72,7 @@ def make(
 
 def standing(pod: Object) -> str:
     """What is said of a bare pod."""
-    return f"db on {pod['spec']['nodeName']}: its processes may run on, and nobody replaces it"
+    return f"db on {pod['spec']['nodeName']}: {OWNER_RISK[Guarantee.NOT_REPLACED]}"
 
 
 def warning(path: str, pod: Object) -> str:
@@ -106,16 +108,16 @@ def test_F1_policy_warns_once_of_forcing_what_is_stopping(people: People, make: 
     assert people.pod(pod) is None
 
 
-PROMISES = {
-    "StatefulSet": "promises at most one, but a second may start",
-    "ReplicaSet": "may start a replacement",
-    "ReplicationController": "may start a replacement",
-    "DaemonSet": "may start the next copy",
-    "Job": "may start the work again",
+OWNERS = {
+    "StatefulSet": Guarantee.AT_MOST_ONE,
+    "ReplicaSet": Guarantee.AVAILABILITY_FIRST,
+    "ReplicationController": Guarantee.AVAILABILITY_FIRST,
+    "DaemonSet": Guarantee.ONE_PER_NODE,
+    "Job": Guarantee.RUNS_TO_COMPLETION,
 }
 
 
-@pytest.mark.parametrize("kind", PROMISES)
+@pytest.mark.parametrize("kind", OWNERS)
 def test_F3_policy_says_what_the_owner_promises(
     people: People, space: Callable[..., str], make_node: Callable[..., Object], kind: str
 ) -> None:
@@ -128,8 +130,8 @@ def test_F3_policy_says_what_the_owner_promises(
     (pod,) = wait_for(lambda: api.list_items("v1", "Pod", namespace), "its pod")
     name = pod["metadata"]["name"]
     (said,) = told(people.force("delete", pod, dry_run=True).stderr)
-    promise = f"{kind} web {PROMISES[kind]} while it still runs"
-    assert said == f"{name} on {node}: {promise}; check first: kubectl qos explain pod/{name} -n {namespace}"
+    risk = OWNER_RISK[OWNERS[kind]].format(owner=f"{kind} web")
+    assert said == f"{name} on {node}: {risk}; check first: kubectl qos explain pod/{name} -n {namespace}"
 
 
 def test_F3_policy_leaves_the_promises_of_other_owners_to_them(
@@ -140,7 +142,7 @@ def test_F3_policy_leaves_the_promises_of_other_owners_to_them(
     pod["metadata"]["ownerReferences"] = [owner]
     people.control_plane.api.create(pod)
     (said,) = told(people.force("delete", pod, dry_run=True).stderr)
-    assert "StatefulSet shop decides whether a second starts while it still runs" in said
+    assert OWNER_RISK[Guarantee.UNKNOWN].format(owner="StatefulSet shop") in said
 
 
 def test_F1_policy_warns_of_a_collection_pod_by_pod(people: People, make: Callable[..., Object]) -> None:
@@ -359,7 +361,7 @@ def test_F2_policy_does_not_refuse_the_deletion_of_a_mirror_pod(
     done = people.force("delete", pod)
     assert done.returncode == 0, done.stderr
     (said,) = told(done.stderr)
-    assert "it mirrors a static pod, and deleting it stops nothing" in said
+    assert OWNER_RISK[Guarantee.KUBELET_OWNED] in said
 
 
 @pytest.mark.parametrize("state", ["Succeeded", "Failed", "unscheduled"])

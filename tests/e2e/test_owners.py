@@ -49,10 +49,8 @@ def test_F3_deployment(qos: Qos, namespace: str, pod_of: Callable[..., str]) -> 
     replica_set = name.rpartition("-")[0]
     assert "Force delete no promise is broken: two may run (Deployment web)" in brief
     assert f"Owner ReplicaSet {replica_set} < Deployment web" in text
-    assert (
-        f"Force delete no promise is broken: ReplicaSet {replica_set} may start a replacement while this one still "
-        "runs: two copies for a while"
-    ) in text
+    risk = f"ReplicaSet {replica_set} may start a replacement while it still runs"
+    assert f"Force delete no promise is broken: {risk}" in text
     assert all(f"kubectl qos explain deployment/web -n {namespace}" in page for page in (brief, text))
 
 
@@ -64,7 +62,7 @@ def test_F3_stateful_set(qos: Qos, namespace: str, pod_of: Callable[..., str]) -
 
     assert "Force delete not safe: two may run, where StatefulSet web promises one" in brief
     assert "Owner StatefulSet web Next" in text
-    assert "StatefulSet web promises at most one web-0: a second may start while this one still runs" in text
+    assert "StatefulSet web promises at most one, but a second may start while it still runs" in text
 
 
 def test_F3_daemon_set(qos: Qos, namespace: str, pod_of: Callable[..., str], make_node: Callable[..., Object]) -> None:
@@ -77,7 +75,7 @@ def test_F3_daemon_set(qos: Qos, namespace: str, pod_of: Callable[..., str], mak
 
     assert "Force delete no promise is broken: two may run here (DaemonSet web)" in brief
     assert "Owner DaemonSet web Next" in text
-    assert "DaemonSet web may start the next copy on this node while this one still runs" in text
+    assert "DaemonSet web may start the next copy while it still runs" in text
 
 
 def test_F3_cron_job(control_plane: ControlPlane, qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
@@ -95,13 +93,13 @@ def test_F3_cron_job(control_plane: ControlPlane, qos: Qos, namespace: str, pod_
 
     assert "Force delete no promise is broken: work may be done twice (CronJob nightly)" in brief
     assert "Owner Job nightly-1 < CronJob nightly" in text
-    assert "Job nightly-1 may start the work again while this pod still does it" in text
+    assert "Job nightly-1 may start the work again while it still runs" in text
 
 
 def test_F3_bare_pod(control_plane: ControlPlane, qos: Qos, namespace: str, pod_of: Callable[..., str]) -> None:
     name = pod_of(make_pod(namespace))
 
-    told = "Force delete no promise is broken: nobody replaces it; its processes may run on"
+    told = "Force delete no promise is broken: its processes may run on, and nobody replaces it"
     assert told in qos.text(f"pod/{name}", "-n", namespace)
     assert qos.json(f"pod/{name}", "-n", namespace)["owners"] == []
 

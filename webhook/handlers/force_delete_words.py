@@ -15,24 +15,14 @@ from podrules.ending import pod_ending
 from podrules.fencing import TAINT
 from podrules.forcing import has_another
 from podrules.model.pod import Pod
+from podrules.owner_risk import OWNER_RISK, REPLACED_RISK
 from podrules.reachability import NodeReach, Reach
-from podrules.safety import Guarantee
 from podrules.volumes import WriterGuard, WriterLock
 from webhook.force_delete_risk import ForceDeleteRisk
 from webhook.response import MAX_MESSAGE, MAX_WARNING
 
 __all__ = ["capital", "fencing", "first_line", "fitting", "node_state", "refusal", "second_line", "volumes_at_stake"]
 
-_CONSEQUENCES: Final = {
-    Guarantee.AT_MOST_ONE: "{kind}{owner} promises at most one, but a second may start while it still runs",
-    Guarantee.AVAILABILITY_FIRST: "{kind}{owner} may start a replacement while it still runs",
-    Guarantee.ONE_PER_NODE: "{kind}{owner} may start the next copy while it still runs",
-    Guarantee.RUNS_TO_COMPLETION: "{kind}{owner} may start the work again while it still runs",
-    Guarantee.KUBELET_OWNED: "it mirrors a static pod, and deleting it stops nothing",
-    Guarantee.NOT_REPLACED: "its processes may run on, and nobody replaces it",
-    Guarantee.UNKNOWN: "{kind}{owner} decides whether a second starts while it still runs",
-}
-_REPLACED: Final = "{kind}{owner} has another instead, and this one may still run"
 _NODES: Final = {
     Reach.SILENT: "{node}, silent{since}",
     Reach.RETURNING: "{node}, which answers again",
@@ -48,9 +38,9 @@ _NODES: Final = {
 def first_line(pod: Pod, risk: ForceDeleteRisk) -> str:
     """Where the pod runs, and what its owner does after the deletion."""
     place, consequence = _place(pod, risk), _consequence(pod, risk)
-    texts = [consequence.format(kind="Its owner", owner="")]
+    texts = [consequence.format(owner="Its owner")]
     if risk.owner.name:
-        texts.insert(0, consequence.format(kind=risk.owner.kind, owner=f" {risk.owner.name}"))
+        texts.insert(0, consequence.format(owner=f"{risk.owner.kind} {risk.owner.name}"))
     return fitting(*(_with_ending(pod, risk, place, text) for text in texts))
 
 
@@ -64,7 +54,7 @@ def _place(pod: Pod, risk: ForceDeleteRisk) -> str:
 def _consequence(pod: Pod, risk: ForceDeleteRisk) -> str:
     deleted = pod.metadata.deletion_timestamp is not None
     replaced = has_another(risk.owner.guarantee, risk.node.reach, deleted=deleted)
-    return _REPLACED if replaced else _CONSEQUENCES[risk.owner.guarantee]
+    return REPLACED_RISK if replaced else OWNER_RISK[risk.owner.guarantee]
 
 
 def _with_ending(pod: Pod, risk: ForceDeleteRisk, place: str, consequence: str) -> str:

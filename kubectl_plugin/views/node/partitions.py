@@ -15,11 +15,12 @@ from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.node.reach_commands import remedies
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS
 from kubectl_plugin.views.pod.pod_page import unread_section
-from kubectl_plugin.views.pod.safety_words import guarded, ordinal_words, replaced_words, unfenced_from
+from kubectl_plugin.views.pod.safety_words import guarded, ordinal_words, unfenced_from
 from kubectl_plugin.views.words import clock, counted, duration, is_plain_name, listed
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.ending import PATIENCE
 from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, ZoneHealth, ZoneState
+from podrules.owner_risk import REPLACED_RISK
 from podrules.partitions import Block, BlockKind, NodeDown, PodDown, Risk
 from podrules.pod_gc import collected_within
 from podrules.reachability import NodeReach, Reach
@@ -392,7 +393,7 @@ def _hangs(pod: PodDown, reach: Reach) -> str:
         case Risk.NODES_OWN:
             return "belongs to this node"
         case _ if pod.deleted is not None:
-            return f"{replaced_words(pod.owner.kind, pod.owner.name)}; this one may still run"
+            return REPLACED_RISK.format(owner=f"{pod.owner.kind} {pod.owner.name}")
     return f"{pod.owner.kind} {pod.owner.name} makes another once it is told to end"
 
 

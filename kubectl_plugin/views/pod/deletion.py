@@ -58,7 +58,7 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
     if stakes is None:
         raise ValueError("only a force deletion has stakes")
     sections = (
-        Section("Owner", (_owner_line(report, stakes),)),
+        Section("Owner", (_owner_line(stakes),)),
         Section("Members", _member_lines(stakes.members)),
         Section("Node", (reach_words(stakes.node, stakes.renewed, now),)),
         Section(
@@ -138,10 +138,10 @@ def _verdict(report: DeletionReport) -> str:
     return "Deleting it without grace, as you confirmed."
 
 
-def _owner_line(report: DeletionReport, stakes: Stakes) -> str:
+def _owner_line(stakes: Stakes) -> str:
     idle = stakes.safety is ForceSafety.SAFE
     replaced = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)
-    return owner_risk(stakes.owner, report.name, idle=idle, replaced=replaced)
+    return owner_risk(stakes.owner, idle=idle, replaced=replaced)
 
 
 def _member_lines(members: Members | None) -> tuple[str, ...]:

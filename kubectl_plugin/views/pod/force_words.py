@@ -10,16 +10,15 @@ from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.deletion import Stakes
 from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.pod.safety_words import (
-    NEXT_COPY,
     guarded,
     owner_risk,
     reach_words,
-    replaced_words,
     unfenced_from,
 )
 from kubectl_plugin.views.words import listed
 from podrules.ending import StopPlan
 from podrules.forcing import has_another, lets_second_writer
+from podrules.owner_risk import NEXT_START, REPLACED
 from podrules.reachability import Reach
 from podrules.safety import ForceSafety, Guarantee
 from podrules.termination import GraceSource
@@ -60,7 +59,7 @@ def safe_or_not(name: str, stakes: Stakes, now: datetime | None) -> str:
         now: The present.
     """
     lead = FORCE_LEADS[stakes.safety]
-    owner = owner_risk(stakes.owner, name, idle=stakes.safety is ForceSafety.SAFE)
+    owner = owner_risk(stakes.owner, idle=stakes.safety is ForceSafety.SAFE)
     then = f"{_second_copy(name, stakes)}{_writers(stakes)}"
     match stakes.safety:
         case ForceSafety.SAFE:
@@ -97,11 +96,11 @@ def two_writers(guards: Sequence[WriterGuard], reach: Reach) -> str:
 
 
 def _second_copy(name: str, stakes: Stakes) -> str:
-    if has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None):
-        return f", and {replaced_words(stakes.owner.kind, stakes.owner.name)}"
     owner = f"{stakes.owner.kind} {stakes.owner.name}"
-    words = NEXT_COPY.get(stakes.owner.guarantee, "")
-    return f", and {words.format(owner=owner, name=name)}" if words else ""
+    if has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None):
+        return f", and {REPLACED.format(owner=owner)}"
+    words = NEXT_START.get(stakes.owner.guarantee, "")
+    return f", and {words.format(owner=owner, pod=name)}" if words else ""
 
 
 def _writers(stakes: Stakes) -> str:

@@ -132,7 +132,7 @@ def _owner_risk(report: PodReport, *, idle: bool, wide: bool) -> str:
     if wide or idle:
         deleted = report.ending.deleted_at is not None
         replaced = has_another(owner.guarantee, _reach(report).reach, deleted=deleted)
-        return owner_risk(owner, report.name, idle=idle, replaced=replaced)
+        return owner_risk(owner, idle=idle, replaced=replaced)
     top = f"{report.owners[-1].kind} {report.owners[-1].name}" if report.owners else f"{owner.kind} {owner.name}"
     return owner_risk_briefly(owner.guarantee, top)
 

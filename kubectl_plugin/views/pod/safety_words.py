@@ -10,12 +10,12 @@ from kubectl_plugin.views.words import clock, duration, listed, quoted
 from podrules.attachment import detached_after
 from podrules.ending import JOB_TRACKING
 from podrules.forcing import lets_second_writer
+from podrules.owner_risk import OWNER_RISK, REPLACED_RISK
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, OwnerGuarantee
 from podrules.volumes import REMOVED_SINCE, WriterGuard, WriterLock
 
 __all__ = [
-    "NEXT_COPY",
     "finalizer_words",
     "forcing_words",
     "guard_words",
@@ -25,37 +25,17 @@ __all__ = [
     "owner_risk",
     "owner_risk_briefly",
     "reach_words",
-    "replaced_words",
     "unfenced_from",
     "until_words",
 ]
 
-NEXT_COPY: Final = {
-    Guarantee.AT_MOST_ONE: "{owner} may start a second {name}",
-    Guarantee.AVAILABILITY_FIRST: "{owner} may start a replacement",
-    Guarantee.ONE_PER_NODE: "{owner} may start the next copy on this node",
-    Guarantee.RUNS_TO_COMPLETION: "{owner} may start the work again",
-    Guarantee.UNKNOWN: "{owner} may start a second copy",
-}
-"""What an owner may do once the object of its pod is gone; the others start no pod."""
-_RISK: Final = {
-    Guarantee.AT_MOST_ONE: "{owner} promises at most one {name}: a second may start while this one still runs",
-    Guarantee.AVAILABILITY_FIRST: (
-        f"{NEXT_COPY[Guarantee.AVAILABILITY_FIRST]} while this one still runs: two copies for a while"
-    ),
-    Guarantee.ONE_PER_NODE: f"{NEXT_COPY[Guarantee.ONE_PER_NODE]} while this one still runs",
-    Guarantee.RUNS_TO_COMPLETION: f"{NEXT_COPY[Guarantee.RUNS_TO_COMPLETION]} while this pod still does it",
-    Guarantee.KUBELET_OWNED: "a static pod: the API holds its mirror only; deleting that stops nothing",
-    Guarantee.NOT_REPLACED: "nobody replaces it; its processes may run on after the object is gone",
-    Guarantee.UNKNOWN: "{owner} decides whether a second copy starts while this one still runs",
-}
 _BRIEFLY: Final = {
     Guarantee.AT_MOST_ONE: "two may run, where {owner} promises one",
     Guarantee.AVAILABILITY_FIRST: "two may run ({owner})",
     Guarantee.ONE_PER_NODE: "two may run here ({owner})",
     Guarantee.RUNS_TO_COMPLETION: "work may be done twice ({owner})",
-    Guarantee.KUBELET_OWNED: "a static pod: the API holds its mirror only",
-    Guarantee.NOT_REPLACED: "nobody replaces it; its processes may run on",
+    Guarantee.KUBELET_OWNED: OWNER_RISK[Guarantee.KUBELET_OWNED],
+    Guarantee.NOT_REPLACED: OWNER_RISK[Guarantee.NOT_REPLACED],
     Guarantee.UNKNOWN: "{owner} decides whether a second copy starts meanwhile",
 }
 _LOCKS: Final = {
@@ -129,31 +109,20 @@ def ordinal_words(stateful_set: str, pod: str, *, ordered: bool) -> str:
     return f"StatefulSet {stateful_set} makes no other {pod} before it is gone{more}"
 
 
-def replaced_words(kind: str, name: str) -> str:
-    """Says that the owner has made another pod: it no longer counts pods that are being deleted.
-
-    Args:
-        kind: The owner's.
-        name: The owner's.
-    """
-    return f"{kind} {name} has another instead"
-
-
-def owner_risk(owner: OwnerGuarantee, name: str, *, idle: bool = False, replaced: bool = False) -> str:
+def owner_risk(owner: OwnerGuarantee, *, idle: bool = False, replaced: bool = False) -> str:
     """What the owner does when the object is removed while its processes run.
 
     Args:
         owner: The pod's.
-        name: The pod's.
         idle: Whether its kubelet tells that no container of it runs.
         replaced: Whether its owner has another of it already.
     """
     if replaced:
-        return f"{replaced_words(owner.kind, owner.name)}: two copies for as long as this one runs"
+        return REPLACED_RISK.format(owner=f"{owner.kind} {owner.name}")
     if idle:
         named = f"{owner.kind} {owner.name}".strip()
         return f"no container of it runs now; {f'{named} may make another' if named else 'nobody replaces it'}"
-    return _RISK[owner.guarantee].format(owner=f"{owner.kind} {owner.name}", name=name)
+    return OWNER_RISK[owner.guarantee].format(owner=f"{owner.kind} {owner.name}")
 
 
 def owner_risk_briefly(guarantee: Guarantee, owner: str) -> str:
