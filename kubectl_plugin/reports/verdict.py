@@ -178,6 +178,13 @@ class Verdict(Struct, frozen=True):
     """The sentence that gives code and severity; empty: the first."""
     more: int = 0
     """How many other findings, more than fine, are joined in it."""
+    lead: str = ""
+    """How the first sentence begins, if that only names the state: a list has a column for it."""
+
+    @property
+    def detail(self) -> str:
+        """The first sentence without its lead; empty if it says nothing else."""
+        return self.sentences[0].removeprefix(self.lead).lstrip(".,:; ")
 
     @property
     def decisive(self) -> str:
@@ -198,4 +205,4 @@ def joined_verdict(parts: Sequence[Verdict]) -> Verdict:
     worst = max(parts, key=lambda part: part.severity.urgency)
     sentences = tuple(sentence for part in parts for sentence in part.sentences)
     found = sum(part.more + (part.severity is not Severity.FINE) for part in parts)
-    return Verdict(worst.code, worst.severity, sentences, worst.decisive, max(found - 1, 0))
+    return Verdict(worst.code, worst.severity, sentences, worst.decisive, max(found - 1, 0), parts[0].lead)

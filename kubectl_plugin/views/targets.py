@@ -230,22 +230,13 @@ def _pod_why(said: Verdict, state: PodState, reason: str) -> str:
     if state is PodState.READY and said.decisive != first:
         return said.decisive
     if state is PodState.PENDING:
-        told = first.removeprefix("Pending ")
-        return f"{told} {more[0]}" if said.code is VerdictCode.UNSCHEDULABLE and more else told
-    if state is PodState.FAILED and reason:
-        return f"{reason}: {_why(said.sentences)}"
-    return _why(said.sentences)
+        return f"{said.detail} {more[0]}" if said.code is VerdictCode.UNSCHEDULABLE and more else said.detail
+    return f"{reason}: {said.detail}" if state is PodState.FAILED and reason else said.detail
 
 
 def _silent_words(reach: NodeReach, now: datetime | None) -> str:
     since = f"since {clock(reach.since, now)}: " if reach.since is not None else ""
     return f"{since}whether it runs is not known"
-
-
-def _why(sentences: Sequence[str]) -> str:
-    """Of ``Pending for 3 min: no node fits.`` what follows the state, which has a column of its own."""
-    lead, colon, rest = sentences[0].partition(": ")
-    return rest if colon else lead
 
 
 def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
@@ -260,8 +251,7 @@ def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
         severity = most_urgent((severity, urgency))
         run = str(counts.ready) if counts.wanted is None else f"{counts.ready}/{counts.wanted}"
         # How many run has a column of its own.
-        rest = first if report.job is not None else first.partition(", ")[2]
-        rest = rest if stand.decisive == first else stand.decisive
+        rest = stand.detail if stand.decisive == first else stand.decisive
         if report.job is not None and more and rest == first:
             # What a Job waits for, or why it failed.
             rest = " ".join((first, *more))
@@ -296,7 +286,7 @@ def _manifest(report: PodReport, printed: str, now: datetime | None) -> _Row:
     fits = state = _REFUSED if report.refused else ""
     if placement is not None and placement.outcome in {PlacementOutcome.FITS, PlacementOutcome.UNSCHEDULABLE}:
         fits = f"{placement.feasible} of {counted(placement.nodes, 'node')}"
-    why = said.sentences[0].removeprefix("Refused: ").rstrip(".")
+    why = said.detail.rstrip(".")
     cells = (report.qos.qos_class.value, _oom(report), _priority(report), fits, why)
     return _Row(_MANIFESTS, report.namespace, "", printed, cells, said.severity, (0, 0), state)
 

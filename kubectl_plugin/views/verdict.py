@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from msgspec.structs import replace
+
 from kubectl_plugin.reports.node_condition import QUIET_CODES
 from kubectl_plugin.reports.pod import PodReport
 from kubectl_plugin.reports.pod_priority import PriorityReport
@@ -31,6 +33,8 @@ from podrules.qos import QOSProblem
 
 __all__ = ["verdict"]
 
+_REFUSED: Final = "Refused"
+_PENDING: Final = "Pending"
 _NAMED: Final = {
     NamedFate.REFUSED: VerdictCode.NODE_REFUSES,
     NamedFate.SILENT: VerdictCode.NODE_SILENT,
@@ -42,17 +46,18 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
     """One or two sentences, their urgency, and what they say as a code."""
     status = report.status
     if report.refused:
-        return _trouble(VerdictCode.ADMISSION_REFUSED, *_refused(report))
+        return _led(_REFUSED, _trouble(VerdictCode.ADMISSION_REFUSED, *_refused(report)))
     if status is None:
         return _to_come(report)
     if status.deletion_timestamp:
-        return _terminating(report, status, now)
+        lead = _deletion_lead(report, status, now)
+        return _led(lead, _terminating(report, status, lead, now))
     if status.phase == "Failed" or status.disruption:
         return _ended(report, status, now)
     if status.phase == "Succeeded":
         return state_verdict(status.health, now)
     if status.node is None:
-        return _pending(report, status, now)
+        return _led(_PENDING, _pending(report, status, now))
     if (quiet := quiet_node(report)) is not None and quiet.reach is not None:
         told = (*running_sentences(report, quiet, now), *overdue_sentences(quiet, now))
         return _trouble(QUIET_CODES[quiet.reach.reach], *told)
@@ -70,7 +75,7 @@ def _refused(report: PodReport) -> Iterator[str]:
         rejected = report.priority.rejected, _class_remedy(report.priority), "spec.priorityClassName"
         reasons.insert(len(reasons) if report.owner.kind else 0, rejected)
     (problem, remedy, _), *more = reasons
-    yield f"Refused: {problem}."
+    yield f"{_REFUSED}: {problem}."
     yield remedy
     if more:
         yield f"Refused as well: {listed([field for _, _, field in more], most=3)}."
@@ -82,6 +87,10 @@ def _class_remedy(own: PriorityReport) -> str:
     if is_reserved_class_name(own.class_name):
         return f"Name {', '.join(SYSTEM_PRIORITY_CLASSES)} or a class of your own."
     return "Apply that PriorityClass first, or name one that there is."
+
+
+def _led(lead: str, said: Verdict) -> Verdict:
+    return replace(said, lead=lead)
 
 
 def _fine(code: VerdictCode, *sentences: str) -> Verdict:
@@ -127,7 +136,7 @@ def _gated(gates: Sequence[str]) -> str:
 
 def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
     age = for_words(status.created, now)
-    waiting = f"Pending {age}" if age else "Pending"
+    waiting = f"{_PENDING} {age}" if age else _PENDING
     if status.gates:
         return _notice(VerdictCode.SCHEDULING_GATED, f"{waiting}: the {_gated(status.gates)}")
     placement = report.placement
@@ -156,10 +165,12 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}: not yet bound to a node.")
 
 
-def _terminating(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
-    lead = (
-        f"Being deleted since {deletion_time(report.ending, now)}, grace {status.deletion_grace_period_seconds or 0} s"
-    )
+def _deletion_lead(report: PodReport, status: PodStatusReport, now: datetime | None) -> str:
+    grace = status.deletion_grace_period_seconds or 0
+    return f"Being deleted since {deletion_time(report.ending, now)}, grace {grace} s"
+
+
+def _terminating(report: PodReport, status: PodStatusReport, lead: str, now: datetime | None) -> Verdict:
     why = (f"Why: {status.disruption}",) if status.disruption else ()
     if report.preempted is not None:
         why = (preempted_words(report.preempted, now),)
@@ -179,21 +190,22 @@ def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: dateti
     age = for_words(status.created, now)
     first = min(report.moving, key=lambda entry: list(MoveStep).index(entry.step))
     waits = waiting_words(first, now)
-    lead = f"Pending{f' {age}' if age else ''}: it waits for volume {quoted(first.volume)}."
+    lead = f"{_PENDING} {age}" if age else _PENDING
+    waiting = f"{lead}: it waits for volume {quoted(first.volume)}."
     # Attaching and mounting pass by themselves; what another node holds may not.
     passes = first.step in {MoveStep.ATTACH, MoveStep.START} and not first.error
     severity = Severity.NOTICE if passes else Severity.TROUBLE
-    return Verdict(VerdictCode.WAITING_FOR_VOLUME, severity, (lead, f"{waits[:1].upper()}{waits[1:]}."))
+    said = Verdict(VerdictCode.WAITING_FOR_VOLUME, severity, (waiting, f"{waits[:1].upper()}{waits[1:]}."))
+    return _led(lead, said)
 
 
 def _ended(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
-    reason = f" ({status.reason})" if status.reason else ""
+    lead = f"{status.phase} ({status.reason})" if status.reason else status.phase
     if report.preempted is not None:
-        preempted = f"{status.phase}{reason}: {preempted_words(report.preempted, now)}"
-        return _trouble(VerdictCode.PREEMPTED, preempted)
+        return _led(lead, _trouble(VerdictCode.PREEMPTED, f"{lead}: {preempted_words(report.preempted, now)}"))
     if status.disruption:
         code = VerdictCode.FAILED if status.phase == "Failed" else VerdictCode.DISRUPTED
-        return _trouble(code, f"{status.phase}{reason}: {status.disruption}")
+        return _led(lead, _trouble(code, f"{lead}: {status.disruption}"))
     return state_verdict(status.health, now)
 
 

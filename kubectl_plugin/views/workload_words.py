@@ -45,13 +45,13 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     if report.pods is None or report.counts is None:
         return None if report.schedule is None else schedule_verdict(report.schedule, now)
     counts, pods = report.counts, by_trouble(report.pods)
-    lead = _job_words(report.job, counts) if report.job is not None else _run_words(counts)
+    lead, *surplus = [_job_words(report.job, counts)] if report.job is not None else _run_words(counts)
     why, said = _worst_words(counts, pods, now), _said(report)
     told = said is not None and not why
     if said is not None and told:
         why = f": {said_words(said)}"
     missing = _missing_words(report.missing, counts)
-    words = (lead, *old_words(report.rollout), *missing, *_trouble_words(counts, pods, now))
+    words = (lead, *surplus, *old_words(report.rollout), *missing, *_trouble_words(counts, pods, now))
     sentences = [f"{', '.join(words)}{why}."]
     if said is not None and report.job is not None and not told:
         sentences.append(f"{said_words(said)}.")
@@ -65,7 +65,7 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     if near := [pod.near_limit for pod in pods if pod.near_limit is not None]:
         sentences.append(_near_limit_words(near))
         deciding = sentences[-1] if code is VerdictCode.NEAR_MEMORY_LIMIT else ""
-    stands = Verdict(code, severity, tuple(sentences), deciding)
+    stands = Verdict(code, severity, tuple(sentences), deciding, lead=lead if report.job is None else "")
     return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], told=told)))
 
 
@@ -149,16 +149,17 @@ def count_words(states: Sequence[PodState], *, stuck: int = 0) -> str:
     return ", ".join(f"{found[state]} {word}" for state, word in words.items() if found[state])
 
 
-def _run_words(counts: PodCounts) -> str:
+def _run_words(counts: PodCounts) -> list[str]:
+    """How many pods run, and how many are wanted if these are fewer."""
     if counts.wanted is None:
-        return f"{counted(counts.ready, 'pod')} {'runs' if counts.ready == 1 else 'run'}"
+        return [f"{counted(counts.ready, 'pod')} {'runs' if counts.ready == 1 else 'run'}"]
     if counts.wanted == 0 and not counts.ready:
-        return "No pod is wanted"
+        return ["No pod is wanted"]
     # Where all that run are ready, that they run says it.
     word = "ready" if counts.not_ready else "runs" if counts.ready == 1 else "run"
     if counts.ready > counts.wanted:
-        return f"{counts.ready} {word}, {counts.wanted} wanted"
-    return f"{counts.ready} of {counts.wanted} {word}"
+        return [f"{counts.ready} {word}", f"{counts.wanted} wanted"]
+    return [f"{counts.ready} of {counts.wanted} {word}"]
 
 
 def _job_words(job: JobProgress, counts: PodCounts) -> str:

@@ -33,10 +33,14 @@ def state_line(health: Health, now: datetime | None) -> str:
     ago``, ``Pending for 4 min: "app" ImagePullBackOff``, ``Failed: container "app" ended with exit 3 (Error)``.
     What becomes of a pod on a node that does not answer, or that is being deleted, it does not tell.
     """
+    return ": ".join(filter(None, _state(health, now)))
+
+
+def _state(health: Health, now: datetime | None) -> tuple[str, str]:
+    """The state, and what is known of its reason."""
     if health.phase in {"Failed", "Succeeded"}:
-        return _ended_line(health, now)
-    why = why_words(health, now)
-    return f"{_lead(health, now)}: {why}" if why else _lead(health, now)
+        return _ended(health, now)
+    return _lead(health, now), why_words(health, now)
 
 
 def why_words(health: Health, now: datetime | None) -> str:
@@ -47,7 +51,9 @@ def why_words(health: Health, now: datetime | None) -> str:
 def state_verdict(health: Health, now: datetime | None) -> Verdict:
     """The state, what follows from it, and how urgent that is: trouble is what does not run and will not by itself."""
     code, severity = health_verdict(health, now)
-    return Verdict(code, severity, (f"{state_line(health, now)}.", *_further(health), *_debuggers(health, now)))
+    lead, why = _state(health, now)
+    sentences = (f"{state_line(health, now)}.", *_further(health), *_debuggers(health, now))
+    return Verdict(code, severity, sentences, lead=lead if why else "")
 
 
 def _further(health: Health) -> Iterator[str]:
@@ -76,8 +82,8 @@ def _debuggers(health: Health, now: datetime | None) -> Iterator[str]:
         yield f"Ephemeral container {quoted(one.name)} {container_words(one, now)}{never}."
 
 
-def _ended_line(health: Health, now: datetime | None) -> str:
-    """The state of a pod that has finished, without its full stop."""
+def _ended(health: Health, now: datetime | None) -> tuple[str, str]:
+    """The state of a pod that has finished, and how its containers ended."""
     lead = f"{health.phase} ({health.reason})" if health.reason else health.phase
     ends = [(one, one.end) for one in health.containers if one.end is not None]
     if health.phase == "Succeeded":
@@ -97,9 +103,7 @@ def _ended_line(health: Health, now: datetime | None) -> str:
         said.append(f"{len(failed) - _TOLD} more")
     if health.phase == "Succeeded" and contradicted:
         said.append("the phase says that all ended well")
-    return (
-        f"{lead}: {'; '.join(said)}" if said else f"{lead}: the status does not say which container ended with an error"
-    )
+    return lead, "; ".join(said) or "the status does not say which container ended with an error"
 
 
 def _lead(health: Health, now: datetime | None) -> str:
