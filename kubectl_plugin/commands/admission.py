@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kubectl_plugin.reports.pod import RefusedField
+from kubectl_plugin.reports.pod.pod_report import RefusedField
 from podrules.admission import AdmissionObjects, AdmittedPod, admit_pod
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import LIMIT_RANGES, RUNTIME_CLASSES, Kind

@@ -11,7 +11,7 @@ from kubectl_plugin.commands.follow_deletion import Followed, follow
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import DeletionOptions, Streams
 from kubectl_plugin.render.command import Prose
-from kubectl_plugin.reports.deletion import DeletionReport, Stakes
+from kubectl_plugin.reports.pod.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from podrules.cluster.errors import ClusterError, Conflict, Forbidden, RequestRefused
 from podrules.cluster.force_delete_objects import read_guards, read_node_reach, read_renewed

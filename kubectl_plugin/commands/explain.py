@@ -18,9 +18,9 @@ from kubectl_plugin.options import ExplainOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page
-from kubectl_plugin.reports.node import NodeReport
-from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.reports.workload import WorkloadReport
+from kubectl_plugin.reports.node.node_report import NodeReport
+from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.manifest import not_explained
 from podrules.cluster.errors import ClusterError, Unreachable, UsageError
 from podrules.cluster.kinds import NODES

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_plugin.commands.controllers import Controllers
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, with_manifest_objects
 from kubectl_plugin.commands.manifest_pods import claim_templates, first_ordinal
-from kubectl_plugin.reports.pod import LikelyNode
+from kubectl_plugin.reports.pod.pod_report import LikelyNode
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, Kind
 from podrules.cluster.source import Source, tells_of

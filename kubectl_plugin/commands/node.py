@@ -11,7 +11,7 @@ from kubectl_plugin.commands.node_pressure import pressure_report, pressure_repo
 from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.options import NodeOptions, Streams
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.node_pressure import NodePressureReport
+from kubectl_plugin.reports.node.node_pressure import NodePressureReport
 from podrules.cluster.cached_source import RememberedSource
 from podrules.cluster.errors import ClusterError, Unreachable, UsageError
 from podrules.cluster.gather import Gatherer

@@ -10,7 +10,7 @@ from msgspec import Struct
 from kubectl_plugin.commands.changing import ClusterAction, present
 from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.render.command import Prose
-from kubectl_plugin.reports.fencing import FenceReport
+from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind
 from podrules.cluster.errors import Conflict, RequestRefused
 from podrules.cluster.gather import Gatherer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_plugin.reports.node import node_report
-from kubectl_plugin.reports.node_pressure import NodePressureReport, node_pressure_report
+from kubectl_plugin.reports.node.node_pressure import NodePressureReport, node_pressure_report
+from kubectl_plugin.reports.node.node_report import node_report
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.node_usage import read_usage, read_usages, unread_usage
 from podrules.model.node import Node

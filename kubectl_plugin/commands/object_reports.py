@@ -12,14 +12,20 @@ from kubectl_plugin.commands.likely_node import LikelyNodes, Maker, Schedulers
 from kubectl_plugin.commands.manifest_objects import NO_OBJECTS, ManifestObjects
 from kubectl_plugin.commands.manifest_pods import Manifest, template_pod
 from kubectl_plugin.options import ExplainOptions
-from kubectl_plugin.reports.node import NodeReport, node_report
-from kubectl_plugin.reports.node_use import NearLimit
-from kubectl_plugin.reports.ordinals import missing_pods
-from kubectl_plugin.reports.pod import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
-from kubectl_plugin.reports.pod_pressure import near_limits
-from kubectl_plugin.reports.rollout import rollout, schedule
-from kubectl_plugin.reports.workload import WorkloadReport
-from kubectl_plugin.reports.workload_pods import WorkloadPod, job_progress, pod_counts, pods_wanted, workload_pods
+from kubectl_plugin.reports.node.node_report import NodeReport, node_report
+from kubectl_plugin.reports.node.node_use import NearLimit
+from kubectl_plugin.reports.pod.pod_pressure import near_limits
+from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
+from kubectl_plugin.reports.workload.ordinals import missing_pods
+from kubectl_plugin.reports.workload.rollout import rollout, schedule
+from kubectl_plugin.reports.workload.workload_pods import (
+    WorkloadPod,
+    job_progress,
+    pod_counts,
+    pods_wanted,
+    workload_pods,
+)
+from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from podrules.attachment import VolumePosition, volume_position
 from podrules.cluster.errors import BadObject
 from podrules.cluster.gather import Gatherer

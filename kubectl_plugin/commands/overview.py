@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_plugin.commands.targets import namespace_hint, source_pods, targets_of
 from kubectl_plugin.options import NO_SELECTION, Selection
-from kubectl_plugin.reports.cluster import PodKey
-from kubectl_plugin.reports.cluster_facts import ClusterFacts, pod_key
-from kubectl_plugin.reports.partitions import PartitionsReport, not_ready
+from kubectl_plugin.reports.cluster.cluster_entries import PodKey
+from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
+from kubectl_plugin.reports.node.partitions import PartitionsReport, not_ready
 from podrules.cluster.cached_source import RememberedSource
 from podrules.cluster.errors import NotFound, UsageError
 from podrules.cluster.gather import Gatherer

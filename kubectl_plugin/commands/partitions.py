@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kubectl_plugin.commands.changing import present
 from kubectl_plugin.options import Output, PartitionsOptions, Streams
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.partitions import PartitionsReport, not_ready
+from kubectl_plugin.reports.node.partitions import PartitionsReport, not_ready
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, PODS
 from podrules.cluster.safety_facts import partition_facts

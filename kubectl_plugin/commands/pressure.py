@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_plugin.reports.node_pressure import Classes, classes_of
-from kubectl_plugin.reports.pod import PodPosition
-from kubectl_plugin.reports.pod_pressure import Assumption, pod_pressure_report
+from kubectl_plugin.reports.node.node_pressure import Classes, classes_of
+from kubectl_plugin.reports.pod.pod_pressure import Assumption, pod_pressure_report
+from kubectl_plugin.reports.pod.pod_report import PodPosition
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.node_usage import read_usage
 from podrules.model.node import Node

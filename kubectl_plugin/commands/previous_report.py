@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.previous_report import EarlierReport
+from kubectl_plugin.reports.cluster.previous_report import EarlierReport
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.manifests.text import read_text
 

@@ -18,15 +18,15 @@ from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
 from kubectl_plugin.printing import Printer, without_missing_objects
 from kubectl_plugin.render.page import Page
-from kubectl_plugin.reports.cluster import ClusterReport, PodKey
-from kubectl_plugin.reports.cluster_facts import pod_key
-from kubectl_plugin.reports.cluster_report import cluster_report
-from kubectl_plugin.reports.compare import cluster_changes
-from kubectl_plugin.reports.node import node_report
-from kubectl_plugin.reports.node_pressure import node_pressure_report
-from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.reports.pod_risk import PodRisk, may_have_no_place
-from kubectl_plugin.reports.previous_report import EarlierReport
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, PodKey
+from kubectl_plugin.reports.cluster.cluster_facts import pod_key
+from kubectl_plugin.reports.cluster.cluster_report import cluster_report
+from kubectl_plugin.reports.cluster.compare import cluster_changes
+from kubectl_plugin.reports.cluster.previous_report import EarlierReport
+from kubectl_plugin.reports.node.node_pressure import node_pressure_report
+from kubectl_plugin.reports.node.node_report import node_report
+from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.reports.pod.pod_risk import PodRisk, may_have_no_place
 from kubectl_plugin.views.cluster.cluster_terminal import report_verdict, summary_page, written_page
 from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod.pod_page import pod_page

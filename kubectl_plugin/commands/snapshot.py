@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from kubectl_plugin.options import STANDARD_OUTPUT, SnapshotOptions, Streams
-from kubectl_plugin.reports.snapshot import SnapshotKind, SnapshotReport
+from kubectl_plugin.reports.cluster.snapshot import SnapshotKind, SnapshotReport
 from podrules import __version__
 from podrules.cluster.capture.contents import contents
 from podrules.cluster.capture.file import Captured, Header, snapshot_parts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from kubectl_plugin.reports.pod import as_if_running
+from kubectl_plugin.reports.pod.pod_report import as_if_running
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.force_delete_objects import read_renewed
 from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PDBS, Kind

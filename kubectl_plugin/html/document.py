@@ -24,7 +24,7 @@ from kubectl_plugin.html.pages import page_body
 from kubectl_plugin.html.workloads import workloads
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Page
-from kubectl_plugin.reports.cluster import ClusterReport, PodKey
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, PodKey
 from kubectl_plugin.views.cluster.cluster_page import asked_words
 from kubectl_plugin.views.words import clock
 

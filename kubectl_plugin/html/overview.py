@@ -12,8 +12,8 @@ from kubectl_plugin.html.pages import page_body, severity_word
 from kubectl_plugin.html.table import MAX_ROWS, table
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry, Promised
-from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry, Promised
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import most_urgent
 from kubectl_plugin.views.cluster.cluster_page import (
     Finding,

@@ -11,8 +11,8 @@ from kubectl_plugin.html.markup import Child, Markup, element, joined
 from kubectl_plugin.html.pages import severity_word
 from kubectl_plugin.html.table import MAX_ROWS, table
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry
-from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.views.cluster.cluster_page import (
     restart_words,
 )

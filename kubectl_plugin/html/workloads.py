@@ -7,9 +7,9 @@ from typing import Final
 from kubectl_plugin.html.markup import Child, Markup, element, joined
 from kubectl_plugin.html.pages import severity_word
 from kubectl_plugin.html.table import MAX_ROWS, table
-from kubectl_plugin.reports.cluster import ClusterReport
-from kubectl_plugin.reports.cluster_workloads import WorkloadEntry
-from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
+from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from kubectl_plugin.views.pod.risk_words import RISK_WORDS
 from kubectl_plugin.views.words import counted

@@ -8,18 +8,18 @@ from typing import Any, Final
 
 import msgspec
 
-from kubectl_plugin.reports.cluster import ClusterReport
-from kubectl_plugin.reports.deletion import DeletionReport
-from kubectl_plugin.reports.fencing import FenceReport
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.lint import LintReport
-from kubectl_plugin.reports.node import NodeReport
-from kubectl_plugin.reports.node_pressure import NodePressureReport
-from kubectl_plugin.reports.partitions import PartitionsReport
+from kubectl_plugin.reports.node.fencing import FenceReport
+from kubectl_plugin.reports.node.node_pressure import NodePressureReport
+from kubectl_plugin.reports.node.node_report import NodeReport
+from kubectl_plugin.reports.node.partitions import PartitionsReport
 from kubectl_plugin.reports.plan import PlanReport
-from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.pod.deletion import DeletionReport
+from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.term import TermReport
 from kubectl_plugin.reports.verdict import VerdictReport
-from kubectl_plugin.reports.workload import WorkloadReport
+from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from podrules.scheduler.framework.interface import ExplainedPlugin
 from podrules.scheduler.registry import PLUGINS
 

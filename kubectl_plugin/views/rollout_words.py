@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from kubectl_plugin.reports.rollout import Rollout, Said, Schedule
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.reports.workload.rollout import Rollout, Said, Schedule
 from kubectl_plugin.views.words import ago, counted
 
 __all__ = ["old_words", "rollout_verdicts", "said_words", "schedule_verdict"]

@@ -16,12 +16,12 @@ from msgspec import Struct
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
-from kubectl_plugin.reports.node import NodeReport
-from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.reports.pod_status import PodStatusReport
+from kubectl_plugin.reports.node.node_report import NodeReport
+from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent, worst_few
-from kubectl_plugin.reports.workload import WorkloadReport
-from kubectl_plugin.reports.workload_pods import PodCounts
+from kubectl_plugin.reports.workload.workload_pods import PodCounts
+from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.node.node_findings import finding_words
 from kubectl_plugin.views.node.node_lines import nearest_threshold
 from kubectl_plugin.views.node.node_page import node_condition, node_verdict

@@ -8,10 +8,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_plugin.reports.node_condition import QUIET_CODES
-from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.reports.pod_priority import PriorityReport
-from kubectl_plugin.reports.pod_status import PodStatusReport
+from kubectl_plugin.reports.node.node_condition import QUIET_CODES
+from kubectl_plugin.reports.pod.pod_priority import PriorityReport
+from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.node.platform_words import NOT_KNOWN
 from kubectl_plugin.views.node.pressure_words import pressed_sentences

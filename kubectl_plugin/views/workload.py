@@ -9,8 +9,8 @@ from typing import Final
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.verdict import Verdict, joined_verdict
-from kubectl_plugin.reports.workload import WorkloadReport
-from kubectl_plugin.reports.workload_pods import WorkloadPod
+from kubectl_plugin.reports.workload.workload_pods import WorkloadPod
+from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.pod.pod_page import pod_page, unread_section
 from kubectl_plugin.views.scheduling.skew_words import domain_words, skew_words
 from kubectl_plugin.views.verdict import verdict

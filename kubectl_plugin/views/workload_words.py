@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.reports.node_use import NearLimit
-from kubectl_plugin.reports.ordinals import MissingPods
-from kubectl_plugin.reports.rollout import Said
+from kubectl_plugin.reports.node.node_use import NearLimit
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict
-from kubectl_plugin.reports.workload import WorkloadReport
-from kubectl_plugin.reports.workload_code import workload_code
-from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
+from kubectl_plugin.reports.workload.ordinals import MissingPods
+from kubectl_plugin.reports.workload.rollout import Said
+from kubectl_plugin.reports.workload.workload_code import workload_code
+from kubectl_plugin.reports.workload.workload_pods import JobProgress, PodCounts, WorkloadPod
+from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.node.pressure import near_limit_words
 from kubectl_plugin.views.pod.ending import kept_words
 from kubectl_plugin.views.pod.health_words import why_words

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from kubectl_plugin.render.command import kubectl
 from kubectl_plugin.render.page import Row, Section
-from kubectl_plugin.reports.pod import PodFacts, PodInCluster, pod_report
-from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
+from kubectl_plugin.reports.pod.pod_report import PodFacts, PodInCluster, pod_report
+from kubectl_plugin.reports.pod.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from kubectl_plugin.views.pod.health_commands import health_commands
 from kubectl_plugin.views.pod.health_words import state_line, state_verdict

@@ -14,8 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_plugin.render.page import Table
-from kubectl_plugin.reports.node_pressure import NodePressureReport, node_use
-from kubectl_plugin.reports.node_use import ThresholdReport
+from kubectl_plugin.reports.node.node_pressure import NodePressureReport, node_use
+from kubectl_plugin.reports.node.node_use import ThresholdReport
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.node.node_lines import NodeLines
 from podrules.cluster.demo import demo_objects

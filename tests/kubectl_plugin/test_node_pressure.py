@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_plugin.render.page import Section, Table
-from kubectl_plugin.reports.node_pressure import NodePressureReport
+from kubectl_plugin.reports.node.node_pressure import NodePressureReport
 from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from podrules.pressure.node import OOMScope

@@ -11,9 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_plugin.render.page import Section
-from kubectl_plugin.reports.cluster import NodeEntry
-from kubectl_plugin.reports.node import NodeReport
-from kubectl_plugin.reports.node_pressure import NodePressureReport
+from kubectl_plugin.reports.cluster.cluster_entries import NodeEntry
+from kubectl_plugin.reports.node.node_pressure import NodePressureReport
+from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.steps import StepOutcome
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.node.node_flags import node_state

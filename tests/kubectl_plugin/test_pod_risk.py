@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
+from kubectl_plugin.reports.pod.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.node.node_flags import NodeFlag, NodeMark
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY
 from podrules.cluster.demo import demo_objects

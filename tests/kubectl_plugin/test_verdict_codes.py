@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
-from kubectl_plugin.reports.workload import WorkloadReport
+from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.workload import workload_verdict
 from podrules.cluster.demo import demo_objects

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_plugin.reports.workload_pods import pod_counts, pods_wanted
+from kubectl_plugin.reports.workload.workload_pods import pod_counts, pods_wanted
 from podrules.health import health
 from podrules.model.base import Condition, ObjectMeta
 from podrules.model.pod import (

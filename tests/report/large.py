@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.render.command import Target
-from kubectl_plugin.reports.cluster_facts import ClusterFacts
-from kubectl_plugin.reports.cluster_report import cluster_report
+from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts
+from kubectl_plugin.reports.cluster.cluster_report import cluster_report
 from podrules.features import REFERENCE
 from podrules.model.base import Condition, ObjectMeta
 from podrules.model.decode import from_object

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from kubectl_plugin.commands.overview import overview, scope_of
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.cluster import ClusterReport
-from kubectl_plugin.reports.cluster_report import cluster_report
-from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
+from kubectl_plugin.reports.cluster.cluster_report import cluster_report
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.views.cluster.cluster_page import (
     budget_words,
     categories,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from kubectl_plugin.reports.cluster import NodeEntry
+from kubectl_plugin.reports.cluster.cluster_entries import NodeEntry
 from kubectl_plugin.views.node.node_flags import NodeMark, node_sentences
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_node

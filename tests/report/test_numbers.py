@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
-from kubectl_plugin.reports.cluster import ClusterReport
-from kubectl_plugin.reports.cluster_facts import pod_key
-from kubectl_plugin.reports.cluster_report import cluster_report
-from kubectl_plugin.reports.pod_risk import PodRisk
-from kubectl_plugin.reports.similar_pods import SimilarPods
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
+from kubectl_plugin.reports.cluster.cluster_facts import pod_key
+from kubectl_plugin.reports.cluster.cluster_report import cluster_report
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
+from kubectl_plugin.reports.pod.similar_pods import SimilarPods
 from podrules.allocation import node_allocation
 from podrules.cluster.cached_source import RememberedSource
 from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects

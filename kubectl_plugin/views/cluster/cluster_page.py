@@ -10,8 +10,8 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.cluster import ClusterReport, NodeEntry, PodEntry
-from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.views.node.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
 from kubectl_plugin.views.pod.risk_words import RISK_MEANINGS, RISK_SEVERITY, RISK_WORDS, urgency_words
 from kubectl_plugin.views.scheduling.skew_words import domain_words, skew_words

@@ -7,8 +7,8 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
-from kubectl_plugin.reports.cluster import ClusterReport
-from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
 from kubectl_plugin.views.cluster.cluster_page import (
     Finding,

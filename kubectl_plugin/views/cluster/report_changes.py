@@ -8,8 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_plugin.render.page import Section, Severity, Table
-from kubectl_plugin.reports.cluster import ClusterReport
-from kubectl_plugin.reports.cluster_changes import (
+from kubectl_plugin.reports.cluster.cluster_changes import (
     OF_USAGE,
     ClusterChanges,
     NodeChange,
@@ -19,7 +18,8 @@ from kubectl_plugin.reports.cluster_changes import (
     PodStanding,
     Tally,
 )
-from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import most_urgent
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY, RISK_WORDS, urgency_words
 from kubectl_plugin.views.words import clock, counted, listed

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
-from kubectl_plugin.reports.fencing import FenceReport
+from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.node.partitions import budgets_section, by_itself, force_section, pods_table

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kubectl_plugin.reports.node import NodeReport
-from kubectl_plugin.reports.node_condition import node_standing
-from kubectl_plugin.reports.node_use import NodeUse, ThresholdReport
+from kubectl_plugin.reports.node.node_condition import node_standing
+from kubectl_plugin.reports.node.node_report import NodeReport
+from kubectl_plugin.reports.node.node_use import NodeUse, ThresholdReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.node.pressure import SIGNAL_NAMES, eviction_amount, near_limit_words
 from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.cluster import NodeEntry
+from kubectl_plugin.reports.cluster.cluster_entries import NodeEntry
 from kubectl_plugin.reports.verdict import trouble_until
 from kubectl_plugin.views.node.node_findings import full_words
 from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
-from kubectl_plugin.reports.node_pressure import NodePressureReport
-from kubectl_plugin.reports.node_use import NodeUse, ThresholdReport
+from kubectl_plugin.reports.node.node_pressure import NodePressureReport
+from kubectl_plugin.reports.node.node_use import NodeUse, ThresholdReport
 from kubectl_plugin.reports.verdict import most_urgent, worst_few
 from kubectl_plugin.views.node.node_findings import finding_words, signal_amount
 from kubectl_plugin.views.node.node_page import node_condition

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
-from kubectl_plugin.reports.node import NodeReport
+from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.node.node_findings import full_words, node_findings
 from kubectl_plugin.views.node.platform_words import node_platform_section

@@ -8,11 +8,11 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Table
-from kubectl_plugin.reports.node_pressure import (
+from kubectl_plugin.reports.node.node_pressure import (
     NodePressureReport,
     node_use,
 )
-from kubectl_plugin.reports.node_use import NodeUse
+from kubectl_plugin.reports.node.node_use import NodeUse
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.node.node_findings import node_findings
 from kubectl_plugin.views.node.node_page import full_section, pods_on, promise_parts

@@ -9,8 +9,8 @@ from math import ceil
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
-from kubectl_plugin.reports.node_condition import NOT_READY, node_standing
-from kubectl_plugin.reports.partitions import PartitionsReport
+from kubectl_plugin.reports.node.node_condition import NOT_READY, node_standing
+from kubectl_plugin.reports.node.partitions import PartitionsReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.node.reach_commands import remedies
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS

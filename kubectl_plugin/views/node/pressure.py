@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_plugin.reports.node_pressure import EvictionPlaceReport, OOMPlaceReport
+from kubectl_plugin.reports.node.node_pressure import EvictionPlaceReport, OOMPlaceReport
 from kubectl_plugin.views.words import memory
 from podrules.eviction.ranking import Comparator
 from podrules.eviction.signals import INODES, PIDS, Signal

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_plugin.render.page import Section, Table
-from kubectl_plugin.reports.node_pressure import EvictionOrderReport, NodePressureReport, OOMOrderReport
+from kubectl_plugin.reports.node.node_pressure import EvictionOrderReport, NodePressureReport, OOMOrderReport
 from kubectl_plugin.views.node.node_findings import signal_amount, time_words
 from kubectl_plugin.views.node.pressure import (
     LISTED_LIMIT_PERCENT,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubectl_plugin.reports.node_facts import NodeFacts
-from kubectl_plugin.reports.pod_pressure import EvictionStandingReport, PodPressureReport, near_limits
+from kubectl_plugin.reports.node.node_facts import NodeFacts
+from kubectl_plugin.reports.pod.pod_pressure import EvictionStandingReport, PodPressureReport, near_limits
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.node.pressure import near_limit_words
 from kubectl_plugin.views.words import listed

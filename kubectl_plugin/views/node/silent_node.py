@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.reports.node_facts import NodeFacts
-from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.node.node_facts import NodeFacts
+from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.pod.safety_words import finalizer_words, forcing_words, holder_words
 from kubectl_plugin.views.words import clock
 from podrules.model.instant import instant

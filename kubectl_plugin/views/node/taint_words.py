@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from kubectl_plugin.reports.node_facts import NodeFacts
-from kubectl_plugin.reports.pod_status import PodStatusReport
+from kubectl_plugin.reports.node.node_facts import NodeFacts
+from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.ending import PATIENCE

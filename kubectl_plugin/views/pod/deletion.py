@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity
-from kubectl_plugin.reports.deletion import DeletionReport, Stakes
+from kubectl_plugin.reports.pod.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import Step, StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.node.platform_words import PROVIDER

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.deletion import Stakes
+from kubectl_plugin.reports.pod.deletion import Stakes
 from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.pod.safety_words import (
     guarded,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from kubectl_plugin.render.command import Command, kubectl, qos
-from kubectl_plugin.reports.health_verdict import lately_ended
+from kubectl_plugin.reports.pod.health_verdict import lately_ended
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.pod.health_words import state_verdict
 from podrules.container_state import OOM_KILLED, ObservedContainer

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.reports.health_verdict import ephemeral_trouble, health_verdict, lately_ended
+from kubectl_plugin.reports.pod.health_verdict import ephemeral_trouble, health_verdict, lately_ended
 from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.views.pod.container_words import container_words, end_words
 from kubectl_plugin.views.words import for_words, listed, quoted, when_words

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_plugin.render.page import Row, Section
-from kubectl_plugin.reports.oom import OOMOnNode, OOMUnknown
-from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.pod.oom import OOMOnNode, OOMUnknown
+from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.words import memory
 from podrules.oom import MIN_BURSTABLE_OOM_SCORE_ADJ, OOMRule, OOMScoreAdj
 from podrules.platform import Platform

@@ -8,9 +8,9 @@ from typing import Final
 
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Row, Section
-from kubectl_plugin.reports.oom import OOMOnNode
-from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.reports.pod_pressure import OOMStandingReport, PodPressureReport
+from kubectl_plugin.reports.pod.oom import OOMOnNode
+from kubectl_plugin.reports.pod.pod_pressure import OOMStandingReport, PodPressureReport
+from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.node.platform_words import pod_platform_section
 from kubectl_plugin.views.pod.ending import stop_lines
 from kubectl_plugin.views.pod.oom import no_score

@@ -8,9 +8,9 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section
-from kubectl_plugin.reports.node_facts import NodeFacts
-from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.reports.pod_status import PodStatusReport
+from kubectl_plugin.reports.node.node_facts import NodeFacts
+from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.views.node.platform_words import pod_platform_section
 from kubectl_plugin.views.node.reach_commands import reach_commands
 from kubectl_plugin.views.node.silent_node import quiet_node

@@ -7,13 +7,13 @@ from typing import Final
 
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Section
-from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.reports.pod_pressure import (
+from kubectl_plugin.reports.pod.pod_pressure import (
     Assumption,
     EvictionStandingReport,
     OOMStandingReport,
     PodPressureReport,
 )
+from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.node.pressure import (
     LISTED_LIMIT_PERCENT,
     SIGNAL_NAMES,

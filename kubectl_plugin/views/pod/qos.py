@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from kubectl_plugin.render.page import Row, Section
-from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.reports.pod_qos import QOSReport
+from kubectl_plugin.reports.pod.pod_qos import QOSReport
+from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.words import counted, listed, quoted
 from podrules.model.pod import PodQOSClass
 from podrules.qos import FieldChange, QOSBlocker, QOSProblem

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kubectl_plugin.render.page import Severity
-from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import trouble_until
 from podrules.pressure.nearness import NEAR_LIMIT_PERCENT
 

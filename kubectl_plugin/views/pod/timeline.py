@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
-from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.verdict import most_urgent
 from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.node.taint_words import node_sentences

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Section, Table
-from kubectl_plugin.reports.pod import PodReport
+from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.pod.claim_words import claim_lines, claim_sentences
 from kubectl_plugin.views.scheduling.changes import remedy_words, ways_out
 from kubectl_plugin.views.scheduling.preemption import (

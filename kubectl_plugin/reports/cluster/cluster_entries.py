@@ -9,11 +9,11 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.cluster_changes import ClusterChanges
-from kubectl_plugin.reports.cluster_workloads import WorkloadEntry
-from kubectl_plugin.reports.partitions import PartitionsReport
-from kubectl_plugin.reports.pod_risk import PodRisk
-from kubectl_plugin.reports.similar_pods import Asked
+from kubectl_plugin.reports.cluster.cluster_changes import ClusterChanges
+from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
+from kubectl_plugin.reports.node.partitions import PartitionsReport
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
+from kubectl_plugin.reports.pod.similar_pods import Asked
 from podrules import __version__
 from podrules.budget_risk import Budgets
 from podrules.cluster.origin import Origin

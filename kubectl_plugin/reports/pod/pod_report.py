@@ -9,13 +9,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.oom import OOMOnNode, OOMUnknown, oom_of_pod
-from kubectl_plugin.reports.pod_cgroup import CgroupReport, pod_cgroup
-from kubectl_plugin.reports.pod_pressure import PodPressureReport
-from kubectl_plugin.reports.pod_priority import PriorityReport, admitted_priority, stored_priority
-from kubectl_plugin.reports.pod_qos import QOSReport, pod_qos
-from kubectl_plugin.reports.pod_resources import ResourcesReport, pod_resources
-from kubectl_plugin.reports.pod_status import PodStatusReport, pod_gates, pod_status
+from kubectl_plugin.reports.pod.oom import OOMOnNode, OOMUnknown, oom_of_pod
+from kubectl_plugin.reports.pod.pod_cgroup import CgroupReport, pod_cgroup
+from kubectl_plugin.reports.pod.pod_pressure import PodPressureReport
+from kubectl_plugin.reports.pod.pod_priority import PriorityReport, admitted_priority, stored_priority
+from kubectl_plugin.reports.pod.pod_qos import QOSReport, pod_qos
+from kubectl_plugin.reports.pod.pod_resources import ResourcesReport, pod_resources
+from kubectl_plugin.reports.pod.pod_status import PodStatusReport, pod_gates, pod_status
 from podrules.admission import AdmittedPod
 from podrules.attachment import VolumePosition
 from podrules.ending import Ending, StopPlan, pod_ending, stop_plan

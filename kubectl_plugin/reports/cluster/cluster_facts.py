@@ -7,9 +7,9 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from kubectl_plugin.reports.cluster import PodKey
-from kubectl_plugin.reports.cluster_workloads import WorkloadKey
-from kubectl_plugin.reports.partitions import PartitionsReport
+from kubectl_plugin.reports.cluster.cluster_entries import PodKey
+from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
+from kubectl_plugin.reports.node.partitions import PartitionsReport
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
 from podrules.features import Features
 from podrules.model.node import Node

@@ -7,14 +7,14 @@ from enum import Enum
 
 from msgspec import Struct
 
-from kubectl_plugin.reports.node_pressure import (
+from kubectl_plugin.reports.node.node_pressure import (
     Classes,
     EvictionPlaceReport,
     OOMPlaceReport,
     eviction_place,
     oom_place,
 )
-from kubectl_plugin.reports.node_use import NearLimit
+from kubectl_plugin.reports.node.node_use import NearLimit
 from podrules.eviction.signals import Signal
 from podrules.model.pod import Pod
 from podrules.pressure.nearness import is_near_limit

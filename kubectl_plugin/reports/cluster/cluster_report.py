@@ -8,13 +8,13 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_plugin.reports.cluster import ClusterReport, Level, NodeEntry, PodEntry, PodKey, Promised
-from kubectl_plugin.reports.cluster_facts import ClusterFacts, pod_key
-from kubectl_plugin.reports.cluster_workloads import WorkloadEntry, workload_entries
-from kubectl_plugin.reports.node_use import NearLimit
-from kubectl_plugin.reports.pod_risk import PodRisk, pod_risk
-from kubectl_plugin.reports.similar_pods import SimilarPods
-from kubectl_plugin.reports.workload_pods import WorkloadPod, workload_pods
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, Level, NodeEntry, PodEntry, PodKey, Promised
+from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
+from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry, workload_entries
+from kubectl_plugin.reports.node.node_use import NearLimit
+from kubectl_plugin.reports.pod.pod_risk import PodRisk, pod_risk
+from kubectl_plugin.reports.pod.similar_pods import SimilarPods
+from kubectl_plugin.reports.workload.workload_pods import WorkloadPod, workload_pods
 from podrules.budget_risk import Budgets, budgets_at_stake
 from podrules.eviction.signals import Signal, pressures_of
 from podrules.eviction.usage import stats_by_uid

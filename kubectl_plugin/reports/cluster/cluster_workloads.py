@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
-from kubectl_plugin.reports.workload_code import workload_code
-from kubectl_plugin.reports.workload_pods import PodCounts, WorkloadPod, job_progress, pod_counts, pods_wanted
+from kubectl_plugin.reports.workload.workload_code import workload_code
+from kubectl_plugin.reports.workload.workload_pods import PodCounts, WorkloadPod, job_progress, pod_counts, pods_wanted
 from podrules.model.pod import Pod
 from podrules.model.workload import Workload
 from podrules.pod_state import PodState

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from kubectl_plugin.reports.workload_pods import WorkloadPod
+from kubectl_plugin.reports.workload.workload_pods import WorkloadPod
 from podrules.model.workload import CronJob, ReplicationController, Workload
 from podrules.ordinals import next_pod
 from podrules.pod_state import PodState

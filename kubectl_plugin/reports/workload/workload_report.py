@@ -7,10 +7,10 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.ordinals import MissingPods
-from kubectl_plugin.reports.pod import PodReport
-from kubectl_plugin.reports.rollout import Rollout, Schedule
-from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
+from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.reports.workload.ordinals import MissingPods
+from kubectl_plugin.reports.workload.rollout import Rollout, Schedule
+from kubectl_plugin.reports.workload.workload_pods import JobProgress, PodCounts, WorkloadPod
 from podrules.features import REFERENCE_VERSION
 from podrules.reading import Unread
 from podrules.skew import WorkloadSpread

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kubectl_plugin.reports.node_facts import NodeFacts, node_facts
-from kubectl_plugin.reports.pending_resize import pending_resize, resize_message
+from kubectl_plugin.reports.node.node_facts import NodeFacts, node_facts
+from kubectl_plugin.reports.pod.pending_resize import pending_resize, resize_message
 from podrules.health import Health, health
 from podrules.model.node import Node
 from podrules.model.pod import Pod

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from kubectl_plugin.reports.pod_risk import PodRisk
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from podrules.pressure.nearness import Nearness, headroom_nearness
 
 __all__ = [

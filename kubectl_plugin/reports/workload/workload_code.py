@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
-from kubectl_plugin.reports.workload_pods import JobProgress, PodCounts, WorkloadPod
+from kubectl_plugin.reports.workload.workload_pods import JobProgress, PodCounts, WorkloadPod
 from podrules.pod_state import PodState
 
 __all__ = ["workload_code"]

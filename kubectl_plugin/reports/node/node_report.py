@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.node_use import NodeUse
+from kubectl_plugin.reports.node.node_use import NodeUse
 from podrules.allocation import ResourceAllocation, node_allocation, percent_of
 from podrules.eviction.signals import NodeCondition, pressures_of
 from podrules.features import REFERENCE_VERSION, Features

@@ -9,8 +9,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_plugin.reports.node_use import NearLimit
-from kubectl_plugin.reports.rollout import Said, said
+from kubectl_plugin.reports.node.node_use import NearLimit
+from kubectl_plugin.reports.workload.rollout import Said, said
 from podrules.ending import Ending, pod_ending
 from podrules.features import Features
 from podrules.health import Health, health

@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.node import NodeReport
-from kubectl_plugin.reports.node_use import (
+from kubectl_plugin.reports.node.node_report import NodeReport
+from kubectl_plugin.reports.node.node_use import (
     EvictedPod,
     NearLimit,
     NodeUse,

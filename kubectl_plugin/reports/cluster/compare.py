@@ -8,8 +8,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from kubectl_plugin.reports.cluster import ClusterReport, Level, NodeEntry, PodEntry, Promised
-from kubectl_plugin.reports.cluster_changes import (
+from kubectl_plugin.reports.cluster.cluster_changes import (
     ClusterChanges,
     NodeChange,
     NodeStanding,
@@ -18,8 +17,15 @@ from kubectl_plugin.reports.cluster_changes import (
     PodStanding,
     Tally,
 )
-from kubectl_plugin.reports.pod_risk import PodRisk
-from kubectl_plugin.reports.previous_report import EarlierLevel, EarlierNode, EarlierPod, EarlierPromised, EarlierReport
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, Level, NodeEntry, PodEntry, Promised
+from kubectl_plugin.reports.cluster.previous_report import (
+    EarlierLevel,
+    EarlierNode,
+    EarlierPod,
+    EarlierPromised,
+    EarlierReport,
+)
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from podrules.allocation import percent_of
 from podrules.pressure.usage import UsageSource
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-from kubectl_plugin.reports.health_verdict import health_verdict
-from kubectl_plugin.reports.pending_resize import pending_resize
+from kubectl_plugin.reports.pod.health_verdict import health_verdict
+from kubectl_plugin.reports.pod.pending_resize import pending_resize
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from podrules.ending import PATIENCE, Ending, pod_ending, stop_plan
 from podrules.health import health

@@ -1,0 +1,1 @@
+"""Answers about a whole cluster, as data."""

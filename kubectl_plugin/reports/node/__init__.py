@@ -1,0 +1,1 @@
+"""Answers about nodes, as data."""

@@ -1,0 +1,1 @@
+"""Answers about a workload and its pods, as data."""
