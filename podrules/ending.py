@@ -87,7 +87,7 @@ class Ending(Struct, frozen=True, rename="camel"):
     grace: Grace
     """Of the stop that is under way, or of one that begins now."""
     deleted_at: datetime | None
-    """When it was told to end; None: it was not."""
+    """When it was marked for deletion; None: it was not."""
     told_before: bool
     """Whether it may have been told before that: a second delete came when the first period was over."""
     told_after: bool

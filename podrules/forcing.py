@@ -65,7 +65,7 @@ def has_another(guarantee: Guarantee, reach: Reach, *, deleted: bool) -> bool:
     Args:
         guarantee: Of the pod's owner.
         reach: Whether the pod's node answers.
-        deleted: Whether it was told to end.
+        deleted: Whether it was marked for deletion.
 
     Source: pkg/controller/controller_utils.go (FilterActivePods) at v1.36.3.
     """

@@ -131,7 +131,7 @@ class PodDown(Struct, frozen=True, rename="camel"):
     owner: OwnerGuarantee
     priority: int
     deleted: datetime | None
-    """When it was told to end; None: it was not yet."""
+    """When it was marked for deletion; None: it was not yet."""
     finalizers: tuple[str, ...]
     """What keeps its object, whatever becomes of its node."""
     eviction: Eviction

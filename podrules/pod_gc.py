@@ -49,7 +49,7 @@ def collected_by(told: datetime | None, node: Node | None) -> datetime | None:
     """When the object of a pod should be gone from a node that is out of service.
 
     Args:
-        told: When the pod was told to end, if it was.
+        told: When the pod was marked for deletion, if it was.
         node: Its node.
 
     Returns:

@@ -1,14 +1,17 @@
-"""The prose linter: Vale with the rules of .vale/Plain over the docs, the chart's texts and the help of all commands.
+"""The prose linter: Vale with the rules of .vale/Plain.
+
+It reads the docs, the chart's texts, the help of all commands and the strings of the program, which are its output.
 
 ``make lint`` runs it. Without Vale, which `make ci-tools` builds, it says so and passes; with ``CI=true`` it fails.
 """
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -17,10 +20,13 @@ from kubectl_plugin.parsing import COMMANDS
 from tests.controlplane.binaries import Unavailable, find_binaries
 from tests.tree import ROOT
 
-__all__ = ["PAGES", "alerts", "main"]
+__all__ = ["PAGES", "alerts", "main", "sentences"]
 
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "charts/qos-webhook/README.md")
+PACKAGES: Final = ("kubectl_plugin", "webhook", "podrules")
 _FAILED: Final = 1
+_MIN_SPACES: Final = 2
+"""Of a string: a shorter one is a name, a key or a flag."""
 
 
 def alerts(vale: Path, paths: Iterable[Path]) -> str:
@@ -45,6 +51,42 @@ def _write_helps(folder: Path) -> None:
         (folder / f"{name}-help.txt").write_text(done.stdout, encoding="utf-8")
 
 
+def sentences(source: str) -> Iterator[tuple[int, str]]:
+    """The strings of a module, each with its line; an ``X`` stands for each value in it. Docstrings are left out.
+
+    Args:
+        source: The module's text.
+    """
+    tree = ast.parse(source)
+    skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            skipped |= {id(part) for part in node.values}
+            parts = [part.value if isinstance(part, ast.Constant) else "X" for part in node.values]
+            text = "".join(map(str, parts))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        else:
+            continue
+        if text.count(" ") >= _MIN_SPACES:
+            yield node.lineno, " ".join(text.split())
+
+
+def _write_strings(folder: Path) -> None:
+    """The strings of each module, each on the line that it has there."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            source = path.read_text(encoding="utf-8")
+            lines = [""] * (source.count("\n") + 1)
+            for line, text in sentences(source):
+                lines[line - 1] += f" {text}"
+            target = folder / f"{path.relative_to(ROOT)}.txt"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text("\n".join(lines), encoding="utf-8")
+
+
 def main() -> int:
     """Print what Vale finds; 1 when it finds something, or when ``CI=true`` and Vale is missing."""
     found = find_binaries(["vale"])
@@ -53,8 +95,9 @@ def main() -> int:
         return _FAILED if os.environ.get("CI") == "true" else 0
     with TemporaryDirectory() as folder:
         _write_helps(Path(folder))
+        _write_strings(Path(folder))
         said = alerts(found["vale"], (*(ROOT / page for page in PAGES), Path(folder)))
-    print(said, end="")
+    print(said.replace(f"{folder}/", ""), end="")
     return _FAILED if said else 0
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.controlplane.binaries import Unavailable, find_binaries
-from tests.prose import alerts
+from tests.prose import alerts, sentences
 from tests.required import without
 from tests.tree import ROOT
 
@@ -24,6 +24,8 @@ The tool at hand. It failed of late. It stands upon a node. One amongst many. It
 It runs albeit slowly.
 It ought to run. It shall run. It fails for want of memory. It fails for lack of memory. It goes without one.
 It is as good as gone. It does, other than that. But nothing looks. And nobody looks. It says who dies.
+It is made anew. A graver one. It runs beside the pod. It stops for good. It runs wherever it fits.
+It is a pod told to end.
 """
 
 
@@ -61,3 +63,8 @@ def test_plain_sentences_pass(vale: Path, tmp_path: Path) -> None:
     file = tmp_path / "plain.md"
     file.write_text("The scheduler puts the pod on node-a1. Run `kubectl qos explain pod/web`.\n", encoding="utf-8")
     assert alerts(vale, [file]) == ""
+
+
+def test_strings_of_a_module_are_read_on_their_lines() -> None:
+    source = '"""A docstring is not output."""\n\nX = (\n    "a key",\n    f"pod {X} is made again",\n)\n'
+    assert list(sentences(source)) == [(5, "pod X is made again")]

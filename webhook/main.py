@@ -57,7 +57,7 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
     if kept and (args.tls_cert or args.tls_key):
         parser.error("--tls-secret keeps a certificate, --tls-cert and --tls-key bring one: give one or the other")
     if kept and not (args.tls_name and args.webhook_configuration):
-        parser.error("--tls-secret also needs --tls-name and --webhook-configuration: for whom, and who is told")
+        parser.error("--tls-secret also needs --tls-name and --webhook-configuration, which trusts the certificate")
     if not kept and (args.tls_name or args.tls_lifetime != _lifetime(_DEFAULT_LIFETIME)):
         parser.error("--tls-name and --tls-lifetime go with --tls-secret")
     if kept and args.lease:
@@ -73,7 +73,7 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
     if not (kept or args.tls_cert or args.demo):
         parser.error("name the certificate: --tls-secret for one that is kept for you, or --tls-cert and --tls-key")
     if args.client_name and not args.client_ca:
-        parser.error("--client-name goes with --client-ca: whoever signed the name")
+        parser.error("--client-name also needs --client-ca: the authority that signed the client's certificate")
     if args.force_delete_events and (args.demo or not args.client_name):
         parser.error(
             "--force-delete-events needs --client-ca and --client-name, and a cluster: without them anybody who "

@@ -83,7 +83,7 @@ class NodeChange(ClusterAction):
         """Read the node and its Lease again, not what depends on it."""
         node = self._source.get(NODES, self.facts.node.metadata.name)
         if node.metadata.uid != self.facts.node.metadata.uid:
-            raise Conflict(f"{self.named} is another Node by now: it was made anew")
+            raise Conflict(f"{self.named} is another Node now: it was created again")
         now = present(self._source)
         renewed = renewals(Gatherer(self._source)).get(node.metadata.name)
         state = fence_state(node, renewed=renewed, now=now)

@@ -94,7 +94,7 @@ ENTRIES: Final = (
         name="ExceededGracePeriod",
         also=("exceeded grace period", "Container runtime did not kill the pod within specified grace period."),
         pattern=r"Container .* exceeded (its |the )?grace period.*|.*did not kill the pod within specified grace .*",
-        means="The kubelet waited for an eviction's kill 1.5 times its grace period, 10 s at least, in vain.",
+        means="The kubelet waited 1.5 times the grace period of an eviction, at least 10 s, and the pod did not end.",
         rule=(
             "It goes on without waiting and may evict another pod; the kill goes on too.",
             "The event is written for pods that the kubelet itself ends: under pressure, or for a critical pod.",
@@ -114,7 +114,7 @@ ENTRIES: Final = (
         means="A restart of the kubelet alone stops no container; it finds them again when it is back.",
         rule=(
             "While it is away nobody runs probes, preStop or SIGTERM, and the node may turn NotReady after 50 s.",
-            "A stop that was under way begins anew: preStop again, and the whole deletionGracePeriodSeconds.",
+            "A stop that was under way begins again: preStop again, and the whole deletionGracePeriodSeconds.",
             "So a Terminating pod may live longer than its grace period.",
         ),
         commands=("kubectl qos explain pod/NAME", "kubectl qos partitions"),

@@ -47,7 +47,7 @@ ENTRIES: Final = (
     Entry(
         name="Rebooted",
         pattern=r"Node \S+ has been rebooted, boot id: .*",
-        means="The node's machine was started anew: all processes that ran on it have ended.",
+        means="The node's machine was restarted: all processes that ran on it have ended.",
         rule=("Its pods keep their objects, and their containers are started again, which counts as a restart.",),
         commands=(_EVENTS,),
         source=(_SETTERS,),

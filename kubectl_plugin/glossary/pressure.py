@@ -163,7 +163,7 @@ ENTRIES: Final = (
         means="The kubelet refused the pod on arrival: by its own count it does not fit on the node any more.",
         rule=(
             "The kubelet asks the scheduler's filters for resources, node affinity, node name, ports and taints again.",
-            "The pod is Failed for good; its owner makes another. A pod without an owner is lost.",
+            "The pod stays Failed; its owner makes another. A pod without an owner is lost.",
             "A critical pod makes the kubelet preempt others instead.",
         ),
         do=("Look for static pods, or a second scheduler, that the first one did not count.",),
@@ -174,9 +174,7 @@ ENTRIES: Final = (
     Entry(
         name="UnexpectedAdmissionError",
         means="The kubelet refused the pod because a device, cpu or memory could not be set apart for it.",
-        rule=(
-            "Mostly a device plugin that restarted, or that has no healthy device left. The pod is Failed for good.",
-        ),
+        rule=("Mostly a device plugin that restarted, or that has no healthy device left. The pod stays Failed.",),
         do=("See that the device plugin runs on the node; delete the pod if nothing owns it.",),
         commands=("kubectl qos explain node/NODE",),
         source=("pkg/kubelet/cm/admission/errors.go", "pkg/kubelet/lifecycle/predicate.go"),

@@ -96,7 +96,7 @@ ENTRIES: Final = (
         means="A static pod, a mirror pod, or one with a priority of 2000000000 or more: its kubelet never evicts it.",
         rule=(
             "Where it does not fit on arrival, the kubelet ends other pods to make room for it.",
-            "Of these, only system-node-critical (node-critical) gets oom_score_adj -997, in every QoS class.",
+            "Only system-node-critical (node-critical) gets oom_score_adj -997, in every QoS class.",
             "A delete and a pod of higher priority take it like any other.",
         ),
         commands=(_EXPLAIN,),

@@ -91,10 +91,10 @@ ENTRIES: Final = (
         pattern=r".*pod updates may not .*|.*field is immutable.*",
         means="That field of a pod, or of another object, cannot be changed once it exists.",
         rule=(
-            "Of a pod's spec: image, tolerations (only more), activeDeadlineSeconds and grace can change.",
+            "A pod's spec can change only its image, tolerations (only more), activeDeadlineSeconds and grace.",
             "Requests and limits of cpu and memory change by the subresource resize.",
         ),
-        do=("Change the workload's template: it makes new pods. Of a bare pod: delete it and create it again.",),
+        do=("Change the workload's template: it makes new pods. Delete a bare pod and create it again.",),
         commands=(_LINT,),
         source=("pkg/apis/core/validation/validation.go",),
         see=("PodResizePending",),

@@ -250,7 +250,7 @@ ENTRIES: Final = (
             r"|persistentvolumeclaim \".*\" bound to non-existent persistentvolume \".*\""
         ),
         means="A claim names a volume that is gone: its data is gone with it, or the volume was deleted by hand.",
-        do=("Restore the PersistentVolume object if the disk is there; else make the claim anew.",),
+        do=("Restore the PersistentVolume object if the disk is there; else recreate the claim.",),
         commands=("kubectl describe pvc CLAIM",),
         source=(f"{_VOLUMES}/binder.go", f"{_VOLUMES}/volume_binding.go"),
     ),

@@ -168,7 +168,9 @@ def wants_colour(args: argparse.Namespace) -> bool:
 
 def add_watch(parser: argparse.ArgumentParser) -> None:
     """``--watch`` and ``--watch-interval``."""
-    parser.add_argument("-w", "--watch", action="store_true", help="go on: draw it anew when something changes")
+    parser.add_argument(
+        "-w", "--watch", action="store_true", help="keep watching: draw it again when something changes"
+    )
     parser.add_argument(
         "--watch-interval",
         type=seconds,

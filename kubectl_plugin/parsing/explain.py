@@ -45,7 +45,7 @@ examples:
   kubectl qos explain pod,deploy                   pods and deployments of a namespace
   kubectl qos explain pods -o wide                 a page for each
   kubectl qos explain deployment/web               its template and its pods
-  kubectl qos explain pod/web-0 --placement        where it would go if it came anew
+  kubectl qos explain pod/web-0 --placement        where it would go if it were created again
   kubectl qos explain pod/web-0 --timeline         when it gets SIGTERM, is killed, gone, replaced
   kubectl qos explain pod/web-0 --timeline=drain   the same for one way: see --timeline
   kubectl qos explain node/node-1                  what a node has promised, and overcommits

@@ -46,7 +46,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--severity",
         choices=("error", "warning", "notice"),
         default="error",
-        help="findings of this level or a graver one end it with exit code 1 (default error)",
+        help="exit code 1 if a finding has this level or a more severe one (default error)",
     )
     parser.add_argument(
         "--disable",

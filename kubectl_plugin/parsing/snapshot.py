@@ -71,6 +71,6 @@ def _config_map(text: str) -> tuple[str, str]:
     namespace, slash, name = text.removeprefix(_CONFIG_MAP).partition("/")
     if not text.startswith(_CONFIG_MAP) or not slash or not namespace or not name or "/" in name:
         raise argparse.ArgumentTypeError(
-            f'"{text}": no ConfigMap\nWrite {_CONFIG_MAP}NAMESPACE/NAME; a file is at hand anyway'
+            f'"{text}": no ConfigMap\nWrite {_CONFIG_MAP}NAMESPACE/NAME; you have a file already'
         )
     return namespace, name

@@ -99,7 +99,9 @@ _WORDS: Final[dict[StepKind, Callable[[StepEvent], str]]] = {
     StepKind.DRY_RUN: lambda step: f"dry run: the API server would do it; {step.subject} is as it was",
     StepKind.DELETING: _deleting,
     StepKind.DELETED: _deleted,
-    StepKind.DELETED_BEFORE: lambda step: f"{step.subject} had been told to end before: that stop goes on as it was",
+    StepKind.DELETED_BEFORE: lambda step: (
+        f"{step.subject} had been marked for deletion before: that stop goes on as it was"
+    ),
     StepKind.CONFIRMING: lambda step: f"the namespace wants it confirmed: annotating {step.subject} {step.detail}",
     StepKind.CONFIRMED: lambda step: f"{step.subject} carries the confirmation",
     StepKind.WARNING: lambda step: f"Warning: {step.detail}",

@@ -139,7 +139,7 @@ class NotCaptured(ManifestError):
     def __init__(self, kind: NamedKind, source: str, reason: str) -> None:
         because = f": {reason}" if reason else ""
         super().__init__(
-            f"{kind.rbac_name} are not in {source}{because}; capture that cluster anew (kubectl qos snapshot)"
+            f"{kind.rbac_name} are not in {source}{because}; capture that cluster again (kubectl qos snapshot)"
         )
 
 

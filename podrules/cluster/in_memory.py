@@ -123,7 +123,7 @@ class MemorySource:
             except DecodeError as error:
                 raise BadEntry(
                     f"{kind.singular}/{name} in {self.description}: {error}",
-                    advice="Correct the field in the file, or capture that cluster anew: kubectl qos snapshot",
+                    advice="Correct the field in the file, or capture that cluster again: kubectl qos snapshot",
                 ) from error
             # A handwritten pod may lack the default that the API server fills in.
             self._decoded[key] = default_grace_period(decoded) if isinstance(decoded, Pod) else decoded

@@ -5,7 +5,7 @@
                       --delete-emptydir-data for a pod that has not finished and has an emptyDir, --force for one that
                       has not finished and has no controller
     ended             finished pods go at once; a StatefulSet makes another of the name, others have made one already
-    told to end       the drain waits for them; all but a StatefulSet have made another already, at the deletion
+    marked for deletion       the drain waits for them; all but a StatefulSet have made another already, at the deletion
     refused           a pod whose PodDisruptionBudget does not let it go stays (`podrules.disruption`)
     node is silent    nobody stops a process there: an evicted pod stays Terminating, a drain waits for it without end,
                       and a StatefulSet makes no other before it is gone. Of an out-of-service node pod garbage
@@ -40,7 +40,7 @@ __all__ = ["CORDON", "DrainPlan", "drain_plan", "drained"]
 
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _EPOCH: Final = "1970-01-01T00:00:00Z"
-"""When a pod is told to end does not matter: the scheduler asks whether it was."""
+"""When a pod is marked for deletion does not matter: the scheduler asks whether it was."""
 _FLAGS: Final = ("--force", "--delete-emptydir-data", "--ignore-daemonsets")
 
 
@@ -52,7 +52,7 @@ class DrainPlan(Struct, frozen=True):
     """Pods of which a controller makes new ones."""
     unmoved: tuple[Unmoved, ...]
     left: dict[str, Pod | None]
-    """By UID, the pods that are told to end, as they stay Terminating; None: the pod goes."""
+    """By UID, the pods that are marked for deletion, as they stay Terminating; None: the pod goes."""
     flags: tuple[DrainFlag, ...]
     """Without which kubectl evicts nobody."""
 
@@ -128,7 +128,7 @@ def _not_made_anew(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
     if pod.finished:
         return "Finished", "a drain removes it"
     if pod.metadata.controller is None:
-        return "NoController", "nobody makes it anew; kubectl drain asks for --force"
+        return "NoController", "nobody recreates it; kubectl drain asks for --force"
     if pod.metadata.deletion_timestamp is not None:
         return "Terminating", "its controller did not wait to make another"
     return "", ""

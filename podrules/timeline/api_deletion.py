@@ -165,7 +165,7 @@ def _deleted(
 def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource, reach: Reach, fenced: Span) -> Iterator[Event]:
     """A pod without processes: its object is gone with the DELETE, and one that finished has its replacement.
 
-    One that was told to end while it ran, and has ended since, waits for its kubelet all the same.
+    One that was marked for deletion while it ran, and has ended since, waits for its kubelet all the same.
     """
     waits = source is GraceSource.FINISHED and bool(pod.metadata.deletion_grace_period_seconds)
     after = after_deletion(

@@ -268,7 +268,7 @@ class Reminder(Enum):
     NODE_RETURNS = "NodeReturns"
     """What ends it: the kubelet answers again, and stops the pod then."""
     NODE_RETURNS_LATE = "NodeReturnsLate"
-    """The same of a pod that was told to end already."""
+    """The same of a pod that was marked for deletion already."""
     NODE_DELETED = "NodeDeleted"
     """What ends it: the Node object is deleted, and podgc removes the pod ``seconds`` later at the latest, unless
     finalizer ``subject`` keeps it."""

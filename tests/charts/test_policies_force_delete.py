@@ -26,7 +26,7 @@ CONFIGURED = {f"{NAME}-{mode}-{number}": mode for mode in STRICTNESS for number 
 """Namespaces of which the values say a mode."""
 NO_GRACE = (
     "terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object goes at once, "
-    "its processes may run on beside a replacement; 1 or more waits for them"
+    "its processes may run on next to a replacement; 1 or more waits for them"
 )
 SERVICE_ACCOUNTS = ("pod-garbage-collector", "generic-garbage-collector", "namespace-controller", "node-controller")
 CONTROLLERS = (*(f"system:serviceaccount:kube-system:{name}" for name in SERVICE_ACCOUNTS),)
@@ -79,7 +79,7 @@ def warning(path: str, pod: Object) -> str:
     """What is said where a path is only warned of; what is evicted is not in the request."""
     check = f"check first: kubectl qos explain pod/db -n {pod['metadata']['namespace']}"
     if path in {"eviction", "drain"}:
-        return f"db: evicted without grace, its processes may run on beside a replacement; {check}"
+        return f"db: evicted without grace, its processes may run on next to a replacement; {check}"
     return f"{standing(pod)}; {check}"
 
 

@@ -159,12 +159,12 @@ def test_F2_not_gone_in_time_and_interrupted(
     try:
         late = delete("pod/web", "-n", namespace, "--timeout=1s")
         assert late.code == 10, late
-        assert "pod/web is deleted, and goes without further help" in late.err
+        assert "pod/web is deleted. Its object goes by itself" in late.err
 
         following = kubectl_delete.start("pod/web", "-n", namespace)
         err = interrupted_after(following, b"stops it")
         assert following.returncode == 130
-        assert b"pod/web is deleted, and goes without further help" in err
+        assert b"pod/web is deleted. Its object goes by itself" in err
         assert b"Traceback" not in err
     finally:
         kubelet.let_go()
@@ -276,4 +276,4 @@ def test_F2_text_of_the_cluster_is_escaped(
         kubelet.let_go()
     assert "\x1b" not in ran.out
     assert "\u202e" not in ran.out
-    assert "pod/web had been told to end before" in flat(ran.out)
+    assert "pod/web had been marked for deletion before" in flat(ran.out)

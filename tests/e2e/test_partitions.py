@@ -237,7 +237,7 @@ def test_F8_post_mortem_of_a_node_that_went_silent(
 
     # The network goes. Half a minute later, in a real cluster, people look.
     lose(plane, kubelets["node-1"])
-    wait_for(lambda: is_terminating(plane, "db-0"), "db-0 is told to end")
+    wait_for(lambda: is_terminating(plane, "db-0"), "db-0 is marked for deletion")
     seen = told("partitions", 0, "partitions")
     assert "node/node-1 Silent since" in seen
     assert "StatefulSet db makes no other db-0 before it is gone" in seen
@@ -437,7 +437,7 @@ def test_F6_interrupted_after_the_taint_goes_on_from_there(plane: ControlPlane, 
     # Not by the node's taints: those are there before the answer to the patch.
     assert _has_told(run, b"is declared out of service")
     assert OUT_OF_SERVICE in taints(plane, silent)
-    wait_for(lambda: is_terminating(plane, "stuck"), "its pod is told to end")
+    wait_for(lambda: is_terminating(plane, "stuck"), "its pod is marked for deletion")
     os.killpg(run.pid, signal.SIGINT)
     out, err = run.communicate(timeout=PATIENCE)
     assert run.returncode == 130, (out, err)
@@ -548,7 +548,7 @@ def _bound(plane: ControlPlane, name: str, node: str, *, finalizers: Sequence[st
     """A pod that says that it runs on a node."""
     pod = make_pod("shop", name, nodeName=node)
     pod["metadata"]["finalizers"] = list(finalizers)
-    # It would be told to end at once: the taint is tolerated for 2 s.
+    # It would be marked for deletion at once: the taint is tolerated for 2 s.
     made = plane.api.create(pod)
     return {"apiVersion": "v1", "kind": "Pod", **made}
 

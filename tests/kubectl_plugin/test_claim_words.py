@@ -19,7 +19,7 @@ BOTH: Final = (
 )
 UNBOUND: Final = (
     'Claim "data" is unbound: its StorageClass "nope" does not exist. '
-    'Way out: make StorageClass "nope", or make the claim anew with a class that is there '
+    'Way out: make StorageClass "nope", or recreate the claim with a class that exists '
     "(fast-block and shared-nfs)."
 )
 

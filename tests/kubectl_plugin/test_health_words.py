@@ -377,7 +377,7 @@ def test_who_has_to_act_on_a_gate_is_told() -> None:
     [
         pytest.param(
             ended(1),
-            'Ephemeral container "debugger" ended with exit 1 (Error) 3 min ago; it is never started anew.',
+            'Ephemeral container "debugger" ended with exit 1 (Error) 3 min ago; it is never restarted.',
             id="failed",
         ),
         pytest.param(

@@ -273,7 +273,7 @@ def test_an_object_of_a_file_that_cannot_be_read(command: str, tmp_path: Path) -
     first, second = ran.err.splitlines()
     assert (ran.code, ran.out) == (6, "")
     assert first.startswith(f"error: node/n1 in snapshot {file}: status.allocatable.memory: 'x' is not a quantity")
-    assert second.startswith("Correct the field in the file, or capture that cluster anew")
+    assert second.startswith("Correct the field in the file, or capture that cluster again")
 
 
 def test_a_name_that_moves_the_cursor_is_escaped() -> None:

@@ -212,7 +212,7 @@ def test_the_drain_of_a_silent_node_is_no_success() -> None:
     assert ran.code == 7
     assert (
         "The drain does not end: a does not answer, and 1 pod stays Terminating until it does, or is fenced. "
-        "No pod of a is made anew elsewhere." in text
+        "No pod of a is recreated elsewhere." in text
     )
     assert "default/etcd-2 stays Terminating: its StatefulSet makes no other before a answers, or is fenced" in text
 
@@ -235,7 +235,7 @@ def test_the_answer_to_a_drain_comes_before_what_kubectl_drain_refuses(tmp_path:
     assert ran.code == 7
     assert (
         "1 pod would be lost: nobody makes another. The one new pod fits, on b. "
-        "kubectl drain evicts nobody without --force (1 pod that nobody makes anew) and --delete-emptydir-data "
+        "kubectl drain evicts nobody without --force (1 pod that nobody recreates) and --delete-emptydir-data "
         "(1 pod with an emptyDir, which is lost)." in " ".join(ran.out.split())
     )
     cluster.write_text(yaml.safe_dump_all([*nodes, cached]))

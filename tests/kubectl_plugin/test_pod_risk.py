@@ -23,7 +23,7 @@ ENDED = {"terminated": {"exitCode": 0, "reason": "Completed"}}
 
 
 def going(grace: int, spec: int = 60, state: Any = None, finalizers: tuple[str, ...] = (), **more: Any) -> Pod:
-    """A pod that was told to end at 10:05:00, with so many seconds."""
+    """A pod that was marked for deletion at 10:05:00, with so many seconds."""
     due = (TOLD + timedelta(seconds=grace)).isoformat()
     metadata = {"deletionTimestamp": due, "deletionGracePeriodSeconds": grace, "finalizers": list(finalizers)}
     status = {"phase": "Running", "containerStatuses": [{"name": "app", "ready": True, "state": state or RUNNING}]}

@@ -188,7 +188,7 @@ def test_F5_a_node_that_is_back_is_not_down(tmp_path: Path) -> None:
     file = _list(tmp_path, WELL, BACK, _pod(deleted=True))
     told = _told("partitions", "--snapshot", file)
     assert "It answers again: take it back, or its pods are kept away." in told
-    assert "its kubelet stops what is told to end" in told
+    assert "its kubelet answers again, and stops the pods that are marked for deletion" in told
     assert "Terminating for ever" not in told
 
 
@@ -202,7 +202,7 @@ def test_partitions_and_fence_agree_on_what_goes_whoever_noted_when(tmp_path: Pa
     told = _told("partitions", "--snapshot", cluster)
     assert "It is removed, and volumes are detached, without waiting for the machine." in told
     assert "stays" not in told
-    why = "1 pod told to end because of a taint that it does not tolerate for ever; it has no timeAdded"
+    why = "1 pod marked for deletion because of a taint that it does not tolerate for ever; it has no timeAdded"
     assert (why in told) is (not added)
     assert "Changes adds taint node.kubernetes.io/out-of-service=nodeshutdown:NoExecute removes 1 pod: " in " ".join(
         run("fence", "node/lost", "--snapshot", cluster).out.split()

@@ -256,7 +256,7 @@ def test_F6_what_finalizers_keep_does_not_go(tmp_path: Path) -> None:
     file = str(_demo_file(tmp_path, _gone_finalized))
     listed = " ".join(run("partitions", "--snapshot", file).out.split())
     assert "8 pods removed by pod garbage collection" in listed
-    assert "1 pod told to end and not removed: finalizers keep the object" in listed
+    assert "1 pod marked for deletion and not removed: finalizers keep the object" in listed
     assert "Force delete none of the 9 pods is safe until you know that the machine is off Heartbeat" in listed
 
 
@@ -271,7 +271,7 @@ def test_F5_what_is_due_and_has_not_come_is_not_told_as_to_come(tmp_path: Path) 
     target = ("--snapshot", str(_demo_file(tmp_path, _overdue)))
     listed = " ".join(run("partitions", *target).out.split())
     assert "03:08:50 UTC Ready should have become Unknown" in listed
-    assert "1 pod should have been told to end: the toleration is over; it is due" in listed
+    assert "1 pod should have been marked for deletion: the toleration is over; it is due" in listed
     assert " not the others: node-b1 may still come back not safe yet: data/broker-1, " in listed
     timeline = run("explain", "pod/db-1", "-n", "shop", "--timeline=node-lost", *target).out
     assert "Last heartbeat 03:02:04 UTC: deletion due since 03:07:56 UTC," in " ".join(timeline.split())
@@ -413,7 +413,7 @@ def _steps(*kinds: StepKind) -> list[Step]:
         ((StepKind.DELETING,), True, "Nothing was changed."),
         ((StepKind.DELETING,), False, "Whether pod/db-1 was deleted is not known: there was no answer."),
         ((StepKind.DELETING, StepKind.CONFIRMING, StepKind.CONFIRMED), True, "pod/db-1 carries the confirmation"),
-        ((StepKind.DELETING, StepKind.DELETED), False, "pod/db-1 is deleted, and goes without further help"),
+        ((StepKind.DELETING, StepKind.DELETED), False, "pod/db-1 is deleted. Its object goes by itself"),
         ((StepKind.DELETING, StepKind.DELETED, StepKind.NODE_SILENT), True, "kubectl qos fence node/node-c3"),
     ],
 )

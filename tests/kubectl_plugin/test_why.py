@@ -262,7 +262,7 @@ def test_a_text_that_nobody_knows_is_said_to_be_unknown() -> None:
         ("queue", "one that does not fit does not hold those behind it"),
         ("oom_score_adj", "no field of a pod does"),
         ("etcd member", "remove the member first"),
-        ("kubelet restart", "A stop that was under way begins anew"),
+        ("kubelet restart", "A stop that was under way begins again"),
         ("deleted Node", "its kubelet makes the object again when it is next started"),
         ("phase", "a phase never goes back"),
         ("Windows", "memory.available<500Mi"),

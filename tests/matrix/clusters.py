@@ -377,7 +377,7 @@ class _Maker:
         self._add(owner)
 
     def _nominate(self, spec: Object, status: Object, containers: Sequence[Object], number: int) -> None:
-        """Room is being made: a lower pod on an answering node is told to end, and holds a port until it has."""
+        """Room is being made: a lower pod on an answering node is marked for deletion, and holds a port till then."""
         victims = [
             pod
             for pod in self._made

@@ -21,7 +21,7 @@ def at(second: int) -> datetime:
 
 
 def going(seconds: int = 30, spec: int = 30, **more: Any) -> Pod:
-    """A pod that was told to end at 10:05:00, with so many seconds of grace."""
+    """A pod that was marked for deletion at 10:05:00, with so many seconds of grace."""
     metadata = {"deletionGracePeriodSeconds": seconds, **more.pop("metadata", {})}
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = at(seconds).isoformat()

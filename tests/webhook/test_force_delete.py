@@ -74,15 +74,19 @@ def test_forcing_a_pod_that_is_stopping_on_a_silent_node_stops_nothing_sooner(wa
 @pytest.mark.parametrize(
     ("name", "stopping", "risk"),
     [
-        pytest.param("web-silent", True, "{} has another instead, and this one may still run", id="told to end there"),
-        pytest.param("web-silent", False, "{} may start a replacement while it still runs", id="not told to end"),
+        pytest.param(
+            "web-silent", True, "{} has another instead, and this one may still run", id="marked for deletion there"
+        ),
+        pytest.param(
+            "web-silent", False, "{} may start a replacement while it still runs", id="not marked for deletion"
+        ),
         pytest.param("web-there", True, "{} may start a replacement while it still runs", id="its node answers"),
     ],
 )
 def test_a_replica_set_has_another_instead_of_what_was_told_to_end_on_a_silent_node(
     demo_cluster: Cluster, name: str, stopping: bool, risk: str
 ) -> None:
-    """As kubectl qos says it: a ReplicaSet counts no pod that was told to end."""
+    """As kubectl qos says it: a ReplicaSet counts no pod that was marked for deletion."""
     pod = deepcopy(PODS["checkout-mv9cgvs6p-m2n4z"])
     pod["metadata"]["name"] = name
     pod["spec"]["nodeName"] = "node-c3" if name == "web-silent" else "node-a1"

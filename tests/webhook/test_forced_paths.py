@@ -31,7 +31,7 @@ CONFIGURED = {f"qos-forced-{mode}-{number}": mode for mode in STRICTNESS for num
 """Namespaces of which the configuration says a mode."""
 NO_GRACE = (
     "terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object goes at once, "
-    "its processes may run on beside a replacement; 1 or more waits for them"
+    "its processes may run on next to a replacement; 1 or more waits for them"
 )
 _NUMBERS = itertools.count(1)
 _UNUSED = {mode: [name for name, configured in CONFIGURED.items() if configured == mode] for mode in STRICTNESS}

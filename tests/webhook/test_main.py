@@ -214,12 +214,12 @@ def test_a_lease_beside_a_certificate_of_somebody_else() -> None:
         ),
         pytest.param(
             [*SECRET, "--webhook-configuration", "qos"],
-            "--tls-secret also needs --tls-name and --webhook-configuration: for whom, and who is told",
+            "--tls-secret also needs --tls-name and --webhook-configuration, which trusts the certificate",
             id="no name",
         ),
         pytest.param(
             [*SECRET, "--tls-name", "a.svc"],
-            "--tls-secret also needs --tls-name and --webhook-configuration: for whom, and who is told",
+            "--tls-secret also needs --tls-name and --webhook-configuration, which trusts the certificate",
             id="no configuration",
         ),
         pytest.param(["--tls-cert", "tls.crt"], "--tls-cert and --tls-key belong together", id="no key"),

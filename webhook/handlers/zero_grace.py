@@ -18,8 +18,8 @@ __all__ = ["warn_of_zero_grace", "warn_of_zero_grace_in_template"]
 _FIELD: Final = "terminationGracePeriodSeconds"
 _WARNED_GROUPS: Final = frozenset(group for group, _ in WORKLOADS_WITH_TEMPLATES)
 _MEANING: Final = (
-    "0, so every deletion is a force deletion: the object goes at once, its processes may run on beside a replacement; "
-    "1 or more waits for them"
+    "0, so every deletion is a force deletion: the object goes at once, its processes may run on next to a "
+    "replacement; 1 or more waits for them"
 )
 
 

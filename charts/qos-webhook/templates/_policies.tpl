@@ -563,5 +563,5 @@ count.
 
 {{- define "qos-webhook.noGraceMessage" -}}
 variables.path + '.terminationGracePeriodSeconds: 0, so every deletion is a force deletion: the object goes at once,' +
-' its processes may run on beside a replacement; 1 or more waits for them'
+' its processes may run on next to a replacement; 1 or more waits for them'
 {{- end -}}

@@ -186,7 +186,7 @@ def _eviction(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
         soft = f"; at a soft threshold at most {report.max_pod_grace_period_seconds} s" if has_soft else ""
         yield f"leaves a container 2 s to stop{soft}; one pod goes at a time, and the kubelet looks every 10 s"
         yield "what grows faster than that meets the kernel first"
-        yield "a pod whose processes exit 0 when evicted ends Succeeded, and no reason is told"
+        yield "a pod whose processes exit 0 when evicted ends Succeeded, and its status gives no reason"
 
 
 def _permission(report: NodePressureReport) -> Iterator[str]:

@@ -130,7 +130,7 @@ def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
         case Reach.BACK | Reach.BACK_NOT_READY:
             yield "It answers again: take it back, or its pods are kept away."
         case Reach.RETURNING:
-            yield "It answers again: its machine is on. Do not fence it: its kubelet stops what was told to end."
+            yield "It answers again: its machine is on. Do not fence it: its kubelet stops pods marked for deletion."
         case Reach.OUT_OF_SERVICE if lost:
             yield _removed(lost)
             yield f"Nobody has confirmed that {their} processes ended: the taint only says that the machine is off."
@@ -204,7 +204,9 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
         text = f"{count} removed by pod garbage collection, at the latest; {whose} processes are not"
         yield Row((f"{within} s", text))
         if kept:
-            yield Row(("then", f"{counted(kept, 'pod')} told to end and not removed: finalizers keep the object"))
+            yield Row(
+                ("then", f"{counted(kept, 'pod')} marked for deletion and not removed: finalizers keep the object")
+            )
     else:
         yield from _other_pods(node)
     if lost and collected_within(node.reach.reach, deleted=True) is None:
@@ -224,7 +226,7 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
 def _then(pods: int, *, quiet: bool) -> str:
     """What happens to pods that are deleted."""
     if not quiet:
-        return "its kubelet stops what is told to end: it answers again"
+        return "its kubelet answers again, and stops the pods that are marked for deletion"
     they = "it" if pods == 1 else "they"
     return f"Terminating for ever: only the kubelet of this node could tell that {they} stopped"
 
@@ -258,7 +260,7 @@ def _deletions(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
     deleted = sorted(pod.deleted for pod in node.pods if pod.deleted is not None)
     for _, group in groupby(deleted, key=lambda moment: clock(moment, now)):
         moments = list(group)
-        yield moments[0], f"{counted(len(moments), 'pod')} told to end"
+        yield moments[0], f"{counted(len(moments), 'pod')} marked for deletion"
     if node.reach.reach is Reach.RETURNING:
         return
     coming = sorted(
@@ -271,26 +273,32 @@ def _deletions(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:
         late = _LATE if now - moments[0] > PATIENCE else ""
         verb = "should have been" if late else "will be"
         why = "the toleration is over" if tolerated else "the taint is not tolerated"
-        yield moments[0], f"{counted(len(moments), 'pod')} {verb} told to end: {why}{late}"
+        yield moments[0], f"{counted(len(moments), 'pod')} {verb} marked for deletion: {why}{late}"
 
 
 def _other_pods(node: NodeDown) -> Iterator[Row]:
     """Pods for which no time of deletion is known."""
     waiting = [pod for pod in node.pods if pod.deleted is None]
     if node.reach.reach is Reach.RETURNING:
-        yield Row(("soon", "Ready is written anew, and the taint goes: pods that were not told to end by then stay"))
+        yield Row(
+            ("soon", "Ready is written again, and the taint goes: pods that are not marked for deletion by then stay")
+        )
         return
     held = sum(pod.eviction.held_back for pod in waiting)
     if held:
-        yield Row(("not now", f"{counted(held, 'pod')} would be told to end if nodes of this zone were tainted"))
+        yield Row(
+            ("not now", f"{counted(held, 'pod')} would be marked for deletion if nodes of this zone were tainted")
+        )
     untimed = sum(pod.eviction.comes and pod.eviction.at is None for pod in waiting)
     if untimed:
         taint = "a taint that they do not tolerate" if untimed > 1 else "a taint that it does not tolerate"
-        yield Row(("soon", f"{counted(untimed, 'pod')} told to end because of {taint} for ever; it has no timeAdded"))
+        yield Row(
+            ("soon", f"{counted(untimed, 'pod')} marked for deletion because of {taint} for ever; it has no timeAdded")
+        )
     forever = sum(pod.eviction.tolerated is None for pod in waiting)
     if forever:
         tolerates = "tolerates" if forever == 1 else "tolerate"
-        yield Row(("stays", f"not told to end: {counted(forever, 'pod')} that {tolerates} the taint for ever"))
+        yield Row(("stays", f"not marked for deletion: {counted(forever, 'pod')} that {tolerates} the taint for ever"))
 
 
 def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bool) -> Table:
@@ -394,7 +402,7 @@ def _hangs(pod: PodDown, reach: Reach) -> str:
             return "belongs to this node"
         case _ if pod.deleted is not None:
             return REPLACED_RISK.format(owner=f"{pod.owner.kind} {pod.owner.name}")
-    return f"{pod.owner.kind} {pod.owner.name} makes another once it is told to end"
+    return f"{pod.owner.kind} {pod.owner.name} makes another once it is marked for deletion"
 
 
 def _blocked(block: Block, pod: PodDown) -> str:

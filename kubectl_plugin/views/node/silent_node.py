@@ -109,7 +109,7 @@ def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -
     if status is not None and told is not None:
         grace = status.deletion_grace_period_seconds or 0
         after = " or after" if report.ending.told_after else ""
-        yield f"told to end at {clock(told, now)}{after}, with {grace} s"
+        yield f"marked for deletion at {clock(told, now)}{after}, with {grace} s"
     yield f"nobody knows when: only its kubelet stops processes, and {quiet_words(node, now)}"
     if told is None and grace == 0:
         yield "a delete removes the object at once, and stops nothing"

@@ -67,7 +67,7 @@ def _no_default(problem: ClaimProblem) -> str:
 
 def _anew(problem: ClaimProblem) -> str:
     """A claim's class cannot be changed once it has one."""
-    other = f", or make the claim anew with a class that is there{_there(problem)}" if problem.classes else ""
+    other = f", or recreate the claim with a class that exists{_there(problem)}" if problem.classes else ""
     return f"make StorageClass {quoted(problem.storage_class)}{other}"
 
 
@@ -108,16 +108,16 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
         f"make PersistentVolumeClaim {quoted(one.claim)} in namespace {one.namespace}, or name one that is there"
     ),
     ClaimTrouble.NOT_MADE_YET: lambda _: "kube-controller-manager makes it; the pod's events tell why it has not",
-    ClaimTrouble.LOST: lambda one: f"make PersistentVolume {quoted(one.volume)} again, or the claim anew",
-    ClaimTrouble.BEING_DELETED: lambda _: "wait until it is gone, then make it anew",
+    ClaimTrouble.LOST: lambda one: f"make PersistentVolume {quoted(one.volume)} again, or recreate the claim",
+    ClaimTrouble.BEING_DELETED: lambda _: "wait until it is gone, then create it again",
     ClaimTrouble.NOT_OWNED: lambda _: "rename the pod or its volume, or delete that claim if nobody needs it",
-    ClaimTrouble.VOLUME_MISSING: lambda one: f"make PersistentVolume {quoted(one.volume)}, or the claim anew",
-    ClaimTrouble.VOLUME_TAKEN: lambda _: "make the claim anew without spec.volumeName, or with a free volume",
+    ClaimTrouble.VOLUME_MISSING: lambda one: f"make PersistentVolume {quoted(one.volume)}, or recreate the claim",
+    ClaimTrouble.VOLUME_TAKEN: lambda _: "recreate the claim without spec.volumeName, or with a free volume",
     ClaimTrouble.CLASS_MISSING: _anew,
     ClaimTrouble.NO_CLASS: _by_default,
     ClaimTrouble.NO_VOLUME: lambda one: f"make a PersistentVolume {_of_class(one)} that matches it{_wanted(one)}",
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
-        f"make StorageClass {quoted(one.storage_class)} anew with a volumeBindingMode"
+        f"recreate StorageClass {quoted(one.storage_class)} with a volumeBindingMode"
     ),
     ClaimTrouble.WAITS_FOR_CLASS: lambda _: (
         "kube-controller-manager gives it that; the claim's events tell why not yet"

@@ -44,7 +44,7 @@ _OUTCOMES: Final = {
     ),
     StepOutcome.DRY_RUN: "Dry run of a deletion: nothing is stored.",
     StepOutcome.DONE: "Deleted: its object is gone.",
-    StepOutcome.UNDER_WAY: "Being deleted: it was told to end, and its object is still there.",
+    StepOutcome.UNDER_WAY: "Being deleted: its object is marked for deletion, and still there.",
     StepOutcome.FAILED: "The deletion failed: the steps tell how far it came.",
     StepOutcome.INTERRUPTED: "The deletion was broken off: the steps tell how far it came.",
 }
@@ -171,7 +171,7 @@ def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) ->
         return
     if stakes.deleted is not None:
         yield (
-            f"told to end at {clock(stakes.deleted, now)}: "
+            f"marked for deletion at {clock(stakes.deleted, now)}: "
             f"{forcing_words(holders(report.finalizers), 'deleting it again')}"
         )
         if stakes.may_run_until is not None and stakes.node.reach is not Reach.UNKNOWN:
@@ -180,7 +180,7 @@ def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) ->
             yield _NO_TIME
         return
     if report.plan.static:
-        yield "its processes run on: it mirrors a static pod, and its kubelet makes the mirror anew"
+        yield "its processes run on: it mirrors a static pod, and its kubelet makes the mirror again"
         return
     held = report.finalizers
     kept = " at once" if report.plan.object_removed_at_once else f" once {finalizer_words(held, 'is', 'are')} done"
@@ -223,7 +223,7 @@ def state_words(pod: ObjectMeta, steps: Iterable[Step], *, sure: bool) -> Iterat
     told = {step.kind: step for step in steps}
     named, place = f"pod/{pod.name}", pod.namespace
     if StepKind.DELETED in told:
-        yield f"{named} is deleted, and goes without further help once its processes are known to have stopped."
+        yield f"{named} is deleted. Its object goes by itself once its processes are known to have stopped."
         if StepKind.NODE_SILENT in told:
             fence = qos("fence", f"node/{told[StepKind.NODE_SILENT].detail}")
             yield Prose((Hint(fence, "Once its machine is off for certain: "),))

@@ -18,7 +18,7 @@ from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, Gr
 
 __all__ = ["STATIC_STOP", "deletion_time", "ending_sentences", "held_by", "kept_words", "stop_lines"]
 
-STATIC_STOP: Final = "a delete stops nothing: it is a static pod, and its kubelet makes its mirror in the API anew"
+STATIC_STOP: Final = "a delete stops nothing: it is a static pod, and its kubelet makes its mirror in the API again"
 _SPEC: Final = "spec.terminationGracePeriodSeconds"
 _UNCONFIRMED: Final = "The kubelet has not confirmed yet that its processes are gone."
 _CLEANS_UP: Final = "its kubelet removes the object once it has cleaned up"
@@ -44,7 +44,7 @@ def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tupl
     ending = report.ending
     held = holder_words(ending.finalizers) if ending.finalizers else ""
     if ending.static:
-        return (f"{lead}: its mirror in the API goes, and the kubelet makes it anew. Its processes run on.",), False
+        return (f"{lead}: its mirror in the API goes, and the kubelet makes it again. Its processes run on.",), False
     if not ending.processes:
         on_node = report.status is not None and report.status.node is not None
         ended = "its processes have ended" if on_node else "nothing of it runs"
@@ -180,7 +180,7 @@ def _deletion_words(report: PodReport, now: datetime | None) -> str:
     plan, ending = report.termination, report.ending
     if ending.deleted_at is not None:
         given = ending.grace.seconds if ending.grace.given is None else ending.grace.given
-        return f"told to end at {deletion_time(ending, now)}, with {given} s; a second delete does not hurry it"
+        return f"marked for deletion at {deletion_time(ending, now)}, with {given} s; a second delete does not hurry it"
     if plan.grace.seconds == 0:
         when = "at once" if plan.object_removed_at_once else "once its finalizers are"
         return f"the object is gone {when} ({_SPEC} is 0); processes get {MINIMUM_GRACE_PERIOD_SECONDS} s more"

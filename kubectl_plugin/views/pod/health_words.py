@@ -78,7 +78,7 @@ def _further(health: Health) -> Iterator[str]:
 def _debuggers(health: Health, now: datetime | None) -> Iterator[str]:
     """The ephemeral containers that do not run as they should; they do not change how the pod is."""
     for one in ephemeral_trouble(health, now)[:_TOLD]:
-        never = "; it is never started anew" if one.end is not None else ""
+        never = "; it is never restarted" if one.end is not None else ""
         yield f"Ephemeral container {quoted(one.name)} {container_words(one, now)}{never}."
 
 

@@ -53,7 +53,7 @@ _LOCKS: Final = {
 _REACHES: Final = {
     Reach.ANSWERS: "{name} answers",
     Reach.SILENT: "{name} is silent{since}",
-    Reach.RETURNING: "{name} answers again, and Ready is not written anew yet",
+    Reach.RETURNING: "{name} answers again, and its Ready condition is not updated yet",
     Reach.MISSED_HEARTBEATS: "{name} sends no heartbeats{since}",
     Reach.OUT_OF_SERVICE: "{name} is declared out of service",
     Reach.BACK: "{name} answers again, and is still declared out of service",
@@ -77,7 +77,7 @@ def holder_words(finalizers: Sequence[str]) -> str:
 
 def _remover(finalizer: str) -> str:
     domain, _, name = finalizer.rpartition("/")
-    return _REMOVERS.get(finalizer) or (f"the controller of {domain}" if domain and name else "whoever set it")
+    return _REMOVERS.get(finalizer) or (f"the controller of {domain}" if domain and name else "the client that set it")
 
 
 def finalizer_words(finalizers: Sequence[str], one: str, many: str) -> str:

@@ -151,7 +151,7 @@ def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tupl
         since = f"Being deleted since {deletion_time(report.ending, now)}"
         lead = f"Last heartbeat {clock(first.began, now)}" if first.way is Way.NODE_LOST else since
     if first.way is not Way.NODE_LOST and any(event.rule is Rule.MIRROR for event in first.events):
-        return (f"{lead}: its mirror in the API goes, and the kubelet makes it anew. Its processes run on.",)
+        return (f"{lead}: its mirror in the API goes, and the kubelet makes it again. Its processes run on.",)
     words = (_decisive(first, what, now, report.ending.holders) for what in _DECISIVE[first.way])
     sentence = f"{', '.join(filter(None, words))}."
     refusal = _refusal(first)

@@ -127,10 +127,10 @@ WHY: Final[dict[Rule, Callable[[Event], str]]] = {
     Rule.OBJECT_STAYS: _named("it stays as it ended, until somebody deletes it"),
     Rule.OWNER_DELETES: _named("{subject} deletes it; of a finished pod that needs no grace"),
     Rule.POD_STAYS: _named("the pod stays, on its node, with its volumes"),
-    Rule.MIRROR: _named("a mirror of a static pod: the kubelet makes it anew, its processes run on"),
+    Rule.MIRROR: _named("a mirror of a static pod: the kubelet makes it again, its processes run on"),
     Rule.INACTIVE: _named("{subject}: such a pod no longer counts, even if its processes still run"),
     Rule.AFTER_OBJECT: _named("{subject} waits until the object is gone"),
-    Rule.SURGE: _named("{subject} makes it beside the old one ({field})"),
+    Rule.SURGE: _named("{subject} makes it while the old one still runs ({field})"),
     Rule.JOB_TERMINATING_OR_FAILED: _named(
         "{subject}: once deleted, and {seconds} s after it failed or was Ready last, doubled each time ({field})"
     ),

@@ -34,13 +34,13 @@ _DRAIN_REASONS = {
     "DaemonSet": "stays, of DaemonSet {detail}: a drain leaves it alone",
     "StaticPod": "stays, a static pod: {detail}",
     "Finished": "has ended: {detail}",
-    "Terminating": "was told to end before: {detail}",
+    "Terminating": "was marked for deletion before: {detail}",
     "NoController": "would be lost: {detail}",
     "NodeSilent": "stays Terminating: {detail}",
     "PodDisruptionBudget": "blocks the drain: {detail}",
 }
 _FLAG_REASONS = {
-    "--force": "{pods} that nobody makes anew",
+    "--force": "{pods} that nobody recreates",
     "--delete-emptydir-data": "{pods} with an emptyDir, which is lost",
     "--ignore-daemonsets": "{pods} of DaemonSets, left alone",
 }
@@ -168,7 +168,7 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
     if lost:
         yield f"{counted(lost, 'pod')} would be lost: nobody makes {'another' if lost == 1 else 'others'}."
     if not report.specs and not report.refused:
-        yield f"No pod of {node} is made anew elsewhere."
+        yield f"No pod of {node} is recreated elsewhere."
 
 
 def _flag_words(report: PlanReport) -> Iterator[str]:

@@ -198,4 +198,4 @@ class SnapshotFile:
         hint = (
             f": its {field.rstrip('`')}" if field else f": {error}" if type(error) in (ValueError, DecodeError) else ""
         )
-        return ManifestError(f"{self.path}: it is not whole, or was changed{hint}", advice="Capture that cluster anew")
+        return ManifestError(f"{self.path}: it is not whole, or was changed{hint}", advice="Capture that cluster again")
