@@ -13,7 +13,7 @@ attaches (NFS, hostPath, CSI without attachment) knows only the last step: nothi
 iSCSI and FC have no driver: the controller writes into status.volumesAttached of a node what it has attached, and takes
 it out when it detaches, which nothing on the node notices. There is no VolumeAttachment.
 
-The 6 min are counted in the controller's memory, from when it first finds the volume unused: a restart counts anew.
+The 6 min are counted in the controller's memory, from when it first finds the volume unused: a restart counts again.
 
 Source: pkg/controller/volume/attachdetach/reconciler/reconciler.go (reconcile, attachDesiredVolumes),
 attach_detach_controller.go (DefaultTimerConfig), pkg/volume/util/util.go (IsMultiAttachAllowed, IsPodTerminated) at

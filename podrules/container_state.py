@@ -2,7 +2,7 @@
 
     state          Running, Waiting or Terminated; of a status in which none is set: Waiting
     end            how it ended now, where it has ended
-    last           how it ended before it was started anew; absent: nothing is known of that
+    last           how it ended before it was restarted; absent: nothing is known of that
     signal         that of the status, else exit code - 128 where that is a signal of Linux (1 to 64): the shell's and
                    the runtimes' way to tell of it. A process may exit with such a code by itself. On Windows, and on
                    virtual kubelets: none
@@ -46,9 +46,9 @@ class ContainerKind(Enum):
     INIT = "Init"
     """It ends before those after it start."""
     SIDECAR = "Sidecar"
-    """An init container with restartPolicy Always: it runs beside the others."""
+    """An init container with restartPolicy Always: it runs at the same time as the others."""
     EPHEMERAL = "Ephemeral"
-    """Put into a pod that runs, as `kubectl debug` does: it is never started anew, and decides nothing of the pod."""
+    """Put into a running pod, as `kubectl debug` does: it is never restarted, and decides nothing about the pod."""
 
 
 class StateKind(Enum):
@@ -67,7 +67,7 @@ class Termination(Struct, frozen=True, rename="camel"):
     """The kubelet's word: ``Error``, ``Completed``, ``OOMKilled`` and so on."""
     message: str = ""
     signal: int | None = None
-    """That ended it, by number; None: none is told."""
+    """The signal that ended it, by number; None: the status has none."""
     started_at: str | None = None
     finished_at: str | None = None
 

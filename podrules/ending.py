@@ -1,7 +1,7 @@
 """How a pod ends once it is deleted: who stops its processes, by when, and what keeps its object then.
 
     static pod     its object mirrors what a kubelet reads from a file: a delete removes the mirror, the kubelet makes
-                   it anew and stops nothing. Only removing the file stops it
+                   it again and stops nothing. Only removing the file stops it
     told           deletionTimestamp - deletionGracePeriodSeconds, which Go multiplied into a Duration (`go_seconds`).
                    Where that is before the pod was made, the two do not go together: told then, or after
     told again     a second delete can only shorten. The API server writes both fields as if the first one had asked for
@@ -12,7 +12,7 @@
     ends by        told, the longest period with which the stop may have begun, and what hooks add to it
     nobody knows   the kubelet does not answer: nothing there ends before it answers
     no process     nothing is left to stop: a kubelet that answers removes the object once it has cleaned up
-    finalizers     keep the object after that, until whoever set them has removed them
+    finalizers     keep the object after that, until their controllers have removed them
 
 Source, at v1.36.3: k8s.io/apiserver/pkg/registry/rest/delete.go (BeforeDelete), pkg/kubelet/pod_workers.go (UpdatePod,
 calculateEffectiveGracePeriod), pkg/kubelet/kubelet.go (SyncTerminatingPod), pkg/kubelet/pod/mirror_client.go,
@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 PATIENCE: Final = timedelta(minutes=1)
-"""A pod that ends so much later than it should is told of."""
+"""A pod that ends so much later than it should is reported as late."""
 JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
 _SPEC: Final = "spec.terminationGracePeriodSeconds"
 _OBJECT: Final = "metadata.deletionGracePeriodSeconds"
@@ -85,7 +85,7 @@ class Ending(Struct, frozen=True, rename="camel"):
     processes: bool
     """Whether it may have processes."""
     grace: Grace
-    """Of the stop that is under way, or of one that begins now."""
+    """The grace period of the stop that is under way, or of one that begins now."""
     deleted_at: datetime | None
     """When it was marked for deletion; None: it was not."""
     told_before: bool
@@ -114,13 +114,13 @@ class StopPlan(Struct, frozen=True, rename="camel"):
 
     grace: TerminationGrace
     static: bool
-    """It stops nothing: a kubelet owns the pod, and makes the object anew."""
+    """It stops nothing: a kubelet owns the pod, and makes the object again."""
     object_removed_at_once: bool
     """The API object is gone with the DELETE: there is no process or nobody waits for it, and no finalizer."""
     processes: bool
     """Whether there may be processes: the pod is bound to a node, has not finished, and has not stopped either."""
     containers: tuple[ContainerStop, ...]
-    """In the order in which they are told to stop."""
+    """In the order in which the kubelet stops them."""
     sigkill_latest: int
     """Seconds from the first DELETE by which every container has been sent SIGKILL, when the kubelet answers."""
 

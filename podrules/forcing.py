@@ -4,7 +4,7 @@
     idle              its kubelet answers and tells that no container of it runs
     second writer     nothing keeps one off a volume, at once or as soon as the volume is detached
 
-Every answer about a force deletion goes by this: what is asked of `force_safety` is told in one place.
+Every answer about a force deletion follows these rules: this is the only place that asks `force_safety`.
 
 Source: that of `podrules.safety`, `podrules.volumes` and `podrules.attachment`.
 """
@@ -24,7 +24,7 @@ from podrules.volumes import WriterGuard, WriterLock
 __all__ = ["NO_PROCESS", "force_safety_whatever_volumes", "has_another", "lets_second_writer", "pod_force_safety"]
 
 NO_PROCESS: Final = frozenset({GraceSource.NOT_SCHEDULED, GraceSource.FINISHED})
-"""Of such a pod nothing runs, whatever its node tells."""
+"""The grace sources of pods of which nothing runs, even if their node does not answer."""
 
 
 def pod_force_safety(

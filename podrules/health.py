@@ -5,9 +5,9 @@
     waits, held up        any other reason: the kubelet tried and failed, and tries again: CrashLoopBackOff,
                           ImagePullBackOff, CreateContainerConfigError, RunContainerError, InvalidImageName and so on
     ended                 an app container or sidecar has ended with an error, or a sidecar at all; an init container
-                          with an error. An app container that exits 0 is done, unless it is to be started anew
+                          with an error. An app container that exits 0 is done, unless it has to restart
     not ready             it runs, and its readiness probe has not succeeded
-    started anew          it runs, and ended before
+    restarted             it runs, and ended before
     node not Ready        all containers are ready, and the pod's Ready is False without a reason, which a kubelet gives
                           always: the node controller does so to the pods of a node when its Ready is no longer True
     readiness gates       all containers are ready, and a condition that the pod names is not True, or not there yet
@@ -71,10 +71,10 @@ class Trouble(Struct, frozen=True, rename="camel"):
     """The kubelet's word for why it waits, or for how it ended; empty: it gives none."""
     message: str = ""
     exit_code: int | None = None
-    """With which it ended last; None: it has not ended, or nothing is told of that."""
+    """The exit code with which it ended last; None: it has not ended, or the status does not say."""
     end_reason: str = ""
     signal: int | None = None
-    """Which ended it last, by number; None: none is told."""
+    """The signal that ended it last, by number; None: the status has none."""
     ended_at: str | None = None
     restarts: int = 0
 
@@ -108,7 +108,7 @@ class Health(Struct, frozen=True, rename="camel"):
     ephemeral: tuple[ObservedContainer, ...] = ()
     """The same of ephemeral containers: they do not change how the pod is."""
     troubles: tuple[Trouble, ...] = ()
-    """The worst first; init containers before others. Of a pod that has finished: none."""
+    """The worst first; init containers before others. Empty for a pod that has finished."""
     ready: bool | None = None
     """None: its kubelet has told nothing, or the pod has finished."""
     ready_since: str | None = None
@@ -116,7 +116,7 @@ class Health(Struct, frozen=True, rename="camel"):
     unready: str = ""
     """Why its Ready condition is not True, in the kubelet's words."""
     unmet_gates: tuple[UnmetGate, ...] = ()
-    """Of a pod that is not Ready though its containers are: the readiness gates that keep it so."""
+    """The readiness gates that keep a pod from being Ready although its containers are."""
     marked_not_ready: bool = False
     """Its containers are ready, and its Ready is False without a reason: the node controller marked it so."""
     no_sandbox: bool = False

@@ -5,7 +5,7 @@ The later of these wins over the earlier, as far as it says anything:
     the pod             its phase; its reason, as Evicted; SchedulingGated
     init containers     the first that is not done: ``Init:`` with how it ended, why it waits, or how many are done
     other containers    the first that waits with a reason or has ended; they count once the init containers are done
-    Completed           another that failed is told instead; one that still runs: Running, or NotReady
+    Completed           another that failed counts instead; one that still runs: Running, or NotReady
     deletion            Terminating while the pod has not finished; Unknown where its node was lost (NodeLost)
 
 Source: pkg/printers/internalversion/printers.go (printPod) at v1.36.3.

@@ -12,7 +12,7 @@
 
 A zone where most nodes are silent is taken for a fault of the network: its nodes are tainted more slowly or not at all.
 When no node of the cluster is Ready, not even old taints stay. A controller that was restarted meanwhile counts
-tolerations anew.
+tolerations again.
 
 Source: pkg/controller/nodelifecycle/node_lifecycle_controller.go (tryUpdateNodeHealth, processTaintBaseEviction,
 ComputeZoneState, ReducedQPSFunc, setLimiterInZone, handleDisruption), pkg/controller/podgc/gc_controller.go at v1.36.3;

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 KUBELET_OOM_SCORE_ADJ: Final = -999
-"""Of the kubelet, kube-proxy and the container runtime."""
+"""The score of the kubelet, kube-proxy and the container runtime."""
 OOM_SCORE_ADJ_MIN: Final = -1000
 """The least that the kernel takes; such a process is never killed."""
 GUARANTEED_OOM_SCORE_ADJ: Final = -997

@@ -90,7 +90,7 @@ class Risk(Enum):
     REPLACED = "Replaced"
     """Another may run elsewhere, once it is deleted."""
     NODES_OWN = "NodesOwn"
-    """Of the node alone."""
+    """The pod belongs to its node alone."""
 
 
 _RISKS: Final = tuple(Risk)
@@ -109,13 +109,13 @@ class Block(Struct, frozen=True, rename="camel"):
 
     kind: BlockKind
     name: str
-    """Of the StatefulSet, the Namespace or the PersistentVolume."""
+    """The name of the StatefulSet, the Namespace or the PersistentVolume."""
     ordinal: int | None = None
-    """Of the StatefulSet: it is not made anew."""
+    """The ordinal of the StatefulSet's pod, which is not recreated."""
     ordered: bool = False
     """The StatefulSet is OrderedReady: it neither scales nor rolls out meanwhile."""
     claim: str = ""
-    """Of the PersistentVolume."""
+    """The claim of the PersistentVolume."""
     waiting: tuple[str, ...] = ()
     """Pods of the same namespace that wait for the volume."""
     since: datetime | None = None
@@ -133,7 +133,7 @@ class PodDown(Struct, frozen=True, rename="camel"):
     deleted: datetime | None
     """When it was marked for deletion; None: it was not yet."""
     finalizers: tuple[str, ...]
-    """What keeps its object, whatever becomes of its node."""
+    """What keeps its object, even once its node answers or is removed."""
     eviction: Eviction
     volumes: tuple[WriterGuard, ...]
     blocks: tuple[Block, ...]
@@ -146,7 +146,7 @@ class HeldAttachment(Struct, frozen=True, rename="camel"):
     """A volume that is attached to a node that does not answer."""
 
     name: str
-    """Of the VolumeAttachment."""
+    """The name of the VolumeAttachment."""
     persistent_volume: str
     used_by: str
     """``namespace/pod`` on that node; empty: no pod object uses it any more, and it is about to be detached."""
@@ -185,7 +185,7 @@ class NodeDown(Struct, frozen=True, rename="camel"):
     pods: tuple[PodDown, ...]
     """The worst first; pods that have finished are left out, unless they are being deleted."""
     budgets: tuple[PartitionBudget, ...]
-    """Of those pods, the one with the fewest to spare first. Neither fencing nor the taint manager asks them."""
+    """The budgets of those pods, the fewest to spare first. Neither fencing nor the taint manager asks them."""
     attachments: tuple[HeldAttachment, ...]
 
 

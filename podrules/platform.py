@@ -48,12 +48,12 @@ _VIRTUAL_TAINT: Final = "virtual-kubelet.io/provider"
 
 
 class Platform(Enum):
-    """Whose rules hold once a pod runs."""
+    """The kind of kubelet, which decides the rules once a pod runs."""
 
     LINUX = "Linux"
     WINDOWS = "Windows"
     VIRTUAL_KUBELET = "VirtualKubelet"
-    """Of a provider, whose rules are not known."""
+    """A provider stands behind it, whose rules are not known."""
 
 
 class NotModelled(Enum):
@@ -64,7 +64,7 @@ class NotModelled(Enum):
 
 
 def node_platform(node: Node) -> Platform:
-    """Whose rules hold on a node."""
+    """The platform whose rules hold on a node."""
     labels = node.metadata.labels
     key, value = _VIRTUAL_LABEL
     if labels.get(key) == value or has_provider_taint(node.spec.taints):
@@ -79,7 +79,7 @@ def has_provider_taint(taints: Iterable[Taint]) -> bool:
 
 
 def pod_platform(pod: Pod, node: Node | None) -> Platform:
-    """Whose rules hold for a pod.
+    """The platform whose rules hold for a pod.
 
     Args:
         pod: The pod.

@@ -1,7 +1,7 @@
 """What a pod does now, in one of few states: what counts the pods of a workload, or of a table.
 
     being deleted               terminating, also on a node that does not answer: no controller counts on it
-    ended                       succeeded or failed, for good
+    ended                       succeeded or failed, permanently
     its node does not answer    unreachable: what it did last is known, what it does is not
     no node                     pending: the scheduler has not placed it, or may not look at it
     a container is held up      broken: it waits or has ended, and that does not pass by itself

@@ -7,7 +7,7 @@
     Ready Unknown                       the node lifecycle controller missed heartbeats for 50 s
                                         (--node-monitor-grace-period, 40 s before 1.32)
       and a Lease renewed since         it is coming back: each renewal is a heartbeat to that controller
-                                        (tryUpdateNodeHealth), and its kubelet writes the condition anew
+                                        (tryUpdateNodeHealth), and its kubelet writes the condition again
     Lease not renewed for 40 s          the kubelet renews every 10 s: known before the condition changes
     else                                the kubelet answers, also when Ready is False
 
@@ -89,7 +89,7 @@ class NodeReach(Struct, frozen=True, rename="camel"):
     reach: Reach
     field: str
     since: datetime | None = None
-    """Of a node that is gone, its last heartbeat, where its Lease is there still."""
+    """The last heartbeat of a node that is gone, if its Lease is still there."""
     provider: bool = False
     """It is a virtual kubelet: what answers is a provider, and when a pod ends there is not known."""
 

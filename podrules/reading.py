@@ -29,7 +29,7 @@ class Unread(Struct, frozen=True, rename="camel"):
 
 
 def read_or_none(found: T | Unread) -> T | None:
-    """What was read; None: it could not be, and the answer goes without it and says nothing."""
+    """What was read; None: it could not be, and the answer does without it and says nothing."""
     return None if isinstance(found, Unread) else found
 
 

@@ -1,6 +1,6 @@
 """What a pod asks for: effective requests and limits, summed as the scheduler and the kubelet sum them.
 
-App containers and sidecars run together, so they add up; an init container runs beside the sidecars started before it,
+App containers and sidecars run together, so they add up; an init container runs next to the sidecars started before it,
 so the pod needs the larger of the two phases, resource by resource; pod-level resources replace the sum; overhead comes
 on top (of a limit only where there is one).
 

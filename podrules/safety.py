@@ -46,7 +46,7 @@ _BY_GROUP_AND_KIND: Final = {
 
 
 OF_ONE_NODE: Final = frozenset({Guarantee.ONE_PER_NODE, Guarantee.KUBELET_OWNED})
-"""Whose pods belong to their node: elsewhere nobody makes another for one of them."""
+"""The promises of pods that belong to their node: nobody makes another for one of them elsewhere."""
 
 
 class ForceSafety(Enum):
@@ -57,7 +57,7 @@ class ForceSafety(Enum):
     STOPS_NOTHING = "StopsNothing"
     """It mirrors a static pod."""
     NO_PROMISE_BROKEN = "NoPromiseBroken"
-    """Its processes get little time; whoever owns it allows a second copy, and no two write to one volume."""
+    """Its processes get little time; its owner allows a second copy, and no two write to one volume."""
     NOT_SAFE = "NotSafe"
     """A second copy, or a second writer, may start before its processes have ended."""
     NOT_SAFE_YET = "NotSafeYet"

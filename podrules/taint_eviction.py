@@ -1,4 +1,4 @@
-"""When NoExecute taints of its node delete a pod, whoever set them.
+"""When NoExecute taints of its node delete a pod. It does not matter who set them.
 
     a taint that it does not tolerate   deleted as soon as that is seen
     all tolerated, some for a time      deleted the shortest tolerationSeconds after the taint. What is scheduled
@@ -9,7 +9,7 @@ Of each taint the first toleration that tolerates it counts, and 0 s or less is 
 of Go, and a negative one is taken for no end: more than 9,223,372,036 s wrap there (`go_seconds`), to no end (10**10,
 2**63-1) or to another time (10**12 s to 3,875,820,020 s, 123 years). Time runs from when the
 controller saw the taint on the pod's node: `timeAdded` tells, where somebody noted it, and a pod that was bound after
-that has it from its binding. A controller that was restarted meanwhile counts anew.
+that has it from its binding. A controller that was restarted meanwhile counts again.
 
 Source: pkg/controller/tainteviction/taint_eviction.go (processPodOnNode, getMinTolerationTime, handleNodeUpdate) at
 v1.36.3; k8s.io/component-helpers/scheduling/corev1/helpers.go (GetMatchingTolerations) at v0.36.3.

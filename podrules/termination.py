@@ -213,15 +213,15 @@ def termination_order(pod: Pod) -> tuple[tuple[str, ...], ...]:
 def container_stops(pod: Pod, seconds: int) -> tuple[ContainerStop, ...]:
     """How each container stops when the kubelet stops the pod, in the order in which they are signalled.
 
-    A sidecar is told once the containers before it ended, or when the period is over. What has no process is told
-    nothing, and nobody waits for it.
+    A sidecar gets its signal once the containers before it ended, or when the period is over. A container without a
+    process gets none, and nobody waits for it.
 
     Args:
         pod: The pod.
         seconds: The pod worker's grace period, at least 1.
     """
     refs = {ref.container.name: ref for ref in with_process(pod)}
-    # The kubelet kills an init container beside the others, and no sidecar waits for it.
+    # The kubelet kills an init container at the same time as the others, and no sidecar waits for it.
     initialising = {name: ref for name, ref in refs.items() if ref.is_init and not ref.is_sidecar}
     mains, *sidecars = termination_order(pod)
     steps: list[ContainerStop] = []
@@ -229,7 +229,7 @@ def container_stops(pod: Pod, seconds: int) -> tuple[ContainerStop, ...]:
     for group in ((*mains, *initialising), *sidecars):
         told = [_container_stop(refs[name], seconds, waits=before) for name in group if name in refs]
         steps += told
-        # Who obeys and has no hook ends with its signal; whoever comes later waits no less than those before it.
+        # A container without a hook ends with its signal if it obeys; a later one waits no less than those before it.
         before = max((step.sigterm_earliest for step in told if step.name not in initialising), default=before)
     return tuple(steps)
 

@@ -180,7 +180,7 @@ def writer_guard(
 def _backend(volume: PersistentVolume, *, attached: bool | None) -> tuple[str, WriterLock]:
     spec, shared = volume.spec, is_multi_attach_allowed(volume)
     if spec.csi is not None:
-        # Of a volume for several nodes only its driver knows whether it takes a second one.
+        # Only the driver of a volume for several nodes knows whether it takes a second one.
         kept = WriterLock.UNKNOWN if shared else WriterLock.ATTACHMENT
         locks = {True: kept, False: WriterLock.NONE, None: WriterLock.UNKNOWN}
         return spec.csi.driver, locks[attached]

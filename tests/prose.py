@@ -1,6 +1,6 @@
 """The prose linter: Vale with the rules of .vale/Plain.
 
-It reads the docs, the chart's texts, the help of all commands and the strings of the program, which are its output.
+It reads the docs, the chart's texts, the help of all commands, and the strings, docstrings and comments of the program.
 
 ``make lint`` runs it. Without Vale, which `make ci-tools` builds, it says so and passes; with ``CI=true`` it fails.
 """
@@ -52,26 +52,24 @@ def _write_helps(folder: Path) -> None:
 
 
 def sentences(source: str) -> Iterator[tuple[int, str]]:
-    """The strings of a module, each with its line; an ``X`` stands for each value in it. Docstrings are left out.
+    """The strings and comments of a module, each line with its number; an ``X`` stands for each value in a string.
 
     Args:
         source: The module's text.
     """
     tree = ast.parse(source)
-    skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
         if isinstance(node, ast.JoinedStr):
-            skipped |= {id(part) for part in node.values}
-            parts = [part.value if isinstance(part, ast.Constant) else "X" for part in node.values]
-            text = "".join(map(str, parts))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            text = node.value
-        else:
-            continue
-        if text.count(" ") >= _MIN_SPACES:
-            yield node.lineno, " ".join(text.split())
+            known = (str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+            yield node.lineno, "".join(known)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            lines = node.value.splitlines() if id(node) in docstrings else [node.value]
+            yield from enumerate(lines, node.lineno)
+    for number, line in enumerate(source.splitlines(), 1):
+        if line.lstrip().startswith("# "):
+            yield number, line.lstrip(" #")
 
 
 def _write_strings(folder: Path) -> None:
@@ -81,7 +79,8 @@ def _write_strings(folder: Path) -> None:
             source = path.read_text(encoding="utf-8")
             lines = [""] * (source.count("\n") + 1)
             for line, text in sentences(source):
-                lines[line - 1] += f" {text}"
+                if text.count(" ") >= _MIN_SPACES:
+                    lines[line - 1] += f" {' '.join(text.split())}"
             target = folder / f"{path.relative_to(ROOT)}.txt"
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text("\n".join(lines), encoding="utf-8")

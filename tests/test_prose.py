@@ -66,5 +66,6 @@ def test_plain_sentences_pass(vale: Path, tmp_path: Path) -> None:
 
 
 def test_strings_of_a_module_are_read_on_their_lines() -> None:
-    source = '"""A docstring is not output."""\n\nX = (\n    "a key",\n    f"pod {X} is made again",\n)\n'
-    assert list(sentences(source)) == [(5, "pod X is made again")]
+    source = '"""A docstring too."""\n\nX = (\n    "a key",\n    f"pod {X} is made again",\n)\n# and a comment\n'
+    found = [(line, text) for line, text in sentences(source) if " " in text]
+    assert found == [(1, "A docstring too."), (4, "a key"), (5, "pod X is made again"), (7, "and a comment")]

@@ -208,7 +208,7 @@ class _Managed(Model, frozen=True):
 
 
 def author_wrote(request: Request, field_name: str) -> bool:
-    """Whether whoever sent a new object wrote this field of its spec, and no admission plugin filled it in.
+    """Whether the sender of a new object wrote this field of its spec, and no admission plugin filled it in.
 
     The API server notes in managedFields what a request holds before any plugin changes it; nothing noted, or more than
     is read: yes.

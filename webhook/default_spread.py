@@ -1,6 +1,6 @@
 """The cluster's default topology spread constraints, from its KubeSchedulerConfiguration in a ConfigMap.
 
-The configuration is read anew whenever the ConfigMap changes. If kube-scheduler would refuse it, the log says so, and
+The configuration is read again whenever the ConfigMap changes. If kube-scheduler would refuse it, the log says so, and
 the last good one stays in force.
 """
 

@@ -2,7 +2,7 @@
 
 which     an entry is for a namespace's name, or for a prefix and `*`; for each field the most specific entry wins:
           the name, then the longest prefix
-trust     only these rules limit the classes: a namespace must not lift its own limit, and whoever labels a Namespace
+trust     only these rules limit the classes: a namespace must not lift its own limit, and a user who labels a Namespace
           does not always set limits. A Namespace's label or annotation chooses only what a pod's author could
           write too
 """

@@ -88,7 +88,7 @@ class _Field(NamedTuple):
     """In JSON."""
     type: Any
     plan: _Plan | None
-    """Of a struct."""
+    """The plan of a struct; None for other types."""
     single: bool
 
 

@@ -59,7 +59,7 @@ class _Log(Logger):
 
 
 class _Worker(GeventWorker):
-    """Serves connections in turn, and goes on listening for a while when it is told to end."""
+    """Serves connections in turn, and continues to listen for a while after the signal to stop."""
 
     def run(self) -> None:
         """Serve; a client that breaks off its handshake is no error of ours, and no traceback in the log."""
@@ -138,7 +138,7 @@ class Server(BaseApplication):
         """Take the settings; nothing of the process changes before `run`."""
         self.settings = settings
         self.draining = False
-        """In the worker: whether the server was told to end."""
+        """In the worker: whether the server got the signal to stop."""
         self.certificate: Certificate | None = None
         """In the worker: the certificate that is kept; None: a stand-in is served."""
         super().__init__()

@@ -20,7 +20,7 @@ class ReviewedPod(NamedTuple):
 
     admitted: AdmittedPod
     refusals: tuple[RefusedField, ...]
-    """Of its manifest."""
+    """The refused fields of its manifest."""
 
     @property
     def stored(self) -> Pod | str:

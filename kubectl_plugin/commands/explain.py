@@ -37,7 +37,7 @@ class _Explained(Struct, frozen=True):
     name: str
     """``pod/foo``, as ``-o name`` prints it."""
     title: str = ""
-    """Of its page, where that is another than the report's."""
+    """The page's name, where it is not the report's."""
 
 
 def run(options: ExplainOptions, source: Source, streams: Streams) -> int:

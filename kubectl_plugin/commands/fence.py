@@ -112,7 +112,7 @@ class _Fence(NodeChange):
         self._denied = tuple(access for access in asked if not access.allowed)
 
     def _declare(self, writer: Writer) -> StepOutcome | None:
-        """Get the proof, read the node anew, set the taint; None: the taint is set."""
+        """Get the proof, read the node again, set the taint; None: the taint is set."""
         if not self._prove():
             return StepOutcome.NOT_POSSIBLE
         state = self.refresh()

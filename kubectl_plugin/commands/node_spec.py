@@ -4,7 +4,7 @@ like=NODE                labels, room and taints of a node that is there
 name=NAME  count=N       its name, and how many; of several each gets a number
 zone=ZONE                the label topology.kubernetes.io/zone
 cpu=8  memory=32Gi  …    allocatable resources, by their names; pods is 110 when nothing is said.
-                         Of those without a domain, only Kubernetes' own
+                         A name without a domain has to be one of Kubernetes' own
 label=KEY=VALUE          may be repeated
 taint=KEY=VALUE:EFFECT   may be repeated; the value may be left out
 """

@@ -199,7 +199,7 @@ class ReportBuilder:
     def _position(self, facts: PodFacts, placement: Placement | None, *, named: bool) -> PodPosition:
         """The position of a pod of the cluster: on the node that was named, else on its own.
 
-        Of many pods only a source that has everything at hand is asked: a live cluster takes requests for each node.
+        For many pods, only a source that holds everything is asked: a live cluster takes requests for each node.
         """
         pod, node = facts.pod, facts.node
         if self._on is None and not named and self._source.side_by_side:

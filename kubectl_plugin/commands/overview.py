@@ -60,7 +60,7 @@ class Overview(NamedTuple):
 
     facts: ClusterFacts
     gatherer: Gatherer
-    """Of a source that has these nodes and pods at hand."""
+    """It reads a source that holds these nodes and pods already."""
     source: Source
     pods: Sequence[Pod]
     """Those to tell of."""

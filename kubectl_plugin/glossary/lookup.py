@@ -34,7 +34,7 @@ _CLOSE_WHERE_SHORT: Final = 0.7
 """As difflib counts it: of three letters two are alike by chance."""
 _SHORT: Final = 3
 _MAX_WORDS: Final = 12
-"""Of a text that may be terms in a row."""
+"""The most words of a text that is taken for several terms in a row."""
 _EVENT: Final = re.compile(
     r"(?:\S+ ){0,2}(?:\([^)]*\) )?(?:Normal|Warning) (?P<reason>[A-Z]\w+) "
     r"(?:[a-z]+/\S+|\S+ (?:\([^)]*\) )?[a-z][\w-]*(?:, \S+)?) (?P<message>.+)"

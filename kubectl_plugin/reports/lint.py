@@ -39,7 +39,7 @@ class LintFinding(Struct, frozen=True, kw_only=True, rename="camel"):
     level: Level
     object: LintObject
     line: int
-    """Of the field, or of the nearest field above it if it is absent; the first line is 1."""
+    """The line of the field, or of the nearest field above it if it is absent; the first line is 1."""
     column: int
     """The first is 1."""
     field: str

@@ -50,7 +50,7 @@ class Refusal(Struct, frozen=True, rename="camel"):
     message: str
     """Who, what and why, in one sentence without its end."""
     verb: str = ""
-    """Of the right that is missing; empty: none is."""
+    """The verb of the right that is missing; empty: none is."""
     resource: str = ""
     """``pods``, ``volumeattachments.storage.k8s.io``."""
     namespace: str = ""

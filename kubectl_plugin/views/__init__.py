@@ -1,1 +1,1 @@
-"""Reports to words: the verdict first, numbers beside what they are compared with, deciding fields by their path."""
+"""Reports to words: the verdict first, each number with what it is compared with, deciding fields by their path."""

@@ -63,7 +63,7 @@ def refused_sentences(lead: str, refusal: Refusal) -> tuple[str, ...]:
 
 
 def unanswered(lead: str) -> str:
-    """Of a change that broke off before its first step."""
+    """The words of a change that broke off before its first step."""
     return f"{lead}: the cluster did not answer. Nothing was changed."
 
 

@@ -81,9 +81,9 @@ class _Row(Struct, frozen=True):
     state: str
     """What it is counted as."""
     stuck: bool = False
-    """Of a pod that is terminating: whether its node does not answer."""
+    """Whether the pod is terminating on a node that does not answer."""
     over: bool = False
-    """Of a pod that nothing else is wrong with: whether it uses more memory than it requests, or requests nothing."""
+    """Whether a pod without another finding uses more memory than it requests, or requests nothing."""
 
     @property
     def order(self) -> tuple[bool, int, tuple[int, int], str, str]:
@@ -101,7 +101,7 @@ class TargetTable:
 
         Args:
             now: The present, where that is known.
-            everywhere: Whether all namespaces were asked for: each name is told with its own, also where it is one.
+            everywhere: Whether all namespaces were asked for: each name then has its namespace.
         """
         self._now, self._everywhere = now, everywhere
         self._rows: list[_Row] = []
@@ -266,7 +266,7 @@ def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
 
 
 def _share(counts: PodCounts) -> int:
-    """Of the pods that are wanted those that run, in thousandths; of a workload that wants none, by its failures."""
+    """The share of the wanted pods that run, in thousandths; for a workload that wants none, 0 if some failed."""
     if not counts.wanted:
         return 0 if counts.failed else _ALL
     return min(_ALL, _ALL * counts.ready // counts.wanted)

@@ -19,7 +19,7 @@ _EXAMPLES: Final = 5
 _SHORT_NAME: Final = 20
 """Characters of a name that stands for its topic."""
 _SHOWN: Final = 120
-"""Characters of a text that is told again."""
+"""The most characters of a text that are repeated."""
 
 
 def term_pages(report: TermReport) -> Iterator[Page]:

@@ -36,7 +36,7 @@ _STUCK: Final = {
     False: "stuck, and nobody can tell whether its processes have ended",
     True: "pod garbage collection removes its object, nobody confirms that its processes have ended",
 }
-"""Of a pod that is being deleted on a node that does not answer, by whether its object goes all the same."""
+"""What happens to the object of a pod that is being deleted on a node that does not answer."""
 _MAX_REASONS: Final = 2
 
 
@@ -95,7 +95,7 @@ def _said(report: WorkloadReport) -> Said | None:
 def _left_words(
     report: WorkloadReport, counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime | None
 ) -> Iterator[str]:
-    """Of the pods that do not count those that are still there: terminating, and ended for good."""
+    """The pods that do not count and are still there: terminating, or ended permanently."""
     leaving = [pod for pod in pods if pod.state is PodState.TERMINATING]
     if leaving and not counts.terminating_awaited:
         more = " pod" if report.job is not None or counts.wanted is None else " more" if counts.wanted else ""
@@ -183,7 +183,7 @@ def _missing_words(missing: MissingPods | None, counts: PodCounts) -> Iterator[s
 
 
 def _trouble_words(counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime | None) -> Iterator[str]:
-    """Of the pods that are wanted those that do not run, by what they do; the worst last, whose name follows."""
+    """The wanted pods that do not run, by what they do; the worst last, because its name follows."""
     of = {state: [pod for pod in pods if pod.state is state] for state in PodState}
     if counts.starting:
         yield f"{counts.starting} starting"

@@ -119,7 +119,7 @@ class BudgetBlocksDrains(Finding, frozen=True):
     setting: Literal["minAvailable", "maxUnavailable"]
     value: int | str
     replicas: int | None = None
-    """Of the selected pods, where their number decides."""
+    """The number of selected pods, if it decides."""
 
     def __str__(self) -> str:
         replicas = "" if self.replicas is None else f" of {self.replicas} replicas"

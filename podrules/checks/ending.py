@@ -137,7 +137,7 @@ class PreStopTakesGrace(Finding, frozen=True):
         check_pod=check_ending,
     )
     seconds: int
-    """Of the sleep, and of the grace period."""
+    """The seconds of the sleep, and of the grace period."""
 
     def __str__(self) -> str:
         both = self.seconds

@@ -65,7 +65,7 @@ class Finding(Struct, frozen=True):
 
     rule: ClassVar[Rule]
     position: int
-    """Of the object among those that were given."""
+    """The object's index among those that were given."""
     field: str
     """``spec.template.spec.containers[0].resources.requests.cpu``; the object may lack it."""
 

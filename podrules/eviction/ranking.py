@@ -4,7 +4,7 @@
     nodefs, imagefs,      exceeds its request > lower priority > uses most over its ephemeral-storage request
       containerfs         (also for inodes: what exceeds is judged against a request of inodes, which is always 0)
     pids                  lower priority > most processes
-    without measurements  before all others, wherever usage is compared
+    without measurements  before all others, in each step that compares usage
 
 Critical pods (static, mirror, priority >= 2000000000) are ranked with the others and then passed over.
 

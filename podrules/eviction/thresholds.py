@@ -48,7 +48,7 @@ DEFAULT_EVICTION_HARD: Final[Mapping[str, str]] = {
     "imagefs.available": "15%",
     "imagefs.inodesFree": "5%",
 }
-"""Of a kubelet on Linux."""
+"""The defaults of a kubelet on Linux."""
 
 _PODS: Final = "pods"
 _NONE: Final = frozenset({"0%", "100%"})
@@ -58,7 +58,7 @@ _CONTAINER_FS: Final = {
     Signal.CONTAINER_FS_AVAILABLE: (Signal.NODE_FS_AVAILABLE, Signal.IMAGE_FS_AVAILABLE),
     Signal.CONTAINER_FS_INODES_FREE: (Signal.NODE_FS_INODES_FREE, Signal.IMAGE_FS_INODES_FREE),
 }
-"""Whose thresholds each gets: where images have no disk of their own or containers have one, and else."""
+"""The signals whose thresholds each gets: if images share the node's disk or containers have one, and otherwise."""
 
 
 class ThresholdConfigError(ValueError):

@@ -331,7 +331,7 @@ class Pod(KubeObject, frozen=True):
 
     @property
     def finished(self) -> bool:
-        """Whether it has ended for good, without processes and resources."""
+        """Whether it has ended permanently, without processes and resources."""
         return self.status.phase in {"Succeeded", "Failed"}
 
     @property

@@ -27,7 +27,7 @@ class RollingUpdate(Model, frozen=True):
     """A number of pods or a percentage."""
     max_unavailable: int | str | None = None
     partition: int = 0
-    """Of a StatefulSet: pods with a lower ordinal keep the old template."""
+    """StatefulSets only: pods with a lower ordinal keep the old template."""
 
 
 class UpdateStrategy(Model, frozen=True):
@@ -51,54 +51,54 @@ class WorkloadSpec(Model, frozen=True):
     selector: LabelSelector | None = None
     template: PodTemplateSpec = field(default_factory=PodTemplateSpec)
     parallelism: Int32 | None = None
-    """Of a Job."""
+    """Jobs only."""
     completions: Int32 | None = None
-    """Of a Job: how many pods have to succeed; None: one pod is enough."""
+    """Jobs only: how many pods have to succeed; None: one pod is enough."""
     completion_mode: str = ""
-    """Of a Job: NonIndexed (default) or Indexed."""
+    """Jobs only: NonIndexed (default) or Indexed."""
     ordinals: StatefulSetOrdinals = field(default_factory=StatefulSetOrdinals)
-    """Of a StatefulSet."""
+    """StatefulSets only."""
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
-    """Of a StatefulSet."""
+    """StatefulSets only."""
     pod_management_policy: str = ""
-    """Of a StatefulSet: OrderedReady (default) or Parallel."""
+    """StatefulSets only: OrderedReady (default) or Parallel."""
     pod_replacement_policy: str = ""
-    """Of a Job: TerminatingOrFailed, or Failed, which is the default with a podFailurePolicy."""
+    """Jobs only: TerminatingOrFailed, or Failed, which is the default with a podFailurePolicy."""
     pod_failure_policy: Empty | None = None
-    """Of a Job."""
+    """Jobs only."""
     suspend: bool = False
-    """Of a Job: it makes no pods."""
+    """Jobs only: it makes no pods."""
     paused: bool = False
-    """Of a Deployment: changes of its template are not rolled out."""
+    """Deployments only: changes of the template are not rolled out."""
     update_strategy: UpdateStrategy = field(default_factory=UpdateStrategy)
-    """Of a DaemonSet or StatefulSet."""
+    """DaemonSets and StatefulSets only."""
     strategy: UpdateStrategy = field(default_factory=UpdateStrategy)
-    """Of a Deployment."""
+    """Deployments only."""
 
 
 class WorkloadStatus(Model, frozen=True):
     """``status`` of a workload, with the fields that do not follow from its spec and its pods."""
 
     desired_number_scheduled: int = 0
-    """Of a DaemonSet: how many nodes should run its pod; 0 also before its controller has counted."""
+    """DaemonSets only: how many nodes should run its pod; 0 also before its controller has counted."""
     succeeded: int = 0
-    """Of a Job: how many pods succeeded; the pods may be deleted since."""
+    """Jobs only: how many pods succeeded; the pods may be deleted since."""
     failed: int = 0
-    """Of a Job: how many pods failed; the pods may be deleted since."""
+    """Jobs only: how many pods failed; the pods may be deleted since."""
     observed_generation: int = 0
     """The ``metadata.generation`` that the controller has acted on; 0 also for a controller that does not report it."""
     replicas: int = 0
     """How many pods exist; only a StatefulSet counts terminating pods."""
     updated_replicas: int = 0
-    """Of a Deployment or StatefulSet: how many pods have the newest template, without terminating pods."""
+    """Deployments and StatefulSets only: how many pods have the newest template, without terminating pods."""
     current_revision: str = ""
-    """Of a StatefulSet: the template that its pods had before the rollout."""
+    """StatefulSets only: the template that the pods had before the rollout."""
     update_revision: str = ""
-    """Of a StatefulSet: the newest template."""
+    """StatefulSets only: the newest template."""
     current_number_scheduled: int = 0
-    """Of a DaemonSet: how many of the nodes that should run its pod do run one."""
+    """DaemonSets only: how many of the nodes that should run its pod do run one."""
     updated_number_scheduled: int = 0
-    """Of a DaemonSet: how many of the nodes that should run its pod run one of the newest template."""
+    """DaemonSets only: how many of the nodes that should run its pod run one of the newest template."""
     conditions: tuple[Condition, ...] = ()
 
     def condition(self, kind: str, status: str) -> Condition | None:

@@ -112,7 +112,7 @@ def _wanted(claim: PersistentVolumeClaim) -> Iterator[str]:
 def _of_volume(
     index: StorageIndex, claim: PersistentVolumeClaim, state: ClaimState, problem: ClaimProblem
 ) -> ClaimProblem | None:
-    """Of a claim that can be used once it has its volume; None: it has it, or the nodes decide."""
+    """The problem of a claim that can be used once it has its volume; None: it has it, or the nodes decide."""
     named = claim.spec.volume_name
     if named:
         volume = index.volumes.get(named)
@@ -137,7 +137,7 @@ def _of_volume(
 def _of_class(
     index: StorageIndex, claim: PersistentVolumeClaim, state: ClaimState, problem: ClaimProblem
 ) -> ClaimProblem | None:
-    """Of an unbound claim that no volume matches."""
+    """The problem of an unbound claim that no volume matches."""
     default = default_class(index.snapshot)
     if not problem.storage_class:
         if claim.spec.storage_class_name is not None or ANNOTATION_CLASS in claim.metadata.annotations:

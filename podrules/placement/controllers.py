@@ -50,7 +50,7 @@ class Controlled(Struct, frozen=True):
 
     pod: Pod
     field: str = ""
-    """Of the snapshot: where the controller stands. Empty: there is none that counts, or it is in the cluster."""
+    """The snapshot's field that holds the controller. Empty: there is none that counts, or it is in the cluster."""
     controller: Workload | ReplicationController | None = None
 
 

@@ -1,6 +1,6 @@
 """Resource claims that will be created for a pod to come, from the templates that the pod names.
 
-The pod controls them, and its status names them. Of a template that is not there no claim is made, and the pod waits.
+The pod controls them, and its status names them. If the template is not there, no claim is made, and the pod waits.
 
 Source: pkg/controller/resourceclaim/controller.go (handleClaim) at v1.36.3; KEP-4381.
 """

@@ -8,7 +8,7 @@
     marked for deletion       the drain waits for them; all but a StatefulSet have made another already, at the deletion
     refused           a pod whose PodDisruptionBudget does not let it go stays (`podrules.disruption`)
     node is silent    nobody stops a process there: an evicted pod stays Terminating, a drain waits for it without end,
-                      and a StatefulSet makes no other before it is gone. Of an out-of-service node pod garbage
+                      and a StatefulSet makes no other before it is gone. On an out-of-service node, pod garbage
                       collection removes them
 
 Source: k8s.io/kubectl/pkg/drain/{drain,filters}.go and pkg/cmd/drain/drain.go (deleteOrEvictPodsSimple) at v0.36.3.
@@ -119,7 +119,7 @@ def _kept(pod: Pod, evictions: Evictions) -> tuple[str, str] | None:
 
 
 def _not_made_anew(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
-    """Why nobody makes a pod anew that is evicted; an empty reason: its controller does."""
+    """Why nobody recreates an evicted pod; an empty reason: its controller does."""
     at_most_one = owner_guarantee(pod).guarantee is Guarantee.AT_MOST_ONE
     if at_most_one and silent and not _goes_at_once(pod):
         return "NodeSilent", f"its StatefulSet makes no other before {node} answers, or is fenced"

@@ -53,7 +53,7 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
     """Where the scheduler would put a pod, why not elsewhere, and what would change that.
 
     Args:
-        situation: The pod and the cluster. A bound pod is judged as if it came anew.
+        situation: The pod and the cluster. A bound pod is judged as if it were created again.
         every_node: Whether all nodes are named, with their numbers; else the best and the nearest to fit.
     """
     pod = situation.pod
@@ -146,7 +146,7 @@ def _best(situation: Situation, filtered: Filtered, scored: Scored) -> tuple[str
 
 
 def _anew(situation: Situation) -> Situation:
-    """The situation in which the pod comes anew: a bound one is taken off its node first."""
+    """The situation in which the pod is created again: a bound one is taken off its node first."""
     pod = situation.pod
     if not pod.spec.node_name:
         return situation
@@ -219,7 +219,7 @@ def _rejected_node(filtered: Filtered, plugin: str, row: int) -> RejectedNode:
 
 
 def _keys(filtered: Filtered, row: int) -> set[str]:
-    """Of the taints there that the pod does not tolerate."""
+    """The node's taints that the pod does not tolerate."""
     return {taint.key for taint in facts(filtered, "TaintToleration", row) if isinstance(taint, TaintEffect)}
 
 

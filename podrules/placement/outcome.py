@@ -52,7 +52,7 @@ class ClaimTrouble(Enum):
 
     MISSING = "Missing"
     NOT_MADE_YET = "NotMadeYet"
-    """Of an ephemeral volume: kube-controller-manager makes it."""
+    """The claim of an ephemeral volume: kube-controller-manager makes it."""
     LOST = "Lost"
     """The volume that it was bound to is gone."""
     BEING_DELETED = "BeingDeleted"
@@ -85,7 +85,7 @@ class ClaimProblem(Struct, frozen=True, kw_only=True, rename="camel"):
     namespace: str
     claim: str
     field: str
-    """Of the pod: ``spec.volumes[0].persistentVolumeClaim.claimName``, ``spec.volumes[0].ephemeral``."""
+    """The pod's field: ``spec.volumes[0].persistentVolumeClaim.claimName``, ``spec.volumes[0].ephemeral``."""
     volume: str = ""
     """The PersistentVolume that it names, or that is there for it."""
     storage_class: str = ""
@@ -146,7 +146,7 @@ class RejectedNode(Struct, frozen=True, rename="camel"):
     also: tuple[str, ...]
     """Further plugins that reject it too; the scheduler stops at the first.
 
-    Of a cordoned node TaintToleration is left out where the cordon's own taint is all that it minds: uncordoning takes
+    TaintToleration is left out for a cordoned node if the cordon's own taint is its only reason: uncordoning takes
     that away.
     """
 
@@ -202,7 +202,7 @@ class ConstraintSpread(Struct, frozen=True, rename="camel"):
 
 
 class CurrentNode(Struct, frozen=True, rename="camel"):
-    """A bound pod's own node, judged as if the pod came anew."""
+    """A bound pod's own node, judged as if the pod were created again."""
 
     node: str
     fits: bool
@@ -223,7 +223,7 @@ class ReasonCount(Struct, frozen=True, rename="camel"):
 
 
 class ToldBefore(Struct, frozen=True, rename="camel"):
-    """What kube-scheduler wrote into the PodScheduled condition, beside what the cluster gives now."""
+    """What kube-scheduler wrote into the PodScheduled condition, next to what the cluster gives now."""
 
     message: str
     agrees: bool

@@ -78,7 +78,7 @@ class Demand(Struct, frozen=True):
     first: int = 0
     """The number of the first: ``ordinals.start`` of a StatefulSet."""
     claim_templates: tuple[PersistentVolumeClaim, ...] = ()
-    """Of a StatefulSet."""
+    """StatefulSets only."""
     reach: NodeReach | None = None
     """Whether the node answers that its pods name themselves; None: not known, or they name none."""
     there: int = 0
@@ -141,7 +141,7 @@ class _Replicas(Struct, frozen=True):
 
     demand: Demand
     place: int
-    """Of the demand among all."""
+    """The demand's index among all."""
 
     @property
     def kind(self) -> str:

@@ -14,7 +14,7 @@ __all__ = ["AchievedSpread", "AwaitedPod", "DrainFlag", "Origin", "PlannedSpec",
 
 Origin = Literal["manifest", "more", "pending", "drain"]
 """Why pods are placed: a file asks for them; they are more of what the cluster has; they wait for a node already, and
-go first; or the drain of their node makes them anew."""
+go first; or the drain of their node recreates them."""
 
 
 class PlannedVictim(Struct, frozen=True, rename="camel"):
@@ -106,7 +106,7 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class Unmoved(Struct, frozen=True, rename="camel"):
-    """A pod of a drained node that would not be evicted, or not be made anew."""
+    """A pod of a drained node that would not be evicted, or not be recreated."""
 
     pod: PodReference
     reason: str
@@ -121,4 +121,4 @@ class DrainFlag(Struct, frozen=True, rename="camel"):
 
     flag: str
     pods: int
-    """Of the node that take it."""
+    """How many pods of the node need the flag."""

@@ -62,7 +62,7 @@ def preempted(victim: Pod, event: Event | None, pods: Sequence[Pod] | None) -> P
 
 
 def _preemptor_uid(event: Event) -> str:
-    """Of the preemptor; upstream names it in the message, and relates the event to it where it can."""
+    """The UID of the preemptor; upstream names it in the message, and relates the event to it where it can."""
     found = _MESSAGE.match(event.message)
     return found[1] if found else event.related.uid if event.related is not None else ""
 

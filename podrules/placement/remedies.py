@@ -1,7 +1,7 @@
 """The cheapest changes that would let a pod onto a rejected node, each checked by running the cycle again.
 
-A node may be rejected for several reasons in a row: changes are chained until it fits. Of a group's nodes those are
-tried that the fewest plugins reject; several when their reasons differ in kind, as taints do.
+A node may be rejected for several reasons in a row: changes are chained until it fits. Those nodes of a group are tried
+that the fewest plugins reject; several when their reasons differ in kind, as taints do.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ __all__ = ["new_numbers", "replica"]
 
 
 def new_numbers(pod: Pod, kind: str, first: int, pods: Iterable[Pod]) -> Iterator[int]:
-    """Numbers of pods that are not there yet, without end: a StatefulSet's pods have theirs for good.
+    """Numbers of pods that are not there yet, without end: a StatefulSet's pods keep theirs.
 
     Args:
         pod: As for `replica`.

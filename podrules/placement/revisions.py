@@ -45,7 +45,7 @@ _FILLED_IN: Final[Mapping[str, Any]] = {
     "timeoutSeconds": 1,
     "volumeMode": "Filesystem",
 }
-"""By the field's name, which says the same wherever it stands in a template; see also `_is_default`."""
+"""By the field's name, which says the same in each place of a template; see also `_is_default`."""
 
 
 class WrittenWorkload(KubeObject, frozen=True):

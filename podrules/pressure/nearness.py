@@ -20,11 +20,11 @@ __all__ = [
 ]
 
 NEAR_HEADROOM_PERCENT: Final = 10
-"""Of the capacity: with less than that left, one pod that grows brings the eviction about."""
+"""Percent of the capacity: with less than that left, one pod that grows brings the eviction about."""
 CLOSE_HEADROOM_PERCENT: Final = 3
-"""Of the capacity: 2 GiB of 64 GiB, which a process fills between two looks of the kubelet."""
+"""Percent of the capacity: 2 GiB of 64 GiB, which a process fills between two looks of the kubelet."""
 NEAR_LIMIT_PERCENT: Final = 95
-"""Of a container's own memory limit: from there on its verdict, and that of its node, tell of it."""
+"""Percent of a container's own memory limit: from there on its verdict, and that of its node, mention it."""
 
 
 class Nearness(Enum):

@@ -93,12 +93,12 @@ class OOMScope(Enum):
 
 
 class ThresholdSource(Enum):
-    """Whose eviction thresholds they are."""
+    """The source of eviction thresholds."""
 
     KUBELET = "Kubelet"
     """The kubelet's own configuration."""
     DEFAULTS = "Defaults"
-    """Those of a kubelet that was told nothing else: its configuration could not be read."""
+    """The defaults of a kubelet: its configuration could not be read."""
 
 
 class OOMOrder(Struct, frozen=True, rename="camel"):
@@ -106,7 +106,7 @@ class OOMOrder(Struct, frozen=True, rename="camel"):
 
     scope: OOMScope
     namespace: str
-    """Of the pod, for scopes Pod and Container."""
+    """The pod's namespace, for scopes Pod and Container."""
     pod: str
     container: str
     """For scope Container."""
@@ -175,7 +175,7 @@ class NodePressure(Struct, frozen=True):
     """By thresholds whose signal is measured, memory first."""
     over_limits: tuple[OverLimit, ...]
     memory_psi: PSIStats | None
-    """Of the node; None: not served."""
+    """The memory pressure of the node; None: not served."""
 
 
 def node_pressure(
@@ -225,7 +225,7 @@ def node_pressure(
 
 
 def _elsewhere(platform: Platform, usage: NodeUsage, settings: KubeletConfiguration, disks: Disks) -> NodePressure:
-    """Of a node without a Linux kubelet: no order and no threshold is known."""
+    """The result for a node without a Linux kubelet: no order and no threshold is known."""
     return NodePressure(
         platform=platform,
         usage_source=usage.source,

@@ -1,6 +1,6 @@
 """The places of pods in both orders of their node, also of a pod that is still to come.
 
-What a pod to come will use is not known. Two ends are told: it uses what its containers request, and what they are
+What a pod to come will use is not known. Two ends are given: it uses what its containers request, and what they are
 limited to.
 """
 
@@ -65,7 +65,7 @@ class PodStanding(Struct, frozen=True):
     """A pod's places."""
 
     ooms: tuple[OOMStanding, ...] = ()
-    """Of the pod's container that goes first, for each cgroup that it is in and that can run out."""
+    """The position of the pod's container that goes first, for each cgroup that it is in and that can run out."""
     evictions: tuple[EvictionStanding, ...] = ()
     """By signal; empty for a critical pod, and without usage."""
 

@@ -45,7 +45,7 @@ class InTreePlugin(Struct, frozen=True):
     implementation: str = ""
     """``module:class`` below `podrules.scheduler.plugins`, loaded with the first cycle; empty: it is not restated."""
     weight: int = 0
-    """Of its score in the default profile; 0: it has no weight of its own."""
+    """The weight of its score in the default profile; 0: it has no weight of its own."""
     default: bool = True
     """Whether the default profile enables it."""
 

@@ -114,7 +114,7 @@ def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     """Defaults as a profile changes them, at one point."""
     disabled = (*custom.disabled, *default.disabled)
     names = _names(disabled)
-    # Of a name that is written twice the last takes the default's place; the other is then one too many.
+    # If a name is written twice, the last takes the default's place; the other is then one too many.
     written = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
     kept = () if ALL in names else tuple(plugin for plugin in default.enabled if plugin.name not in names)
     replacing = {written[plugin.name] for plugin in kept if plugin.name in written}

@@ -54,7 +54,7 @@ class Profile(Struct, frozen=True):
     plugins: Plugins = _DEFAULT_PLUGINS
     """What it changes in the default plugins; `enabled_plugins` tells what runs."""
     percentage_of_nodes_to_score: int = 0
-    """Of all nodes, how many feasible ones are enough; 0: by the number of nodes (`num_feasible_nodes_to_find`)."""
+    """How many feasible nodes of all are enough; 0: by the number of nodes (`num_feasible_nodes_to_find`)."""
     extenders: tuple[str, ...] = ()
     """URLs of services that filter and score too: they cannot be asked from here."""
 

@@ -1,12 +1,12 @@
 """What follows the end of a pod's processes: its object goes, its owner makes another, its volumes come free.
 
 Object
-    deleted          the kubelet deletes it for good once every process ended and volumes are unmounted: it looks every
+    deleted          the kubelet removes the object once every process ended and volumes are unmounted: it looks every
                      second, and measured it took one; finalizers of others keep it longer
     grace period 0   the API server removes it with the DELETE
     killed by the    it stays, Failed, until somebody deletes it; a StatefulSet and a DaemonSet delete theirs by
     kubelet alone    themselves, which removes a finished pod at once
-    mirror pod       the kubelet removes it and makes it anew; the static pod is not touched
+    mirror pod       the kubelet removes it and makes it again; the static pod is not touched
 Replacement
     ReplicaSet       at the deletionTimestamp, or when the phase is Failed: such a pod counts no more (IsPodActive)
     StatefulSet      when the object is gone, however that came about
@@ -57,7 +57,7 @@ __all__ = [
 _CONFIRMED_SECONDS: Final = 2
 """Two looks of the kubelet at its runtime (genericPlegRelistPeriod, 1 s); unmounting may take longer."""
 _REPORTED_SECONDS: Final = 10
-"""nodeStatusUpdateFrequency: how often status.volumesInUse is told."""
+"""nodeStatusUpdateFrequency: how often the kubelet reports status.volumesInUse."""
 FORCE_DETACH_SECONDS: Final = int(FORCE_DETACH_AFTER.total_seconds())
 JOB_BACK_OFF_SECONDS: Final = 10
 """DefaultJobPodFailureBackOff."""

@@ -127,7 +127,7 @@ class Rule(Enum):
     POD_STAYS = "PodStays"
     """Only a container is restarted."""
     MIRROR = "Mirror"
-    """The object is a mirror of a static pod, which the kubelet makes anew."""
+    """The object is a mirror of a static pod, which the kubelet makes again."""
     INACTIVE = "Inactive"
     """ReplicaSet: a pod with a deletionTimestamp, or a finished one, counts no more."""
     AFTER_OBJECT = "AfterObject"

@@ -7,7 +7,7 @@ Eviction, soft      the smaller of evictionMaxPodGracePeriod and the pod's own; 
 Probe               liveness: failureThreshold probes in a row fail, one each periodSeconds, each for timeoutSeconds at
                     most; the seconds count from when the container hangs. Startup: the same from the container's start,
                     after initialDelaySeconds. Only the container is killed, with the probe's own grace period if it has
-                    one, and started anew in the same pod as spec.restartPolicy says; a sidecar always. It is killed and
+                    one, and restarted in the same pod as spec.restartPolicy says; a sidecar always. It is killed and
                     started in one step, which looks for the end before: so the first two restarts wait for nothing,
                     and later ones only when that end was less than the back-off ago
 Node shutdown       pods of the lowest priority first, group after group, each with its own time, and the pod's own at

@@ -105,7 +105,7 @@ def node_lost(
     events = [heartbeat, unknown, tainted, deletion]
     reach = Reach.SILENT if fenced is None else Reach.OUT_OF_SERVICE
     returns = Reminder.NODE_RETURNS if deleted_after is None else Reminder.NODE_RETURNS_LATE
-    # Of a pod that has finished nothing has to stop.
+    # Nothing of a pod that has finished has to stop.
     notes = [] if pod.finished else [Note(returns)]
     held = next(iter(holders(pod.metadata.finalizers)), "")
     deleted = deletion.span

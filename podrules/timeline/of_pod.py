@@ -1,7 +1,7 @@
 """Every way in which one pod may end, as it is now; the way that matters now comes first.
 
 its node does not answer            node-lost
-being deleted                       delete, whoever did it
+being deleted                       delete, by any client
 a taint of its node deletes it      delete
 its node has pressure               evict-hard
 its node is cordoned                drain
@@ -56,7 +56,7 @@ class TimelineFacts(Struct, frozen=True, kw_only=True):
     guards: tuple[WriterGuard, ...] = ()
     """Who keeps a second writer out of each volume."""
     budgets: Sequence[PodDisruptionBudget] | None = None
-    """Of its namespace; None: not known."""
+    """The PodDisruptionBudgets of its namespace; None: not known."""
     preemption_disabled: bool = False
     """Whether no profile of the scheduler preempts."""
 
@@ -145,7 +145,7 @@ def _kubelet_barred(pod: Pod, *, silent: bool) -> Standing | None:
 
 
 def _deleted_after(facts: TimelineFacts, *, silent: bool) -> int | None:
-    """Of a pod that is being deleted: seconds from its node's last heartbeat, now while that answers."""
+    """How many seconds after its node's last heartbeat a pod was deleted; if the node answers, that counts as now."""
     deleted = deleted_at(facts.pod)
     if deleted is None:
         return None

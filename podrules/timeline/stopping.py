@@ -4,7 +4,7 @@
     SIGKILL   when the period is over, and 2 s after SIGTERM at the least; for what has not ended by then
     ended     at the earliest when everyone obeys SIGTERM, at the latest after the last SIGKILL
 
-A container that does not run now is told nothing. A stop in flight keeps the period with which it began: the kubelet's
+A container that does not run now gets no signal. A stop in flight keeps the period with which it began: the kubelet's
 pod worker takes a shorter one, but does not hand it to the runtime again.
 
 Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer), kuberuntime_termination_order.go

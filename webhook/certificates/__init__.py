@@ -8,8 +8,8 @@
     elapsed    measures durations, whatever the time of day is set to
     files      replaces all of the above: it serves a certificate that somebody else writes to files
     serving    loads a renewed certificate into the TLS context of the running server
-    status     reports the state of the certificate, whoever makes it
+    status     reports the state of the certificate, however it was made
 
-Source of the idea: cert-controller and cert-manager keep an authority's key in a Secret; whoever reads it can sign for
-any name for years. Here nobody can: each certificate has an authority of its own.
+Source of the idea: cert-controller and cert-manager keep an authority's key in a Secret, and a client that reads
+it can sign for any name for years. Here nobody can: each certificate has an authority of its own.
 """

@@ -44,7 +44,7 @@ _LOG: Final = logging.getLogger(__name__)
 _RENEW_DEADLINE: Final = 2 / 3
 """Of the duration; client-go's 10 s of 15 s."""
 _RETRY: Final = 1 / 5
-"""Of the duration."""
+"""The fraction of the duration."""
 _JITTER: Final = 1.2
 _TOLERATED_SKEW: Final = timedelta(seconds=10)
 """A smaller difference of clocks is ignored: requests take time, and the API server gives whole seconds."""
@@ -179,7 +179,7 @@ class Election:
         elif self._write(self._held_spec(lease), lease):
             before, self._held_until = self._held_until, started + self._duration * _RENEW_DEADLINE
             if self._elapsed.now() >= before:
-                # Our hold had lapsed: whoever checked meanwhile found no writer, and must check once more.
+                # Our hold had lapsed: a replica that checked meanwhile found no writer, and must check once more.
                 self._was_held = False
 
     def _release(self) -> None:

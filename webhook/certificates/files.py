@@ -49,7 +49,7 @@ class WatchedFiles:
             raise OSError(f"{files.certificate}, {files.key}: {error}") from error
         self._served = self._seen[0]
         self.ready = True
-        """Whoever writes the files also publishes the CA to the API server."""
+        """The program that writes the files also publishes the CA to the API server."""
 
     @property
     def watched(self) -> Iterator[Reflector[Any]]:

@@ -247,7 +247,7 @@ class CertificateKeeper:
         return self._clock() - self._election.ahead
 
     def _serve(self, kept: Kept, since: datetime | None, now: datetime) -> datetime:
-        """Serve the certificate that is due; return the latest time to decide anew."""
+        """Serve the certificate that is due; return the latest time to decide again."""
         served, look_again = to_serve(kept, self._served, now=now, lifetime=self._lifetime, announced_since=since)
         if (served.certificate, served.key) != (self._served.certificate, self._served.key):
             self._serving.load(served.certificate, served.key)

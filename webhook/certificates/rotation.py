@@ -5,8 +5,8 @@
     or a name is missing
     a pair is staged, and every client     serve it; clients keep the old authority until it expires, so that they still
     has had it for the settling time       trust a replica that has not loaded the new certificate yet
-    the Secret was deleted or corrupted    store the served certificate again, from memory, and stage the next: whoever
-                                           deleted it may have wanted a new one, and clients must not notice
+    the Secret was deleted or corrupted    store the served certificate again, from memory, and stage the next: a
+                                           user may have wanted a new one, and clients must not notice
 
 A certificate is usable when its key belongs to it, it is valid now, and its authority is stored. So a replica serves a
 certificate whose authority a client lacks only if there is no other. A published authority stays published until it
@@ -37,7 +37,7 @@ from webhook.certificates.pair import (
 __all__ = ["Kept", "Step", "next_step", "to_serve"]
 
 _RENEW_AFTER: Final = 2 / 3
-"""Of the lifetime."""
+"""The fraction of the lifetime."""
 _SETTLE: Final = 1 / 12
 """Share of the lifetime, at most a minute: API servers see a changed webhook configuration in milliseconds."""
 _MAX_SETTLE: Final = timedelta(minutes=1)
@@ -56,7 +56,7 @@ class Kept(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """What to store from now on, and the latest time to decide anew."""
+    """What to store from now on, and the latest time to decide again."""
 
     kept: Kept
     look_again: datetime
@@ -111,7 +111,7 @@ def next_step(
 def to_serve(
     kept: Kept, served: Kept, *, now: datetime, lifetime: timedelta, announced_since: datetime | None
 ) -> tuple[Kept, datetime]:
-    """Decide what a replica serves now, and the latest time to decide anew.
+    """Decide what a replica serves now, and the latest time to decide again.
 
     It serves the stored certificate once clients have had its authority for the settling time, or at once when the
     served one is not usable. A staged certificate needs no more wait; one that somebody else wrote to the Secret does.

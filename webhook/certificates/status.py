@@ -1,4 +1,4 @@
-"""The state of the served certificate, whoever makes it."""
+"""The state of the served certificate, however it was made."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class WritingTransport(StreamTransport, Protocol):
 
 
 class DescribedMeta(CachedMeta, frozen=True):
-    """``metadata`` of an object, with what is needed to create it anew."""
+    """``metadata`` of an object, with what is needed to create it again."""
 
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}

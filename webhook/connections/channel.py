@@ -28,7 +28,7 @@ class Channel:
         Args:
             sock: The socket.
             connection: What is known of it.
-            connections: Who is told what it is at.
+            connections: They note what this one is doing.
             pause: Lets those end that had to go for bytes of this one.
         """
         self._sock = sock

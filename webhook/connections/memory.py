@@ -15,7 +15,7 @@ from webhook.connections.connection import Connection, Stage
 __all__ = ["Memory", "NoRoom", "return_freed_memory"]
 
 _FREE_BYTES: Final = 16 << 10
-"""The bytes of each request that do not count: a small request is never refused for lack of memory."""
+"""The bytes of each request that do not count: a small request is never refused because of memory."""
 _EDGES: Final = 144 << 10
 """The beginning and the end of a body, and the piece that is being read."""
 _YOUNG_SECONDS: Final = 0.25

@@ -7,8 +7,8 @@ answer       15 s from the end of the body
 idle         the server's keep-alive
 
 **Too many.** Newcomers, which have sent no whole review yet, have 300 places that others cannot take; all others have
-700. Of the newcomers the oldest goes, of the address that has the most of them: a client that has something to ask does
-so at once, and is a newcomer no longer. Of the others the one goes that has sent the least, by bytes of whole reviews,
+700. The oldest newcomer goes, of the address that has the most of them: a client that has something to ask does
+so at once, and is a newcomer no longer. Then the client goes that has sent the least, by bytes of whole reviews,
 then the one that was idle longest. A client whose certificate is accepted stands above all. No address has a limit: the
 API server may share one with others. TLS handshakes may be under way on 250 of all places; there, too, the oldest goes.
 
@@ -58,7 +58,7 @@ _MAX_HEAD: Final = 64 << 10
 _REASONS: Final = {Stage.ANSWER: "request"}
 """Why one is ended in a stage that is over, where it is not the stage's name."""
 _STATES: Final = {Stage.HEAD: "request", Stage.BODY: "request", Stage.ANSWER: "request"}
-"""Of the metrics."""
+"""The states in the metrics."""
 
 
 class Connections:

@@ -112,5 +112,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except BrokenPipeError:
-        # Whoever read has seen enough; what is left in the buffer must not fail once more at the end.
+        # The reader has seen enough; what is left in the buffer must not fail once more at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

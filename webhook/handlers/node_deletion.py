@@ -3,7 +3,7 @@
     gcOrphaned      a pod whose Node has been gone for 40 s (quarantineTime) is marked failed and deleted with grace 0
 
 Pods of DaemonSets and mirror pods are passed over: a drained node has nothing else left. The deletion of a Node with
-finalizers is never refused, because the Node stays until they are removed, and whoever removes them may drain it first.
+finalizers is never refused, because the Node stays until they are removed, and their owner may drain it first.
 Controllers that delete the Nodes of removed machines are never refused either: the configuration names them. The
 strictest mode of the namespaces whose pods would be lost applies. Only the configuration's modes count: with a
 namespace's label, a tenant could keep every Node.

@@ -70,7 +70,7 @@ class Level(Struct, frozen=True, rename="camel"):
     left: int
     """What can still be used before it is met; negative: it is."""
     percent: int
-    """Of the capacity, rounded down."""
+    """Percent of the capacity, rounded down."""
     met: bool
 
 
@@ -130,7 +130,7 @@ class PodEntry(Struct, frozen=True, rename="camel", kw_only=True):
     used: int | None
     """Bytes of memory in its working set; None: not measured."""
     oom_score_adj: int | None
-    """Of the container that the kernel would kill first; None: it runs on no node."""
+    """The OOM score of the container that the kernel would kill first; None: it runs on no node."""
     oom_points: int | None
     oom_rank: int | None
     """Of that container on the pod's node, from 1."""

@@ -118,7 +118,7 @@ class EvictionPlaceReport(Struct, frozen=True, rename="camel"):
     usage: int
     """Bytes, inodes or processes."""
     request: int
-    """Of the same; inodes are set against bytes of ephemeral-storage, as the kubelet does."""
+    """In the same unit. Inodes are set against bytes of ephemeral-storage, as the kubelet does."""
     over_request: int
     exceeds_request: bool
     critical: bool
@@ -141,7 +141,7 @@ class MemoryReport(Struct, frozen=True, rename="camel"):
     working_set: int | None
     pods_working_set: int | None
     pods_limit: int | None
-    """Of the cgroup of all pods."""
+    """The limit of the cgroup of all pods."""
     system_working_set: int | None
     """What is used outside of pods."""
     system_reserved: int | None
@@ -172,7 +172,7 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
     """At soft thresholds."""
     memory: MemoryReport
     oom: tuple[OOMOrderReport, ...]
-    """Of the machine, of all pods, then of pods and containers, the fullest first."""
+    """The kill orders of the machine and of all pods, then those of pods and containers, the fullest first."""
     evictions: tuple[EvictionOrderReport, ...]
     """By signals that are measured; without usage none."""
     thresholds: tuple[ThresholdReport, ...]

@@ -72,7 +72,7 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     """The platform whose rules hold for its pods."""
     taints: tuple[str, ...]
     evictions: tuple[Eviction, ...]
-    """Of its pods that its taints delete, one for each; empty also where it does not answer."""
+    """The pods that its taints delete, one entry each; empty also if the node does not answer."""
     pods: int | None
     """None when the pods could not be read."""
     max_pods: int

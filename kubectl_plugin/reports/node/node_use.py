@@ -24,7 +24,7 @@ class ThresholdReport(Struct, frozen=True, rename="camel"):
     headroom: str
     """What is left above it; negative when it is met."""
     headroom_percent: int
-    """Of the capacity, rounded down."""
+    """Percent of the capacity, rounded down."""
     met: bool
 
 

@@ -25,7 +25,7 @@ class Stakes(Struct, frozen=True, rename="camel"):
 
     owner: OwnerGuarantee
     members: Members | None
-    """Of its StatefulSet; None without one, or when it cannot be read."""
+    """The members of its StatefulSet; None without one, or when it cannot be read."""
     node: NodeReach
     renewed: datetime | None
     """The node's last heartbeat."""

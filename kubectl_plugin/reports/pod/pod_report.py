@@ -66,7 +66,7 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     classes: Mapping[str, PriorityClass] | None = None
     """For a pod of the cluster, its PriorityClass by name; None when it could not be read."""
     refusals: tuple[RefusedField, ...] = ()
-    """Of a manifest."""
+    """The refused fields of a manifest."""
     owners: tuple[Owner, ...] = ()
     """Nearest first."""
     source: str = ""
@@ -137,7 +137,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     status: PodStatusReport | None
     """None for a pod that does not exist yet."""
     gates: tuple[str, ...]
-    """Of a pod that does not exist yet, its scheduling gates; those of one that does stand in its status."""
+    """The scheduling gates of a pod that does not exist yet; an existing pod has its gates in its status."""
     platform: Platform
     """The platform whose rules hold. Without a Linux kubelet there is no oom_score_adj, cgroup or eviction."""
     qos: QOSReport
@@ -177,7 +177,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     guards: tuple[WriterGuard, ...]
     """Who keeps a second writer off each volume of a pod that has a node. Empty: it has none, or nobody asked."""
     moving: tuple[VolumePosition, ...]
-    """Of a pod that waits for a volume, or has to leave with one: where each is on its way. Only those."""
+    """Where the volumes are that a pod waits for, or that leave with it. Other volumes are left out."""
     refusals: tuple[RefusedField, ...]
     """The fields for which the API server refuses a manifest, without `priority.rejected`. Empty: none."""
 

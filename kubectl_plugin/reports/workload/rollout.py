@@ -23,7 +23,7 @@ class Rollout(Struct, frozen=True, rename="camel", kw_only=True):
     """The progress of the newest spec."""
 
     generation: int
-    """Of the spec: ``metadata.generation``."""
+    """The generation of the spec: ``metadata.generation``."""
     observed: int
     """The generation that the controller has acted on; less than the other: not on the newest yet."""
     refused: Said | None = None
@@ -37,7 +37,7 @@ class Rollout(Struct, frozen=True, rename="camel", kw_only=True):
     held_by: Literal["", "paused", "OnDelete", "partition"] = ""
     """Why the old ones stay; empty: nothing holds them."""
     partition: int = 0
-    """Of a StatefulSet: pods of a lower ordinal keep the old template."""
+    """StatefulSets only: pods of a lower ordinal keep the old template."""
 
     @property
     def behind(self) -> bool:

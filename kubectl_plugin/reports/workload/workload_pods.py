@@ -44,7 +44,7 @@ class WorkloadPod(Struct, frozen=True, rename="camel"):
     restarts: int
     created: str | None
     reach: NodeReach | None = None
-    """Of its node, where that does not answer; else None."""
+    """The reach of its node, if that does not answer; else None."""
     health: Health | None = None
     """What is wrong with which container, where it is broken, starting or not ready; else None."""
     ending: Ending | None = None
@@ -54,7 +54,7 @@ class WorkloadPod(Struct, frozen=True, rename="camel"):
     nominated_node: str = ""
     """Where pods were preempted for it."""
     near_limit: NearLimit | None = None
-    """Of a pod that is ready, the container that is nearest to its own memory limit, where that is near."""
+    """The container of a ready pod that is nearest to its own memory limit, if it is near."""
 
 
 class PodCounts(Struct, frozen=True, rename="camel"):
@@ -153,7 +153,7 @@ def _in_short(
 def pods_wanted(kind: str, entry: Workload | ReplicationController | CronJob) -> int | None:
     """How many pods a workload of the cluster wants now; None: it does not say.
 
-    Of a Job: as many as may run at a time, while enough have not succeeded (manageJob in
+    A Job wants as many as may run at a time, while enough have not succeeded (manageJob in
     pkg/controller/job/job_controller.go at v1.36.3).
 
     Args:

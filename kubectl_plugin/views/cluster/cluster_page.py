@@ -144,7 +144,7 @@ def _has_other_pods(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
 
 
 def _pods_tell(report: ClusterReport, nodes: Sequence[NodeEntry]) -> bool:
-    """Whether each container near its limit is told of as its pod: of one that has nothing worse."""
+    """Whether each container near its limit stands with its pod: the pod has no worse finding."""
     return sum(node.near_limit for node in nodes) == sum(pod.risk is PodRisk.NEAR_LIMIT for pod in report.pods)
 
 

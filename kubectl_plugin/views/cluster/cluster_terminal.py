@@ -61,13 +61,13 @@ def summary_page(report: ClusterReport) -> Page:
 
 
 def _named(report: ClusterReport, finding: Finding) -> str:
-    """The pods that a finding is about, where the list of the page is not at hand."""
+    """The pods that a finding is about, if the page has no list of them."""
     names = [f"{pod.namespace}/{pod.name}" for pod in report.pods if pod.risk is finding.risk is not None]
     return f"{listed(names, most=_MAX_NAMED)}. " if names else ""
 
 
 def _next_commands(report: ClusterReport) -> Iterator[Command]:
-    """The worst node, then the worst pod; those of silent nodes are told with the node."""
+    """The worst node, then the worst pod; the pods of silent nodes stand with their node."""
     flagged = [(_MARKS[flags[0].mark], node.name) for node in report.nodes if (flags := node_flags(node))]
     if flagged:
         mark, name = min(flagged)

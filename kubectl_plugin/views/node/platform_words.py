@@ -36,12 +36,12 @@ _NAMES: Final = {
 
 
 def pod_platform_section(platform: Platform) -> Section:
-    """Of a pod; without lines for Linux."""
+    """The lines about a pod's platform; none for Linux."""
     return Section("Platform", _PODS.get(platform, ()))
 
 
 def node_platform_section(platform: Platform) -> Section:
-    """Of a node; without lines for Linux."""
+    """The lines about a node's platform; none for Linux."""
     return Section("Platform", _NODES.get(platform, ()))
 
 

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 LISTED_LIMIT_PERCENT: Final = 90
-"""Of a limit of a container's own: from there on it is listed, before the verdict speaks of it."""
+"""Percent of a container's own limit: a container is listed from there on, before the verdict mentions it."""
 SIGNAL_NAMES: Final = {
     Signal.MEMORY_AVAILABLE: "memory",
     Signal.ALLOCATABLE_MEMORY_AVAILABLE: "pods' memory",

@@ -38,7 +38,7 @@ def node_sentences(status: PodStatusReport | None, now: datetime | None) -> tupl
 
 
 def overdue_sentences(node: NodeFacts, now: datetime | None) -> tuple[str, ...]:
-    """Of a node that does not answer: that its taints should have deleted the pod by now; none: they should not."""
+    """Says that the taints of a node that does not answer should have deleted the pod by now; none: not so."""
     eviction = node.eviction
     if eviction is None or not eviction.comes or eviction.at is None or now is None or now - eviction.at <= PATIENCE:
         return ()

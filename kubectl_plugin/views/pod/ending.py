@@ -161,7 +161,7 @@ def _held(ending: Ending) -> Iterator[str]:
 
 
 def _nothing_runs(report: PodReport, now: datetime | None) -> Iterator[str]:
-    """Of a pod that has finished, or has stopped."""
+    """The lines about a pod that has finished, or has stopped."""
     finished = report.termination.grace.source is GraceSource.FINISHED
     fact = f"nothing of it runs any more ({'status.phase' if finished else 'status.containerStatuses'})"
     going = report.ending.deleted_at is not None

@@ -18,9 +18,9 @@ __all__ = ["health_commands"]
 def health_commands(health: Health, pod: str, namespace: str, now: datetime | None) -> Iterator[Command]:
     """What to ask next of the container that the state names first.
 
-    That is the log of one that has ended: of the process before the present one where it was started anew, or waits
-    for that. Of one that never ran, for want of its image or configuration, and of a probe the events tell. What helps
-    against a kill for memory is told by the term.
+    For a container that has ended, that is its log; if it restarted or waits for that, the log of its last process. For
+    one that never ran because of its image or configuration, and for a failed probe, that is the events. For a kill
+    because of memory, the glossary says what helps.
     """
     told = _worst(health, now)
     if told is not None and told.latest is not None:

@@ -17,13 +17,13 @@ from podrules.model.instant import instant
 __all__ = ["state_line", "state_verdict", "why_words"]
 
 _CONTAINERS_NOT_READY: Final = "ContainersNotReady"
-"""Of the Ready condition: it says no more than the states of the containers do."""
+"""The Ready condition's reason that says no more than the states of the containers do."""
 _MARKED: Final = (
     "its containers are ready, but the node controller marks pods not ready once their node's Ready is not True"
 )
 _KINDS: Final = {ContainerKind.INIT: "init container ", ContainerKind.SIDECAR: "sidecar "}
 _TOLD: Final = 2
-"""Containers whose trouble is told; others are counted."""
+"""The most containers whose trouble is named; the others are counted."""
 
 
 def state_line(health: Health, now: datetime | None) -> str:
@@ -91,7 +91,7 @@ def _ended(health: Health, now: datetime | None) -> tuple[str, str]:
         when = when_words(last, now)
         lead = f"{lead}{f' {when}' if when else ''}"
     said = [health.message.rstrip(". ")] if health.message and health.phase == "Failed" else []
-    # Of those that were killed with the others it tells as much as of the one that began.
+    # The first container that ended is named with as many details as those that were killed with it.
     failed = [(one, end) for one, end in ends if end.exit_code]
     contradicted = any(one.kind is not ContainerKind.SIDECAR for one, _ in failed)
     if health.phase == "Succeeded" and not contradicted:

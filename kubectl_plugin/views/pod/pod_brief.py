@@ -46,7 +46,7 @@ def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]
         yield Section("Requests", tuple(_requests(report)))
     yield priority_section(report, wide=False)
     yield Section("Stops", tuple(stop_lines(report, now, wide=False)))
-    # Of a pod of which nothing runs, and of a static one, the line above says it.
+    # A pod of which nothing runs, and a static one, has this in the line above.
     told = not report.termination.processes or report.ending.static
     forced = Section("Force delete", ()) if told else force_section(report, now, wide=False)
     yield forced

@@ -15,7 +15,7 @@ from podrules.qos import FieldChange, QOSBlocker, QOSProblem
 __all__ = ["qos_section"]
 
 _SHORT_WAY = 4
-"""Edits that a BestEffort pod is told one by one."""
+"""The most edits that are listed one by one for a BestEffort pod."""
 _IN_A_SENTENCE = 3
 """Containers whose edits make one sentence."""
 

@@ -39,7 +39,7 @@ RISK_WORDS: Final = {
     PodRisk.NO_GRACE_PERIOD: "no grace period",
     PodRisk.BEST_EFFORT: "BestEffort, nothing worse",
 }
-"""Of one pod as of many, wherever it is told; where a pod has several, the worst."""
+"""The words are the same for one pod and for many. If a pod has several risks, the worst counts."""
 RISK_MEANINGS: Final = {
     PodRisk.UNSCHEDULABLE: "The scheduler finds no place.",
     PodRisk.HELD_UP: (

@@ -111,7 +111,7 @@ def _standing_row(entry: WayTimeline) -> Row:
 
 
 def _node_is_deleted(told: WayTimeline) -> bool:
-    """Whether the node is lost for good: it has no Node object."""
+    """Whether the node is lost permanently: it has no Node object."""
     return told.way is Way.NODE_LOST and told.standing is Standing.UNDER_WAY
 
 

@@ -223,7 +223,7 @@ def _reason(group: RejectedGroup) -> str:
     if nearest is None:
         return reason
     words = fact_words(nearest)
-    # The verdict counts those that are silent on their own: both numbers are told here, so that they add up.
+    # The verdict counts the silent nodes separately. Both numbers stand here, so that they add up.
     silent = f"; {_silent_words(group.silent)}" if 0 < len(group.silent) < group.count else ""
     return f"{reason}: {nearest.node}{f' {words}' if words else ''}{silent}"
 

@@ -283,7 +283,7 @@ def _spread_row(spec: PlannedSpec, entry: AchievedSpread) -> tuple[str, ...]:
     rest = len(entry.domains) - _SHOWN_NODES
     counts += f" and {rest} more" if rest > 0 else ""
     shown = [domain.matching for domain in entry.domains[:_SHOWN_NODES]]
-    # What is shown tells the least itself, unless it is another domain's, or 0 for want of domains.
+    # The table shows the least itself, unless it is in another domain, or 0 because there are no domains.
     least = f", least {entry.minimum}" if shown and min(shown) != entry.minimum else ""
     if entry.left_out:
         counts += f"; not counted: {left_out_words(entry.left_out, entry.left_out_count)}"

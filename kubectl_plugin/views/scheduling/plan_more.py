@@ -29,7 +29,7 @@ _SHOWN_VICTIMS = 2
 
 
 def more_words(report: PlanReport) -> Iterator[str]:
-    """Of each workload or pod that was named; nothing where none was."""
+    """The lines of each workload or pod that was named; none if none was."""
     for spec in report.specs:
         if spec.origin == "more":
             yield from _awaited_words(spec)
@@ -133,7 +133,7 @@ def _are(count: int) -> str:
 
 
 def row_name(spec: PlannedSpec) -> str:
-    """Of a spec in a table: a pod that waits is another than those that are asked for."""
+    """The name of a spec in a table: a pod that waits is not one of those that are asked for."""
     if spec.origin == "pending":
         return f"{spec.name} (pending)"
     return f"like {spec.name}" if spec.origin == "more" and spec.name.startswith("pod/") else spec.name

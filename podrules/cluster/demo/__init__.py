@@ -19,7 +19,7 @@ DEMO_NOW: Final = "2026-10-17T03:11:00Z"
 
 
 def demo_objects() -> list[dict[str, Any]]:
-    """Every object of the demo cluster, made anew, referred ones before those that refer to them."""
+    """Every object of the demo cluster, built for each call; an object comes before those that refer to it."""
     found: list[dict[str, Any]] = _read("objects.json")
     return found
 

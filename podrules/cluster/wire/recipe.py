@@ -21,7 +21,7 @@ Fill = Callable[[Sequence[Any]], Any]
 """A model, from own values; an IndexError where there are too few."""
 
 _MAX_CONSTANTS: Final = 1 << 14
-"""Of an expression, which Python takes much memory to compile; the largest pods have some hundreds."""
+"""The most in one expression, which Python takes much memory to compile; the largest pods have some hundreds."""
 
 
 class Place(NamedTuple):
@@ -37,7 +37,7 @@ def recipe(model: Struct, places: Mapping[str | None, Place]) -> Fill:
     """How models like this one are made.
 
     Args:
-        model: Has a made-up text wherever an own value belongs.
+        model: Has a made-up text in each place that takes an object's own value.
         places: By made-up text.
 
     Raises:

@@ -1,7 +1,7 @@
 """The pods on nodes in columns; a column is updated when pods come or go.
 
-What is derived from pods knows rows, not nodes: it holds whatever becomes of the nodes' labels and room. A column that
-can tell what a few pods change (`Carried`) is carried over to the pods with that change; any other is made anew. It is
+What is derived from pods knows rows, not nodes: it holds while the nodes' labels and room change. A column that
+can tell what a few pods change (`Carried`) is carried over to the pods with that change; any other is made again. It is
 brought up to date when it is asked for, so that changes cost nothing to columns that nobody asks for.
 """
 
@@ -48,7 +48,7 @@ class Carried(Protocol):
     """A column that can tell what it becomes."""
 
     def after(self, change: BoundPodsChange) -> Carried:
-        """Equal to what would be made anew; itself stays as it is."""
+        """Equal to what would be made from scratch; itself stays as it is."""
         ...
 
 
@@ -64,7 +64,7 @@ class _Kept(Struct):
         return cls(value, isinstance(value, Carried))
 
     def after(self, change: BoundPodsChange) -> _Kept | None:
-        """None: it has to be made anew."""
+        """None: it has to be made from scratch."""
         if not self.carried:
             return None
         earlier = self.changes

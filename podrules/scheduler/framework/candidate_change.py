@@ -34,7 +34,7 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     node: str = ""
     """Of changes to a node, or to pods for its sake."""
     field: str = ""
-    """Of the pod: what is changed or dropped."""
+    """The pod's field that is changed or dropped."""
     value: str = ""
     """The new value, the taint or the label."""
     amounts: dict[str, int] = msgspec.field(default_factory=dict)

@@ -189,7 +189,7 @@ class ChangingPlugin(FilterPlugin, Protocol):
     """Can propose changes that would take its rejections away."""
 
     def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterable[Applied[S]]:
-        """Changes against its rejection of a row, each applied; the cycle is run again with each before it is told.
+        """Changes against its rejection of a row, each applied; the cycle is run again with each before it is shown.
 
         Args:
             situation: The pod and the cluster as they are.

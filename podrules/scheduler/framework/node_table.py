@@ -48,7 +48,7 @@ class NodeTable(Columns):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the nodes."""
+        """The names of the nodes."""
         return self.nodes.names
 
     @property

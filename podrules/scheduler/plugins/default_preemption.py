@@ -65,7 +65,7 @@ class DefaultPreemptionArgs(Model, frozen=True):
     """``pluginConfig[].args`` of DefaultPreemption."""
 
     min_candidate_nodes_percentage: _Int32 = 10
-    """Of the nodes where removing pods may help."""
+    """Percent of the nodes where removing pods may help."""
     min_candidate_nodes_absolute: _Int32 = 100
 
 

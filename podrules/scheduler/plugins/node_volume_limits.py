@@ -202,7 +202,7 @@ class VolumesOnNode(Struct, frozen=True):
     new: Volumes = {}
     """The pod's."""
     pods: tuple[Volumes | str, ...] = ()
-    """Of each pod with volumes those of drivers, or why they cannot be told."""
+    """For each pod with volumes, those that have a driver, or why they are not known."""
     rejection: Status = SUCCESS
     """The pod's own volumes cannot be told."""
 

@@ -189,7 +189,7 @@ class RestrictionsOnNode(Struct, frozen=True):
     state: RestrictionState
     disks: tuple[Disk, ...]
     uses: int
-    """Of the pod's ReadWriteOncePod claims, wherever their users are (conflictingPVCRefCount).
+    """How many pods, on all nodes, use the pod's ReadWriteOncePod claims (conflictingPVCRefCount).
 
     A pod that comes or goes counts by the names of its claims alone, as upstream: also one of another namespace, and
     more than once when it names a claim more than once.

@@ -55,17 +55,17 @@ class Candidate(Struct, frozen=True):
 
     @property
     def highest_priority(self) -> int:
-        """Of the victims."""
+        """The highest priority of the victims."""
         return priority_of(self.victims[0].pod)
 
     @property
     def sum_priorities(self) -> int:
-        """Of the victims, each with 2^31 added to its priority."""
+        """The sum of the victims' priorities, each with 2^31 added."""
         return sum(priority_of(victim.pod) + _OFFSET for victim in self.victims)
 
     @property
     def earliest_start(self) -> datetime | None:
-        """Of the victims that have the highest priority; None: none of them has started (GetEarliestPodStartTime)."""
+        """The earliest start of those with the highest priority; None: none has started (GetEarliestPodStartTime)."""
         top = (victim.pod for victim in self.victims if priority_of(victim.pod) == self.highest_priority)
         return min((start for pod in top if (start := start_of(pod)) is not None), default=None)
 

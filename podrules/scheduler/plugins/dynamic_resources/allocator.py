@@ -106,7 +106,7 @@ class AllocatedDevice(Struct, frozen=True):
     id: DeviceID
     admin_access: bool = False
     consumed: Mapping[str, Quantity] = {}
-    """Of a shared device: what is taken of its capacity."""
+    """What is taken of a shared device's capacity."""
 
 
 class _Request(Struct, frozen=True):

@@ -63,7 +63,7 @@ class FilterState(Struct, frozen=True):
     away: tuple[AffinityTerm, ...] = ()
     """The pod's required anti-affinity terms, namespaces merged."""
     namespace_labels: Mapping[str, str] = {}
-    """Of the pod's namespace."""
+    """The labels of the pod's namespace."""
 
     @property
     def first_of_series(self) -> bool:

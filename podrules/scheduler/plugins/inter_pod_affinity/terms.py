@@ -37,7 +37,7 @@ class AffinityTerm(Struct, frozen=True):
     namespace_selector: Selector | None
     """None selects no namespace."""
     weight: int = 0
-    """Of a preferred term."""
+    """The weight of a preferred term."""
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
         """Whether it selects a pod (AffinityTerm.Matches)."""

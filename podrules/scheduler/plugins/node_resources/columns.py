@@ -117,7 +117,7 @@ class PodRequests:
     def __init__(self, features: Features) -> None:
         self._features = features
         self._known: dict[tuple[object, ...], tuple[Pod, SchedulerRequest]] = {}
-        """With a pod of the kind: a kind is told by the identity of objects, which have to stay."""
+        """A pod of each kind: the identity of its objects distinguishes the kinds, so they have to stay."""
 
     def of(self, pod: Pod) -> SchedulerRequest:
         """One pod's."""
@@ -213,8 +213,8 @@ def _shared_parts(pod: Pod) -> tuple[object, ...]:
 def _kind(pod: Pod) -> tuple[object, ...]:
     """Equal for pods of which the scheduler accounts the same; all that `scheduler_request` reads.
 
-    Amounts are told apart as objects: texts that are equal were parsed once, and an equal amount that was parsed twice
-    only makes a kind more. One flat tuple, for this runs for every pod of a cluster.
+    Amounts are compared by identity: equal texts were parsed once, and an equal amount that was parsed twice only makes
+    one kind more. One flat tuple, for this runs for every pod of a cluster.
     """
     spec, status = pod.spec, pod.status
     parts: list[object] = []

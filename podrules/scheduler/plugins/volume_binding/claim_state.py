@@ -4,7 +4,7 @@
     Lost             phase Lost: the volume that it was bound to is gone
     BeingDeleted     it has a deletionTimestamp
     NotOwned         of an ephemeral volume, and another's
-    Bound            it has its volume for good
+    Bound            it has its volume permanently
     Delayed          unbound, names no volume, and its class waits for the first consumer
     Immediate        unbound otherwise: also where its class is not there, or it names none
     NoBindingMode    unbound, and its class says nothing of when to bind

@@ -1,6 +1,6 @@
 """Volumes for claims that wait for their first consumer, on all nodes at once.
 
-    a volume that names the claim   is taken where its node affinity matches; nowhere else does the claim get another
+    a volume that names the claim   is taken if its node affinity matches; on no other node does the claim get another
     otherwise the smallest          that is Available, large enough, of the claim's class, mode, attributes class and
                                     access modes, that its selector matches, and whose node affinity matches the node
     a pod's claims                  smallest request first; what one takes on a node is gone there for the next

@@ -58,7 +58,7 @@ class UnsuitedClaim(Model, frozen=True):
 
     claim: str
     volume: str
-    """Of a bound claim."""
+    """The volume of a bound claim."""
     storage_class: str
     reason: str
     """Upstream's words."""

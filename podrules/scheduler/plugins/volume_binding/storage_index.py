@@ -156,5 +156,5 @@ def volume_class(volume: PersistentVolume) -> str:
 
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether the claim has its volume for good (isPVCFullyBound)."""
+    """Whether the claim has its volume permanently (isPVCFullyBound)."""
     return bool(claim.spec.volume_name) and ANNOTATION_BIND_COMPLETED in claim.metadata.annotations
