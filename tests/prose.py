@@ -22,7 +22,7 @@ from tests.tree import ROOT
 
 __all__ = ["PAGES", "alerts", "main", "sentences"]
 
-PAGES: Final = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "charts/qos-webhook/README.md")
+PAGES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "charts/qos-webhook/README.md")
 PACKAGES: Final = ("kubectl_plugin", "webhook", "podrules")
 _FAILED: Final = 1
 _MIN_SPACES: Final = 2
