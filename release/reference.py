@@ -37,7 +37,7 @@ from kubectl_plugin.reports.schema import REPORTS
 from podrules.features import REFERENCE_VERSION
 from webhook.backend import start_backend
 from webhook.certificates.status import CertificateStatus
-from webhook.metrics import Metrics, Watched
+from webhook.metrics import Metrics, MetricSources
 from webhook.settings import Settings
 from webhook.wsgi import REVIEW_PATHS
 
@@ -146,7 +146,7 @@ def _metrics() -> str:
         write_system_defaults=False,
     )
     metrics.look_at(
-        Watched(
+        MetricSources(
             caches=start_backend(demo).caches,
             ready=lambda: True,
             certificate=lambda: CertificateStatus(now, now, writer=True, renewals=0, failures=0),

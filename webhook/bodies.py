@@ -10,7 +10,7 @@ from werkzeug.exceptions import ServiceUnavailable, abort
 from werkzeug.sansio.utils import get_content_length
 
 from webhook.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES
-from webhook.connections import NoRoom
+from webhook.connections import NoMemory
 from webhook.connections.channel import Channel
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _large(environ: WSGIEnvironment, length: int, channel: Channel | None) -> Bo
 def _read(environ: WSGIEnvironment, length: int) -> bytes:
     try:
         body: bytes = environ["wsgi.input"].read(length)
-    except NoRoom:
+    except NoMemory:
         raise Unavailable("too many large reviews at once", again=1) from None
     except OSError as error:
         if _is_ended(environ):

@@ -27,7 +27,7 @@ from podrules import __version__
 from podrules.cluster.live.reflector import Reflector
 from webhook.certificates.status import CertificateStatus
 
-__all__ = ["CONTENT_TYPE", "Metrics", "ReviewResult", "Watched"]
+__all__ = ["CONTENT_TYPE", "MetricSources", "Metrics", "ReviewResult"]
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
@@ -47,7 +47,7 @@ class ReviewResult(Enum):
     """The webhook made a mistake. The request is let through unless a rule refuses unreadable requests."""
 
 
-class Watched(Struct, frozen=True, kw_only=True):
+class MetricSources(Struct, frozen=True, kw_only=True):
     """The sources of the metrics that are read at each scrape."""
 
     caches: Sequence[Reflector[Any]]
@@ -141,7 +141,7 @@ class Metrics:
         """Count an Event about a refused force deletion, created or not."""
         self._events.labels(outcome).inc()
 
-    def look_at(self, watched: Watched) -> None:
+    def look_at(self, watched: MetricSources) -> None:
         """Add the metrics of these sources."""
         self._registry.register(_State(watched))
 
@@ -151,7 +151,7 @@ class Metrics:
 
 
 class _State(Collector):
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: MetricSources) -> None:
         self._watched = watched
 
     def collect(self) -> Iterator[Metric]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 from webhook.namespace_rules import NamespaceRule, NamespaceRules, RuleError, read_constraints
-from webhook.settings import ForceDeletion, ForceDeletionMode, ObjectRef, Options, Verdict
+from webhook.settings import ForceDeletion, ForceDeletionMode, ObjectRef, Options, RuleMode
 
 __all__ = ["add_rule_flags", "object_ref", "read_force_deletion", "read_options"]
 
@@ -96,14 +96,14 @@ def _add_classes(parser: argparse.ArgumentParser) -> None:
     add(
         "--disallowed-class",
         type=_verdict,
-        default=Verdict.DENY,
+        default=RuleMode.DENY,
         metavar="deny|warn",
         help="for pods of a class that is not allowed (default deny)",
     )
     add(
         "--template-class",
         type=_verdict,
-        default=Verdict.WARN,
+        default=RuleMode.WARN,
         metavar="warn|deny",
         help="for workloads whose pods would be refused for their class (default warn)",
     )
@@ -207,9 +207,9 @@ def _namespace_constraints(text: str) -> tuple[str, NamespaceRule]:
         raise argparse.ArgumentTypeError(f"{namespace}: {error}") from error
 
 
-def _verdict(text: str) -> Verdict:
+def _verdict(text: str) -> RuleMode:
     try:
-        return Verdict(text)
+        return RuleMode(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is neither warn nor deny") from None
 

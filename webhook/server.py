@@ -179,7 +179,7 @@ class Server(BaseApplication):
         from webhook.app import create_app
         from webhook.backend import start_backend
         from webhook.connections.listener import Listener
-        from webhook.metrics import Metrics, Watched
+        from webhook.metrics import Metrics, MetricSources
         from webhook.wsgi import REVIEW_PATHS, is_accepted
 
         return_freed_memory()
@@ -204,7 +204,7 @@ class Server(BaseApplication):
             accepts=lambda sock: names is not None and is_accepted(sock.getpeercert(), names),
         )
         metrics.look_at(
-            Watched(
+            MetricSources(
                 caches=backend.caches,
                 ready=lambda: not backend.waiting_for(),
                 certificate=certificate.status if certificate is not None else lambda: None,

@@ -20,8 +20,8 @@ __all__ = [
     "ObjectRef",
     "Options",
     "Release",
+    "RuleMode",
     "Settings",
-    "Verdict",
 ]
 
 
@@ -65,7 +65,7 @@ class Release(Struct, frozen=True, kw_only=True):
     """The Lease: its holder does the work that one replica does for all."""
 
 
-class Verdict(Enum):
+class RuleMode(Enum):
     """What happens to a request that breaks a rule."""
 
     WARN = "warn"
@@ -77,9 +77,9 @@ class Options(Struct, frozen=True, kw_only=True):
 
     rules: NamespaceRules = NamespaceRules()
     """The rules for namespaces."""
-    disallowed_class: Verdict = Verdict.DENY
+    disallowed_class: RuleMode = RuleMode.DENY
     """For pods of a PriorityClass that their namespace does not allow."""
-    template_class: Verdict = Verdict.WARN
+    template_class: RuleMode = RuleMode.WARN
     """For workloads whose pods would be refused for their class."""
     verbose: bool = False
     """Whether warnings also report which defaults were filled in."""

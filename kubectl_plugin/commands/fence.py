@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
 from kubectl_plugin.commands.changing import Deadline, changes_to, look_up, require_live
-from kubectl_plugin.commands.node_changes import NodeChange
+from kubectl_plugin.commands.node_changes import NodeAction
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
@@ -46,7 +46,7 @@ def run(options: FenceOptions, source: Source, streams: Streams) -> int:
     return NOTHING_TO_CHANGE if node is None else _Fence(node, options, source, streams).run()
 
 
-class _Fence(NodeChange):
+class _Fence(NodeAction):
     """One node, declared out of service."""
 
     undo: ClassVar[bool] = False

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import IO, Any, Final
 
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, is_manifest_object, read_manifest_objects
-from kubectl_plugin.commands.manifest_pods import Manifest, own_replicas, read_manifests
+from kubectl_plugin.commands.manifest_pods import PodManifest, own_replicas, read_manifests
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.kinds import DAEMON_SETS, PODS, WORKLOADS, find_kind
 from podrules.cluster.manifests.files import Document, read_what_can_be
@@ -32,7 +32,7 @@ class ManifestFile:
         self.errors: list[ManifestError] = []
         self.warnings: Sequence[str]
         """What is read, and may not be what was meant."""
-        self.manifests: list[Manifest] = []
+        self.manifests: list[PodManifest] = []
         documents: list[Document] = []
         for entry in read_what_can_be(path, stdin):
             if isinstance(entry, ManifestError):
@@ -55,7 +55,7 @@ class ManifestFile:
         """Of what tells nothing."""
         self._autoscalers = dict(_targets(others, namespace))
 
-    def title(self, manifest: Manifest) -> str:
+    def title(self, manifest: PodManifest) -> str:
         """The title of the page of one of its manifests."""
         from kubectl_plugin.views.manifest import manifest_title
 

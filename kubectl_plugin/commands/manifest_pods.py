@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from podrules.cluster.manifests.files import Document
 
 __all__ = [
-    "Manifest",
+    "PodManifest",
     "claim_templates",
     "decode",
     "first_ordinal",
@@ -44,7 +44,7 @@ _MAKES_THROUGH: Final[dict[Kind[Any], Kind[Any]]] = {DEPLOYMENTS: REPLICA_SETS, 
 """Workloads whose pods belong to something that they make."""
 
 
-class Manifest(NamedTuple):
+class PodManifest(NamedTuple):
     """A pod or a workload of a file."""
 
     entry: Any
@@ -62,7 +62,7 @@ class Manifest(NamedTuple):
         return printed_name(self.kind, self.entry.metadata.name)
 
 
-def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[Manifest | ManifestError]:
+def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[PodManifest | ManifestError]:
     """The pods and workloads among the documents of a file, and the errors of those that cannot be read.
 
     Args:
@@ -89,7 +89,7 @@ def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[Ma
             continue
         if not pod.metadata.namespace:
             pod = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
-        yield Manifest(entry, kind, pod, document.content, document.file)
+        yield PodManifest(entry, kind, pod, document.content, document.file)
 
 
 def _check_numbers(document: Document, entry: Any, pod: Pod) -> None:
@@ -120,7 +120,7 @@ def template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[A
     return Pod(metadata=meta, spec=template.spec)
 
 
-def own_replicas(manifest: Manifest) -> int:
+def own_replicas(manifest: PodManifest) -> int:
     """How many pods a manifest asks for; for a Job, how many at a time."""
     if manifest.kind is PODS:
         return 1

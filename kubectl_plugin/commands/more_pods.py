@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kubectl_plugin.commands.manifest_pods import Manifest, template_pod
+from kubectl_plugin.commands.manifest_pods import PodManifest, template_pod
 from kubectl_plugin.commands.targets import ObjectQuery, find, targets_of
 from kubectl_plugin.options import NO_SELECTION
 from podrules.cluster.errors import NotFound, UsageError
@@ -15,7 +15,7 @@ from podrules.model.pod import Pod
 
 __all__ = ["WorkloadOrPod", "more_of"]
 
-WorkloadOrPod = Manifest | Pod
+WorkloadOrPod = PodManifest | Pod
 """A workload with the pod that it would make, or a pod."""
 
 
@@ -79,7 +79,7 @@ def _found(asked: ObjectQuery, source: Source, *, live: bool) -> Iterator[Worklo
         if not isinstance(entry, Pod):
             _check_not_ended(asked, entry)
             pod = template_pod(entry, asked.kind)  # type: ignore[arg-type]
-            yield Manifest(entry, asked.kind, pod, None)
+            yield PodManifest(entry, asked.kind, pod, None)
             continue
         owner = entry.metadata.controller
         if owner is not None and owner.kind in {DAEMON_SETS.kind, NODES.kind}:

@@ -23,7 +23,7 @@ from podrules.model.node import Node
 from podrules.partitions import NodeDown, partitions
 from podrules.reading import Access
 
-__all__ = ["FencingFacts", "NodeChange"]
+__all__ = ["FencingFacts", "NodeAction"]
 
 _ATTEMPTS: Final = 5
 
@@ -39,7 +39,7 @@ class FencingFacts(Struct, frozen=True):
     """PersistentVolumes that stay attached, for their pods stay."""
 
 
-class NodeChange(ClusterAction):
+class NodeAction(ClusterAction):
     """A change of a node's taints."""
 
     undo: ClassVar[bool]

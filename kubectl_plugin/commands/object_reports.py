@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_plugin.commands.admission import Admission
 from kubectl_plugin.commands.likely_node import LikelyNodes, Maker, Schedulers
 from kubectl_plugin.commands.manifest_objects import NO_OBJECTS, ManifestObjects
-from kubectl_plugin.commands.manifest_pods import Manifest, template_pod
+from kubectl_plugin.commands.manifest_pods import PodManifest, template_pod
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.node.node_report import NodeReport, node_report
 from kubectl_plugin.reports.node.node_use import NearLimit
@@ -97,7 +97,7 @@ class ReportBuilder:
         )
         return self._workload(entry, kind, template, pods)
 
-    def manifest(self, manifest: Manifest, objects: ManifestObjects) -> PodReport:
+    def manifest(self, manifest: PodManifest, objects: ManifestObjects) -> PodReport:
         """The report of a manifest's pod, or of the pod that its workload would make.
 
         Args:

@@ -12,7 +12,7 @@ from kubectl_plugin.commands.likely_node import left_out
 from kubectl_plugin.commands.manifest_files import ManifestFile
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, joined, with_manifest_objects
 from kubectl_plugin.commands.manifest_pods import (
-    Manifest,
+    PodManifest,
 )
 from kubectl_plugin.commands.more_pods import WorkloadOrPod, more_of
 from kubectl_plugin.commands.node_spec import read_node_specification
@@ -57,7 +57,7 @@ T = TypeVar("T")
 class _Files(Struct, frozen=True):
     """The manifests of files, and the other objects in them."""
 
-    manifests: tuple[Manifest, ...]
+    manifests: tuple[PodManifest, ...]
     objects: ManifestObjects
     incomplete: bool
     """Whether something in them cannot be read."""

@@ -13,7 +13,7 @@ from kubectl_plugin.commands.admission import Admission
 from kubectl_plugin.commands.controllers import Controllers
 from kubectl_plugin.commands.likely_node import Schedulers
 from kubectl_plugin.commands.manifest_pods import (
-    Manifest,
+    PodManifest,
     claim_templates,
     first_ordinal,
     own_replicas,
@@ -76,7 +76,7 @@ class PlaceableSpecs:
         self._schedulers = Schedulers(source, options.scheduler_config)
         self._controllers = Controllers(gatherer)
 
-    def of_manifest(self, manifest: Manifest, classes: dict[str, PriorityClass]) -> PlaceableSpec | RefusedSpec:
+    def of_manifest(self, manifest: PodManifest, classes: dict[str, PriorityClass]) -> PlaceableSpec | RefusedSpec:
         """The pods of a manifest, or why there can be none."""
         name, namespace = f"{manifest.kind.singular}/{manifest.entry.metadata.name}", manifest.pod.metadata.namespace
         if manifest.kind is DAEMON_SETS:
@@ -111,7 +111,7 @@ class PlaceableSpecs:
 
     def more(self, more: WorkloadOrPod, classes: dict[str, PriorityClass]) -> PlaceableSpec | RefusedSpec:
         """More pods of what the cluster has; PriorityClasses that come in files count for them too."""
-        if isinstance(more, Manifest):
+        if isinstance(more, PodManifest):
             return self.of_manifest(more, classes)
         made = self.without_node(more, "more")
         if isinstance(made, RefusedSpec):

@@ -16,7 +16,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod, PodStatus
 from podrules.platform import Platform, node_platform
 from podrules.pressure.node import node_pressure
-from podrules.pressure.position import PodStanding, limited_usage, requested_usage, standings, with_pod_using
+from podrules.pressure.position import PodPlaces, limited_usage, requested_usage, standings, with_pod_using
 from podrules.pressure.usage import UsageSource
 from podrules.reading import Unread
 
@@ -24,14 +24,14 @@ __all__ = ["Pressures"]
 
 _TO_COME: Final = "to-come"
 """No UID of the API server."""
-_NOWHERE: Final = PodStanding()
+_NOWHERE: Final = PodPlaces()
 
 
 class _Known(NamedTuple):
     """What was computed for a node and holds for all pods on it."""
 
     usage_source: UsageSource
-    standings: Mapping[tuple[str, str], PodStanding]
+    standings: Mapping[tuple[str, str], PodPlaces]
     classes: Classes
     unread: tuple[Unread, ...]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from kubectl_plugin.commands.changing import changes_to, look_up, require_live
-from kubectl_plugin.commands.node_changes import NodeChange
+from kubectl_plugin.commands.node_changes import NodeAction
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
@@ -32,7 +32,7 @@ def run(options: FenceOptions, source: Source, streams: Streams) -> int:
     return NOTHING_TO_CHANGE if node is None else _Unfence(node, options, source, streams).run()
 
 
-class _Unfence(NodeChange):
+class _Unfence(NodeAction):
     """One node, taken back."""
 
     undo: ClassVar[bool] = True

@@ -16,7 +16,7 @@ from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEn
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import most_urgent
 from kubectl_plugin.views.cluster.cluster_page import (
-    Finding,
+    SummaryFinding,
     budget_words,
     categories,
     findings,
@@ -53,7 +53,7 @@ def summary(report: ClusterReport) -> Markup:
     )
 
 
-def _finding(finding: Finding) -> Markup:
+def _finding(finding: SummaryFinding) -> Markup:
     shown = f"show-{_RISKS.index(finding.risk)}" if finding.risk is not None else None
     return element(
         "li",

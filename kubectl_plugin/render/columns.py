@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.go_text import go_print
-from kubectl_plugin.render.jsonpath import JSONPathError, Template, parse
+from kubectl_plugin.render.jsonpath import JSONPathError, JSONPathTemplate, parse
 
 __all__ = ["Columns", "columns_from_lines", "columns_from_spec"]
 
@@ -25,7 +25,7 @@ class Columns(NamedTuple):
     """Headings, and the paths of their values."""
 
     headings: tuple[str, ...]
-    paths: tuple[Template, ...]
+    paths: tuple[JSONPathTemplate, ...]
     fields: tuple[str, ...]
     """The paths as they were typed."""
     shows_headings: bool = True
@@ -92,7 +92,7 @@ def _braced(path: str) -> str:
     return f"{{.{found[1] or found[2]}}}"
 
 
-def _cell(path: Template, item: Any) -> str:
+def _cell(path: JSONPathTemplate, item: Any) -> str:
     return ",".join(escape(go_print(value)) for value in path.find(item)) or "<none>"
 
 

@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from kubectl_plugin.render.formats import TemplateError
 from kubectl_plugin.render.go_text import go_json, go_print
 
-__all__ = ["JSONPathError", "Template", "parse"]
+__all__ = ["JSONPathError", "JSONPathTemplate", "parse"]
 
 Values = list[Any]
 
@@ -255,7 +255,7 @@ def _scalar(value: Any) -> str:
     return "null" if value is None else go_print(value)
 
 
-class Template(NamedTuple):
+class JSONPathTemplate(NamedTuple):
     """A parsed template."""
 
     text: str
@@ -294,13 +294,13 @@ class Template(NamedTuple):
         return (reached for part in self.parts for reached in part.reached([data]))
 
 
-def parse(text: str) -> Template:
+def parse(text: str) -> JSONPathTemplate:
     """Parse a template.
 
     Raises:
         JSONPathError: it cannot be read.
     """
-    return Template(text, _Parser(text).template())
+    return JSONPathTemplate(text, _Parser(text).template())
 
 
 class _Parser:

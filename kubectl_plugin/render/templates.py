@@ -9,7 +9,7 @@ import msgspec
 from kubectl_plugin.render.columns import Columns
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Answer, Medium
-from kubectl_plugin.render.jsonpath import Template
+from kubectl_plugin.render.jsonpath import JSONPathTemplate
 from kubectl_plugin.render.structured import content, render_json_list
 
 __all__ = ["render_columns", "render_jsonpath", "render_jsonpath_values"]
@@ -17,14 +17,14 @@ __all__ = ["render_columns", "render_jsonpath", "render_jsonpath_values"]
 
 def render_jsonpath(answer: Answer, medium: Medium) -> str:
     """The values that the template names, as text."""
-    template: Template = medium.template
+    template: JSONPathTemplate = medium.template
     # A program gets texts as they are; a terminal must not be moved by them.
     return template.render(_data(answer), escape if medium.terminal else str)
 
 
 def render_jsonpath_values(answer: Answer, medium: Medium) -> str:
     """The values that the template names, as a JSON list for each action."""
-    template: Template = medium.template
+    template: JSONPathTemplate = medium.template
     return "".join(map(render_json_list, template.values(_data(answer))))
 
 

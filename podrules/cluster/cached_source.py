@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
-from podrules.cluster.field_selector import Choice, FieldTerm
+from podrules.cluster.field_selector import FieldIndex, FieldTerm
 from podrules.cluster.kinds import NODES, PODS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.source import Source
@@ -36,7 +36,7 @@ class RememberedSource:
         """
         self._source = source
         self._nodes = {node.metadata.name: node for node in nodes}
-        self._pods = Choice(pods, FieldTerm.read_model)
+        self._pods = FieldIndex(pods, FieldTerm.read_model)
         self.description = source.description
         self.namespace = source.namespace
         self.git_version = source.git_version

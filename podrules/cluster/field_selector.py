@@ -16,7 +16,7 @@ from podrules.cluster.errors import UsageError
 if TYPE_CHECKING:
     from podrules.cluster.kinds import Kind
 
-__all__ = ["Choice", "FieldTerm", "check_fields"]
+__all__ = ["FieldIndex", "FieldTerm", "check_fields"]
 
 E = TypeVar("E")
 
@@ -117,7 +117,7 @@ class FieldTerm:
         return ("true" if value is True else value) if value else self._unset
 
 
-class Choice(Generic[E]):
+class FieldIndex(Generic[E]):
     """Entries that field selectors select from.
 
     The first selector for a field's value groups all entries by that field. Callers ask for the pods of each of many

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from podrules.cluster.needs import Known, Need
     from podrules.model.snapshot import ClusterSnapshot
 
-__all__ = ["Cluster", "Gatherer"]
+__all__ = ["Gatherer", "KnownCluster"]
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
@@ -68,7 +68,7 @@ _LEFT_OUT_OF_LISTS: Final = (PDBS, PRIORITY_CLASSES)
 _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 
 
-class Cluster(Struct, frozen=True):
+class KnownCluster(Struct, frozen=True):
     """A cluster as far as the scheduling cycles of some pods read it."""
 
     snapshot: ClusterSnapshot | None
@@ -284,7 +284,9 @@ class Gatherer:
             current = None if kind is None else self.noted(self.named(kind, owner.name, namespace))
         return tuple(chain)
 
-    def snapshot(self, pods: Sequence[Pod], args: Mapping[str, Any] | None = None, *, budgets: bool = False) -> Cluster:
+    def snapshot(
+        self, pods: Sequence[Pod], args: Mapping[str, Any] | None = None, *, budgets: bool = False
+    ) -> KnownCluster:
         """The cluster as far as the scheduling cycles of pods read it; `unread` knows nothing of what is missing there.
 
         What was read for other pods is in it too. While nothing new is read, it is the same snapshot, and its nodes and
@@ -312,7 +314,7 @@ class Gatherer:
         unread = tuple(
             _unread(error, "get" if need.name else "list", need.kind, need.namespace) for need, error in errors.items()
         )
-        return Cluster(None if unread else known.snapshot, unread, next(iter(errors.values()), None))
+        return KnownCluster(None if unread else known.snapshot, unread, next(iter(errors.values()), None))
 
     def _read_all(self, needs: Sequence[Need]) -> Sequence[Sequence[KubeObject] | ClusterError]:
         """What several needs ask for, in their order."""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from podrules.cluster.errors import BadEntry, BadObject, KubeletUnavailable, NotFound
-from podrules.cluster.field_selector import Choice, FieldTerm
+from podrules.cluster.field_selector import FieldIndex, FieldTerm
 from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.list_time import newest_time
@@ -62,7 +62,7 @@ class MemorySource:
         self._kubelets = kubelets
         self._objects: dict[tuple[str, str], list[Raw]] = {}
         self._indexed: dict[Kind[Any], dict[tuple[str, str], Raw]] = {}
-        self._choices: dict[Kind[Any], Choice[_Entry]] = {}
+        self._choices: dict[Kind[Any], FieldIndex[_Entry]] = {}
         self._decoded: dict[tuple[Kind[Any], str, str], KubeObject] = {}
         for entry in objects:
             if isinstance(entry.get("metadata"), Mapping):
@@ -110,9 +110,9 @@ class MemorySource:
                 index[space, str(meta.get("name", ""))] = entry
         return self._indexed[kind]
 
-    def _choice(self, kind: Kind[Any]) -> Choice[_Entry]:
+    def _choice(self, kind: Kind[Any]) -> FieldIndex[_Entry]:
         if kind not in self._choices:
-            self._choices[kind] = Choice(tuple(self._all(kind).items()), _read_raw)
+            self._choices[kind] = FieldIndex(tuple(self._all(kind).items()), _read_raw)
         return self._choices[kind]
 
     def _decode(self, kind: Kind[T], namespace: str, name: str) -> T:

@@ -22,7 +22,7 @@ from msgspec import field
 from podrules.cluster.errors import Conflict, Forbidden, NotFound, RequestRefused, Unreachable
 from podrules.cluster.kinds import Kind
 from podrules.cluster.live.answers import error_message
-from podrules.cluster.live.responses import Answer
+from podrules.cluster.live.responses import ChangeAnswer
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import from_json
 from podrules.reading import Access
@@ -44,7 +44,7 @@ _ADMISSION_REFUSAL: Final = re.compile(
 class Sender(Protocol):
     """Sends changes to the API server."""
 
-    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
         """See `podrules.cluster.live.transport.KubectlProxy.send`."""
         ...
 

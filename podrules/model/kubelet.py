@@ -22,12 +22,12 @@ __all__ = [
     "NodeStats",
     "PSIData",
     "PSIStats",
-    "PodReference",
     "PodStats",
     "ProcessStats",
     "RlimitStats",
     "RuntimeStats",
     "ShutdownGracePeriodByPodPriority",
+    "StatsPodReference",
     "Summary",
     "SwapStats",
     "VolumeStats",
@@ -128,7 +128,7 @@ class ContainerStats(Model, frozen=True):
     swap: SwapStats | None = None
 
 
-class PodReference(Model, frozen=True):
+class StatsPodReference(Model, frozen=True):
     """``podRef``."""
 
     name: str = ""
@@ -140,7 +140,7 @@ class PodReference(Model, frozen=True):
 class PodStats(Model, frozen=True):
     """``pods[]``."""
 
-    pod_ref: PodReference = field(default_factory=PodReference)
+    pod_ref: StatsPodReference = field(default_factory=StatsPodReference)
     containers: tuple[ContainerStats, ...] = ()
     cpu: CPUStats | None = None
     memory: MemoryStats | None = None

@@ -16,7 +16,7 @@ from podrules.cgroup import container_resource_config
 from podrules.eviction.ranking import EvictionPlace
 from podrules.eviction.signals import Signal
 from podrules.features import Features
-from podrules.model.kubelet import ContainerStats, MemoryStats, PodReference, PodStats, Summary
+from podrules.model.kubelet import ContainerStats, MemoryStats, PodStats, StatsPodReference, Summary
 from podrules.model.pod import Pod
 from podrules.model.quantity import ZERO
 from podrules.pressure.node import NodePressure, OOMOrder
@@ -27,7 +27,7 @@ from podrules.resources import MEMORY
 __all__ = [
     "EvictionStanding",
     "OOMStanding",
-    "PodStanding",
+    "PodPlaces",
     "limited_usage",
     "requested_usage",
     "standings",
@@ -61,7 +61,7 @@ class EvictionStanding(Struct, frozen=True):
     """Who goes just before it, and by what; None: nobody."""
 
 
-class PodStanding(Struct, frozen=True):
+class PodPlaces(Struct, frozen=True):
     """A pod's places."""
 
     ooms: tuple[OOMStanding, ...] = ()
@@ -70,7 +70,7 @@ class PodStanding(Struct, frozen=True):
     """By signal; empty for a critical pod, and without usage."""
 
 
-def standings(pressure: NodePressure) -> dict[tuple[str, str], PodStanding]:
+def standings(pressure: NodePressure) -> dict[tuple[str, str], PodPlaces]:
     """The places of all pods of a node, by namespace and name; a pod that has none is not there."""
     ooms: dict[tuple[str, str], dict[int, OOMStanding]] = {}
     for number, oom in enumerate(pressure.ooms):
@@ -85,8 +85,7 @@ def standings(pressure: NodePressure) -> dict[tuple[str, str], PodStanding]:
             standing = EvictionStanding(order.signal, rank, len(able), pod, earlier)
             evictions.setdefault(pod.ranked.pod.metadata.place, []).append(standing)
     return {
-        key: PodStanding(tuple(ooms.get(key, {}).values()), tuple(evictions.get(key, ())))
-        for key in (*ooms, *evictions)
+        key: PodPlaces(tuple(ooms.get(key, {}).values()), tuple(evictions.get(key, ()))) for key in (*ooms, *evictions)
     }
 
 
@@ -127,7 +126,7 @@ def with_pod_using(usage: NodeUsage, pod: Pod, memory: dict[str, int]) -> NodeUs
     """
     meta = pod.metadata
     own = PodStats(
-        pod_ref=PodReference(meta.name, meta.namespace, meta.uid),
+        pod_ref=StatsPodReference(meta.name, meta.namespace, meta.uid),
         containers=tuple(
             ContainerStats(name, memory=MemoryStats(working_set_bytes=used, rss_bytes=used))
             for name, used in memory.items()

@@ -19,8 +19,8 @@ from podrules.model.kubelet import (
     KubeletConfiguration,
     MemoryStats,
     NodeStats,
-    PodReference,
     PodStats,
+    StatsPodReference,
     Summary,
 )
 from podrules.model.metrics import NodeMetrics, PodMetrics
@@ -102,7 +102,7 @@ def _pod_stats(pod: Pod, metrics: PodMetrics) -> PodStats:
     containers = {entry.name: entry.usage.get(MEMORY, ZERO).value for entry in metrics.containers}
     meta = pod.metadata
     return PodStats(
-        pod_ref=PodReference(meta.name, meta.namespace, static_pod_uid(pod) or meta.uid),
+        pod_ref=StatsPodReference(meta.name, meta.namespace, static_pod_uid(pod) or meta.uid),
         containers=tuple(
             ContainerStats(name, memory=MemoryStats(working_set_bytes=used)) for name, used in containers.items()
         ),

@@ -23,7 +23,7 @@ from webhook.settings import (
     LogLevel,
     ObjectRef,
     Options,
-    Verdict,
+    RuleMode,
 )
 from webhook.tls_options import TlsOptions, TlsVersion
 
@@ -259,8 +259,8 @@ def test_program_takes_what_it_is_told_of_new_pods(chart: Chart) -> None:
                 "team-*": NamespaceRule(allowed_classes=("*",), constraints=()),
             }
         ),
-        disallowed_class=Verdict.WARN,
-        template_class=Verdict.DENY,
+        disallowed_class=RuleMode.WARN,
+        template_class=RuleMode.DENY,
         verbose=True,
         leave_out_template_hash=True,
         lint_selectors=False,

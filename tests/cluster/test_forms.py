@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from podrules.cluster.capture.forms import Column, Form, Forms, texts
 from podrules.cluster.wire import recipe as module
-from podrules.cluster.wire.recipe import Place, recipe
+from podrules.cluster.wire.recipe import TextPlace, recipe
 from podrules.model.base import Condition
 from podrules.model.pod import PodStatus
 
@@ -106,7 +106,7 @@ def test_a_form_that_says_too_much_is_refused() -> None:
 def test_a_model_without_own_texts_is_shared() -> None:
     status = PodStatus("Running")
     assert recipe(status, {})(()) is status
-    assert recipe(status, {"Running": Place(1, str.upper)})(("", "failed")) == PodStatus("FAILED")
+    assert recipe(status, {"Running": TextPlace(1, str.upper)})(("", "failed")) == PodStatus("FAILED")
 
 
 def test_nothing_of_a_model_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,5 +121,5 @@ def test_nothing_of_a_model_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(module, "_compiled", noted)
     hostile = "\"), __import__('os').abort(), (\""
     status = PodStatus(hostile, reason="Running", message=hostile)
-    assert recipe(status, {"Running": Place(0)})(("own",)) == PodStatus(hostile, reason="own", message=hostile)
+    assert recipe(status, {"Running": TextPlace(0)})(("own",)) == PodStatus(hostile, reason="own", message=hostile)
     assert re.fullmatch(r"(c\d+|own\[\d+\]|[(), ])+", written[0])

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from podrules.cluster.errors import NotServed, Unreachable
-from podrules.cluster.gather import Cluster, Gatherer
+from podrules.cluster.gather import Gatherer, KnownCluster
 from podrules.cluster.in_memory import NothingSource
 from podrules.cluster.kinds import NODES
 from podrules.model.decode import from_object
@@ -343,7 +343,9 @@ def test_claims_and_extended_resources() -> None:
 # What cannot be read
 
 
-def gathered(about: Pod, *, forbidden: Sequence[str] = (), not_served: Sequence[str] = ()) -> tuple[Cluster, Gatherer]:
+def gathered(
+    about: Pod, *, forbidden: Sequence[str] = (), not_served: Sequence[str] = ()
+) -> tuple[KnownCluster, Gatherer]:
     gatherer = Gatherer(RecordingSource(forbidden=forbidden, not_served=not_served))
     return gatherer.snapshot([about]), gatherer
 

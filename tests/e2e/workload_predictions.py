@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kubectl_plugin.commands.manifest_objects import NO_OBJECTS
-from kubectl_plugin.commands.manifest_pods import Manifest, read_manifests
+from kubectl_plugin.commands.manifest_pods import PodManifest, read_manifests
 from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output
 from podrules.cluster.in_memory import MemorySource
@@ -29,7 +29,7 @@ def predict(case: Case, cluster: Sequence[Object]) -> Placement:
     namespace = case.manifest["metadata"]["namespace"]
     source = MemorySource(cluster, description="the cluster", git_version="v1.36.3", namespace=namespace)
     (manifest,) = read_manifests([Document("manifest", case.manifest)], namespace)
-    assert isinstance(manifest, Manifest)
+    assert isinstance(manifest, PodManifest)
     placement = ReportBuilder(source, _OPTIONS).manifest(manifest, NO_OBJECTS).placement
     assert placement is not None
     return placement

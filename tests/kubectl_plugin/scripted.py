@@ -20,7 +20,7 @@ from podrules.cluster.demo import DEMO_NOW, demo_objects
 from podrules.cluster.errors import Forbidden
 from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import Kind
-from podrules.cluster.live.responses import Answer
+from podrules.cluster.live.responses import ChangeAnswer
 from podrules.cluster.live.transport import ProxySettings
 from podrules.cluster.source import Source
 from podrules.model.base import KubeObject
@@ -29,13 +29,13 @@ from tests.kubectl_plugin.running import Ran, run
 __all__ = ["TAKEN", "Given", "change", "refusal"]
 
 T = TypeVar("T", bound=KubeObject)
-Given = Answer | BaseException
-TAKEN: Final = Answer(200, b"{}", ())
+Given = ChangeAnswer | BaseException
+TAKEN: Final = ChangeAnswer(200, b"{}", ())
 
 
-def refusal(status: int, message: str) -> Answer:
+def refusal(status: int, message: str) -> ChangeAnswer:
     """An error of the API server."""
-    return Answer(status, json.dumps({"kind": "Status", "message": message, "code": status}).encode(), ())
+    return ChangeAnswer(status, json.dumps({"kind": "Status", "message": message, "code": status}).encode(), ())
 
 
 class _Server:
@@ -44,11 +44,11 @@ class _Server:
     def __init__(self, given: Mapping[str, list[Given]], *, allowed: bool) -> None:
         self._given, self._allowed = given, allowed
 
-    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
         """See `podrules.cluster.writer.Sender.send`."""
         del path, body, content_type
         if method == "POST":
-            return Answer(201, json.dumps({"status": {"allowed": self._allowed}}).encode(), ())
+            return ChangeAnswer(201, json.dumps({"status": {"allowed": self._allowed}}).encode(), ())
         answer = self._given[method].pop(0)
         if isinstance(answer, BaseException):
             raise answer

@@ -32,7 +32,7 @@ from webhook.app import create_app
 from webhook.metrics import Metrics
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.partial_objects import MAX_VALUES
-from webhook.settings import ForceDeletion, ForceDeletionMode, Options, Verdict
+from webhook.settings import ForceDeletion, ForceDeletionMode, Options, RuleMode
 from webhook.wsgi import REVIEW_PATHS
 
 Object = dict[str, Any]
@@ -45,7 +45,7 @@ KEY = f"topology.example.com/{'zone' * 10}-"
 CLASSES = [make_class("low", 1), *(make_class(f"class-{number}-of-{'shop' * 20}", number) for number in range(500))]
 OPTIONS = Options(
     rules=NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",), default_class="low")}),
-    template_class=Verdict.DENY,
+    template_class=RuleMode.DENY,
     lint_topology_keys=True,
     verbose=True,
 )

@@ -16,7 +16,7 @@ from webhook.connections import (
     Connection,
     Connections,
     Memory,
-    NoRoom,
+    NoMemory,
 )
 from webhook.connections.turns import Turns
 
@@ -368,7 +368,7 @@ def test_edges_of_bodies_take_memory_too(wide: World) -> None:
 def test_heads_give_way_as_a_whole(wide: World) -> None:
     """Nothing is known of what they ask for."""
     wide.new().send_whole(80 * KIB)
-    with pytest.raises(NoRoom):
+    with pytest.raises(NoMemory):
         wide.new().send(40 * KIB)
 
 

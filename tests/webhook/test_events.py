@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.live.responses import Answer
+from podrules.cluster.live.responses import ChangeAnswer
 from podrules.model.base import ObjectMeta
 from tests.marked import TESTS
 from tests.waiting import wait_for
@@ -84,7 +84,7 @@ class Silent:
         self.go_on = threading.Event()
         self.bodies: list[Object] = []
 
-    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
         self.bodies.append(json.loads(body))
         self.asked.set()
         self.go_on.wait(60)

@@ -21,8 +21,8 @@ from webhook.settings import (
     ObjectRef,
     Options,
     Release,
+    RuleMode,
     Settings,
-    Verdict,
 )
 from webhook.tls_options import CIPHER_SUITES, TlsOptions, TlsVersion
 
@@ -110,10 +110,10 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             id="of one namespace the last counts",
         ),
         pytest.param(
-            ["--disallowed-class", "warn"], {"options": Options(disallowed_class=Verdict.WARN)}, id="disallowed class"
+            ["--disallowed-class", "warn"], {"options": Options(disallowed_class=RuleMode.WARN)}, id="disallowed class"
         ),
         pytest.param(
-            ["--template-class", "deny"], {"options": Options(template_class=Verdict.DENY)}, id="class of templates"
+            ["--template-class", "deny"], {"options": Options(template_class=RuleMode.DENY)}, id="class of templates"
         ),
         pytest.param(["--warnings", "verbose"], {"options": Options(verbose=True)}, id="verbose"),
         pytest.param(

@@ -28,7 +28,7 @@ from webhook.app import create_app
 from webhook.cached import CachedNamespace, NamespaceMeta
 from webhook.certificates.status import CertificateStatus
 from webhook.cluster import Cluster
-from webhook.metrics import Metrics, Watched
+from webhook.metrics import Metrics, MetricSources
 from webhook.wsgi import REVIEW_PATHS
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "webhook.md"
@@ -143,7 +143,9 @@ def test_caches_certificate_and_connections() -> None:
     )
     metrics = Metrics()
     metrics.look_at(
-        Watched(caches=[cache], ready=lambda: cache.synced, certificate=lambda: status, connections=lambda: {"idle": 3})
+        MetricSources(
+            caches=[cache], ready=lambda: cache.synced, certificate=lambda: status, connections=lambda: {"idle": 3}
+        )
     )
     assert samples(metrics)["qos_webhook_ready"] == 0
     assert "qos_webhook_cache_age_seconds{cache=namespaces}" not in samples(metrics)

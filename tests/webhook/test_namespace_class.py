@@ -18,7 +18,7 @@ from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.response import ALLOWED, Answer
-from webhook.settings import Options, Verdict
+from webhook.settings import Options, RuleMode
 
 Object = dict[str, Any]
 PREEMPT = "PreemptLowerPriority"
@@ -192,7 +192,7 @@ def test_P1_a_class_that_is_not_allowed_is_refused_or_warned_of(allowed: tuple[s
     options = rules(allowed_classes=allowed)
     problem = NOT_ALLOWED.format(named)
     assert judged(HIGH_SPEC, options) == Answer(denial=f'pods "web" is forbidden: {problem}')
-    warning = Options(rules=options.rules, disallowed_class=Verdict.WARN)
+    warning = Options(rules=options.rules, disallowed_class=RuleMode.WARN)
     assert judged(HIGH_SPEC, warning) == Answer(warnings=(f"spec.priorityClassName: {problem}",))
 
 

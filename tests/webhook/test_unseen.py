@@ -28,14 +28,14 @@ from webhook.metrics import Metrics
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.partial_objects import Seen
 from webhook.response import Answer
-from webhook.settings import ForceDeletion, ForceDeletionMode, Options, Verdict
+from webhook.settings import ForceDeletion, ForceDeletionMode, Options, RuleMode
 from webhook.wsgi import REVIEW_PATHS
 
 Object = dict[str, Any]
 CLASSES = [make_class("low", 0), make_class("high", 0)]
 STRICT = Options(
     rules=NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",))}),
-    template_class=Verdict.DENY,
+    template_class=RuleMode.DENY,
 )
 DENY = ForceDeletion(mode=ForceDeletionMode.DENY, exempt_users=frozenset({"fencer"}))
 UID = "6f1c1f9e-0a43-4f2e-9d3c-2b1c5f3d7e10"

@@ -16,7 +16,7 @@ from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.response import ALLOWED, Answer, encode_answer
-from webhook.settings import Options, Verdict
+from webhook.settings import Options, RuleMode
 
 CLASSES = [make_class("high", 1000), make_class("low", -10)]
 KINDS = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"]
@@ -123,7 +123,7 @@ def test_P1_of_the_demo_cluster_only_who_names_the_deleted_class_is_warned(demo_
 # What a namespace does not allow, and refusals
 
 LIMITED = NamespaceRules({"shop": NamespaceRule(allowed_classes=("low",))})
-WARNS, DENIES = Options(rules=LIMITED), Options(rules=LIMITED, template_class=Verdict.DENY)
+WARNS, DENIES = Options(rules=LIMITED), Options(rules=LIMITED, template_class=RuleMode.DENY)
 NOT_ALLOWED = "PriorityClass high is not allowed in namespace shop (allowed: low)"
 RESOURCES = {
     "Deployment": "deployments.apps",
@@ -146,7 +146,7 @@ def test_P1_a_class_that_is_not_allowed_is_warned_of_or_refused(kind: str) -> No
 
 
 def test_P1_where_pods_are_only_warned_of_no_template_is_refused() -> None:
-    options = Options(rules=LIMITED, template_class=Verdict.DENY, disallowed_class=Verdict.WARN)
+    options = Options(rules=LIMITED, template_class=RuleMode.DENY, disallowed_class=RuleMode.WARN)
     review = decode_review(create_review(workload_object("Deployment", "high")))
     answer = validate(review, make_cluster(CLASSES, options=options))
     assert said(answer) == Answer(warnings=(f"{_path('Deployment')}: {NOT_ALLOWED}",))
@@ -202,7 +202,7 @@ def test_P1_only_a_change_to_an_unknown_class_is_refused(review: bytes, refused:
 
 
 def test_P1_nothing_is_refused_for_a_class_that_cannot_be_read() -> None:
-    cluster = make_cluster(CLASSES, live=SilentSource(), options=Options(template_class=Verdict.DENY))
+    cluster = make_cluster(CLASSES, live=SilentSource(), options=Options(template_class=RuleMode.DENY))
     assert validate(decode_review(create_review(DEPLOYMENT)), cluster) == ALLOWED
 
 

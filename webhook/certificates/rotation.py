@@ -34,7 +34,7 @@ from webhook.certificates.pair import (
     make_pair,
 )
 
-__all__ = ["Kept", "Step", "next_step", "to_serve"]
+__all__ = ["Kept", "RotationStep", "next_step", "to_serve"]
 
 _RENEW_AFTER: Final = 2 / 3
 """The fraction of the lifetime."""
@@ -55,7 +55,7 @@ class Kept(Struct, frozen=True):
     """Authorities that clients must trust, the newest first."""
 
 
-class Step(Struct, frozen=True):
+class RotationStep(Struct, frozen=True):
     """What to store from now on, and the latest time to decide again."""
 
     kept: Kept
@@ -70,7 +70,7 @@ def next_step(
     lifetime: timedelta,
     announced_since: datetime | None,
     served: Kept | None = None,
-) -> Step:
+) -> RotationStep:
     """Decide what to store now.
 
     Args:
@@ -95,17 +95,17 @@ def next_step(
         present = _usable(kept, now)
     staged = _usable(Kept(kept.next_certificate, kept.next_key, authorities=kept.authorities), now)
     if present is None:
-        return Step(_promoted(kept), now) if staged is not None else _fresh(kept, names, now, lifetime)
+        return RotationStep(_promoted(kept), now) if staged is not None else _fresh(kept, names, now, lifetime)
     settle = _settling_time(lifetime)
     if staged is not None and staged.names >= wanted:
         if announced_since is None or now < announced_since + settle:
-            return Step(kept, now + settle / 4 if announced_since is None else announced_since + settle)
-        return Step(_promoted(kept), _renewal(staged))
+            return RotationStep(kept, now + settle / 4 if announced_since is None else announced_since + settle)
+        return RotationStep(_promoted(kept), _renewal(staged))
     if staged is None and not spoilt and present.names >= wanted and now < _renewal(present):
-        return Step(replace(kept, next_certificate=b"", next_key=b""), _renewal(present))
+        return RotationStep(replace(kept, next_certificate=b"", next_key=b""), _renewal(present))
     others = present.names | (staged.names if staged is not None else set())
     pair = make_pair((*names, *sorted(others - wanted)), now=now, lifetime=lifetime)
-    return Step(_staged(kept, pair), now + settle)
+    return RotationStep(_staged(kept, pair), now + settle)
 
 
 def to_serve(
@@ -147,10 +147,10 @@ def _usable(kept: Kept, now: datetime) -> Inspected | None:
     return found if signed and found.not_before <= now < found.not_after else None
 
 
-def _fresh(kept: Kept, names: Sequence[str], now: datetime, lifetime: timedelta) -> Step:
+def _fresh(kept: Kept, names: Sequence[str], now: datetime, lifetime: timedelta) -> RotationStep:
     pair = make_pair(names, now=now, lifetime=lifetime)
     fresh = Kept(pair.certificate, pair.key, authorities=pair.authority + kept.authorities)
-    return Step(fresh, now + _RENEW_AFTER * lifetime)
+    return RotationStep(fresh, now + _RENEW_AFTER * lifetime)
 
 
 def _staged(kept: Kept, pair: Pair) -> Kept:

@@ -9,7 +9,7 @@ import msgspec
 
 from podrules.cluster.live.answers import error_message
 from podrules.cluster.live.reflector import CachedMeta, StreamTransport
-from podrules.cluster.live.responses import Answer
+from podrules.cluster.live.responses import ChangeAnswer
 
 __all__ = ["MERGE", "STRATEGIC", "DescribedMeta", "RefusedError", "WritingTransport", "write"]
 
@@ -20,7 +20,7 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 class WritingTransport(StreamTransport, Protocol):
     """Requests to one API server that may also write."""
 
-    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
         """See `podrules.cluster.live.client.ClientTransport`."""
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.connections.connection import Connection, Stage
-from webhook.connections.memory import Memory, NoRoom, return_freed_memory
+from webhook.connections.memory import Memory, NoMemory, return_freed_memory
 from webhook.connections.registry import (
     HANDSHAKE_SECONDS,
     LOOK_SECONDS,
@@ -24,7 +24,7 @@ __all__ = [
     "Connection",
     "Connections",
     "Memory",
-    "NoRoom",
+    "NoMemory",
     "Stage",
     "return_freed_memory",
 ]

@@ -51,7 +51,7 @@ class Channel:
         """See `socket.socket.recv`.
 
         Raises:
-            NoRoom: There is no memory for what came.
+            NoMemory: There is no memory for what came.
         """
         data = self._sock.recv(size)
         if data and self._connections.receive(self.connection, len(data)):

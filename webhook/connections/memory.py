@@ -12,7 +12,7 @@ from typing import Final
 
 from webhook.connections.connection import Connection, Stage
 
-__all__ = ["Memory", "NoRoom", "return_freed_memory"]
+__all__ = ["Memory", "NoMemory", "return_freed_memory"]
 
 _FREE_BYTES: Final = 16 << 10
 """The bytes of each request that do not count: a small request is never refused because of memory."""
@@ -39,7 +39,7 @@ def return_freed_memory() -> None:
         mallopt(_TRIM_THRESHOLD, _LARGE_BYTES)
 
 
-class NoRoom(ConnectionResetError):
+class NoMemory(ConnectionResetError):
     """There is no memory for the rest of a request."""
 
 

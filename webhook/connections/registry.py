@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from webhook.connections.connection import Connection, Stage
-from webhook.connections.memory import Memory, NoRoom
+from webhook.connections.memory import Memory, NoMemory
 
 __all__ = [
     "HANDSHAKE_SECONDS",
@@ -144,7 +144,7 @@ class Connections:
         """So many bytes came on it; returns whether others have to go for them, which takes a moment.
 
         Raises:
-            NoRoom: It has to go itself.
+            NoMemory: It has to go itself.
             ConnectionResetError: It has been ended here: what had come before is of no use to anybody.
         """
         if connection.ended:
@@ -233,7 +233,7 @@ class Connections:
             elif slowest is connection:
                 self._memory.free(connection)
                 self._ended("memory")
-                raise NoRoom(errno.ECONNRESET, "no memory for the request")
+                raise NoMemory(errno.ECONNRESET, "no memory for the request")
             else:
                 self.end(slowest, "memory")
                 others = True

@@ -47,7 +47,7 @@ from webhook.new_pod import NewPod
 from webhook.partial_objects import Seen
 from webhook.patch import PatchOperation, add, remove
 from webhook.response import ALLOWED, Answer, combined, denied
-from webhook.settings import Verdict
+from webhook.settings import RuleMode
 
 __all__ = ["default_priority", "refuse_disallowed_class", "refuse_unknown_class"]
 
@@ -98,7 +98,7 @@ def refuse_disallowed_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
     problem = disallowed(pod.spec.priority_class_name, pod.metadata.namespace, cluster)
     if not problem:
         return ALLOWED
-    if cluster.options.disallowed_class is Verdict.WARN:
+    if cluster.options.disallowed_class is RuleMode.WARN:
         return Answer(warnings=(f"spec.priorityClassName: {problem}",))
     return denied(f'pods "{pod.metadata.name or pod.metadata.generate_name}" is forbidden: {problem}')
 

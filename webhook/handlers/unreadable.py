@@ -14,7 +14,7 @@ from webhook.handlers.force_delete_policy import is_exempt, may_delete_nodes, mo
 from webhook.handlers.pod_template import WORKLOADS_WITH_TEMPLATES
 from webhook.namespace_rules import EVERY_CLASS
 from webhook.response import Answer, denied
-from webhook.settings import ForceDeletionMode, Verdict
+from webhook.settings import ForceDeletionMode, RuleMode
 
 __all__ = ["allow_unreadable", "refuse_unreadable"]
 
@@ -60,13 +60,13 @@ def _strictest_rule(request: Request, cluster: Cluster) -> str:
 
 def _class_rule(namespace: str, cluster: Cluster) -> str:
     allowed = cluster.options.rules.of(namespace).allowed_classes
-    if cluster.options.disallowed_class is Verdict.WARN or allowed is None or EVERY_CLASS in allowed:
+    if cluster.options.disallowed_class is RuleMode.WARN or allowed is None or EVERY_CLASS in allowed:
         return ""
     return f"namespace {namespace} allows only these PriorityClasses: {', '.join(allowed) or 'none'}"
 
 
 def _template_rule(namespace: str, cluster: Cluster) -> str:
-    if cluster.options.template_class is Verdict.WARN:
+    if cluster.options.template_class is RuleMode.WARN:
         return ""
     return _class_rule(namespace, cluster) or "templates of an unknown PriorityClass are refused"
 

@@ -22,7 +22,7 @@ from webhook.handlers.namespace_class import disallowed, namespace_default
 from webhook.handlers.pod_template import TemplateOwner, TemplateReview, template_of
 from webhook.handlers.suggestions import did_you_mean
 from webhook.response import ALLOWED, Answer, denied
-from webhook.settings import Verdict
+from webhook.settings import RuleMode
 
 __all__ = ["check_class_of_template"]
 
@@ -52,7 +52,7 @@ def check_class_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
     text = f"{path}.spec.priorityClassName: {problem.text}{consequence}{problem.near}"
     if (
         problem.refused
-        and cluster.options.template_class is Verdict.DENY
+        and cluster.options.template_class is RuleMode.DENY
         and workload.metadata.deletion_timestamp is None
         and not _keeps_class(request, workload, name)
     ):
@@ -66,7 +66,7 @@ def _problem(name: str, namespace: str, cluster: Cluster) -> _Problem | None:
     if name and not _exists(name, cluster):
         return _Problem(str(UnknownPriorityClass(name)), did_you_mean(name, cluster.priority_classes()), refused=True)
     text = disallowed(name or _default(namespace, cluster), namespace, cluster)
-    return _Problem(text, "", cluster.options.disallowed_class is Verdict.DENY) if text else None
+    return _Problem(text, "", cluster.options.disallowed_class is RuleMode.DENY) if text else None
 
 
 def _default(namespace: str, cluster: Cluster) -> str:

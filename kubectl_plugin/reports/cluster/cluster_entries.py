@@ -27,7 +27,7 @@ from podrules.reading import Unread
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZoneNodes
 
-__all__ = ["ClusterReport", "Level", "NodeEntry", "PodEntry", "PodKey", "Promised"]
+__all__ = ["ClusterReport", "EvictionLevel", "NodeEntry", "PodEntry", "PodKey", "Promised"]
 
 PodKey = tuple[str, str]
 """Namespace and name."""
@@ -63,7 +63,7 @@ class Promised(Struct, frozen=True, rename="camel"):
         return sum(self.requested.values())
 
 
-class Level(Struct, frozen=True, rename="camel"):
+class EvictionLevel(Struct, frozen=True, rename="camel"):
     """The eviction threshold that is nearest on a node."""
 
     signal: Signal
@@ -94,7 +94,7 @@ class NodeEntry(Struct, frozen=True, rename="camel", kw_only=True):
     cpu: Promised
     memory: Promised
     usage_source: UsageSource
-    nearest: Level | None
+    nearest: EvictionLevel | None
     """None: not measured."""
     near_limit: int
     """Containers near their own memory limit; 0 also where nothing is measured."""

@@ -8,7 +8,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, Level, NodeEntry, PodEntry, PodKey, Promised
+from kubectl_plugin.reports.cluster.cluster_entries import (
+    ClusterReport,
+    EvictionLevel,
+    NodeEntry,
+    PodEntry,
+    PodKey,
+    Promised,
+)
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry, workload_entries
 from kubectl_plugin.reports.node.node_use import NearLimit
@@ -199,7 +206,7 @@ class _Entries:
 
     def _orders(
         self, node: Node, pods: Sequence[Pod], read: ReadUsage | None
-    ) -> tuple[MemoryOrders, Level | None, int]:
+    ) -> tuple[MemoryOrders, EvictionLevel | None, int]:
         usage, features = read.usage if read is not None else NO_USAGE, self._facts.features
         if len(self.shown) > WHOLE_PRESSURE_NODES:
             return memory_orders(node, pods, usage, self._alike.score, features=features), None, 0
@@ -294,9 +301,9 @@ class _Entries:
         return self._facts.owner(pod.metadata.namespace, owner.kind, owner.name)
 
 
-def _level(headroom: Headroom) -> Level:
+def _level(headroom: Headroom) -> EvictionLevel:
     capacity, left = headroom.capacity.value, headroom.left.value
-    return Level(headroom.threshold.signal, left, 100 * left // capacity if capacity else 0, headroom.met)
+    return EvictionLevel(headroom.threshold.signal, left, 100 * left // capacity if capacity else 0, headroom.met)
 
 
 def _promised(allocatable: int, asked: Iterable[tuple[PodQOSClass, int, int]], used: int | None = None) -> Promised:

@@ -17,7 +17,7 @@ from kubectl_plugin.reports.cluster.cluster_changes import (
     PodStanding,
     Tally,
 )
-from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, Level, NodeEntry, PodEntry, Promised
+from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, EvictionLevel, NodeEntry, PodEntry, Promised
 from kubectl_plugin.reports.cluster.previous_report import (
     EarlierLevel,
     EarlierNode,
@@ -119,7 +119,7 @@ def _node_standing(node: EarlierNode | NodeEntry) -> NodeStanding:
     )
 
 
-def _left(level: EarlierLevel | Level) -> int:
+def _left(level: EarlierLevel | EvictionLevel) -> int:
     return level.percent
 
 

@@ -20,7 +20,7 @@ from podrules.model.pod import Pod
 from podrules.pressure.nearness import is_near_limit
 from podrules.pressure.node import OOMScope
 from podrules.pressure.oom_order import PAGE_SIZE
-from podrules.pressure.position import EvictionStanding, OOMStanding, PodStanding
+from podrules.pressure.position import EvictionStanding, OOMStanding, PodPlaces
 from podrules.pressure.usage import UsageSource
 from podrules.priority import is_critical_pod
 from podrules.processes import idle_containers
@@ -99,7 +99,7 @@ class PodPressureReport(Struct, frozen=True, rename="camel"):
 
 def pod_pressure_report(
     usage_source: UsageSource,
-    standing: PodStanding,
+    standing: PodPlaces,
     pod: Pod,
     classes: Classes,
     assumption: Assumption,

@@ -25,7 +25,7 @@ from podrules.skew import WorkloadSpread
 __all__ = [
     "BUDGET_WORDS",
     "Category",
-    "Finding",
+    "SummaryFinding",
     "asked_words",
     "budget_words",
     "categories",
@@ -49,7 +49,7 @@ BUDGET_WORDS: Final = {
 _STOPS: Final = frozenset({BudgetRisk.OVERLAPS, BudgetRisk.BLOCKS_ALWAYS, BudgetRisk.BLOCKS_NOW})
 
 
-class Finding(Struct, frozen=True):
+class SummaryFinding(Struct, frozen=True):
     """One thing that a reader should know first."""
 
     severity: Severity
@@ -88,7 +88,7 @@ def pods_by_severity(report: ClusterReport) -> Counter[Severity]:
     return counts
 
 
-def headline(report: ClusterReport, found: Sequence[Finding]) -> str:
+def headline(report: ClusterReport, found: Sequence[SummaryFinding]) -> str:
     """The first sentence."""
     if found:
         verb = "stands" if len(found) == 1 else "stand"
@@ -96,7 +96,7 @@ def headline(report: ClusterReport, found: Sequence[Finding]) -> str:
     return f"Nothing stands out among {counted(len(report.nodes), 'node')} and {counted(len(report.pods), 'pod')}."
 
 
-def findings(report: ClusterReport) -> tuple[Finding, ...]:
+def findings(report: ClusterReport) -> tuple[SummaryFinding, ...]:
     """What stands out, trouble first."""
     found = [*_of_nodes(report), *_of_pods(report.pods), *_of_budgets(report), *_of_zones(report)]
     return tuple(sorted(found, key=lambda one: -one.severity.urgency))
@@ -106,7 +106,7 @@ _OF_PODS: Final = frozenset({NodeMark.SILENT, NodeMark.NEAR_LIMIT})
 """Told by numbers of pods and containers on the node, whichever were asked for."""
 
 
-def _of_nodes(report: ClusterReport) -> Iterator[Finding]:
+def _of_nodes(report: ClusterReport) -> Iterator[SummaryFinding]:
     marked: dict[NodeMark, list[NodeEntry]] = {}
     for node in report.nodes:
         for flag in node_flags(node):
@@ -122,12 +122,12 @@ def _of_nodes(report: ClusterReport) -> Iterator[Finding]:
             if others:
                 meaning = f"{meaning} All pods there are counted, also those that were not asked for."
             where = "partitions" if mark is NodeMark.SILENT else "nodes"
-            yield Finding(NodeFlag(mark, "").severity, fact, meaning, where)
+            yield SummaryFinding(NodeFlag(mark, "").severity, fact, meaning, where)
     gone = [node for node in _partitioned(report) if node.reach.reach is Reach.GONE]
     if gone:
         which = gone[0].reach.name if len(gone) == 1 else counted(len(gone), "node")
         pods = sum(map(_hanging, gone))
-        yield Finding(
+        yield SummaryFinding(
             Severity.TROUBLE,
             f"{which} {'is' if len(gone) == 1 else 'are'} gone: there is no Node object.",
             f"{counted(pods, 'pod')} {'names' if pods == 1 else 'name'} {'it' if len(gone) == 1 else 'them'}: "
@@ -166,15 +166,15 @@ _OTHER_PHASE: Final = "in another phase"
 """Of pods that nothing is wrong with, by what they do."""
 
 
-def _of_pods(pods: Sequence[PodEntry]) -> Iterator[Finding]:
+def _of_pods(pods: Sequence[PodEntry]) -> Iterator[SummaryFinding]:
     counts = Counter(pod.risk for pod in pods)
     for risk, meaning in RISK_MEANINGS.items():
         if counts[risk]:
             fact = f"{counted(counts[risk], 'pod')}: {RISK_WORDS[risk]}."
-            yield Finding(RISK_SEVERITY[risk], fact, meaning, "pods", risk)
+            yield SummaryFinding(RISK_SEVERITY[risk], fact, meaning, "pods", risk)
 
 
-def _of_budgets(report: ClusterReport) -> Iterator[Finding]:
+def _of_budgets(report: ClusterReport) -> Iterator[SummaryFinding]:
     if report.budgets is None:
         return
     stops = [one for one in report.budgets.standings if one.risk in _STOPS]
@@ -182,7 +182,7 @@ def _of_budgets(report: ClusterReport) -> Iterator[Finding]:
         names = ", ".join(f"{one.namespace}/{one.name}" for one in stops[:3])
         more = f" and {len(stops) - 3} more" if len(stops) > 3 else ""
         always = [one for one in stops if one.risk is not BudgetRisk.BLOCKS_NOW]
-        yield Finding(
+        yield SummaryFinding(
             Severity.TROUBLE if always else Severity.NOTICE,
             f"{counted(len(stops), 'disruption budget')} would stop a drain.",
             f"{names}{more}.",
@@ -190,12 +190,12 @@ def _of_budgets(report: ClusterReport) -> Iterator[Finding]:
         )
 
 
-def _of_zones(report: ClusterReport) -> Iterator[Finding]:
+def _of_zones(report: ClusterReport) -> Iterator[SummaryFinding]:
     if len(report.zones) < 2:
         return
     one_zone = [one for one in report.spreads if one.in_one_zone]
     if one_zone:
-        yield Finding(
+        yield SummaryFinding(
             Severity.NOTICE,
             f"{counted(len(one_zone), 'workload')} would go with one zone.",
             f"All of {'its' if len(one_zone) == 1 else 'their'} pods are in the same one.",
@@ -203,7 +203,7 @@ def _of_zones(report: ClusterReport) -> Iterator[Finding]:
         )
     skewed = [one for one in report.spreads if one.exceeded]
     if skewed:
-        yield Finding(
+        yield SummaryFinding(
             Severity.NOTICE,
             f"{counted(len(skewed), 'workload')} {'is' if len(skewed) == 1 else 'are'} spread less evenly than maxSkew "
             "allows a new pod.",

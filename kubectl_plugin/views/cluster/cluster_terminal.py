@@ -11,7 +11,7 @@ from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent
 from kubectl_plugin.views.cluster.cluster_page import (
-    Finding,
+    SummaryFinding,
     asked_words,
     categories,
     findings,
@@ -60,7 +60,7 @@ def summary_page(report: ClusterReport) -> Page:
     )
 
 
-def _named(report: ClusterReport, finding: Finding) -> str:
+def _named(report: ClusterReport, finding: SummaryFinding) -> str:
     """The pods that a finding is about, if the page has no list of them."""
     names = [f"{pod.namespace}/{pod.name}" for pod in report.pods if pod.risk is finding.risk is not None]
     return f"{listed(names, most=_MAX_NAMED)}. " if names else ""
@@ -102,7 +102,7 @@ def written_page(report: ClusterReport, path: str, size: int, explained: int) ->
     )
 
 
-def _sentences(report: ClusterReport, found: Sequence[Finding]) -> tuple[str, ...]:
+def _sentences(report: ClusterReport, found: Sequence[SummaryFinding]) -> tuple[str, ...]:
     """What changed, which was asked for, and how many things stand out."""
     return *_changed(report), headline(report, found)
 

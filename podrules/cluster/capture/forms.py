@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.cluster.wire.recipe import Fill, Place, recipe
+from podrules.cluster.wire.recipe import Fill, TextPlace, recipe
 from podrules.model.decode import dec_hook
 
 __all__ = ["Column", "Form", "Forms", "Own", "texts"]
@@ -45,7 +45,7 @@ class Form(Struct, frozen=True, array_like=True, gc=False):
             ValueError: the bytes are not a form of such models.
         """
         template = msgspec.msgpack.decode(self.raw, type=model, dec_hook=dec_hook)
-        return recipe(template, {text: Place(index) for index, text in enumerate(_PLACEHOLDERS[: self.own])})
+        return recipe(template, {text: TextPlace(index) for index, text in enumerate(_PLACEHOLDERS[: self.own])})
 
 
 class Column(Struct, frozen=True, array_like=True, gc=False):

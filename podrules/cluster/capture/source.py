@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn, TypeVar, cast
 
 from podrules.cluster.capture.file import SnapshotFile
 from podrules.cluster.errors import KubeletUnavailable, NotCaptured, NotFound
-from podrules.cluster.field_selector import Choice, FieldTerm
+from podrules.cluster.field_selector import FieldIndex, FieldTerm
 from podrules.cluster.kinds import ALL_KINDS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.similar_names import near_names
@@ -37,7 +37,7 @@ class SnapshotSource:
         header = file.header
         self._file = file
         self._objects: dict[Kind[Any], Sequence[Any]] = {}
-        self._choices: dict[Kind[Any], Choice[Any]] = {}
+        self._choices: dict[Kind[Any], FieldIndex[Any]] = {}
         self._indexed: dict[Kind[Any], _Index] = {}
         self.description = f"snapshot {file.path}"
         self.namespace = namespace or header.namespace
@@ -69,7 +69,7 @@ class SnapshotSource:
     ) -> Sequence[T]:
         """All objects of a kind; see `Source.list`."""
         if kind not in self._choices:
-            self._choices[kind] = Choice(self._all(kind), FieldTerm.read_model)
+            self._choices[kind] = FieldIndex(self._all(kind), FieldTerm.read_model)
         found: Sequence[T] = self._choices[kind].of(field_selector)
         if namespace is not None and kind.namespaced:
             found = [entry for entry in found if entry.metadata.namespace == namespace]

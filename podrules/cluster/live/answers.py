@@ -10,7 +10,7 @@ from msgspec import Raw, field
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_json
 
-__all__ = ["ObjectList", "Status", "WatchEvent", "error_message"]
+__all__ = ["APIStatus", "ObjectList", "WatchEvent", "error_message"]
 
 
 class ListMeta(Model, frozen=True):
@@ -27,7 +27,7 @@ class ObjectList(Model, frozen=True):
     items: tuple[Raw, ...] = ()
 
 
-class Status(Model, frozen=True):
+class APIStatus(Model, frozen=True):
     """An error (metav1.Status)."""
 
     message: str = ""
@@ -46,6 +46,6 @@ class WatchEvent(Model, frozen=True):
 def error_message(body: bytes) -> str:
     """The API server's message in the body of an error."""
     try:
-        return from_json(body, Status).message or "no message"
+        return from_json(body, APIStatus).message or "no message"
     except DecodeError:
         return body[:500].decode(errors="replace").strip() or "no message"

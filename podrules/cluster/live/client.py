@@ -17,7 +17,7 @@ from podrules import __version__
 from podrules.cluster.errors import ASK_ANOTHER, TooLong, Unreachable
 from podrules.cluster.live.responses import (
     MAX_ERROR,
-    Answer,
+    ChangeAnswer,
     Response,
     Streamed,
     StreamRefused,
@@ -97,7 +97,7 @@ class ClientTransport:
         answer = self._answer("GET", path, {"Accept": accept}, None, timeout, preload_content=self._longest is None)
         return answer.status, answer.data if self._longest is None else self._limited(answer, self._longest)
 
-    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
         """Create, replace or patch an object.
 
         Raises:
@@ -107,7 +107,7 @@ class ClientTransport:
         answer = self._answer(method, path, headers, body, None)
         # The client decodes headers as latin-1; this restores the bytes.
         lines = (f"Warning: {value}".encode("latin-1") for value in answer.headers.getlist("Warning"))
-        return Answer(answer.status, answer.data, tuple(filter(None, map(warning_text, lines))))
+        return ChangeAnswer(answer.status, answer.data, tuple(filter(None, map(warning_text, lines))))
 
     def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
         """See `LargeTransport.lines`."""

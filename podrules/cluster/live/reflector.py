@@ -27,7 +27,7 @@ from msgspec import field
 
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.kinds import Kind
-from podrules.cluster.live.answers import ObjectList, Status, WatchEvent, error_message
+from podrules.cluster.live.answers import APIStatus, ObjectList, WatchEvent, error_message
 from podrules.cluster.live.pages import Pages
 from podrules.cluster.live.responses import Response, StreamRefused
 from podrules.model.base import Model
@@ -242,7 +242,7 @@ class Reflector(Generic[T]):
         self.heard_at = time.monotonic()
         body = bytes(event.object)
         if event.type == "ERROR":
-            status = from_json(body, Status)
+            status = from_json(body, APIStatus)
             if status.code == _GONE:
                 raise _TooOld
             raise StreamRefused(status.code, body)

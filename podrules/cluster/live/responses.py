@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 __all__ = [
     "MAX_ERROR",
-    "Answer",
+    "ChangeAnswer",
     "Response",
     "StreamRefused",
     "Streamed",
@@ -23,7 +23,7 @@ Response = tuple[int, bytes]
 """HTTP status and body."""
 
 
-class Answer(NamedTuple):
+class ChangeAnswer(NamedTuple):
     """The answer to a change."""
 
     status: int

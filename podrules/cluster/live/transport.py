@@ -25,7 +25,15 @@ from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
 from podrules.cluster.errors import ASK_ANOTHER, Unreachable
-from podrules.cluster.live.responses import MAX_ERROR, Answer, Response, Streamed, StreamRefused, lines_of, warning_text
+from podrules.cluster.live.responses import (
+    MAX_ERROR,
+    ChangeAnswer,
+    Response,
+    Streamed,
+    StreamRefused,
+    lines_of,
+    warning_text,
+)
 
 __all__ = [
     "KubectlProxy",
@@ -170,7 +178,7 @@ class KubectlProxy:
         status, _, body = self._exchange("GET", path, {"Accept": accept})
         return status, body
 
-    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
         """Send a change.
 
         Raises:
@@ -178,7 +186,7 @@ class KubectlProxy:
         """
         headers = {"Accept": "application/json", "Content-Type": content_type, "Content-Length": str(len(body))}
         status, lines, answer = self._exchange(method, path, headers, body)
-        return Answer(status, answer, tuple(filter(None, map(warning_text, lines))))
+        return ChangeAnswer(status, answer, tuple(filter(None, map(warning_text, lines))))
 
     @contextlib.contextmanager
     def stream(self, path: str, accept: str) -> Iterator[Streamed]:

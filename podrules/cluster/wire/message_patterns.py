@@ -25,7 +25,7 @@ from typing import Final, Generic, TypeVar, cast
 from google.protobuf.message import DecodeError as NotProtobuf
 from msgspec import Struct
 
-from podrules.cluster.wire.recipe import Fill, Place, recipe
+from podrules.cluster.wire.recipe import Fill, TextPlace, recipe
 
 __all__ = ["TIME", "Alike", "text_place"]
 
@@ -154,10 +154,10 @@ class Alike(Generic[T]):
 
     def _fill(self, model: T, made_up: Sequence[bytes]) -> Fill:
         """A function that makes models of pieces, learned from a model with made-up values."""
-        places: dict[str | None, Place] = {}
+        places: dict[str | None, TextPlace] = {}
         for index, place in enumerate(made_up):
             read = self._time if _TIME.fullmatch(place) else bytes.decode
-            places[read(place)] = Place(2 * index + 1, read)
+            places[read(place)] = TextPlace(2 * index + 1, read)
         return recipe(model, places)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import astuple
 
-__all__ = ["Fill", "Place", "recipe"]
+__all__ = ["Fill", "TextPlace", "recipe"]
 
 Fill = Callable[[Sequence[Any]], Any]
 """A model, from own values; an IndexError where there are too few."""
@@ -24,7 +24,7 @@ _MAX_CONSTANTS: Final = 1 << 14
 """The most in one expression, which Python takes much memory to compile; the largest pods have some hundreds."""
 
 
-class Place(NamedTuple):
+class TextPlace(NamedTuple):
     """Where an own value comes from."""
 
     at: int
@@ -33,7 +33,7 @@ class Place(NamedTuple):
     """How it becomes the model's text; None: it is that."""
 
 
-def recipe(model: Struct, places: Mapping[str | None, Place]) -> Fill:
+def recipe(model: Struct, places: Mapping[str | None, TextPlace]) -> Fill:
     """How models like this one are made.
 
     Args:
@@ -54,7 +54,7 @@ def recipe(model: Struct, places: Mapping[str | None, Place]) -> Fill:
 class _Writer:
     """Writes an expression of the own values, of constants by their names, and of nothing else."""
 
-    def __init__(self, places: Mapping[str | None, Place]) -> None:
+    def __init__(self, places: Mapping[str | None, TextPlace]) -> None:
         self.constants: list[Any] = []
         self._places = places
 
@@ -67,7 +67,7 @@ class _Writer:
             return parts and f"{self._constant(type(value))}({parts})"
         return (parts := self._parts(value)) and f"({parts},)" if isinstance(value, tuple) else None
 
-    def _own(self, place: Place) -> str:
+    def _own(self, place: TextPlace) -> str:
         value = f"own[{place.at}]"
         return value if place.read is None else f"{self._constant(place.read)}({value})"
 

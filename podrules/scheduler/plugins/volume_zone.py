@@ -60,7 +60,7 @@ class VolumeTopology(Model, frozen=True):
     values: tuple[str, ...]
 
 
-class ZoneState(Struct, frozen=True):
+class VolumeZoneState(Struct, frozen=True):
     """What PreFilter found."""
 
     topologies: tuple[VolumeTopology, ...]
@@ -86,9 +86,9 @@ class VolumeZone:
                 return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (volume,)))
             if volume is not None:
                 topologies.extend(_topologies(volume))
-        return PreFilterResult(state=ZoneState(tuple(topologies))) if topologies else PreFilterResult(SKIP)
+        return PreFilterResult(state=VolumeZoneState(tuple(topologies))) if topologies else PreFilterResult(SKIP)
 
-    def filter(self, context: CycleContext, state: ZoneState) -> Verdicts:
+    def filter(self, context: CycleContext, state: VolumeZoneState) -> Verdicts:
         """Judge every node."""
         table = context.table
         rejected = np.zeros(len(table), np.bool_)
@@ -98,11 +98,11 @@ class VolumeZone:
         codes = np.where(rejected, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SUCCESS).astype(np.int8)
         return Verdicts(codes, lambda _: (REASON_CONFLICT,))
 
-    def explain(self, context: CycleContext, state: ZoneState, row: int) -> tuple[VolumeTopology, ...]:
+    def explain(self, context: CycleContext, state: VolumeZoneState, row: int) -> tuple[VolumeTopology, ...]:
         """The labels of volumes that a node does not match."""
         return tuple(topology for topology in state.topologies if not _matches(context.table.nodes, topology)[row])
 
-    def facts(self, context: CycleContext, state: ZoneState, row: int) -> Iterator[Fact]:
+    def facts(self, context: CycleContext, state: VolumeZoneState, row: int) -> Iterator[Fact]:
         """The labels of the volume that the node does not have."""
         for entry in self.explain(context, state, row):
             yield ClaimMismatch("", entry.volume, "", {entry.key: entry.values}, "")

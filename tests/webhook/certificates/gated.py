@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from podrules.cluster.live.client import ClientTransport
-from podrules.cluster.live.responses import Answer
+from podrules.cluster.live.responses import ChangeAnswer
 
 __all__ = ["GatedTransport"]
 
@@ -30,7 +30,7 @@ class GatedTransport(ClientTransport):
         self.answers: list[tuple[str, int]] = []
         """Of each write: its method and path, and the status of the answer."""
 
-    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Answer:
+    def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
         if not self.gate.is_set():
             self.held_back.append(f"{method} {path}")
             self.gate.wait()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from webhook.certificates import rotation
 from webhook.certificates.pair import BACKDATED, authorities_in, inspect, is_signed_by, make_pair
-from webhook.certificates.rotation import Kept, Step, next_step, to_serve
+from webhook.certificates.rotation import Kept, RotationStep, next_step, to_serve
 
 START = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
 LIFETIME = timedelta(days=90)
@@ -27,7 +27,7 @@ STAGED = RENEWAL + timedelta(days=1)
 GARBAGE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
 
-def _step(kept: Kept, now: datetime, *, names: Sequence[str] = NAMES, told: bool = True) -> Step:
+def _step(kept: Kept, now: datetime, *, names: Sequence[str] = NAMES, told: bool = True) -> RotationStep:
     """``told``: since what is kept was made."""
     try:
         made = _validity(kept.next_certificate or kept.certificate)[0] + BACKDATED
@@ -87,7 +87,7 @@ def test_nothing_kept() -> None:
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize("age", [timedelta(0), timedelta(days=1), timedelta(days=60) - timedelta(seconds=1)])
 def test_nothing_is_due_before_two_thirds_of_the_lifetime(fresh: Kept, age: timedelta, told: bool) -> None:
-    assert _step(fresh, START + age, told=told) == Step(fresh, RENEWAL)
+    assert _step(fresh, START + age, told=told) == RotationStep(fresh, RENEWAL)
 
 
 @pytest.mark.parametrize("late", [timedelta(0), timedelta(days=1), timedelta(days=29)])
@@ -128,7 +128,7 @@ def test_it_is_served_once_it_was_told_and_had_time_to_settle(
 
 @pytest.mark.parametrize("back", [timedelta(minutes=1), timedelta(hours=1)])
 def test_a_clock_set_back_a_little_changes_nothing(fresh: Kept, back: timedelta) -> None:
-    assert _step(fresh, START - back) == Step(fresh, RENEWAL)
+    assert _step(fresh, START - back) == RotationStep(fresh, RENEWAL)
 
 
 def test_a_clock_set_back_before_the_certificate_makes_another_and_keeps_trusting_the_first(fresh: Kept) -> None:
@@ -167,7 +167,7 @@ def test_what_cannot_be_served_is_made_anew_at_once(fresh: Kept, spoil: Callable
     assert kept.certificate != fresh.certificate
     assert _trusted(kept.certificate, kept.authorities, now)
     assert _trusted(fresh.certificate, kept.authorities, now)
-    assert _step(kept, now + MINUTE) == Step(kept, now + timedelta(days=60))
+    assert _step(kept, now + MINUTE) == RotationStep(kept, now + timedelta(days=60))
 
 
 @pytest.mark.parametrize(
@@ -199,13 +199,13 @@ def test_expired_and_its_authority_forgotten(fresh: Kept) -> None:
 
 def test_fewer_names_are_served_by_the_present_one_and_kept_in_the_next(fresh: Kept) -> None:
     """So that the old and the new version of a deployment do not take turns."""
-    assert _step(fresh, START + timedelta(days=1), names=NAMES[:1]) == Step(fresh, RENEWAL)
+    assert _step(fresh, START + timedelta(days=1), names=NAMES[:1]) == RotationStep(fresh, RENEWAL)
     kept = _step(fresh, STAGED, names=NAMES[:1]).kept
     assert inspect(kept.next_certificate, kept.next_key).names == set(NAMES)
 
 
 def test_the_order_of_names_is_no_change(fresh: Kept) -> None:
-    assert _step(fresh, START + timedelta(days=1), names=NAMES[::-1]) == Step(fresh, RENEWAL)
+    assert _step(fresh, START + timedelta(days=1), names=NAMES[::-1]) == RotationStep(fresh, RENEWAL)
 
 
 def test_more_names_are_staged_while_the_present_one_is_good(fresh: Kept) -> None:

@@ -27,7 +27,7 @@ from tests.webhook.siege.grown_reviews import Grown, draw
 from webhook.app import create_app
 from webhook.cluster import Cluster
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
-from webhook.settings import ForceDeletion, ForceDeletionMode, Options, Verdict
+from webhook.settings import ForceDeletion, ForceDeletionMode, Options, RuleMode
 
 pytestmark = pytest.mark.controlplane
 
@@ -99,7 +99,7 @@ def _options() -> Options:
         name: NamespaceRule(allowed_classes=oracle.ALLOWED.get(name), default_class=oracle.DEFAULTS.get(name))
         for name in {*oracle.ALLOWED, *oracle.DEFAULTS}
     }
-    return Options(rules=NamespaceRules(entries), template_class=Verdict.DENY)
+    return Options(rules=NamespaceRules(entries), template_class=RuleMode.DENY)
 
 
 def _force_deletion() -> ForceDeletion:

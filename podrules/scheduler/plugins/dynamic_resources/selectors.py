@@ -69,7 +69,7 @@ class Leaf(Struct, frozen=True):
 Node = Logic | Leaf
 
 
-class Selector(Struct, frozen=True):
+class CompiledSelector(Struct, frozen=True):
     """A compiled expression."""
 
     root: Node
@@ -117,7 +117,7 @@ class SelectorCache:
 
 
 @lru_cache(maxsize=256)
-def compile_selector(expression: str) -> Selector:
+def compile_selector(expression: str) -> CompiledSelector:
     """Parse an expression.
 
     Raises:
@@ -133,7 +133,7 @@ def compile_selector(expression: str) -> Selector:
         root = _tree(tokens, cel.compile)
     except (SyntaxUnknown, ValueError) as error:
         raise UnknownAnswer(f"cannot read the CEL expression {expression!r}") from error
-    return Selector(root, reads, scalars)
+    return CompiledSelector(root, reads, scalars)
 
 
 def _functions() -> cel.Context:
@@ -157,7 +157,7 @@ def _tree(tokens: list[str], parse: Callable[[str], cel.Program]) -> Node:
     return Leaf(parse("".join(tokens)))
 
 
-def _values(selector: Selector, driver: str, device: Device) -> Iterator[Any]:
+def _values(selector: CompiledSelector, driver: str, device: Device) -> Iterator[Any]:
     """What is read of the device, apart from its driver."""
     for kind, domain, name in selector.reads:
         held: dict[str, Any] = device.attributes if kind == "attributes" else device.capacity
@@ -166,7 +166,7 @@ def _values(selector: Selector, driver: str, device: Device) -> Iterator[Any]:
         yield held.get(f"{domain}/{name}") or (held.get(name) if domain == driver else None)
 
 
-def _evaluate(selector: Selector, context: cel.Context, driver: str, device: Device) -> bool | Exception:
+def _evaluate(selector: CompiledSelector, context: cel.Context, driver: str, device: Device) -> bool | Exception:
     try:
         context.add_variable("device", _variable(selector, driver, device))
     except (UnknownAnswer, OverflowError, ValueError) as error:
@@ -218,7 +218,7 @@ def _worded(error: Exception) -> Exception:
             return UnknownAnswer(f"a CEL expression cannot be evaluated: {str(error).partition('. ')[0]}")
 
 
-def _variable(selector: Selector, driver: str, device: Device) -> dict[str, Any]:
+def _variable(selector: CompiledSelector, driver: str, device: Device) -> dict[str, Any]:
     """``device`` with the domains that the expression reads."""
     attributes: dict[str, dict[str, Any]] = {domain: {} for kind, domain, _ in selector.reads if kind == "attributes"}
     capacity: dict[str, dict[str, Any]] = {domain: {} for kind, domain, _ in selector.reads if kind == "capacity"}

@@ -41,7 +41,7 @@ __all__ = [
     "REGION",
     "ZONE",
     "ZONE_DELIMITER",
-    "InTreePlugin",
+    "InTreeVolume",
     "TranslationError",
     "in_tree_plugin",
     "is_inline_migratable",
@@ -61,7 +61,7 @@ class TranslationError(ValueError):
     """The volume is not one that its CSI driver can have; the message is upstream's."""
 
 
-class InTreePlugin(NamedTuple):
+class InTreeVolume(NamedTuple):
     """An in-tree plugin and its successor."""
 
     name: str
@@ -69,16 +69,16 @@ class InTreePlugin(NamedTuple):
     topology_key: str = ""
 
 
-_PLUGINS: Final[Mapping[str, InTreePlugin]] = {
-    "aws_elastic_block_store": InTreePlugin(
+_PLUGINS: Final[Mapping[str, InTreeVolume]] = {
+    "aws_elastic_block_store": InTreeVolume(
         "kubernetes.io/aws-ebs", "ebs.csi.aws.com", "topology.ebs.csi.aws.com/zone"
     ),
-    "azure_disk": InTreePlugin("kubernetes.io/azure-disk", "disk.csi.azure.com"),
-    "cinder": InTreePlugin(
+    "azure_disk": InTreeVolume("kubernetes.io/azure-disk", "disk.csi.azure.com"),
+    "cinder": InTreeVolume(
         "kubernetes.io/cinder", "cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone"
     ),
-    "gce_persistent_disk": InTreePlugin("kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "topology.gke.io/zone"),
-    "portworx_volume": InTreePlugin("kubernetes.io/portworx-volume", "pxd.portworx.com"),
+    "gce_persistent_disk": InTreeVolume("kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "topology.gke.io/zone"),
+    "portworx_volume": InTreeVolume("kubernetes.io/portworx-volume", "pxd.portworx.com"),
 }
 """By field of the source; of these the scheduler holds migration for switched on."""
 
@@ -94,7 +94,7 @@ def is_inline_migratable(volume: Volume) -> bool:
     return any(getattr(volume, field) is not None for field in (*_PLUGINS, *_NOT_SWITCHED_ON))
 
 
-def in_tree_plugin(spec: PersistentVolumeSpec | Volume) -> InTreePlugin | None:
+def in_tree_plugin(spec: PersistentVolumeSpec | Volume) -> InTreeVolume | None:
     """The plugin of a volume, if the scheduler holds it to be migrated."""
     return next((plugin for field, plugin in _PLUGINS.items() if getattr(spec, field) is not None), None)
 
