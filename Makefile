@@ -81,6 +81,10 @@ lint: $(VENV)/.dev ## formatting, lint, types, layers, prose
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tests.prose
 
+format: $(VENV)/.dev ## format the code, and mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
 parity: $(VENV)/.dev ## ask upstream's own code N new random cases of each suite, from SEED; needs Go
 	$(BIN)/python -m tests.parity.run -n $(or $(N),1000) --seed $(or $(SEED),20261121)
 
@@ -153,4 +157,4 @@ site: $(VENV)/.dev ## the documentation as a site, to dist/site
 clean: ## remove everything that make created
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
-.PHONY: report-scale help demo test test-all soak chaos siege fuzz lint parity workloads rows bench scale docs man real-node lock ci-tools image sbom dist site clean
+.PHONY: report-scale help demo test test-all soak chaos siege fuzz lint format parity workloads rows bench scale docs man real-node lock ci-tools image sbom dist site clean

@@ -5,8 +5,8 @@
              out and named. Single values are always decoded: refusals depend on nothing else
     skipped  fields that no model has, and annotations that no rule reads, are never decoded
 
-The number of commas is an upper bound of the number of values. It is values that cost memory and CPU; long text does
-not. A rich object gets the same verdict; only its explanation is shorter.
+The number of commas is an upper bound of the number of values. Many values cost memory and CPU, long text does not. A
+rich object gets the same verdict; only its explanation is shorter.
 """
 
 from __future__ import annotations

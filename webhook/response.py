@@ -80,16 +80,16 @@ class Answer(Struct, frozen=True):
             rule: Its name, as docs/webhook.md has it.
             field: Of the object or of the request, which the rule looks at.
         """
-        told: list[tuple[str, str]] = []
+        entries: list[tuple[str, str]] = []
         if self.denial:
             mode = f" (mode {self.forced.mode.value})" if self.forced is not None else ""
-            told.append(("refused", f"{rule}: {field}{mode}"))
+            entries.append(("refused", f"{rule}: {field}{mode}"))
         if self.patch:
             fields = ", ".join(step.path.removeprefix("/").replace("/", ".") for step in self.patch)
-            told.append(("patched", f"{rule}: {fields}"))
+            entries.append(("patched", f"{rule}: {fields}"))
         if self.warnings:
-            told.append(("warned", f"{rule}: {field}"))
-        return replace(self, audit=tuple(told)) if told else self
+            entries.append(("warned", f"{rule}: {field}"))
+        return replace(self, audit=tuple(entries)) if entries else self
 
 
 ALLOWED: Final = Answer()
@@ -153,10 +153,10 @@ def encode_answer(uid: str, answer: Answer) -> bytes:
 
 def _annotations(audit: Iterable[tuple[str, str]]) -> dict[str, str]:
     """One annotation per kind of action."""
-    told: dict[str, str] = {}
+    annotations: dict[str, str] = {}
     for key, text in audit:
-        told[key] = f"{told[key]}; {text}" if key in told else text
-    return told
+        annotations[key] = f"{annotations[key]}; {text}" if key in annotations else text
+    return annotations
 
 
 def _few(warnings: tuple[str, ...]) -> tuple[str, ...]:

@@ -51,13 +51,13 @@ class Rule(Struct, frozen=True, kw_only=True):
     remedy: str
     """What to write instead; one sentence."""
     source: str
-    """A path in k8s.io/kubernetes at v1.36.3."""
+    """A path in k8s.io/kubernetes at v1.36.3, with the function in parentheses where one decides."""
     term: str = ""
-    """What ``kubectl qos why`` explains; empty: nothing fits."""
+    """A word that ``kubectl qos why`` explains (`kubectl_plugin.glossary`); empty: no term fits."""
     check_pod: Callable[[PodCase], Iterator[Finding]] | None = None
     """Looks at one pod, or at a workload's template, and at nothing else."""
     check_objects: Callable[[Objects], Iterator[Finding]] | None = None
-    """Looks at all objects together. A rule has one of the two; a function that finds several rules is theirs alike."""
+    """Looks at all objects together. A rule has one of the two functions; several rules may share one."""
 
 
 class Finding(Struct, frozen=True):

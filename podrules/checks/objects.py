@@ -101,7 +101,7 @@ class Manifest(Struct, frozen=True):
         return self.content.metadata.name or self.content.metadata.generate_name
 
     def at(self, field: str) -> tuple[int, str]:
-        """A field of the object, as a `Finding` names it."""
+        """The first two arguments of a `Finding`: the position of the object, and the path of the field."""
         return self.position, field
 
 
@@ -111,7 +111,7 @@ class PodCase(Struct, frozen=True):
     owner: Manifest
     pod: Pod
     path: str
-    """What stands before fields of the pod: nothing, or ``spec.template.``."""
+    """The prefix of the pod's fields: empty, or ``spec.template.`` with its dot."""
     replicas: int | None
     """None: the number of nodes or an autoscaler decides."""
     readiness_graces: tuple[str, ...]
@@ -123,7 +123,7 @@ class PodCase(Struct, frozen=True):
         return bool(self.path)
 
     def at(self, field: str) -> tuple[int, str]:
-        """A field of the pod, as a `Finding` names it: below the template of a workload."""
+        """The first two arguments of a `Finding`: the position of the object, and the path of the pod's field in it."""
         return self.owner.at(self.path + field)
 
 

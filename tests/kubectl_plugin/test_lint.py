@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 import jsonschema
@@ -160,17 +160,21 @@ def test_standard_input() -> None:
     assert "standard input:6:3" in ran.out or "standard input:7:5" in ran.out
 
 
+_ONLY: Final = tuple(f"--disable={name}" for name in RULES if name not in {"bare-pod", "best-effort"})
+"""The other rules would be in the way."""
+
+
 def test_comments_and_annotations_ignore() -> None:
-    head = _found("-f", "-", stdin=f"# kubectl-qos: ignore bare-pod, best-effort - a test\n{POD}")
+    head = _found("-f", "-", *_ONLY, stdin=f"# kubectl-qos: ignore bare-pod, best-effort - a test\n{POD}")
     assert _rules(head, ignored=True) == ["bare-pod", "best-effort"]
     assert _rules(head) == []
     assert {entry["ignored"]["reason"] for entry in head["findings"]} == {"a test"}
-    field = _found("-f", "-", stdin=POD.replace("  - name", "  # kubectl-qos: ignore best-effort\n  - name"))
+    field = _found("-f", "-", *_ONLY, stdin=POD.replace("  - name", "  # kubectl-qos: ignore best-effort\n  - name"))
     assert (_rules(field), _rules(field, ignored=True)) == (["bare-pod"], ["best-effort"])
-    elsewhere = _found("-f", "-", stdin=POD.replace("spec:", "spec:  # kubectl-qos: ignore best-effort"))
+    elsewhere = _found("-f", "-", *_ONLY, stdin=POD.replace("spec:", "spec:  # kubectl-qos: ignore best-effort"))
     assert _rules(elsewhere) == ["bare-pod", "best-effort"]
     annotation = "metadata:\n  annotations:\n    kubectl-qos/ignore: best-effort,bare-pod"
-    annotated = _found("-f", "-", stdin=POD.replace("metadata:", annotation))
+    annotated = _found("-f", "-", *_ONLY, stdin=POD.replace("metadata:", annotation))
     assert _rules(annotated, ignored=True) == ["bare-pod", "best-effort"]
     assert {entry["ignored"]["by"] for entry in annotated["findings"]} == {"annotation"}
 

@@ -87,14 +87,14 @@ POD_RULES: Final[list[Rule[Seen[Pod]]]] = [
     Rule("unknown-class", _CLASS, refuse_unknown_class),
     Rule("disallowed-class", _CLASS, refuse_disallowed_class),
     Rule("spread-lint", _CONSTRAINTS, lint_spread, advice=True),
-    Rule("no-grace", _GRACE, warn_of_zero_grace),
+    Rule("no-grace", _GRACE, warn_of_zero_grace, advice=True),
 ]
 """Rules for new pods."""
 
 TEMPLATE_RULES: Final[list[Rule[TemplateReview]]] = [
     Rule("template-class", _CLASS, check_class_of_template),
     Rule("spread-lint", _CONSTRAINTS, lint_spread_of_template, advice=True),
-    Rule("no-grace", _GRACE, warn_of_zero_grace_in_template),
+    Rule("no-grace", _GRACE, warn_of_zero_grace_in_template, advice=True),
 ]
 """Rules for workloads that are created or changed."""
 
