@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
-from podrules.checks.finding import BUDGETS, Finding, Level, Rule
+from podrules.checks.finding import BUDGETS, Finding, Level, LintRule
 from podrules.checks.objects import Manifest, Objects, PodCase
 from podrules.checks.scaled import percentage, scaled
 from podrules.model.policy import PodDisruptionBudget
@@ -89,7 +89,7 @@ def _blocking(manifest: Manifest, budget: PodDisruptionBudget, cases: Sequence[P
 class InvalidBudget(Finding, frozen=True):
     """minAvailable and maxUnavailable together, a number below 0, or more than 100%."""
 
-    rule = Rule(
+    rule = LintRule(
         name="invalid-budget",
         level=Level.ERROR,
         about="A PodDisruptionBudget that the API server refuses.",
@@ -107,7 +107,7 @@ class InvalidBudget(Finding, frozen=True):
 class BudgetBlocksDrains(Finding, frozen=True):
     """The budget asks for as many healthy pods as there are, so none is ever evicted."""
 
-    rule = Rule(
+    rule = LintRule(
         name="budget-blocks-drains",
         level=Level.WARNING,
         about="A PodDisruptionBudget never lets a healthy pod be evicted.",
@@ -129,7 +129,7 @@ class BudgetBlocksDrains(Finding, frozen=True):
 class TwoBudgets(Finding, frozen=True):
     """The eviction API refuses to evict a pod that two budgets select."""
 
-    rule = Rule(
+    rule = LintRule(
         name="two-budgets",
         level=Level.WARNING,
         about="Pods are selected by several PodDisruptionBudgets.",
@@ -151,7 +151,7 @@ class TwoBudgets(Finding, frozen=True):
 class BudgetSelectsNothing(Finding, frozen=True):
     """The files have pods in its namespace, and it selects none of them."""
 
-    rule = Rule(
+    rule = LintRule(
         name="budget-selects-nothing",
         level=Level.NOTICE,
         about="A PodDisruptionBudget selects no pod of the files.",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.checks.finding import PODS, Finding, Level, Rule
+from podrules.checks.finding import PODS, Finding, Level, LintRule
 from podrules.checks.objects import Objects, PodCase
 from podrules.checks.scaled import scaled
 from podrules.model.storage import READ_WRITE_ONCE_POD
@@ -85,7 +85,7 @@ def surge_of(strategy: UpdateStrategy, replicas: int) -> int | None:
 class InvalidAccessModes(Finding, frozen=True):
     """ReadWriteOncePod together with another mode."""
 
-    rule = Rule(
+    rule = LintRule(
         name="invalid-access-modes",
         level=Level.ERROR,
         about="A claim has ReadWriteOncePod together with another access mode.",
@@ -103,7 +103,7 @@ class InvalidAccessModes(Finding, frozen=True):
 class RolloutWaitsForClaim(Finding, frozen=True):
     """The rollout makes the new pod first, which finds no node while the old pod holds the claim."""
 
-    rule = Rule(
+    rule = LintRule(
         name="rollout-waits-for-claim",
         level=Level.WARNING,
         about="A rolling update starts the new pod while the old one holds a ReadWriteOncePod claim.",
@@ -124,7 +124,7 @@ class RolloutWaitsForClaim(Finding, frozen=True):
 class ClaimForOne(Finding, frozen=True):
     """With ReadWriteOnce all replicas run on one node; with ReadWriteOncePod only one runs."""
 
-    rule = Rule(
+    rule = LintRule(
         name="claim-for-one",
         level=Level.WARNING,
         about="Several replicas use one claim that is made for one writer.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.checks.finding import PODS, Finding, Level, Rule
+from podrules.checks.finding import PODS, Finding, Level, LintRule
 from podrules.checks.objects import PodCase
 from podrules.defaults import default_grace_period
 from podrules.model.node import Taint
@@ -70,7 +70,7 @@ def _silent(case: PodCase) -> Iterator[Finding]:
 class GraceZero(Finding, frozen=True):
     """A deletion is a force deletion: the object goes before the processes do."""
 
-    rule = Rule(
+    rule = LintRule(
         name="grace-zero",
         level=Level.WARNING,
         about="The grace period is 0.",
@@ -90,7 +90,7 @@ class GraceZero(Finding, frozen=True):
 class ReadinessProbeGrace(Finding, frozen=True):
     """A readiness probe ends nothing, so it has no grace period."""
 
-    rule = Rule(
+    rule = LintRule(
         name="readiness-probe-grace",
         level=Level.ERROR,
         about="A readiness probe has a termination grace period of its own.",
@@ -106,7 +106,7 @@ class ReadinessProbeGrace(Finding, frozen=True):
 class PreStopOverGrace(Finding, frozen=True):
     """A preStop sleep that cannot end in time."""
 
-    rule = Rule(
+    rule = LintRule(
         name="prestop-over-grace",
         level=Level.ERROR,
         about="A preStop sleep is longer than the grace period.",
@@ -127,7 +127,7 @@ class PreStopOverGrace(Finding, frozen=True):
 class PreStopTakesGrace(Finding, frozen=True):
     """A sleep as long as the grace period: the kubelet leaves 2 s between SIGTERM and SIGKILL."""
 
-    rule = Rule(
+    rule = LintRule(
         name="prestop-takes-grace",
         level=Level.WARNING,
         about="A preStop sleep takes the whole grace period.",
@@ -147,7 +147,7 @@ class PreStopTakesGrace(Finding, frozen=True):
 class StaysOnSilentNode(Finding, frozen=True):
     """Taint-based eviction never moves the pod away from a node that is not ready or unreachable."""
 
-    rule = Rule(
+    rule = LintRule(
         name="stays-on-silent-node",
         level=Level.WARNING,
         about="A toleration without tolerationSeconds keeps pods on nodes that do not answer.",

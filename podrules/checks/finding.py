@@ -14,7 +14,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from podrules.checks.objects import Objects, PodCase
 
-__all__ = ["BUDGETS", "PODS", "PRIORITY", "QOS", "SPREAD", "Finding", "Level", "Rule"]
+__all__ = ["BUDGETS", "PODS", "PRIORITY", "QOS", "SPREAD", "Finding", "Level", "LintRule"]
 
 # Paths in k8s.io/kubernetes at v1.36.3 that several rules have as their source.
 PODS: Final = "pkg/apis/core/validation/validation.go"
@@ -40,7 +40,7 @@ class Level(Enum):
         return list(Level).index(self)
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class LintRule(Struct, frozen=True, kw_only=True):
     """The statement of a rule: what it objects to, how severe that is, and which function looks for it."""
 
     name: str
@@ -63,7 +63,7 @@ class Rule(Struct, frozen=True, kw_only=True):
 class Finding(Struct, frozen=True):
     """One field that a rule objects to."""
 
-    rule: ClassVar[Rule]
+    rule: ClassVar[LintRule]
     position: int
     """The object's index among those that were given."""
     field: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from podrules.checks.finding import PODS, Finding, Level, Rule
+from podrules.checks.finding import PODS, Finding, Level, LintRule
 from podrules.checks.objects import PodCase
 from podrules.model.affinity import NodeAffinity, NodeSelectorTerm, Toleration
 from podrules.model.selectors import is_label_key
@@ -119,7 +119,7 @@ def _host_ports(case: PodCase, replicas: int) -> Iterator[Finding]:
 class InvalidNodeAffinity(Finding, frozen=True):
     """A term that cannot be read, or a weight outside 1 to 100."""
 
-    rule = Rule(
+    rule = LintRule(
         name="invalid-node-affinity",
         level=Level.ERROR,
         about="A node affinity term that cannot be read.",
@@ -140,7 +140,7 @@ class UnusableNodeAffinity(Finding, frozen=True):
     A required term then matches no node. A preferred term ends the scheduling attempt.
     """
 
-    rule = Rule(
+    rule = LintRule(
         name="unusable-node-affinity",
         level=Level.WARNING,
         about="A node affinity term that the API server takes and the scheduler cannot read.",
@@ -158,7 +158,7 @@ class UnusableNodeAffinity(Finding, frozen=True):
 class InvalidToleration(Finding, frozen=True):
     """Key, operator, value, effect and tolerationSeconds that do not go together."""
 
-    rule = Rule(
+    rule = LintRule(
         name="invalid-toleration",
         level=Level.ERROR,
         about="Fields of a toleration do not go together.",
@@ -176,7 +176,7 @@ class InvalidToleration(Finding, frozen=True):
 class NodeNameSet(Finding, frozen=True):
     """The pod goes to its node without the scheduler."""
 
-    rule = Rule(
+    rule = LintRule(
         name="node-name-set",
         level=Level.WARNING,
         about="spec.nodeName is set by hand.",
@@ -194,7 +194,7 @@ class NodeNameSet(Finding, frozen=True):
 class HostPortReplicas(Finding, frozen=True):
     """A node has each port once, so each replica needs a node of its own."""
 
-    rule = Rule(
+    rule = LintRule(
         name="host-port-replicas",
         level=Level.NOTICE,
         about="Several replicas ask for one port of their node.",
@@ -213,7 +213,7 @@ class HostPortReplicas(Finding, frozen=True):
 class BarePod(Finding, frozen=True):
     """Nothing makes the pod again, and `kubectl drain` stops at it."""
 
-    rule = Rule(
+    rule = LintRule(
         name="bare-pod",
         level=Level.NOTICE,
         about="A pod has no controller.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podrules.checks.finding import PRIORITY, Finding, Level, Rule
+from podrules.checks.finding import PRIORITY, Finding, Level, LintRule
 from podrules.checks.objects import Objects
 from podrules.priority import (
     SYSTEM_PRIORITY_CLASSES,
@@ -61,7 +61,7 @@ def check_classes(objects: Objects) -> Iterator[Finding]:
 class PriorityDiffers(Finding, frozen=True):
     """spec.priority or spec.preemptionPolicy is not what the named class gives."""
 
-    rule = Rule(
+    rule = LintRule(
         name="priority-differs",
         level=Level.ERROR,
         about="Priority or preemptionPolicy is not what the named class gives.",
@@ -79,7 +79,7 @@ class PriorityDiffers(Finding, frozen=True):
 class PriorityWithoutClass(Finding, frozen=True):
     """Refused unless the cluster's default class gives the same."""
 
-    rule = Rule(
+    rule = LintRule(
         name="priority-without-class",
         level=Level.WARNING,
         about="A priority or preemptionPolicy is given and no class.",
@@ -97,7 +97,7 @@ class PriorityWithoutClass(Finding, frozen=True):
 class NoSuchSystemClass(Finding, frozen=True):
     """Names that begin with system- are Kubernetes' own, and there are two."""
 
-    rule = Rule(
+    rule = LintRule(
         name="no-such-system-class",
         level=Level.ERROR,
         about="A class name begins with system- and is not Kubernetes' own.",
@@ -115,7 +115,7 @@ class NoSuchSystemClass(Finding, frozen=True):
 class UnknownClass(Finding, frozen=True):
     """The pod is refused unless the cluster has the class."""
 
-    rule = Rule(
+    rule = LintRule(
         name="unknown-priority-class",
         level=Level.NOTICE,
         about="The named PriorityClass is in none of the files.",
@@ -133,7 +133,7 @@ class UnknownClass(Finding, frozen=True):
 class InvalidPriorityClass(Finding, frozen=True):
     """A value over 1,000,000,000, a reserved name, or an unknown preemption policy."""
 
-    rule = Rule(
+    rule = LintRule(
         name="invalid-priority-class",
         level=Level.ERROR,
         about="A PriorityClass that the API server refuses.",
@@ -151,7 +151,7 @@ class InvalidPriorityClass(Finding, frozen=True):
 class SeveralDefaultClasses(Finding, frozen=True):
     """The API server refuses every default class after the first."""
 
-    rule = Rule(
+    rule = LintRule(
         name="several-default-classes",
         level=Level.WARNING,
         about="More than one PriorityClass is the default.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from podrules.checks.finding import PODS, QOS, Finding, Level, Rule
+from podrules.checks.finding import PODS, QOS, Finding, Level, LintRule
 from podrules.checks.objects import PodCase
 from podrules.checks.refused import negative_amounts
 from podrules.defaults import default_pod
@@ -105,7 +105,7 @@ def _half_set(case: PodCase) -> Iterator[Finding]:
 class NegativeNumber(Finding, frozen=True):
     """An amount, or a number of pods, below 0."""
 
-    rule = Rule(
+    rule = LintRule(
         name="negative-number",
         level=Level.ERROR,
         about="A request, a limit or a number of pods is below 0.",
@@ -122,7 +122,7 @@ class NegativeNumber(Finding, frozen=True):
 class RequestOverLimit(Finding, frozen=True):
     """A request above its limit, or different from it where overcommitting is not allowed."""
 
-    rule = Rule(
+    rule = LintRule(
         name="request-over-limit",
         level=Level.ERROR,
         about="A request is above its limit, or differs where both must be the same.",
@@ -148,7 +148,7 @@ class RequestOverLimit(Finding, frozen=True):
 class InvalidPodResources(Finding, frozen=True):
     """Containers need more than the pod-level resources give."""
 
-    rule = Rule(
+    rule = LintRule(
         name="invalid-pod-resources",
         level=Level.ERROR,
         about="Pod-level resources and those of the containers contradict each other.",
@@ -174,7 +174,7 @@ class InvalidPodResources(Finding, frozen=True):
 class BestEffort(Finding, frozen=True):
     """A pod without requests and limits, on Linux."""
 
-    rule = Rule(
+    rule = LintRule(
         name="best-effort",
         level=Level.WARNING,
         about="No container requests or limits cpu or memory.",
@@ -191,7 +191,7 @@ class BestEffort(Finding, frozen=True):
 class AlmostGuaranteed(Finding, frozen=True):
     """The first container, and perhaps others, would make the pod Guaranteed; the named ones do not."""
 
-    rule = Rule(
+    rule = LintRule(
         name="almost-guaranteed",
         level=Level.NOTICE,
         about="Other containers than the first keep the pod from being Guaranteed.",
@@ -212,7 +212,7 @@ class AlmostGuaranteed(Finding, frozen=True):
 class LimitWithoutRequest(Finding, frozen=True):
     """The API server copies the limit into the request: the scheduler keeps all of it free."""
 
-    rule = Rule(
+    rule = LintRule(
         name="limit-without-request",
         level=Level.NOTICE,
         about="A memory limit has no request.",
@@ -231,7 +231,7 @@ class LimitWithoutRequest(Finding, frozen=True):
 class RequestWithoutLimit(Finding, frozen=True):
     """The container may grow until the node runs short of memory."""
 
-    rule = Rule(
+    rule = LintRule(
         name="request-without-limit",
         level=Level.NOTICE,
         about="A memory request has no limit.",

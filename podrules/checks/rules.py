@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from podrules.checks import budgets, claims, ending, placement, priority, resources, spread, workloads, writers
-from podrules.checks.finding import Finding, Level, Rule
+from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import Objects, PodCase
 from podrules.checks.shape import InvalidField
 
@@ -57,7 +57,7 @@ _FINDINGS: Final[tuple[type[Finding], ...]] = (
     placement.BarePod,
 )
 
-RULES: Final[dict[str, Rule]] = {kind.rule.name: kind.rule for kind in _FINDINGS}
+RULES: Final[dict[str, LintRule]] = {kind.rule.name: kind.rule for kind in _FINDINGS}
 """By name, the most severe first."""
 
 

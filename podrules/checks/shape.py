@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podrules.checks.finding import Finding, Level, Rule
+from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import DEFAULT_NAMESPACE, KINDS, Manifest
 from podrules.model.decode import DecodeError, from_object
 
@@ -17,7 +17,7 @@ __all__ = ["InvalidField", "read_manifest"]
 class InvalidField(Finding, frozen=True):
     """The object does not have the shape of its kind."""
 
-    rule = Rule(
+    rule = LintRule(
         name="invalid-field",
         level=Level.ERROR,
         about="A field has the wrong type.",

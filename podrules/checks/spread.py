@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.checks.finding import PODS, SPREAD, Finding, Level, Rule
+from podrules.checks.finding import PODS, SPREAD, Finding, Level, LintRule
 from podrules.checks.objects import ADDED_LABELS, PodCase
 from podrules.model.affinity import PodAffinityTerm
 from podrules.model.pod import TopologySpreadConstraint
@@ -179,7 +179,7 @@ def _selects_the_same(term: PodAffinityTerm, constraint: TopologySpreadConstrain
 class InvalidSpread(Finding, frozen=True):
     """maxSkew below 1, minDomains with ScheduleAnyway, one key in labelSelector and in matchLabelKeys, and the like."""
 
-    rule = Rule(
+    rule = LintRule(
         name="invalid-spread",
         level=Level.ERROR,
         about="A topology spread constraint that the API server refuses.",
@@ -197,7 +197,7 @@ class InvalidSpread(Finding, frozen=True):
 class SpreadMissesOwnPod(Finding, frozen=True):
     """The selector does not match the pod itself, so copies of the pod may all go to one place."""
 
-    rule = Rule(
+    rule = LintRule(
         name="spread-misses-own-pod",
         level=Level.WARNING,
         about="A spread constraint does not count the pod that has it.",
@@ -217,7 +217,7 @@ class SpreadMissesOwnPod(Finding, frozen=True):
 class SpreadCountsOldPods(Finding, frozen=True):
     """Without pod-template-hash in matchLabelKeys pods of both revisions count during a rollout."""
 
-    rule = Rule(
+    rule = LintRule(
         name="spread-counts-old-pods",
         level=Level.NOTICE,
         about="A DoNotSchedule constraint of a Deployment counts pods of the old revision.",
@@ -236,7 +236,7 @@ class SpreadCountsOldPods(Finding, frozen=True):
 class SpreadIsRedundant(Finding, frozen=True):
     """Anti-affinity allows one pod for each domain, so no domain is ever more than 1 over the least."""
 
-    rule = Rule(
+    rule = LintRule(
         name="spread-is-redundant",
         level=Level.NOTICE,
         about="Required anti-affinity by the same key and selector makes a spread constraint redundant.",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.checks.finding import PODS, Finding, Level, Rule
+from podrules.checks.finding import PODS, Finding, Level, LintRule
 from podrules.checks.objects import PodCase
 from podrules.checks.refused import negative_counts
 from podrules.checks.resources import NegativeNumber
@@ -51,7 +51,7 @@ def _selector_problem(workload: Workload, case: PodCase) -> str:
 class NoContainers(Finding, frozen=True):
     """A pod without containers; a pod without a spec has none either."""
 
-    rule = Rule(
+    rule = LintRule(
         name="no-containers",
         level=Level.ERROR,
         about="A pod has no container.",
@@ -67,7 +67,7 @@ class NoContainers(Finding, frozen=True):
 class SelectorDiffers(Finding, frozen=True):
     """A workload that does not select its own pods."""
 
-    rule = Rule(
+    rule = LintRule(
         name="selector-differs",
         level=Level.ERROR,
         about="A workload's selector does not match the labels of its own pods.",

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podrules.checks.claims import surge_of
-from podrules.checks.finding import Finding, Level, Rule
+from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import Objects, PodCase
 from podrules.model.storage import READ_WRITE_ONCE_POD, PersistentVolume, PersistentVolumeClaim
 from podrules.model.workload import Workload
@@ -74,7 +74,7 @@ def _attached(volume: PersistentVolume, objects: Objects) -> bool | None:
 class TwoWriters(Finding, frozen=True):
     """Two pods may write to one volume during a rollout."""
 
-    rule = Rule(
+    rule = LintRule(
         name="two-writers",
         level=Level.WARNING,
         about="A Deployment's rolling update starts a second writer on a volume that nothing guards.",

@@ -40,7 +40,7 @@ from podrules.model.workload import Workload
 from podrules.pod_gc import ORPHANS_GONE_WITHIN
 from podrules.reachability import Reach
 from podrules.safety import Guarantee, OwnerGuarantee
-from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule, Span, What
+from podrules.timeline.events import AT_ONCE, NEVER, Cause, Event, Note, Reminder, Span, What
 from podrules.volumes import WriterGuard, WriterLock
 
 __all__ = [
@@ -133,12 +133,12 @@ def after_deletion(
 def after_kubelet_kill(owner: Ownership, ended: Span) -> Aftermath:
     """The object and its replacement after the kubelet stopped the pod and nobody deleted it."""
     failed = ended.later(0, _CONFIRMED_SECONDS)
-    phase = Event.of(What.FAILED, failed, Rule.KUBELET_CONFIRMS, field="status.phase")
+    phase = Event.of(What.FAILED, failed, Cause.KUBELET_CONFIRMS, field="status.phase")
     guarantee = owner.guarantee.guarantee
     if guarantee in {Guarantee.AT_MOST_ONE, Guarantee.ONE_PER_NODE}:
-        gone = Event.of(What.OBJECT_GONE, failed, Rule.OWNER_DELETES, subject=owner.name)
+        gone = Event.of(What.OBJECT_GONE, failed, Cause.OWNER_DELETES, subject=owner.name)
     else:
-        gone = Event.of(What.OBJECT_GONE, NEVER, Rule.OBJECT_STAYS)
+        gone = Event.of(What.OBJECT_GONE, NEVER, Cause.OBJECT_STAYS)
     notes = [Note(Reminder.EXITS_ZERO)]
     if guarantee is Guarantee.RUNS_TO_COMPLETION:
         notes = [Note(Reminder.JOB_COUNTS_SUCCESS)]
@@ -171,18 +171,18 @@ def free_volumes(guards: Sequence[WriterGuard], ended: Span, *, forced: Span | N
             case WriterLock.NOT_NEEDED:
                 continue
             case WriterLock.NONE:
-                span, rule, field, seconds = AT_ONCE, Rule.NOT_LOCKED, "", None
+                span, rule, field, seconds = AT_ONCE, Cause.NOT_LOCKED, "", None
             case WriterLock.REMOVED:
                 continue
             case WriterLock.UNKNOWN:
-                span, rule, field, seconds = NEVER, Rule.VOLUME_UNKNOWN, "", None
+                span, rule, field, seconds = NEVER, Cause.VOLUME_UNKNOWN, "", None
             case _ if forced is not None:
                 span, field = forced, "disable-force-detach-on-timeout"
                 unfenced = guard.lock is WriterLock.CONTROLLER
-                rule = Rule.FORCE_DETACH_UNFENCED if unfenced else Rule.FORCE_DETACH
+                rule = Cause.FORCE_DETACH_UNFENCED if unfenced else Cause.FORCE_DETACH
                 seconds = FORCE_DETACH_SECONDS
             case _:
-                span, rule = ended.later(0, _REPORTED_SECONDS), Rule.UNMOUNTED
+                span, rule = ended.later(0, _REPORTED_SECONDS), Cause.UNMOUNTED
                 field, seconds = "status.volumesInUse", _REPORTED_SECONDS
         yield Event.of(What.VOLUME_FREE, span, rule, subject=guard.volume, field=field, seconds=seconds)
 
@@ -204,24 +204,24 @@ def _object_removed(
         return Event.of(
             What.OBJECT_GONE,
             Span(reached.earliest, None),
-            Rule.FINALIZERS,
+            Cause.FINALIZERS,
             subject=", ".join(others),
             field="metadata.finalizers",
         )
     if grace == 0:
-        return Event.of(What.OBJECT_GONE, deleted, Rule.GRACE_ZERO, seconds=0)
+        return Event.of(What.OBJECT_GONE, deleted, Cause.GRACE_ZERO, seconds=0)
     if swept is not None:
         orphaned = collected == ORPHANS_GONE_WITHIN
-        rule = Rule.POD_GC if orphaned else Rule.POD_GC_OUT_OF_SERVICE
+        rule = Cause.POD_GC if orphaned else Cause.POD_GC_OUT_OF_SERVICE
         return Event.of(
             What.OBJECT_GONE, swept, rule, field="spec.nodeName" if orphaned else "spec.taints", seconds=collected
         )
     if silent:
-        return Event.of(What.OBJECT_GONE, NEVER, Rule.KUBELET_SILENT)
+        return Event.of(What.OBJECT_GONE, NEVER, Cause.KUBELET_SILENT)
     if owner.guarantee.guarantee is Guarantee.KUBELET_OWNED:
-        return Event.of(What.OBJECT_GONE, deleted.later(0, _CONFIRMED_SECONDS), Rule.MIRROR)
+        return Event.of(What.OBJECT_GONE, deleted.later(0, _CONFIRMED_SECONDS), Cause.MIRROR)
     confirmed = ended.later(0, _CONFIRMED_SECONDS)
-    return Event.of(What.OBJECT_GONE, confirmed, Rule.KUBELET_CONFIRMS, seconds=_CONFIRMED_SECONDS)
+    return Event.of(What.OBJECT_GONE, confirmed, Cause.KUBELET_CONFIRMS, seconds=_CONFIRMED_SECONDS)
 
 
 def _failed_at(pod: Pod, deleted: Span, unready: Span | None) -> Span:
@@ -245,22 +245,22 @@ def _replaced(owner: Ownership, inactive: Span, failed: Span, ended: Span, gone:
         gone: When its object is gone.
     """
     own = owner.guarantee
-    span, rule, field, seconds = NEVER, Rule.OWNER_DECIDES, own.field, None
+    span, rule, field, seconds = NEVER, Cause.OWNER_DECIDES, own.field, None
     match own.guarantee:
         case Guarantee.AVAILABILITY_FIRST:
-            span, rule = inactive, Rule.INACTIVE
+            span, rule = inactive, Cause.INACTIVE
         case Guarantee.ONE_PER_NODE if owner.surges:
-            span, rule, field = inactive, Rule.SURGE, "DaemonSet spec.updateStrategy.rollingUpdate.maxSurge"
+            span, rule, field = inactive, Cause.SURGE, "DaemonSet spec.updateStrategy.rollingUpdate.maxSurge"
         case Guarantee.AT_MOST_ONE | Guarantee.ONE_PER_NODE:
-            span, rule = gone, Rule.AFTER_OBJECT
+            span, rule = gone, Cause.AFTER_OBJECT
         case Guarantee.RUNS_TO_COMPLETION:
             field, seconds = _POLICY, JOB_BACK_OFF_SECONDS
             if owner.only_replaces_failed:
-                span, rule = ended.later(JOB_BACK_OFF_SECONDS), Rule.JOB_FAILED
+                span, rule = ended.later(JOB_BACK_OFF_SECONDS), Cause.JOB_FAILED
             else:
-                span, rule = inactive.or_later(failed.later(JOB_BACK_OFF_SECONDS)), Rule.JOB_TERMINATING_OR_FAILED
+                span, rule = inactive.or_later(failed.later(JOB_BACK_OFF_SECONDS)), Cause.JOB_TERMINATING_OR_FAILED
         case Guarantee.KUBELET_OWNED:
-            span, rule = gone, Rule.MIRROR
+            span, rule = gone, Cause.MIRROR
         case Guarantee.NOT_REPLACED:
-            rule = Rule.NOT_REPLACED
+            rule = Cause.NOT_REPLACED
     return Event.of(What.REPLACED, span, rule, subject=owner.name, field=field, seconds=seconds)

@@ -28,7 +28,19 @@ from podrules.reachability import Reach
 from podrules.safety import Guarantee
 from podrules.termination import GraceSource, check_graceful_delete
 from podrules.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
-from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
+from podrules.timeline.events import (
+    AT_ONCE,
+    NEVER,
+    Cause,
+    Event,
+    Note,
+    Reminder,
+    Span,
+    Standing,
+    Way,
+    WayTimeline,
+    What,
+)
 from podrules.timeline.stopping import Stop, ended_before, idle_notes, stop_of
 from podrules.volumes import WriterGuard
 
@@ -131,7 +143,7 @@ def _deleted(
     grace = grace_of(pod)
     given = grace.seconds if grace.given is None else grace.given
     stop = stopped_by_deletion(pod, grace, owner)
-    marked = Event.of(What.DELETED, AT_ONCE, Rule.START, field="metadata.deletionTimestamp")
+    marked = Event.of(What.DELETED, AT_ONCE, Cause.START, field="metadata.deletionTimestamp")
     silent = reach.quiet
     collected = collected_within(reach, deleted=True)
     after = after_deletion(
@@ -145,7 +157,7 @@ def _deleted(
         swept_from=fenced,
     )
     if silent:
-        told: tuple[Event, ...] = (Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT),)
+        told: tuple[Event, ...] = (Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT),)
     else:
         told = (*stop.events, *_ended(stop))
     events = (
@@ -180,7 +192,7 @@ def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource, reach: Reach,
     )
     replaced_before = source is GraceSource.FINISHED
     for event in after.events:
-        if event.what is What.OBJECT_GONE and event.rule is Rule.GRACE_ZERO:
+        if event.what is What.OBJECT_GONE and event.rule is Cause.GRACE_ZERO:
             yield replace(event, field=source.value)
         elif event.what is What.OBJECT_GONE or not replaced_before:
             yield event
@@ -188,6 +200,6 @@ def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource, reach: Reach,
 
 def _ended(stop: Stop) -> Iterator[Event]:
     if stop.events:
-        yield Event.of(What.PROCESSES_ENDED, stop.ended, Rule.STOPPED)
+        yield Event.of(What.PROCESSES_ENDED, stop.ended, Cause.STOPPED)
     elif stop.before:
-        yield Event.of(What.PROCESSES_ENDED, stop.ended, Rule.ENDED_BEFORE, field="status.containerStatuses")
+        yield Event.of(What.PROCESSES_ENDED, stop.ended, Cause.ENDED_BEFORE, field="status.containerStatuses")

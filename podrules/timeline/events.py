@@ -12,11 +12,11 @@ from msgspec.structs import replace
 __all__ = [
     "AT_ONCE",
     "NEVER",
+    "Cause",
     "Event",
     "Note",
     "PodTimeline",
     "Reminder",
-    "Rule",
     "Span",
     "Standing",
     "Way",
@@ -71,7 +71,7 @@ class What(Enum):
     """A volume can be attached to another node."""
 
 
-class Rule(Enum):
+class Cause(Enum):
     """Why an event comes when it does; `Event.seconds` is the number that the rule's field holds."""
 
     START = "Start"
@@ -225,7 +225,7 @@ class Event(Struct, frozen=True, rename="camel", kw_only=True):
     """None: never by itself, or, of rules `OWNER_DECIDES`, `NOT_BY_KUBELET` and `VOLUME_UNKNOWN`, not known."""
     latest: int | None
     """None, with an earliest second: nothing says when at the latest."""
-    rule: Rule
+    rule: Cause
     field: str = ""
     """Path of what decided: of the pod, of the kubelet's configuration, or a flag of a component."""
     seconds: int | None = None
@@ -234,7 +234,7 @@ class Event(Struct, frozen=True, rename="camel", kw_only=True):
     """Of SIGTERM: which signal it is, ``SIGTERM`` unless lifecycle.stopSignal says otherwise."""
 
     @classmethod
-    def of(cls, what: What, span: Span, rule: Rule, **more: Any) -> Event:
+    def of(cls, what: What, span: Span, rule: Cause, **more: Any) -> Event:
         """An event within a span; ``more`` are further fields."""
         return cls(what=what, earliest=span.earliest, latest=span.latest, rule=rule, **more)
 

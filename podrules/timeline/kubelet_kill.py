@@ -42,7 +42,7 @@ from podrules.termination import (
     set_termination_grace_period,
 )
 from podrules.timeline.aftermath import Ownership, after_kubelet_kill, free_volumes
-from podrules.timeline.events import NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
+from podrules.timeline.events import NEVER, Cause, Event, Note, Reminder, Span, Standing, Way, WayTimeline, What
 from podrules.timeline.stopping import idle_notes, stop_events, stop_of
 from podrules.volumes import WriterGuard
 
@@ -92,7 +92,7 @@ def evict(
     if most == 0:
         notes.insert(0, Note(Reminder.NO_MAX_GRACE))
     gives_up = Event.of(
-        What.KILL_TIMEOUT, Span(stop.kill_timeout, stop.kill_timeout), Rule.KILL_TIMEOUT, seconds=stop.kill_timeout
+        What.KILL_TIMEOUT, Span(stop.kill_timeout, stop.kill_timeout), Cause.KILL_TIMEOUT, seconds=stop.kill_timeout
     )
     events = (*killed.events, gives_up, *after.events, *free_volumes(guards, killed.ended))
     return WayTimeline(
@@ -110,7 +110,7 @@ def probe_failure(pod: Pod) -> WayTimeline:
     ]
     if not events:
         return WayTimeline(way=Way.PROBE, standing=Standing.NO_PROBE)
-    stays = Event.of(What.OBJECT_GONE, NEVER, Rule.POD_STAYS)
+    stays = Event.of(What.OBJECT_GONE, NEVER, Cause.POD_STAYS)
     notes = (Note(Reminder.BACK_OFF, _BACK_OFF_SECONDS),)
     return WayTimeline(way=Way.PROBE, standing=Standing.APPLIES, events=(*events, stays), notes=notes)
 
@@ -129,7 +129,7 @@ def _probed(pod: Pod, ref: ContainerRef) -> Iterator[Event]:
         yield Event.of(
             What.PROBE_FAILED,
             failed,
-            Rule.PROBE_PERIODS,
+            Cause.PROBE_PERIODS,
             subject=container.name,
             field=field,
             seconds=probe.period_seconds,
@@ -144,7 +144,7 @@ def _probed(pod: Pod, ref: ContainerRef) -> Iterator[Event]:
         policy = "Always" if ref.is_sidecar else pod.spec.restart_policy or "Always"
         again = NEVER if policy == _NEVER_RESTARTED else ended
         where = f"{ref.field}.restartPolicy" if ref.is_sidecar else "spec.restartPolicy"
-        yield Event.of(What.RESTARTED, again, Rule.RESTART_POLICY, subject=container.name, field=where)
+        yield Event.of(What.RESTARTED, again, Cause.RESTART_POLICY, subject=container.name, field=where)
 
 
 def _failed(probe: Probe, *, from_start: bool) -> Span:
@@ -200,7 +200,7 @@ def shutdown(
     off = Event.of(
         What.MACHINE_OFF,
         Span(0, sum(group.seconds for group in groups)),
-        Rule.SHUTDOWN_GROUPS,
+        Cause.SHUTDOWN_GROUPS,
         field=groups[-1].field,
         seconds=sum(group.seconds for group in groups),
     )
@@ -216,8 +216,8 @@ def _abrupt(pod: Pod, kubelet: KubeletConfiguration | None) -> WayTimeline:
         way=Way.SHUTDOWN,
         standing=Standing.APPLIES,
         events=(
-            Event.of(What.SIGTERM, NEVER, Rule.NOT_BY_KUBELET, field="shutdownGracePeriod", seconds=0),
-            Event.of(What.OBJECT_GONE, NEVER, Rule.KUBELET_GOES_TOO),
+            Event.of(What.SIGTERM, NEVER, Cause.NOT_BY_KUBELET, field="shutdownGracePeriod", seconds=0),
+            Event.of(What.OBJECT_GONE, NEVER, Cause.KUBELET_GOES_TOO),
         ),
         notes=(*_kubelet_notes(kubelet), *idle_notes(pod), Note(Reminder.THEN_NODE_LOST)),
     )

@@ -28,7 +28,19 @@ from podrules.reachability import Reach
 from podrules.taint_eviction import eviction_after
 from podrules.termination import GraceSource
 from podrules.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
-from podrules.timeline.events import AT_ONCE, NEVER, Event, Note, Reminder, Rule, Span, Standing, Way, WayTimeline, What
+from podrules.timeline.events import (
+    AT_ONCE,
+    NEVER,
+    Cause,
+    Event,
+    Note,
+    Reminder,
+    Span,
+    Standing,
+    Way,
+    WayTimeline,
+    What,
+)
 from podrules.tolerations import NO_EXECUTE, tolerates_taint
 from podrules.volumes import WriterGuard
 
@@ -123,7 +135,7 @@ def node_lost(
         )
         events.append(after.events[0] if going else replace(after.events[0], field=GraceSource.FINISHED.value))
     elif deleted == NEVER:
-        events.append(Event.of(What.OBJECT_GONE, NEVER, Rule.TOLERATED_FOR_EVER))
+        events.append(Event.of(What.OBJECT_GONE, NEVER, Cause.TOLERATED_FOR_EVER))
         notes.append(Note(Reminder.NODE_DELETED, ORPHANS_GONE_WITHIN, held))
     else:
         after = after_deletion(
@@ -152,39 +164,39 @@ def node_lost(
 
 def _falls_silent(noted: Noted) -> tuple[Event, Event, Event]:
     """The last heartbeat, the Ready condition that becomes Unknown, and the taint that follows."""
-    heartbeat = Event.of(What.LAST_HEARTBEAT, AT_ONCE, Rule.START, field="Lease spec.renewTime")
+    heartbeat = Event.of(What.LAST_HEARTBEAT, AT_ONCE, Cause.START, field="Lease spec.renewTime")
     monitor = int(NODE_MONITOR_GRACE.total_seconds())
     if noted.unknown is None:
         span = AT_ONCE.later(monitor, monitor + 2 * _MONITOR_PERIOD)
         unknown = Event.of(
-            What.NODE_UNKNOWN, span, Rule.NODE_MONITOR_GRACE, field="node-monitor-grace-period", seconds=monitor
+            What.NODE_UNKNOWN, span, Cause.NODE_MONITOR_GRACE, field="node-monitor-grace-period", seconds=monitor
         )
     else:
         span = Span(noted.unknown, noted.unknown)
-        unknown = Event.of(What.NODE_UNKNOWN, span, Rule.NODE_TELLS, field="status.conditions[type=Ready]")
+        unknown = Event.of(What.NODE_UNKNOWN, span, Cause.NODE_TELLS, field="status.conditions[type=Ready]")
     if noted.tainted is None:
         to_come = span.later(0, _TAINTED_WITHIN)
         return (
             heartbeat,
             unknown,
-            Event.of(What.TAINTED, to_come, Rule.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"),
+            Event.of(What.TAINTED, to_come, Cause.TAINT_RATE, subject=UNREACHABLE, field="node-eviction-rate"),
         )
     at = Span(noted.tainted, noted.tainted)
-    return heartbeat, unknown, Event.of(What.TAINTED, at, Rule.NODE_TELLS, subject=UNREACHABLE, field="spec.taints")
+    return heartbeat, unknown, Event.of(What.TAINTED, at, Cause.NODE_TELLS, subject=UNREACHABLE, field="spec.taints")
 
 
 def _deletion_and_signal(
     tolerations: Sequence[Toleration], tainted: Span, deleted_after: int | None
 ) -> tuple[Event, Event]:
     """The deletion, and whether the kubelet may still have signalled its processes."""
-    silent = Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT)
+    silent = Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT)
     if deleted_after is None:
         return _deletion(tolerations, tainted), silent
     at = Span(deleted_after, deleted_after)
-    deletion = Event.of(What.DELETED, at, Rule.DELETED_BEFORE, field="metadata.deletionTimestamp")
+    deletion = Event.of(What.DELETED, at, Cause.DELETED_BEFORE, field="metadata.deletionTimestamp")
     if deleted_after > 0:
         return deletion, silent
-    return deletion, Event.of(What.SIGTERM, Span(deleted_after, None), Rule.TOLD_BEFORE)
+    return deletion, Event.of(What.SIGTERM, Span(deleted_after, None), Cause.TOLD_BEFORE)
 
 
 def _unready(unknown: Span, deleted: Span) -> Span | None:
@@ -197,7 +209,7 @@ def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> W
     """There is no Node object: pod garbage collection removes the pod without grace; seconds count from now."""
     within = Span(0, ORPHANS_GONE_WITHIN)
     after = after_deletion(pod, owner, deleted=within, ended=NEVER, grace_seconds=0)
-    told = Event.of(What.SIGTERM, NEVER, Rule.KUBELET_SILENT)
+    told = Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT)
     events = (
         told,
         *map(_collected, after.events),
@@ -208,9 +220,9 @@ def node_missing(pod: Pod, owner: Ownership, guards: Sequence[WriterGuard]) -> W
 
 def _collected(event: Event) -> Event:
     """The object's end with its reason: it is pod garbage collection that deletes it without grace."""
-    if event.rule is not Rule.GRACE_ZERO:
+    if event.rule is not Cause.GRACE_ZERO:
         return event
-    return replace(event, rule=Rule.POD_GC, field="spec.nodeName", seconds=ORPHANS_GONE_WITHIN)
+    return replace(event, rule=Cause.POD_GC, field="spec.nodeName", seconds=ORPHANS_GONE_WITHIN)
 
 
 def _deletion(tolerations: Sequence[Toleration], tainted: Span) -> Event:
@@ -218,9 +230,9 @@ def _deletion(tolerations: Sequence[Toleration], tainted: Span) -> Event:
     after = eviction_after(tolerations, [_UNREACHABLE_TAINT])
     used = next((index for index, entry in enumerate(tolerations) if tolerates_taint(entry, _UNREACHABLE_TAINT)), None)
     if used is None:
-        return Event.of(What.DELETED, tainted, Rule.NOT_TOLERATED, field="spec.tolerations")
+        return Event.of(What.DELETED, tainted, Cause.NOT_TOLERATED, field="spec.tolerations")
     if after is None:
-        return Event.of(What.DELETED, NEVER, Rule.TOLERATED_FOR_EVER, field=f"spec.tolerations[{used}]")
+        return Event.of(What.DELETED, NEVER, Cause.TOLERATED_FOR_EVER, field=f"spec.tolerations[{used}]")
     seconds = int(after.total_seconds())
     field = f"spec.tolerations[{used}].tolerationSeconds"
-    return Event.of(What.DELETED, tainted.later(seconds), Rule.TOLERATION_SECONDS, field=field, seconds=seconds)
+    return Event.of(What.DELETED, tainted.later(seconds), Cause.TOLERATION_SECONDS, field=field, seconds=seconds)

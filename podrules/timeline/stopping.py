@@ -24,7 +24,7 @@ from podrules.model.instant import instant
 from podrules.model.pod import Pod
 from podrules.processes import idle_containers
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, container_stops
-from podrules.timeline.events import Event, Note, Reminder, Rule, Span, What
+from podrules.timeline.events import Cause, Event, Note, Reminder, Span, What
 
 __all__ = ["Stop", "ended_before", "idle_notes", "stop_events", "stop_of"]
 
@@ -73,18 +73,18 @@ def stop_events(step: ContainerStop, longest: ContainerStop, grace: Grace) -> It
     name, hook = step.name, f"{step.field}.lifecycle.preStop.{step.pre_stop}"
     if step.pre_stop is not None:
         known = step.pre_stop_earliest if step.pre_stop_earliest == longest.pre_stop_latest else None
-        yield Event.of(What.PRE_STOP, Span(0, 0), Rule.START, subject=name, field=hook, seconds=known)
-    rule, field = Rule.START, ""
+        yield Event.of(What.PRE_STOP, Span(0, 0), Cause.START, subject=name, field=hook, seconds=known)
+    rule, field = Cause.START, ""
     if step.waits:
-        rule, field = Rule.SIDECAR_TURN, f"{step.field}.restartPolicy"
+        rule, field = Cause.SIDECAR_TURN, f"{step.field}.restartPolicy"
     elif step.pre_stop is not None:
-        rule, field = Rule.AFTER_PRE_STOP, hook
+        rule, field = Cause.AFTER_PRE_STOP, hook
     term = Span(step.sigterm_earliest, longest.sigterm_latest)
     yield Event.of(What.SIGTERM, term, rule, subject=name, field=field, signal=step.stop_signal)
     kill = Span(max(grace.seconds, step.sigterm_earliest + MINIMUM_GRACE_PERIOD_SECONDS), longest.sigkill_latest)
-    rule = Rule.GRACE_PERIOD if kill.latest == grace.longest else Rule.MINIMUM_GRACE_PERIOD
+    rule = Cause.GRACE_PERIOD if kill.latest == grace.longest else Cause.MINIMUM_GRACE_PERIOD
     if grace.first is not None:
-        rule = Rule.SHORTENED
+        rule = Cause.SHORTENED
     seconds = grace.seconds if grace.given is None else grace.given
     yield Event.of(What.SIGKILL, kill, rule, subject=name, field=grace.field, seconds=seconds)
 

@@ -82,6 +82,19 @@ def as_before(plane: ControlPlane, kubelets: dict[str, Kubelet]) -> Iterator[Non
     wait_for(lambda: not plane.api.list_items("v1", "Pod", "shop"), "no pods are left")
 
 
+def ended(run: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """What a run printed until its end. One that does not end is reported with the processes of its group."""
+    try:
+        return run.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired as error:
+        columns = "pid,ppid,pgid,stat,wchan:24,args"
+        listed = subprocess.run(["ps", "-e", "-o", columns], capture_output=True, text=True, check=False).stdout
+        group = [line for line in listed.splitlines() if str(run.pid) in line.split()[:3]]
+        raise AssertionError(
+            "\n".join((f"{run.poll()}: not ended", *group, *map(str, (error.output, error.stderr))))
+        ) from error
+
+
 class Command:
     """``kubectl qos`` on this control plane."""
 
@@ -372,7 +385,7 @@ def test_F6_interrupted_before_the_taint(plane: ControlPlane, qos: Command, sile
     run = qos.start("fence", f"node/{silent}", f"--fence-command={command}", "--confirm")
     wait_for(started.exists, "the fence command runs")
     os.killpg(run.pid, signal.SIGINT)
-    _, err = run.communicate(timeout=PATIENCE)
+    _, err = ended(run)
     assert run.returncode == 130, err
     assert b"whether the machine of node/node-2 is off is not known" in err
     assert b"Traceback" not in err
@@ -425,7 +438,7 @@ def test_F8_api_server_cut_from_etcd_while_deleting(
     kubelets["node-4"].let_go()
     plane.api.patch(stuck, {"metadata": {"finalizers": None}})
     assert _has_told(run, b"pod/kept is gone")
-    out, err = run.communicate(timeout=PATIENCE)
+    out, err = ended(run)
     assert run.returncode == 0, (out, err)
     assert b"Traceback" not in err
 
@@ -439,7 +452,7 @@ def test_F6_interrupted_after_the_taint_goes_on_from_there(plane: ControlPlane, 
     assert OUT_OF_SERVICE in taints(plane, silent)
     wait_for(lambda: is_terminating(plane, "stuck"), "its pod is marked for deletion")
     os.killpg(run.pid, signal.SIGINT)
-    out, err = run.communicate(timeout=PATIENCE)
+    out, err = ended(run)
     assert run.returncode == 130, (out, err)
     assert b"node/node-2 is declared out of service" in err
     assert b"To go on: kubectl qos fence node/node-2" in err
@@ -472,7 +485,7 @@ def test_F8_two_operators_fence_at_once(plane: ControlPlane, qos: Command, silen
     arrive = f"folder = {str(meeting)!r}; open(f'{{folder}}/{{os.getpid()}}', 'w').close()"
     meet = _program(tmp_path, f"{arrive}\nwhile len(os.listdir(folder)) < 2: time.sleep(0.01)")
     runs = [qos.start("fence", f"node/{silent}", f"--fence-command={meet}", "--confirm") for _ in range(2)]
-    outputs = [[text.decode() for text in run.communicate(timeout=PATIENCE)] for run in runs]
+    outputs = [[text.decode() for text in ended(run)] for run in runs]
     assert sorted(run.returncode for run in runs) == [0, 9], outputs
     loser = next(out for run, (out, _) in zip(runs, outputs, strict=True) if run.returncode == 9)
     assert f"node/{silent} was declared out of service by somebody else" in loser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podrules.checks.finding import Finding, Level, Rule
+from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import PodCase
 
 __all__ = ["LatestImage"]
@@ -20,7 +20,7 @@ def check_images(case: PodCase) -> Iterator[Finding]:
 class LatestImage(Finding, frozen=True):
     """The node pulls whatever the tag names then."""
 
-    rule = Rule(
+    rule = LintRule(
         name="toy-latest-image",
         level=Level.WARNING,
         about="An image has the tag latest.",

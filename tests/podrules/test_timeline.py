@@ -19,7 +19,7 @@ from podrules.model.workload import Workload
 from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach
 from podrules.safety import owner_guarantee
 from podrules.timeline.aftermath import Ownership
-from podrules.timeline.events import Event, PodTimeline, Reminder, Rule, Span, Standing, Way, WayTimeline, What
+from podrules.timeline.events import Cause, Event, PodTimeline, Reminder, Span, Standing, Way, WayTimeline, What
 from podrules.timeline.kubelet_kill import shutdown_groups
 from podrules.timeline.lost import tolerations_of
 from podrules.timeline.of_pod import TimelineFacts, pod_timeline
@@ -119,7 +119,7 @@ def test_T5_real_node_stopped_within_what_is_told(
         assert earliest is not None
         assert latest is not None
         assert earliest - noise <= seen <= latest + noise
-    assert (_event(told, What.OBJECT_GONE).rule is Rule.GRACE_ZERO) is (gone < 1)
+    assert (_event(told, What.OBJECT_GONE).rule is Cause.GRACE_ZERO) is (gone < 1)
 
 
 def test_T5_real_node_ended_an_obeying_process_with_its_sigterm() -> None:
@@ -146,7 +146,7 @@ def test_T5_real_node_did_not_hurry_for_a_shorter_delete() -> None:
     pod = _pod(30, deletion_timestamp="2026-11-21T03:00:03Z", deletion_seconds=1)
     told = _way(Way.DELETE, pod)
     kill = _event(told, What.SIGKILL)
-    assert (kill.rule, kill.field, kill.seconds) == (Rule.SHORTENED, "metadata.deletionGracePeriodSeconds", 1)
+    assert (kill.rule, kill.field, kill.seconds) == (Cause.SHORTENED, "metadata.deletionGracePeriodSeconds", 1)
     assert _span(told, What.SIGKILL) == (2, 30)
     assert _span(told, What.OBJECT_GONE) == (0, 32)
 
@@ -207,14 +207,14 @@ def test_T5_real_node_told_sidecars_after_the_mains() -> None:
     assert _span(told, What.SIGKILL, "app") == (5, 5)
     # It waits for the main's end, which comes with the end of the period.
     assert _span(told, What.SIGTERM, "mesh") == (0, 5)
-    assert _event(told, What.SIGTERM, "mesh").rule is Rule.SIDECAR_TURN
+    assert _event(told, What.SIGTERM, "mesh").rule is Cause.SIDECAR_TURN
     assert _span(told, What.SIGKILL, "mesh") == (5, 7)
 
 
 def test_T5_real_node_gave_two_seconds_at_a_hard_threshold() -> None:
     told = _way(Way.EVICT_HARD, _pod(300))
     assert _span(told, What.SIGKILL) == (2, 2)
-    assert _event(told, What.SIGKILL).rule is Rule.MINIMUM_GRACE_PERIOD
+    assert _event(told, What.SIGKILL).rule is Cause.MINIMUM_GRACE_PERIOD
     # "An evicted pod whose process exits 0 ended Succeeded with no reason."
     assert _has(told, Reminder.EXITS_ZERO)
 
@@ -247,30 +247,32 @@ def test_T5_stop_signal_is_the_containers_own() -> None:
 @pytest.mark.parametrize(
     ("owner", "spec", "replaced", "rule"),
     [
-        pytest.param("ReplicaSet", None, (0, 0), Rule.INACTIVE, id="ReplicaSet: at the deletionTimestamp"),
-        pytest.param("StatefulSet", None, (0, 32), Rule.AFTER_OBJECT, id="StatefulSet: when the object is gone"),
-        pytest.param("DaemonSet", {}, (0, 32), Rule.AFTER_OBJECT, id="DaemonSet: the same"),
+        pytest.param("ReplicaSet", None, (0, 0), Cause.INACTIVE, id="ReplicaSet: at the deletionTimestamp"),
+        pytest.param("StatefulSet", None, (0, 32), Cause.AFTER_OBJECT, id="StatefulSet: when the object is gone"),
+        pytest.param("DaemonSet", {}, (0, 32), Cause.AFTER_OBJECT, id="DaemonSet: the same"),
         pytest.param(
             "DaemonSet",
             {"updateStrategy": {"rollingUpdate": {"maxSurge": "0%"}}},
             (0, 32),
-            Rule.AFTER_OBJECT,
+            Cause.AFTER_OBJECT,
             id="DaemonSet with a maxSurge of nothing",
         ),
         pytest.param(
-            "DaemonSet", {"updateStrategy": {"rollingUpdate": {"maxSurge": "10%"}}}, (0, 0), Rule.SURGE, id="maxSurge"
+            "DaemonSet", {"updateStrategy": {"rollingUpdate": {"maxSurge": "10%"}}}, (0, 0), Cause.SURGE, id="maxSurge"
         ),
-        pytest.param("Job", {}, (10, 10), Rule.JOB_TERMINATING_OR_FAILED, id="Job: 10 s after the deletion"),
+        pytest.param("Job", {}, (10, 10), Cause.JOB_TERMINATING_OR_FAILED, id="Job: 10 s after the deletion"),
         pytest.param(
-            "Job", {"podReplacementPolicy": "Failed"}, (10, 40), Rule.JOB_FAILED, id="podReplacementPolicy Failed"
+            "Job", {"podReplacementPolicy": "Failed"}, (10, 40), Cause.JOB_FAILED, id="podReplacementPolicy Failed"
         ),
-        pytest.param("Job", {"podFailurePolicy": {}}, (10, 40), Rule.JOB_FAILED, id="which a podFailurePolicy implies"),
-        pytest.param("Rollout", None, NEVER, Rule.OWNER_DECIDES, id="an owner that is not known"),
-        pytest.param("", None, NEVER, Rule.NOT_REPLACED, id="nobody"),
+        pytest.param(
+            "Job", {"podFailurePolicy": {}}, (10, 40), Cause.JOB_FAILED, id="which a podFailurePolicy implies"
+        ),
+        pytest.param("Rollout", None, NEVER, Cause.OWNER_DECIDES, id="an owner that is not known"),
+        pytest.param("", None, NEVER, Cause.NOT_REPLACED, id="nobody"),
     ],
 )
 def test_T5_replacement_after_a_delete(
-    owner: str, spec: Mapping[str, Any] | None, replaced: tuple[int | None, int | None], rule: Rule
+    owner: str, spec: Mapping[str, Any] | None, replaced: tuple[int | None, int | None], rule: Cause
 ) -> None:
     told = _way(Way.DELETE, _pod(owner=owner), workload=None if spec is None else _workload(**spec))
     assert _span(told, What.REPLACED) == replaced
@@ -281,12 +283,12 @@ def test_T5_replacement_after_a_delete(
 @pytest.mark.parametrize(
     ("finalizers", "gone", "rule"),
     [
-        pytest.param(["example.com/keep"], (0, None), Rule.FINALIZERS, id="of others"),
-        pytest.param(["batch.kubernetes.io/job-tracking"], (0, 32), Rule.KUBELET_CONFIRMS, id="of the Job controller"),
+        pytest.param(["example.com/keep"], (0, None), Cause.FINALIZERS, id="of others"),
+        pytest.param(["batch.kubernetes.io/job-tracking"], (0, 32), Cause.KUBELET_CONFIRMS, id="of the Job controller"),
     ],
 )
 def test_T5_finalizers_keep_the_object(
-    finalizers: Sequence[str], gone: tuple[int | None, int | None], rule: Rule
+    finalizers: Sequence[str], gone: tuple[int | None, int | None], rule: Cause
 ) -> None:
     told = _way(Way.DELETE, _pod(owner="StatefulSet", finalizers=finalizers))
     assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == gone
@@ -296,7 +298,7 @@ def test_T5_finalizers_keep_the_object(
 @pytest.mark.parametrize("way", [Way.DELETE, Way.NODE_LOST])
 def test_T5_finalizers_keep_the_object_of_a_silent_node_until_its_kubelet_is_back(way: Way) -> None:
     told = _way(way, _pod(owner="StatefulSet", finalizers=["example.com/keep"]), silent=True)
-    assert _event(told, What.OBJECT_GONE).rule is Rule.FINALIZERS
+    assert _event(told, What.OBJECT_GONE).rule is Cause.FINALIZERS
     assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == NEVER
 
 
@@ -316,7 +318,7 @@ def test_T5_pod_without_processes_is_gone_with_the_delete() -> None:
 def test_T5_mirror_pod_is_made_anew_and_nothing_stops() -> None:
     told = _way(Way.DELETE, _pod(annotations={"kubernetes.io/config.mirror": "0"}))
     assert {event.what for event in told.events} == {What.DELETED, What.OBJECT_GONE, What.REPLACED}
-    assert {event.rule for event in told.events} == {Rule.START, Rule.MIRROR}
+    assert {event.rule for event in told.events} == {Cause.START, Cause.MIRROR}
 
 
 @pytest.mark.parametrize(
@@ -495,7 +497,7 @@ def test_T5_failed_probe(
     assert _event(told, What.SIGKILL).field == field
     assert _span(told, What.RESTARTED) == restart
     # The pod stays, and its owner has nothing to do.
-    assert _event(told, What.OBJECT_GONE).rule is Rule.POD_STAYS
+    assert _event(told, What.OBJECT_GONE).rule is Cause.POD_STAYS
     assert all(event.what is not What.REPLACED for event in told.events)
     assert _has(told, Reminder.BACK_OFF)
 
@@ -587,10 +589,10 @@ def test_T5_shutdown_gives_a_pod_its_own_time_at_most(grace: int, kill: tuple[in
 
 def test_T5_shutdown_without_a_grace_period_is_not_the_kubelets() -> None:
     told = _way(Way.SHUTDOWN, _pod(), kubelet=KubeletConfiguration())
-    assert _event(told, What.SIGTERM).rule is Rule.NOT_BY_KUBELET
+    assert _event(told, What.SIGTERM).rule is Cause.NOT_BY_KUBELET
     assert _span(told, What.OBJECT_GONE) == NEVER
     # It answers until its machine goes off.
-    assert _event(told, What.OBJECT_GONE).rule is Rule.KUBELET_GOES_TOO
+    assert _event(told, What.OBJECT_GONE).rule is Cause.KUBELET_GOES_TOO
     assert _has(told, Reminder.THEN_NODE_LOST)
 
 
@@ -638,24 +640,24 @@ def test_T5_job_that_waits_for_the_end_waits_for_ever_on_a_lost_node() -> None:
 @pytest.mark.parametrize(
     ("tolerations", "deleted", "rule"),
     [
-        pytest.param([], (50, 61), Rule.NOT_TOLERATED, id="none"),
-        pytest.param([_toleration(None)], NEVER, Rule.TOLERATED_FOR_EVER, id="without end"),
-        pytest.param([_toleration(0)], (50, 61), Rule.TOLERATION_SECONDS, id="of 0 s"),
-        pytest.param([_toleration(30)], (80, 91), Rule.TOLERATION_SECONDS, id="of 30 s"),
+        pytest.param([], (50, 61), Cause.NOT_TOLERATED, id="none"),
+        pytest.param([_toleration(None)], NEVER, Cause.TOLERATED_FOR_EVER, id="without end"),
+        pytest.param([_toleration(0)], (50, 61), Cause.TOLERATION_SECONDS, id="of 0 s"),
+        pytest.param([_toleration(30)], (80, 91), Cause.TOLERATION_SECONDS, id="of 30 s"),
         pytest.param(
-            [_toleration(60), _toleration(30)], (110, 121), Rule.TOLERATION_SECONDS, id="the first that matches counts"
+            [_toleration(60), _toleration(30)], (110, 121), Cause.TOLERATION_SECONDS, id="the first that matches counts"
         ),
-        pytest.param([Toleration(operator="Exists")], NEVER, Rule.TOLERATED_FOR_EVER, id="of everything"),
+        pytest.param([Toleration(operator="Exists")], NEVER, Cause.TOLERATED_FOR_EVER, id="of everything"),
         pytest.param(
             [Toleration(key=NOT_READY, operator="Exists", effect="NoExecute")],
             (50, 61),
-            Rule.NOT_TOLERATED,
+            Cause.NOT_TOLERATED,
             id="of another taint",
         ),
     ],
 )
 def test_T5_lost_node_and_tolerations(
-    tolerations: list[Toleration], deleted: tuple[int | None, int | None], rule: Rule
+    tolerations: list[Toleration], deleted: tuple[int | None, int | None], rule: Cause
 ) -> None:
     told = _way(Way.NODE_LOST, _pod(), tolerations=tuple(tolerations))
     assert _span(told, What.DELETED) == deleted
@@ -737,7 +739,7 @@ def test_T5_silent_node_shows_what_it_has_noted_at_its_own_time(
     assert _span(told, What.NODE_UNKNOWN) == unknown
     assert _span(told, What.TAINTED) == tainted
     assert _span(told, What.DELETED) == deleted
-    assert (_event(told, What.NODE_UNKNOWN).rule is Rule.NODE_TELLS) is (ready is not None)
+    assert (_event(told, What.NODE_UNKNOWN).rule is Cause.NODE_TELLS) is (ready is not None)
     # A node that has its taint waits for no turn of its zone.
     assert _has(told, Reminder.MAX_SILENT) is (added is None)
     # Once it answers again it may be lost anew: nothing of that is known.
@@ -769,7 +771,7 @@ def test_T5_pod_that_was_deleted_on_a_silent_node(
 def test_T5_pod_of_a_node_that_is_gone_is_collected() -> None:
     told = _way(Way.NODE_LOST, _pod(owner="StatefulSet"), reach=NodeReach("node-1", Reach.GONE, ""))
     assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == (0, 80)
-    assert _event(told, What.OBJECT_GONE).rule is Rule.POD_GC
+    assert _event(told, What.OBJECT_GONE).rule is Cause.POD_GC
     assert _span(told, What.SIGTERM) == NEVER
 
 
@@ -783,7 +785,7 @@ def test_T5_gone_node_counts_from_now_and_every_way_says_the_same() -> None:
 
 def test_T5_finalizers_keep_what_is_collected_on_a_gone_node() -> None:
     told = _way(Way.NODE_LOST, _pod(finalizers=["example.com/keep"]), reach=NodeReach("node-1", Reach.GONE, ""))
-    assert _event(told, What.OBJECT_GONE).rule is Rule.FINALIZERS
+    assert _event(told, What.OBJECT_GONE).rule is Cause.FINALIZERS
     assert _span(told, What.OBJECT_GONE) == (0, None)
 
 
@@ -802,7 +804,7 @@ def test_T5_out_of_service_the_object_goes_20_s_after_taint_and_deletion(
         node=make_node(taints=[taint]),
     )
     assert _span(told, What.OBJECT_GONE) == _span(told, What.REPLACED) == gone
-    assert _event(told, What.OBJECT_GONE).rule is Rule.POD_GC_OUT_OF_SERVICE
+    assert _event(told, What.OBJECT_GONE).rule is Cause.POD_GC_OUT_OF_SERVICE
 
 
 # Volumes
@@ -824,7 +826,7 @@ def test_T5_volume_comes_free(lock: WriterLock, delete: Span, lost: Span) -> Non
 
 def test_T5_attached_volume_of_a_lost_node_is_forced_off_six_minutes_after_the_object() -> None:
     event = _event(_way(Way.NODE_LOST, _pod(), guards=(WriterGuard("data", WriterLock.ATTACHMENT),)), What.VOLUME_FREE)
-    assert (event.rule, event.seconds) == (Rule.FORCE_DETACH, 360)
+    assert (event.rule, event.seconds) == (Cause.FORCE_DETACH, 360)
 
 
 def test_T5_volume_made_for_several_pods_waits_for_nobody() -> None:

@@ -20,10 +20,10 @@ from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import clock, is_plain_name
 from podrules.model.instant import later
 from podrules.timeline.events import (
+    Cause,
     Event,
     PodTimeline,
     Reminder,
-    Rule,
     Span,
     Standing,
     Way,
@@ -60,7 +60,7 @@ _STANDINGS: Final = {
 }
 """Why a way is not open, or not known."""
 _NOT_KNOWN: Final = frozenset({Standing.NOT_MODELLED, Standing.PROVIDER})
-_UNKNOWN_RULES: Final = frozenset({Rule.OWNER_DECIDES, Rule.NOT_BY_KUBELET, Rule.VOLUME_UNKNOWN})
+_UNKNOWN_RULES: Final = frozenset({Cause.OWNER_DECIDES, Cause.NOT_BY_KUBELET, Cause.VOLUME_UNKNOWN})
 
 
 def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None, title: str = "") -> Page:
@@ -150,7 +150,7 @@ def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tupl
     if first.began is not None:
         since = f"Being deleted since {deletion_time(report.ending, now)}"
         lead = f"Last heartbeat {clock(first.began, now)}" if first.way is Way.NODE_LOST else since
-    if first.way is not Way.NODE_LOST and any(event.rule is Rule.MIRROR for event in first.events):
+    if first.way is not Way.NODE_LOST and any(event.rule is Cause.MIRROR for event in first.events):
         return (f"{lead}: its mirror in the API goes, and the kubelet makes it again. Its processes run on.",)
     words = (_decisive(first, what, now, report.ending.holders) for what in _DECISIVE[first.way])
     sentence = f"{', '.join(filter(None, words))}."
@@ -193,18 +193,18 @@ _SHORT: Final = {
 
 _SEEN: Final = frozenset({What.NODE_UNKNOWN, What.TAINTED, What.DELETED, What.OBJECT_GONE})
 """What a pod and a node that can still be read show not to have come."""
-_RECORDED: Final = frozenset({Rule.NODE_TELLS, Rule.DELETED_BEFORE, Rule.START, Rule.ENDED_BEFORE})
-_FOLLOWS_OBJECT: Final = frozenset({Rule.AFTER_OBJECT, Rule.FORCE_DETACH, Rule.FORCE_DETACH_UNFENCED})
-_FOLLOWS_END: Final = frozenset({Rule.STOPPED, Rule.UNMOUNTED, Rule.JOB_FAILED})
+_RECORDED: Final = frozenset({Cause.NODE_TELLS, Cause.DELETED_BEFORE, Cause.START, Cause.ENDED_BEFORE})
+_FOLLOWS_OBJECT: Final = frozenset({Cause.AFTER_OBJECT, Cause.FORCE_DETACH, Cause.FORCE_DETACH_UNFENCED})
+_FOLLOWS_END: Final = frozenset({Cause.STOPPED, Cause.UNMOUNTED, Cause.JOB_FAILED})
 
 
 def _held_by(report: PodReport, told: PodTimeline, now: datetime | None) -> Iterator[str]:
     """What keeps the object of a pod that is being deleted, unless the verdict says it already."""
     first = told.ways[0]
     gone = next((event for event in first.events if event.what is What.OBJECT_GONE), None)
-    if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule is Rule.MIRROR:
+    if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule is Cause.MIRROR:
         return
-    waits = gone.latest is None and gone.rule in {Rule.KUBELET_CONFIRMS, Rule.KUBELET_SILENT}
+    waits = gone.latest is None and gone.rule in {Cause.KUBELET_CONFIRMS, Cause.KUBELET_SILENT}
     if waits or _still_stops(first, now) or gone.earliest is None or _passed(gone, first.began, now):
         yield from held_by(report, now)
 
@@ -218,19 +218,19 @@ def _decisive(told: WayTimeline, what: What, now: datetime | None, finalizers: S
     if what is What.SIGTERM:
         event, several = _first_signal(found)
         name = f"first {name}" if several else event.signal or name
-    if event.rule is Rule.NOT_BY_KUBELET:
+    if event.rule is Cause.NOT_BY_KUBELET:
         return f"its kubelet sends no {name}"
     if event.earliest is None:
         return f"{name} {'unknown' if event.rule in _UNKNOWN_RULES else 'never by itself'}"
-    if event.rule is Rule.DELETED_BEFORE and told.began is None:
+    if event.rule is Cause.DELETED_BEFORE and told.began is None:
         return "being deleted already"
-    if event.rule is Rule.FINALIZERS:
+    if event.rule is Cause.FINALIZERS:
         return f"{name} once {finalizer_words(finalizers, 'is', 'are')} removed"
-    if event.latest is None and event.rule in {Rule.POD_GC, Rule.POD_GC_OUT_OF_SERVICE}:
+    if event.latest is None and event.rule in {Cause.POD_GC, Cause.POD_GC_OUT_OF_SERVICE}:
         return f"{name} within {event.seconds} s from now"
     if event.latest is None and told.began is not None and what is What.OBJECT_GONE:
         return "object still there"
-    if event.latest is None and event.rule is Rule.AFTER_OBJECT:
+    if event.latest is None and event.rule is Cause.AFTER_OBJECT:
         return f"{name} once the object is gone"
     if event.latest is None:
         return f"{name} after {event.earliest} s or more"
@@ -243,7 +243,7 @@ def _decisive(told: WayTimeline, what: What, now: datetime | None, finalizers: S
 
 def _first_signal(found: list[Event]) -> tuple[Event, bool]:
     """When the first app container gets its SIGTERM, a sidecar where it alone runs; and whether others do later."""
-    of_apps = [event for event in found if event.rule is not Rule.SIDECAR_TURN]
+    of_apps = [event for event in found if event.rule is not Cause.SIDECAR_TURN]
     if len({event.span for event in of_apps}) < 2:
         return (of_apps or found)[0], False
     earliest = [event.earliest for event in of_apps if event.earliest is not None]
@@ -322,7 +322,7 @@ def _overdue(event: Event, told: WayTimeline, now: datetime | None) -> bool:
 
 def _still_stops(told: WayTimeline, now: datetime | None) -> bool:
     """Whether all containers should have ended and the kubelet reports that some run."""
-    stops = [event for event in told.events if event.rule is Rule.STOPPED]
+    stops = [event for event in told.events if event.rule is Cause.STOPPED]
     return told.began is not None and any(_passed(event, told.began, now) for event in stops)
 
 

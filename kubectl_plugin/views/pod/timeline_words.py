@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Final
 
 from podrules.reachability import OUT_OF_SERVICE
-from podrules.timeline.events import Event, Note, Reminder, Rule, What
+from podrules.timeline.events import Cause, Event, Note, Reminder, What
 
 __all__ = ["NOTES", "WHAT", "WHY"]
 
 _LONGEST_PATH: Final = 50
-_UNFENCED: Final = frozenset({Rule.NOT_LOCKED, Rule.FORCE_DETACH_UNFENCED})
+_UNFENCED: Final = frozenset({Cause.NOT_LOCKED, Cause.FORCE_DETACH_UNFENCED})
 
 
 def _path(field: str) -> str:
@@ -67,7 +67,7 @@ def _kill(event: Event) -> str:
         if event.field == "evictionHard"
         else f"{_path(event.field)} {event.seconds} s"
     )
-    if event.rule is Rule.MINIMUM_GRACE_PERIOD:
+    if event.rule is Cause.MINIMUM_GRACE_PERIOD:
         return f"if it still runs: {grace}; at least 2 s after SIGTERM"
     return f"if it still runs: {grace}"
 
@@ -91,62 +91,62 @@ def _noted(event: Event) -> str:
     return "since lastTransitionTime of the Node; Services dropped the pod then"
 
 
-WHY: Final[dict[Rule, Callable[[Event], str]]] = {
-    Rule.START: _start,
-    Rule.AFTER_PRE_STOP: _named("after {field}"),
-    Rule.SIDECAR_TURN: _named("after the containers before it ended, or when the grace period is over ({field})"),
-    Rule.GRACE_PERIOD: _kill,
-    Rule.MINIMUM_GRACE_PERIOD: _kill,
-    Rule.SHORTENED: _named(
+WHY: Final[dict[Cause, Callable[[Event], str]]] = {
+    Cause.START: _start,
+    Cause.AFTER_PRE_STOP: _named("after {field}"),
+    Cause.SIDECAR_TURN: _named("after the containers before it ended, or when the grace period is over ({field})"),
+    Cause.GRACE_PERIOD: _kill,
+    Cause.MINIMUM_GRACE_PERIOD: _kill,
+    Cause.SHORTENED: _named(
         "if it still runs: {field} {seconds} s may be a second delete's, which does not shorten the stop in flight"
     ),
-    Rule.KILL_TIMEOUT: _named("the kubelet waits no longer: 1.5 x grace, at least 10 s; it may evict another pod"),
-    Rule.STOPPED: _named("first when all obey SIGTERM at once"),
-    Rule.ENDED_BEFORE: _named("its containers have ended ({field})"),
-    Rule.KUBELET_CONFIRMS: _named("once the kubelet saw all end and unmounted: about 1 s, unmounting may take longer"),
-    Rule.GRACE_ZERO: _grace_zero,
-    Rule.FINALIZERS: _finalizers,
-    Rule.TOLD_BEFORE: _named("it was asked to end before its node went silent; nobody knows whether it ended"),
-    Rule.DELETED_BEFORE: _named("it is already ({field})"),
-    Rule.KUBELET_SILENT: _named("only its kubelet can do it, and that does not answer"),
-    Rule.KUBELET_GOES_TOO: _named("only its kubelet can do it, and that goes down with the machine"),
-    Rule.PROBE_PERIODS: _named("failureThreshold x periodSeconds ({seconds} s each) of {field}"),
-    Rule.RESTART_POLICY: _named("in the same pod, on the same node ({field})"),
-    Rule.SHUTDOWN_GROUPS: _named("pods of lower priority go first; all groups have {seconds} s ({field})"),
-    Rule.NOT_BY_KUBELET: _named("{field} {seconds}: the kubelet stops nothing, the machine itself decides"),
-    Rule.NODE_MONITOR_GRACE: _named("--{field} {seconds} s, looked at every 5 s; Services drop the pod now"),
-    Rule.NODE_TELLS: _noted,
-    Rule.TAINT_RATE: _named("{subject}:NoExecute; one node each 10 s (--{field})"),
-    Rule.TOLERATION_SECONDS: _named("{field} {seconds} s from the taint"),
-    Rule.NOT_TOLERATED: _named("{field} does not tolerate the taint"),
-    Rule.TOLERATED_FOR_EVER: _named("it tolerates the taint for ever {field}"),
-    Rule.POD_GC: _named("there is no such Node: pod garbage collection removes it, within {seconds} s"),
-    Rule.POD_GC_OUT_OF_SERVICE: _named(
+    Cause.KILL_TIMEOUT: _named("the kubelet waits no longer: 1.5 x grace, at least 10 s; it may evict another pod"),
+    Cause.STOPPED: _named("first when all obey SIGTERM at once"),
+    Cause.ENDED_BEFORE: _named("its containers have ended ({field})"),
+    Cause.KUBELET_CONFIRMS: _named("once the kubelet saw all end and unmounted: about 1 s, unmounting may take longer"),
+    Cause.GRACE_ZERO: _grace_zero,
+    Cause.FINALIZERS: _finalizers,
+    Cause.TOLD_BEFORE: _named("it was asked to end before its node went silent; nobody knows whether it ended"),
+    Cause.DELETED_BEFORE: _named("it is already ({field})"),
+    Cause.KUBELET_SILENT: _named("only its kubelet can do it, and that does not answer"),
+    Cause.KUBELET_GOES_TOO: _named("only its kubelet can do it, and that goes down with the machine"),
+    Cause.PROBE_PERIODS: _named("failureThreshold x periodSeconds ({seconds} s each) of {field}"),
+    Cause.RESTART_POLICY: _named("in the same pod, on the same node ({field})"),
+    Cause.SHUTDOWN_GROUPS: _named("pods of lower priority go first; all groups have {seconds} s ({field})"),
+    Cause.NOT_BY_KUBELET: _named("{field} {seconds}: the kubelet stops nothing, the machine itself decides"),
+    Cause.NODE_MONITOR_GRACE: _named("--{field} {seconds} s, looked at every 5 s; Services drop the pod now"),
+    Cause.NODE_TELLS: _noted,
+    Cause.TAINT_RATE: _named("{subject}:NoExecute; one node each 10 s (--{field})"),
+    Cause.TOLERATION_SECONDS: _named("{field} {seconds} s from the taint"),
+    Cause.NOT_TOLERATED: _named("{field} does not tolerate the taint"),
+    Cause.TOLERATED_FOR_EVER: _named("it tolerates the taint for ever {field}"),
+    Cause.POD_GC: _named("there is no such Node: pod garbage collection removes it, within {seconds} s"),
+    Cause.POD_GC_OUT_OF_SERVICE: _named(
         "its node is declared out of service and not Ready: pod garbage collection removes it, within {seconds} s"
     ),
-    Rule.OBJECT_STAYS: _named("it stays as it ended, until somebody deletes it"),
-    Rule.OWNER_DELETES: _named("{subject} deletes it; of a finished pod that needs no grace"),
-    Rule.POD_STAYS: _named("the pod stays, on its node, with its volumes"),
-    Rule.MIRROR: _named("a mirror of a static pod: the kubelet makes it again, its processes run on"),
-    Rule.INACTIVE: _named("{subject}: such a pod no longer counts, even if its processes still run"),
-    Rule.AFTER_OBJECT: _named("{subject} waits until the object is gone"),
-    Rule.SURGE: _named("{subject} makes it while the old one still runs ({field})"),
-    Rule.JOB_TERMINATING_OR_FAILED: _named(
+    Cause.OBJECT_STAYS: _named("it stays as it ended, until somebody deletes it"),
+    Cause.OWNER_DELETES: _named("{subject} deletes it; of a finished pod that needs no grace"),
+    Cause.POD_STAYS: _named("the pod stays, on its node, with its volumes"),
+    Cause.MIRROR: _named("a mirror of a static pod: the kubelet makes it again, its processes run on"),
+    Cause.INACTIVE: _named("{subject}: such a pod no longer counts, even if its processes still run"),
+    Cause.AFTER_OBJECT: _named("{subject} waits until the object is gone"),
+    Cause.SURGE: _named("{subject} makes it while the old one still runs ({field})"),
+    Cause.JOB_TERMINATING_OR_FAILED: _named(
         "{subject}: once deleted, and {seconds} s after it failed or was Ready last, doubled each time ({field})"
     ),
-    Rule.JOB_FAILED: _named("{subject}: {seconds} s after it ended, doubled each time ({field} Failed)"),
-    Rule.NOT_REPLACED: _named("nobody makes another: it has no controller"),
-    Rule.OWNER_DECIDES: _named("{subject} decides, and its rules are not known here"),
-    Rule.UNMOUNTED: _named("unmounted, told within {seconds} s ({field}); then the driver detaches it"),
-    Rule.FORCE_DETACH: _named(
+    Cause.JOB_FAILED: _named("{subject}: {seconds} s after it ended, doubled each time ({field} Failed)"),
+    Cause.NOT_REPLACED: _named("nobody makes another: it has no controller"),
+    Cause.OWNER_DECIDES: _named("{subject} decides, and its rules are not known here"),
+    Cause.UNMOUNTED: _named("unmounted, told within {seconds} s ({field}); then the driver detaches it"),
+    Cause.FORCE_DETACH: _named(
         "the pod's object holds it; {seconds} s after that is gone, unless --{field}; out-of-service taint: at once"
     ),
-    Rule.FORCE_DETACH_UNFENCED: _named(
+    Cause.FORCE_DETACH_UNFENCED: _named(
         "the pod's object holds it; {seconds} s after that is gone (out-of-service taint: at once) it is detached, "
         "which fences nobody"
     ),
-    Rule.NOT_LOCKED: _named("nothing keeps another node off it, even while this pod still writes"),
-    Rule.VOLUME_UNKNOWN: _named("whether it has to be detached first could not be read"),
+    Cause.NOT_LOCKED: _named("nothing keeps another node off it, even while this pod still writes"),
+    Cause.VOLUME_UNKNOWN: _named("whether it has to be detached first could not be read"),
 }
 
 
