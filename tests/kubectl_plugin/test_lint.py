@@ -68,7 +68,7 @@ def _rules(report: dict[str, Any], *, ignored: bool = False) -> list[str]:
 def test_output(name: str, form: str) -> None:
     ran = run("lint", "-f", f"tests/testdata/lint/{name}.yaml", "-o", form)
     assert (ran.code, ran.err) == (1 if name == "example" else 0, "")
-    # What ours is at release changes nothing else in the file.
+    # A release changes the version in the file, and nothing else.
     text = re.sub(r'("version": ")[0-9][^"]*(",\n +"rules")', r"\g<1>VERSION\g<2>", ran.out)
     check(GOLDEN / f"lint-{name}.{form}", text)
 
@@ -98,7 +98,7 @@ def test_a_finding_stands_at_the_last_word_of_its_field(file: str) -> None:
         if re.search(r"[a-z]$", entry["field"]):
             word = re.split(r"[./\]]", entry["field"])[-1]
             found += lines[entry["line"] - 1][entry["column"] - 1 :].startswith(f"{word}:")
-    # The others are absent, and are told where they would stand.
+    # The other fields are absent; their findings name the place where they would be.
     assert found > 10
 
 

@@ -79,7 +79,7 @@ def make_cluster(
         now: The time.
         force_deletion: What is done about force deletions; the program's default when not given.
         options: What is done about new pods; the program's defaults when not given.
-        knows_clients: Whether whoever asks has shown a certificate.
+        knows_clients: Whether the caller has shown a certificate.
     """
     objects = list(cached)
     options = options or Options()

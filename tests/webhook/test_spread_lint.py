@@ -36,7 +36,7 @@ def node(name: str, *keys: str) -> Object:
 
 
 def told(*constraints: Object, nodes: tuple[Object, ...] = (), options: Options | None = None) -> tuple[str, ...]:
-    """What whoever creates a pod is told, without the beginning that all have in common."""
+    """The warnings for a new pod, without the field that all of them begin with."""
     pod = pod_object(name="web", labels=LABELS, topologySpreadConstraints=list(constraints))
     answer = validate(decode_review(create_review(pod)), make_cluster(nodes, options=options or Options()))
     assert answer.allowed

@@ -40,7 +40,7 @@ def _rules(*objects: Mapping[str, Any]) -> set[str]:
 
 
 def _workload(kind: str = "Deployment", *, replicas: int | None = None, **spec: Any) -> Object:
-    """A workload that nothing is to be said of."""
+    """A workload without findings."""
     # Nulls of a manifest stay.
     return raw_workload(kind, pod_spec={"containers": _container(), **spec}, replicas=replicas)
 
