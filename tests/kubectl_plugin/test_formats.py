@@ -14,9 +14,11 @@ from typing import Final
 import pytest
 
 from kubectl_plugin.render.columns import columns_from_lines, columns_from_spec
+from kubectl_plugin.render.formats import Format, formats_of
 from kubectl_plugin.render.jsonpath import JSONPathError
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_pod
+from tests.tree import ROOT
 
 COMMANDS: Final[dict[str, tuple[tuple[str, ...], int, str]]] = {
     "explain": (("-n", "shop", "pod/db-1"), 0, "pod/db-1\n"),
@@ -119,7 +121,7 @@ def test_K_only_columns_have_headings(output: str) -> None:
         ("jsonpath-file=/no/such/file", "/no/such/file: No such file or directory"),
         ("custom-columns=NAME", "column 'NAME': write HEADING:PATH"),
         ("custom-columns=N:{.a}{.b}", "a column is one path"),
-        ("wide=x", '-o "wide=x": not one of table, wide, json, yaml, name, markdown, jsonpath=, '),
+        ("wide=x", '-o "wide=x": not one of table, wide, json, '),
         ("jsno", "\nDid you mean json?\n"),
     ],
 )
@@ -172,24 +174,50 @@ def test_K_cells() -> None:
 
 
 HOSTILE: Final = raw_pod("a\x1b[2Jb", "default", uid="u")
+TEMPLATES: Final = {
+    "jsonpath": "{.items[*].name}",
+    "jsonpath-as-json": "{.items[*].name}",
+    "jsonpath-file": "jsonpath",
+    "custom-columns": "NAME:.name",
+    "custom-columns-file": "columns",
+}
+"""A template, or the name of a file, for each format that takes one."""
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_K_a_terminal_is_not_moved_by_text_of_the_cluster(tmp_path: Path, *, terminal: bool) -> None:
+@pytest.fixture
+def hostile(tmp_path: Path) -> list[str]:
+    """The words that ask about a pod whose name would clear a terminal."""
     (tmp_path / "c.json").write_text(json.dumps(HOSTILE))
-    words = ["explain", "--snapshot", str(tmp_path / "c.json"), "pods", "-o", "jsonpath={.items[*].name}"]
-    if not terminal:
-        # A program gets what is there, as from kubectl.
-        assert run(*words).out == "a\x1b[2Jb"
-        return
+    (tmp_path / "jsonpath").write_text("{.items[*].name}")
+    (tmp_path / "columns").write_text("NAME\n.name\n")
+    return ["explain", "--snapshot", str(tmp_path / "c.json"), "pods", "-o"]
+
+
+def shown(words: list[str]) -> bytes:
+    """What a command prints on a terminal."""
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "kubectl_plugin", *words]
-    with subprocess.Popen(command, cwd=Path(__file__).resolve().parents[2], stdout=slave) as process:
+    read = bytearray()
+    with subprocess.Popen(command, cwd=ROOT, stdout=slave) as process:
+        os.close(slave)
+        # Read while it writes: a terminal takes a few kilobytes at a time.
+        with contextlib.suppress(OSError):
+            while piece := os.read(master, 4096):
+                read += piece
         assert process.wait(timeout=60) == 0
-    os.close(slave)
-    shown = b""
-    with contextlib.suppress(OSError):
-        while piece := os.read(master, 4096):
-            shown += piece
     os.close(master)
-    assert shown == b"a\\x1b[2Jb"
+    return bytes(read)
+
+
+def test_K_a_program_gets_text_of_the_cluster_as_it_is(hostile: list[str]) -> None:
+    assert run(*hostile, "jsonpath={.items[*].name}").out == "a\x1b[2Jb"
+
+
+@pytest.mark.parametrize("entry", formats_of(wide=True, names=True), ids=lambda entry: entry.name)
+def test_K_a_terminal_is_not_moved_by_text_of_the_cluster(entry: Format, hostile: list[str], tmp_path: Path) -> None:
+    template = TEMPLATES[entry.name] if entry.template else ""
+    if entry.name.endswith("-file"):
+        template = str(tmp_path / template)
+    text = shown([*hostile, f"{entry.typed}{template}"])
+    assert b"\x1b[2J" not in text
+    assert b"[2Jb" in text

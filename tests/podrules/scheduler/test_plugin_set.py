@@ -33,7 +33,7 @@ from podrules.scheduler.plugin_set import (
 )
 from podrules.scheduler.registry import PLUGINS
 
-FILTER = [
+UPSTREAM_FILTER = [
     "NodeUnschedulable",
     "NodeName",
     "TaintToleration",
@@ -49,7 +49,7 @@ FILTER = [
     "DynamicResources",
     "NodeDeclaredFeatures",
 ]
-SCORE = {
+UPSTREAM_SCORE = {
     "TaintToleration": 3,
     "NodeAffinity": 2,
     "NodeResourcesFit": 1,
@@ -60,6 +60,9 @@ SCORE = {
     "NodeResourcesBalancedAllocation": 1,
     "ImageLocality": 1,
 }
+DEFAULT = enabled_plugins(Plugins())
+FILTER, SCORE = DEFAULT.at[ExtensionPoint.FILTER], DEFAULT.score_weights
+"""Of the default profile, which one test holds against upstream's; the others hold against these."""
 
 
 def plugin_set(enabled: Sequence[str | Plugin] = (), disabled: Sequence[str] = ()) -> PluginSet:
@@ -84,12 +87,14 @@ def test_the_default_profile() -> None:
         ExtensionPoint.PRE_ENQUEUE: ("SchedulingGates", "DynamicResources", "DefaultPreemption"),
         ExtensionPoint.QUEUE_SORT: ("PrioritySort",),
         ExtensionPoint.PRE_FILTER: tuple(
-            name for name in FILTER if name not in {"NodeUnschedulable", "NodeName", "TaintToleration"}
+            name for name in UPSTREAM_FILTER if name not in {"NodeUnschedulable", "NodeName", "TaintToleration"}
         ),
-        ExtensionPoint.FILTER: tuple(FILTER),
+        ExtensionPoint.FILTER: tuple(UPSTREAM_FILTER),
         ExtensionPoint.POST_FILTER: ("DynamicResources", "DefaultPreemption"),
-        ExtensionPoint.PRE_SCORE: tuple(name for name in SCORE if name not in {"DynamicResources", "ImageLocality"}),
-        ExtensionPoint.SCORE: tuple(SCORE),
+        ExtensionPoint.PRE_SCORE: tuple(
+            name for name in UPSTREAM_SCORE if name not in {"DynamicResources", "ImageLocality"}
+        ),
+        ExtensionPoint.SCORE: tuple(UPSTREAM_SCORE),
         ExtensionPoint.RESERVE: ("VolumeBinding", "DynamicResources"),
         ExtensionPoint.PERMIT: (),
         ExtensionPoint.PRE_BIND: ("VolumeBinding", "DynamicResources"),
@@ -98,7 +103,7 @@ def test_the_default_profile() -> None:
         ExtensionPoint.PLACEMENT_GENERATE: (),
         ExtensionPoint.PLACEMENT_SCORE: ("NodeResourcesFit",),
     }
-    assert (found.score_weights, found.unknown) == (SCORE, ())
+    assert (found.score_weights, found.unknown) == (UPSTREAM_SCORE, ())
 
 
 def test_every_default_plugin_that_judges_or_scores_is_restated() -> None:
