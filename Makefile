@@ -85,8 +85,9 @@ format: $(VENV)/.dev ## format the code, and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-parity: $(VENV)/.dev ## ask upstream's own code N new random cases of each suite, from SEED; needs Go
-	$(BIN)/python -m tests.parity.run -n $(or $(N),1000) --seed $(or $(SEED),20261121)
+parity: $(VENV)/.dev ## ask upstream's own code N new random cases of each suite, from SEED; VERSION= (1.36), SUITE=; needs Go
+	$(BIN)/python -m tests.parity.run -n $(or $(N),1000) --seed $(or $(SEED),20261121) \
+	  $(if $(findstring command,$(origin VERSION)),--kubernetes-version $(VERSION)) $(if $(SUITE),--suite $(SUITE))
 
 workloads: $(VENV)/.dev ## N (300) random workloads of SEED (2) on real controllers and scheduler: each pod as predicted
 	CI=true WORKLOADS=$(or $(N),300) WORKLOADS_SEED=$(or $(SEED),2) $(BIN)/python -m pytest -s -q --long \

@@ -4,6 +4,7 @@
     LimitRanger     container limits and requests that are still missing
     RuntimeClass    the overhead of the class
     Priority        priority, class and preemption policy; the only step here that can refuse
+    last            since 1.37 the pod-level resources, which until 1.36 are among the defaults
 
 Source: the plugins in plugin/pkg/admission, on by default in pkg/kubeapiserver/options/plugins.go, at v1.36.3.
 """
@@ -15,7 +16,14 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.defaults import DefaultedField, apply_limit_ranges, apply_runtime_class, default_pod, defaulted_fields
+from podrules.defaults import (
+    DefaultedField,
+    apply_limit_ranges,
+    apply_runtime_class,
+    default_pod,
+    default_pod_level_resources,
+    defaulted_fields,
+)
 from podrules.features import REFERENCE, Features
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
@@ -62,15 +70,20 @@ def admit_pod(pod: Pod, objects: AdmissionObjects, *, features: Features = REFER
     """
     defaulted = default_pod(pod, features=features)
     filled = apply_runtime_class(apply_limit_ranges(defaulted, objects.limit_ranges or ()), objects.runtime_class)
+    stored = default_pod_level_resources(filled, features=features)
     classes = objects.priority_classes
     if classes is None and is_reserved_class_name(pod.spec.priority_class_name):
         classes = SYSTEM_PRIORITY_CLASSES
-    resolved = None if classes is None else admit_pod_create(filled, classes)
+    resolved = None if classes is None else admit_pod_create(stored, classes)
     priority = resolved if isinstance(resolved, ResolvedPriority) else None
     return AdmittedPod(
         written=pod,
-        pod=filled if priority is None else _with_priority(filled, priority),
-        changed=(*defaulted_fields(pod, defaulted), *defaulted_fields(defaulted, filled, "LimitRange")),
+        pod=stored if priority is None else _with_priority(stored, priority),
+        changed=(
+            *defaulted_fields(pod, defaulted),
+            *defaulted_fields(defaulted, filled, "LimitRange"),
+            *defaulted_fields(filled, stored),
+        ),
         priority=priority,
         priority_classes=classes,
         rejected=resolved if isinstance(resolved, str) else None,

@@ -48,6 +48,7 @@ __all__ = [
     "pod_cgroup_name",
     "pod_resource_config",
     "qos_cgroup_name",
+    "quota_period",
 ]
 
 MIN_SHARES: Final = 2
@@ -157,7 +158,7 @@ def pod_resource_config(
     requests, limits = pod_requests(pod, options), pod_limits(pod, options)
     shares = milli_cpu_to_shares(requests.get(CPU, ZERO).milli_value)
     milli_cpu = limits.get(CPU, ZERO).milli_value
-    quota = milli_cpu_to_quota(milli_cpu, _quota_period(cpu_period, features)) if enforce_cpu_limits else -1
+    quota = milli_cpu_to_quota(milli_cpu, quota_period(cpu_period, features)) if enforce_cpu_limits else -1
     memory = limits.get(MEMORY, ZERO).value
     pages = _huge_page_limits(requests)
     match get_pod_qos(pod, features=features):
@@ -192,12 +193,17 @@ def container_resource_config(
     memory = memory_limit.value
     if not enforce_cpu_limits:
         return ResourceConfig(cpu_shares=shares, memory=memory)
-    period = _quota_period(cpu_period, features)
+    period = quota_period(cpu_period, features)
     return ResourceConfig(shares, milli_cpu_to_quota(cpu_limit.milli_value, period), period, memory)
 
 
-def _quota_period(cpu_period: int, features: Features) -> int:
-    """The period by which quotas are counted: the kubelet's own only under the gate CPUCFSQuotaPeriod."""
+def quota_period(cpu_period: int, features: Features) -> int:
+    """The period by which quotas are counted: the kubelet's own only under the gate CPUCFSQuotaPeriod.
+
+    Args:
+        cpu_period: The kubelet's ``cpuCFSQuotaPeriod`` in microseconds.
+        features: Gates of the kubelet's version.
+    """
     return cpu_period if features.cpu_cfs_quota_period else QUOTA_PERIOD
 
 
@@ -209,10 +215,12 @@ def _container_limit(pod: Pod, own: Quantity, name: str, features: Features) -> 
 
 
 def _all_limited(pod: Pod, name: str, features: Features) -> bool:
-    """Whether a limit is in force in every phase, or the pod itself has one."""
+    """Whether every container has a limit (until 1.36 in its phase), or the pod itself has one."""
     own = pod.spec.resources if features.pod_level_resources and is_pod_level_resources_set(pod) else None
     if own is not None and not own.limits.get(name, ZERO).is_zero:
         return True
+    if features.limits_per_container:
+        return all(not ref.container.resources.limits.get(name, ZERO).is_zero for ref in pod.containers())
     return all(not limits.get(name, ZERO).is_zero for limits in container_limits(pod))
 
 

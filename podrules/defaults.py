@@ -37,7 +37,9 @@ __all__ = [
     "apply_runtime_class",
     "default_grace_period",
     "default_pod",
+    "default_pod_level_resources",
     "defaulted_fields",
+    "stored_pod",
 ]
 
 DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS: Final = 30
@@ -62,11 +64,29 @@ def default_pod(pod: Pod, *, features: Features = REFERENCE) -> Pod:
         containers=tuple(map(_with_requests, pod.spec.containers)),
         init_containers=tuple(map(_with_requests, pod.spec.init_containers)),
     )
-    stored = default_grace_period(replace(pod, spec=spec))
-    spec = stored.spec
-    if features.pod_level_resources and spec.resources is not None:
-        stored = replace(stored, spec=replace(spec, resources=_pod_level(stored, spec.resources)))
-    return _rounded(stored)
+    defaulted = default_grace_period(replace(pod, spec=spec))
+    spec = defaulted.spec
+    if features.pod_level_resources and not features.pod_level_resources_fix_defaulting and spec.resources is not None:
+        defaulted = replace(defaulted, spec=replace(spec, resources=_pod_level(defaulted, spec.resources)))
+    return _rounded(defaulted)
+
+
+def default_pod_level_resources(pod: Pod, *, features: Features = REFERENCE) -> Pod:
+    """The pod with the pod-level resources that the API server fills in last, after admission; none before 1.37.
+
+    Source: pkg/api/pod/util.go (DefaultPodLevelResources) at v1.37.1.
+    """
+    own = pod.spec.resources
+    due = features.pod_level_resources and features.pod_level_resources_fix_defaulting
+    if not due or own is None or not (own.requests or own.limits):
+        return pod
+    filled = _pod_level_limits(pod, _pod_level(pod, own, requests_alone=True))
+    return replace(pod, spec=replace(pod.spec, resources=filled))
+
+
+def stored_pod(pod: Pod, *, features: Features = REFERENCE) -> Pod:
+    """The pod as the API server stores it where no admission plugin changes it."""
+    return default_pod_level_resources(default_pod(pod, features=features), features=features)
 
 
 def default_grace_period(pod: Pod) -> Pod:
@@ -133,15 +153,21 @@ def _with_requests(container: Container) -> Container:
     return replace(container, resources=replace(own, requests={**own.requests, **missing}))
 
 
-def _pod_level(pod: Pod, own: ResourceRequirements) -> ResourceRequirements:
-    """Pod-level limits for huge pages, then pod-level requests (defaultHugePagePodLimits, defaultPodRequests)."""
+def _pod_level(pod: Pod, own: ResourceRequirements, *, requests_alone: bool = False) -> ResourceRequirements:
+    """Pod-level limits for huge pages, then pod-level requests (defaultHugePagePodLimits, defaultPodRequests).
+
+    Args:
+        pod: The pod.
+        own: Its pod-level resources.
+        requests_alone: Whether requests are filled in without any limit, too (since 1.37).
+    """
     limits = dict(own.limits)
     if own.limits or own.requests:
         for name, amount in aggregate_container_limits(pod).items():
             if name.startswith(HUGEPAGES_PREFIX) and name not in own.requests:
                 limits.setdefault(name, amount)
     requests = dict(own.requests)
-    if limits:
+    if limits or requests_alone:
         for name, amount in aggregate_container_requests(pod).items():
             if is_supported_pod_level_resource(name) and is_overcommit_allowed(name):
                 requests.setdefault(name, amount)
@@ -149,6 +175,17 @@ def _pod_level(pod: Pod, own: ResourceRequirements) -> ResourceRequirements:
             if is_supported_pod_level_resource(name):
                 requests.setdefault(name, amount)
     return ResourceRequirements(requests=requests, limits=limits)
+
+
+def _pod_level_limits(pod: Pod, own: ResourceRequirements) -> ResourceRequirements:
+    """A limit where every container has one: their sum, or the pod's request where that is more."""
+    missing = [name for name in own.requests if is_supported_pod_level_resource(name) and name not in own.limits]
+    together = aggregate_container_limits(pod)
+    limits = dict(own.limits)
+    for name in missing:
+        if all(name in ref.container.resources.limits for ref in pod.containers()) and name in together:
+            limits[name] = max(own.requests[name], together[name])
+    return replace(own, limits=limits)
 
 
 def _rounded(pod: Pod) -> Pod:

@@ -1,18 +1,19 @@
-"""Feature gates, as data: what is on by default in a given Kubernetes minor version.
+"""What differs between Kubernetes' minor versions, as data: feature gates, and what changed without one.
 
-Rules take a `Features` value and look nothing up globally. Listed are the gates that some rule reads and whose default
-differs among 1.33, 1.34, 1.35 and 1.36. Not listed: gates with one default in all four (SidecarContainers,
-NodeInclusionPolicyInPodTopologySpread: on; TaintTolerationComparisonOperators, VolumeLimitScaling,
-StorageCapacityScoring, DRANodeAllocatableResources: off), whose rules are restated as that default has them, and gates
-that differ and change no answer (MatchLabelKeysInPodTopologySpreadSelectorMerge: where the API server does not merge
-matchLabelKeys, the scheduler does; DRASchedulerFilterTimeout: no rule measures time).
-InPlacePodVerticalScaling, on in all four, is what 1.32 still differs by.
+Rules take a `Features` value and look nothing up globally. `CHANGES` lists what some rule reads and what differs among
+1.33 to 1.37. Not listed: gates with one default in all of them (SidecarContainers,
+NodeInclusionPolicyInPodTopologySpread: on; TaintTolerationComparisonOperators, DRANodeAllocatableResources,
+InPlacePodVerticalScalingSchedulerPreemption, GenericWorkload: off), whose rules are restated as that default has them,
+and gates that differ and change no answer (MatchLabelKeysInPodTopologySpreadSelectorMerge: where the API server does
+not merge matchLabelKeys, the scheduler does; DRASchedulerFilterTimeout: no rule measures time).
+InPlacePodVerticalScaling, on in all of them, is what 1.32 still differs by.
 
-A rule under a gate that is off answers what upstream's 1.36.3 answers with the gate off. Older versions differed in
-more than gates; that is not restated.
+Not restated: MemoryQoS, which 1.37 turns on (memory.high of containers); how 1.34 and 1.35 search for devices, which
+differs in the order of pools and in errors.
 
-Source: pkg/features/kube_features.go at v1.36.3, which keeps each gate's default by version; who reads it:
-pkg/scheduler/framework/plugins/feature/feature.go and the gate's uses below pkg/kubelet.
+Source: pkg/features/kube_features.go at v1.37.1, which keeps each gate's default by version; who reads it:
+pkg/scheduler/framework/plugins/feature/feature.go and the gate's uses below pkg/kubelet. The changes without a gate
+come from the sources of the rules that name them, at v1.34.4, v1.35.4, v1.36.3 and v1.37.1.
 """
 
 from __future__ import annotations
@@ -23,41 +24,147 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-__all__ = ["GATES", "REFERENCE", "REFERENCE_VERSION", "Features", "Gate", "minor_of"]
+__all__ = ["CHANGES", "GATES", "REFERENCE", "REFERENCE_VERSION", "Change", "Features", "minor_of"]
 
 REFERENCE_VERSION: Final = "1.36.3"
-"""The version whose behaviour the rules restate."""
+"""The version that is taken for granted where none is known, and against which every answer was held."""
 
 _REFERENCE_MINOR: Final = 36
 
 
-class Gate(NamedTuple):
-    """A feature gate and its default."""
+class Change(NamedTuple):
+    """Something that newer versions do differently: under a feature gate, or without one."""
 
-    name: str
-    """As ``--feature-gates`` takes it."""
-    on_since: int
-    """The first minor that has it on by default; none of those listed was turned off again."""
+    since: int
+    """The first minor that does so by default; none of those listed was turned off again."""
+    rule: str
+    """What changes: a plugin, or a heading of the answer."""
+    effect: str
+    """What a user sees change."""
+    gate: str = ""
+    """As ``--feature-gates`` takes it; empty: no gate turns it off."""
 
 
-GATES: Final[Mapping[str, Gate]] = {
-    "in_place_pod_vertical_scaling": Gate("InPlacePodVerticalScaling", 33),
-    "dra_admin_access": Gate("DRAAdminAccess", 34),
-    "dra_prioritized_list": Gate("DRAPrioritizedList", 34),
-    "dynamic_resource_allocation": Gate("DynamicResourceAllocation", 34),
-    "pod_level_resources": Gate("PodLevelResources", 34),
-    "volume_attributes_class": Gate("VolumeAttributesClass", 34),
-    "cpu_cfs_quota_period": Gate("CustomCPUCFSQuotaPeriod", 36),
-    "dra_consumable_capacity": Gate("DRAConsumableCapacity", 36),
-    "dra_device_binding_conditions": Gate("DRADeviceBindingConditions", 36),
-    "dra_device_taints": Gate("DRADeviceTaints", 36),
-    "dra_extended_resource": Gate("DRAExtendedResource", 36),
-    "dra_partitionable_devices": Gate("DRAPartitionableDevices", 36),
-    "in_place_pod_level_resources_vertical_scaling": Gate("InPlacePodLevelResourcesVerticalScaling", 36),
-    "in_place_pod_vertical_scaling_init_containers": Gate("InPlacePodVerticalScalingInitContainers", 36),
-    "node_declared_features": Gate("NodeDeclaredFeatures", 36),
+CHANGES: Final[Mapping[str, Change]] = {
+    "in_place_pod_vertical_scaling": Change(
+        33, "Requests", "resources that a resize has allocated count as requested", "InPlacePodVerticalScaling"
+    ),
+    "dra_admin_access": Change(34, "DynamicResources", "a request may take devices that are in use", "DRAAdminAccess"),
+    "dra_prioritized_list": Change(
+        34, "DynamicResources", "a request may list alternatives (firstAvailable)", "DRAPrioritizedList"
+    ),
+    "dynamic_resource_allocation": Change(
+        34,
+        "DynamicResources",
+        "the plugin runs, and pods wait for the devices that they claim",
+        "DynamicResourceAllocation",
+    ),
+    "pod_level_resources": Change(
+        34,
+        "Pod-level resources",
+        "spec.resources counts for class, requests, cgroups and OOM score",
+        "PodLevelResources",
+    ),
+    "volume_attributes_class": Change(
+        34,
+        "VolumeBinding",
+        "a claim with a VolumeAttributesClass matches volumes with the same",
+        "VolumeAttributesClass",
+    ),
+    "cpu_cfs_quota_period": Change(36, "Cgroups", "the kubelet's cpuCFSQuotaPeriod counts", "CustomCPUCFSQuotaPeriod"),
+    "dra_consumable_capacity": Change(
+        36, "DynamicResources", "several claims share a device by its capacity", "DRAConsumableCapacity"
+    ),
+    "dra_device_binding_conditions": Change(
+        36, "DynamicResources", "a device may be made ready after it is allocated", "DRADeviceBindingConditions"
+    ),
+    "dra_device_taints": Change(
+        36, "DynamicResources", "a taint of a device keeps requests away from it", "DRADeviceTaints"
+    ),
+    "dra_extended_resource": Change(
+        36, "DynamicResources", "a DeviceClass can stand for an extended resource", "DRAExtendedResource"
+    ),
+    "dra_partitionable_devices": Change(
+        36,
+        "DynamicResources",
+        "devices can share counters, and choose their nodes one by one",
+        "DRAPartitionableDevices",
+    ),
+    "in_place_pod_level_resources_vertical_scaling": Change(
+        36,
+        "Requests",
+        "pod-level resources that a resize has allocated count as requested",
+        "InPlacePodLevelResourcesVerticalScaling",
+    ),
+    "in_place_pod_vertical_scaling_init_containers": Change(
+        36, "Requests", "init containers that end can be resized, too", "InPlacePodVerticalScalingInitContainers"
+    ),
+    "node_declared_features": Change(
+        36,
+        "NodeDeclaredFeatures",
+        "a pod that needs a kubelet's feature goes where it is declared",
+        "NodeDeclaredFeatures",
+    ),
+    "pod_level_resources_fix_defaulting": Change(
+        37,
+        "Pod-level resources",
+        "the API server fills them in after admission, and also limits where each container has one",
+        "PodLevelResourcesFixDefaulting",
+    ),
+    "pod_level_resources_fix_kubelet_qos_class": Change(
+        37,
+        "QoS class",
+        "an empty spec.resources no longer makes a pod BestEffort",
+        "PodLevelResourcesFixKubeletQOSClass",
+    ),
+    "storage_capacity_scoring": Change(
+        37, "VolumeBinding", "nodes score by the storage that fits the pod's claims", "StorageCapacityScoring"
+    ),
+    "volume_limit_scaling": Change(
+        37, "NodeVolumeLimits", "a node without the driver that a volume needs is rejected", "VolumeLimitScaling"
+    ),
+    "dra_scoring": Change(
+        35, "DynamicResources", "nodes score by the alternatives that a request gets there (firstAvailable)"
+    ),
+    "balance_compared": Change(
+        36,
+        "NodeResourcesBalancedAllocation",
+        "nodes score by how the pod changes their balance, not by the balance with it",
+    ),
+    "qos_per_container": Change(
+        37, "QoS class", "each container by itself has to request what it is limited to, not all of them together"
+    ),
+    "oom_share_not_negative": Change(
+        37, "OOM score", "containers that request more than the pod no longer score above 1000"
+    ),
+    "requests_summed_before_maximum": Change(
+        37, "Requests", "during a resize, the larger of the sums counts, not the sum of each container's larger amount"
+    ),
+    "limits_per_container": Change(
+        37, "Cgroups", "a sidecar's limit no longer counts as a limit of the init containers after it"
+    ),
+    "image_volumes_count": Change(
+        37, "ImageLocality", "image volumes raise the size at which a node has the highest score"
+    ),
+    "node_name_first": Change(37, "NodeName", "NodeName runs before NodeUnschedulable, and leaves the other nodes out"),
+    "dra_quiet_post_filter": Change(
+        37, "DynamicResources", "the message of a pod without claims no longer says that there are none to deallocate"
+    ),
+    "preemption_message": Change(
+        37, "DefaultPreemption", "the message names the node and the number of victims of a preemption"
+    ),
+    "dra_counters_by_node": Change(
+        37, "DynamicResources", "counters of a pool that reaches no device of a node no longer make the node invalid"
+    ),
+    "dra_limit_by_request": Change(
+        37, "DynamicResources", "the error of a claim for more than 32 devices names the request that is too much"
+    ),
+    "dra_errors_name_device": Change(37, "DynamicResources", "an error of a selector names the device"),
 }
 """By field of `Features`."""
+
+GATES: Final[Mapping[str, Change]] = {field: change for field, change in CHANGES.items() if change.gate}
+"""Those that a feature gate turns on and off."""
 
 
 class Features(Struct, frozen=True, kw_only=True):
@@ -95,11 +202,45 @@ class Features(Struct, frozen=True, kw_only=True):
     """InPlacePodVerticalScalingInitContainers: init containers that end can be resized, too (part of KEP-1287)."""
     node_declared_features: bool
     """NodeDeclaredFeatures: pods that need a kubelet's feature go where it is declared (KEP-5328)."""
+    pod_level_resources_fix_defaulting: bool
+    """PodLevelResourcesFixDefaulting: pod-level resources are defaulted after admission, limits too (KEP-2837)."""
+    pod_level_resources_fix_kubelet_qos_class: bool
+    """PodLevelResourcesFixKubeletQOSClass: an empty ``spec.resources`` decides nothing (KEP-2837)."""
+    storage_capacity_scoring: bool
+    """StorageCapacityScoring: VolumeBinding scores nodes by their storage (KEP-4049)."""
+    volume_limit_scaling: bool
+    """VolumeLimitScaling: NodeVolumeLimits wants the CSI driver on the node (KEP-5030)."""
+    dra_scoring: bool
+    """DynamicResources has a Score."""
+    balance_compared: bool
+    """NodeResourcesBalancedAllocation compares the balance with and without the pod (balancedResourceScorer)."""
+    qos_per_container: bool
+    """The class comes from each container's own (qos.go, requirementsQOS)."""
+    oom_share_not_negative: bool
+    """A container's share of the pod-level request is 0 at least (remainingPodMemReqPerContainer)."""
+    requests_summed_before_maximum: bool
+    """Spec, allocated and actuated resources are summed up first (AggregateContainerRequests)."""
+    limits_per_container: bool
+    """Whether every container is limited depends on its own limits alone (ResourceConfigForPod)."""
+    image_volumes_count: bool
+    """ImageLocality's upper bound counts image volumes (calculatePriority)."""
+    node_name_first: bool
+    """NodeName has a PreFilter that narrows to the node, and comes before NodeUnschedulable."""
+    dra_quiet_post_filter: bool
+    """DynamicResources' PostFilter gives no reason where it has nothing to do."""
+    preemption_message: bool
+    """A preemption's status has a message (Evaluator.Preempt)."""
+    dra_counters_by_node: bool
+    """A slice with counters reaches the nodes that it names, not all (GatherPools)."""
+    dra_limit_by_request: bool
+    """The limit of devices in a claim is checked with each request (allocator, minDevicesPerClaim)."""
+    dra_errors_name_device: bool
+    """Errors of CEL selectors name the device, and say what to write for a missing key (cel.EnhanceRuntimeError)."""
 
     @classmethod
     def of_minor(cls, minor: int) -> Features:
-        """The defaults of Kubernetes 1.<minor>; a newer minor than the reference has the reference's."""
-        return cls(minor=minor, **{field: minor >= gate.on_since for field, gate in GATES.items()})
+        """The defaults of Kubernetes 1.<minor>; a newer minor gets those of 1.37."""
+        return cls(minor=minor, **{field: minor >= change.since for field, change in CHANGES.items()})
 
     @property
     def verified(self) -> bool:

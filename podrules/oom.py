@@ -10,7 +10,9 @@
 smallest request. Node-critical means class system-node-critical and static, mirror or priority >= 2000000000;
 system-cluster-critical gets nothing since 1.20. Older texts say -998 for Guaranteed and 2 for the floor.
 
-Source: pkg/kubelet/qos/{policy,helpers}.go at v1.36.3; KEP-2837 (pod-level resources), KEP-753 (sidecars).
+Until 1.36, containers that request more than the pod had a share below 0, and scores above 1000.
+
+Source: pkg/kubelet/qos/{policy,helpers}.go at v1.36.3 and v1.37.1; KEP-2837 (pod-level resources), KEP-753 (sidecars).
 """
 
 from __future__ import annotations
@@ -194,6 +196,8 @@ def _pod_level_share(pod: Pod, features: Features) -> int:
     if pod_request.is_zero:
         return 0
     left_over = pod_request.value - aggregate_container_requests(pod).get(MEMORY, ZERO).value
+    if features.oom_share_not_negative:
+        left_over = max(left_over, 0)
     return divide(left_over, len(pod.spec.containers) + len(pod.spec.init_containers))
 
 

@@ -7,9 +7,13 @@ All containers and init containers count, ephemeral ones do not; only cpu and me
         sum(requests) == sum(limits)                                Guaranteed
     else                                                            Burstable
 
-When ``spec.resources`` is present, even empty, it alone decides. The class is written at creation and never changes.
+Since 1.37 there are no sums: each container has to request what it is limited to. The API server lets no container
+request more than its limit, so that the two rules differ for refused pods alone.
 
-Source: pkg/apis/core/v1/helper/qos/qos.go (ComputePodQOS) at v1.36.3; KEP-2837 for pod-level resources;
+When ``spec.resources`` is present, it alone decides; until 1.36 even where it is empty. The class is written at
+creation and never changes.
+
+Source: pkg/apis/core/v1/helper/qos/qos.go (ComputePodQOS) at v1.36.3 and v1.37.1; KEP-2837 for pod-level resources;
 pkg/apis/core/validation/validation.go (ValidatePodResize) for the refusal to change it.
 """
 
@@ -25,7 +29,7 @@ from podrules.features import REFERENCE, Features
 from podrules.model.base import ResourceList
 from podrules.model.pod import Pod, PodQOSClass, ResourceRequirements
 from podrules.model.quantity import ZERO, Quantity
-from podrules.resources import CPU, MEMORY, aggregate_container_requests
+from podrules.resources import CPU, MEMORY, aggregate_container_requests, is_pod_level_resources_set
 
 __all__ = [
     "FieldChange",
@@ -100,14 +104,14 @@ def get_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
 
 def compute_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
     """The class that the pod's resources give (v1qos.ComputePodQOS)."""
-    return _class_of(_rows(pod, features))
+    return _class_of(_rows(pod, features), features)
 
 
 def explain_qos(pod: Pod, *, features: Features = REFERENCE) -> QOSExplanation:
     """The class, the fields that decided it and the way to Guaranteed, for the pod exactly as given."""
     rows = _rows(pod, features)
-    pod_level = features.pod_level_resources and pod.spec.resources is not None
-    qos_class = _class_of(rows)
+    pod_level = _pod_level_decides(pod, features)
+    qos_class = _class_of(rows, features)
     # Where the pod itself names no request, the API server takes the containers' sum as soon as there is a limit.
     implied = aggregate_container_requests(pod) if pod_level else {}
     blockers: list[QOSBlocker] = []
@@ -118,7 +122,7 @@ def explain_qos(pod: Pod, *, features: Features = REFERENCE) -> QOSExplanation:
         decided_by="spec.resources" if pod_level else "spec.containers",
         blockers=tuple(blockers),
         changes_to_guaranteed=tuple(change for blocker in blockers for change in _changes(blocker, implied)),
-        spoiled_by=_spoilers(rows, blockers, pod_level=pod_level),
+        spoiled_by=() if pod_level else _spoilers(rows, blockers, features),
     )
 
 
@@ -130,13 +134,36 @@ def resize_rejection(current: Pod, proposed: Pod, *, features: Features = REFERE
     return f'spec: Invalid value: "{before.value}": Pod QOS Class may not change as a result of resizing'
 
 
+def _pod_level_decides(pod: Pod, features: Features) -> bool:
+    if not features.pod_level_resources:
+        return False
+    if features.pod_level_resources_fix_kubelet_qos_class:
+        return is_pod_level_resources_set(pod)
+    return pod.spec.resources is not None
+
+
 def _rows(pod: Pod, features: Features) -> list[_Row]:
-    if features.pod_level_resources and pod.spec.resources is not None:
+    if pod.spec.resources is not None and _pod_level_decides(pod, features):
         return [_Row("", "spec", pod.spec.resources)]
     return [_Row(ref.container.name, ref.field, ref.container.resources) for ref in pod.containers()]
 
 
-def _class_of(rows: Iterable[_Row]) -> PodQOSClass:
+def _class_of(rows: Iterable[_Row], features: Features) -> PodQOSClass:
+    if features.qos_per_container:
+        # The classes of single resources, of which each container has two.
+        found = {_class_of_resource(row.resources, name) for row in rows for name in _COMPUTE}
+        return found.pop() if len(found) == 1 else PodQOSClass.BURSTABLE if found else PodQOSClass.BEST_EFFORT
+    return _class_of_sums(rows)
+
+
+def _class_of_resource(resources: ResourceRequirements, name: str) -> PodQOSClass:
+    request, limit = resources.requests.get(name, ZERO), resources.limits.get(name, ZERO)
+    if request != limit:
+        return PodQOSClass.BURSTABLE
+    return PodQOSClass.BEST_EFFORT if request.is_zero else PodQOSClass.GUARANTEED
+
+
+def _class_of_sums(rows: Iterable[_Row]) -> PodQOSClass:
     requests: ResourceList = {}
     limits: ResourceList = {}
     all_limited = True
@@ -189,14 +216,14 @@ def _changes(blocker: QOSBlocker, implied: Mapping[str, Quantity]) -> Iterable[F
         yield FieldChange(blocker.field.replace(".limits.", ".requests."), blocker.request, None)
 
 
-def _spoilers(rows: list[_Row], blockers: list[QOSBlocker], *, pod_level: bool) -> tuple[str, ...]:
+def _spoilers(rows: list[_Row], blockers: list[QOSBlocker], features: Features) -> tuple[str, ...]:
     """The containers that keep the pod from being Guaranteed: often injected sidecars.
 
     The first container is what the pod is for, so it is never called a spoiler.
     """
     blocked = {blocker.container for blocker in blockers}
     rest = [row for row in rows if row.name not in blocked]
-    if pod_level or not rest or rest[0] is not rows[0] or _class_of(rest) is not PodQOSClass.GUARANTEED:
+    if not rest or rest[0] is not rows[0] or _class_of(rest, features) is not PodQOSClass.GUARANTEED:
         return ()
     return tuple(row.name for row in rows if row.name in blocked)
 

@@ -6,8 +6,11 @@ on top (of a limit only where there is one).
 
     max( sum(app) + sum(sidecars),  max over init i of (init i + sum(sidecars before i)) )
 
-Source: k8s.io/component-helpers/resource/helpers.go at v0.36.3; KEP-753 (sidecars), KEP-2837 (pod-level resources),
-KEP-1287 (in-place resize); pkg/scheduler/framework/types.go (PodInfo.CalculateResource) at v1.36.3.
+While a resize is in flight, the scheduler counts the most of what the spec, the kubelet's allocation and the cgroups
+say: until 1.36 container by container, since 1.37 of the three sums.
+
+Source: k8s.io/component-helpers/resource/helpers.go at v0.36.3 and v0.37.1; KEP-753 (sidecars), KEP-2837 (pod-level
+resources), KEP-1287 (in-place resize); pkg/scheduler/framework/types.go (PodInfo.CalculateResource) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -72,6 +75,8 @@ class PodResourcesOptions(Struct, frozen=True, kw_only=True):
     """Count what a resize in flight has allocated or actuated, where that is more than the spec."""
     use_status_pod_level_resources: bool = False
     """The same for ``spec.resources``; needs `use_status_resources`."""
+    sums_before_maximum: bool = False
+    """Of what is in flight, compare the sums over all containers; else each container's amounts."""
     non_missing_container_requests: Mapping[str, Quantity] = {}
     """Counted for each container that does not request the resource at all."""
 
@@ -129,7 +134,9 @@ def pod_requests(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> R
             effective = _effective_requests(
                 pod.status, own, pod.status.resources.requests, pod.status.allocated_resources
             )
-        for name in filter(is_supported_pod_level_resource, own):
+        # Since 1.37 also what the status alone names, if the pod itself requests anything.
+        every = options.sums_before_maximum and is_pod_level_requests_set(pod)
+        for name in filter(is_supported_pod_level_resource, effective if every else own):
             requests[name] = effective.get(name, ZERO)
     if not options.exclude_overhead:
         _add(requests, pod.spec.overhead)
@@ -155,6 +162,8 @@ def pod_limits(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> Res
 
 def aggregate_container_requests(pod: Pod, options: PodResourcesOptions = _DEFAULT_OPTIONS) -> ResourceList:
     """The sum over containers alone, without pod-level resources and overhead (resource.AggregateContainerRequests)."""
+    if options.use_status_resources and options.sums_before_maximum:
+        return _most_requested(pod, options)
     statuses = _statuses(pod) if options.use_status_resources else {}
 
     def of(container: Container) -> Mapping[str, Quantity]:
@@ -162,8 +171,7 @@ def aggregate_container_requests(pod: Pod, options: PodResourcesOptions = _DEFAU
         status = statuses.get(container.name)
         if status is not None and status.resources is not None:
             requests = _effective_requests(pod.status, requests, status.resources.requests, status.allocated_resources)
-        missing = options.non_missing_container_requests
-        return {**requests, **{name: missing[name] for name in missing if name not in requests}}
+        return _with_missing(requests, options)
 
     return _aggregate(pod, of)[0]
 
@@ -212,6 +220,7 @@ def scheduler_options(features: Features) -> PodResourcesOptions:
     return PodResourcesOptions(
         use_status_resources=features.in_place_pod_vertical_scaling,
         use_status_pod_level_resources=features.in_place_pod_level_resources_vertical_scaling,
+        sums_before_maximum=features.requests_summed_before_maximum,
         skip_pod_level_resources=not features.pod_level_resources,
     )
 
@@ -234,6 +243,41 @@ def scheduler_request(pod: Pod, features: Features) -> SchedulerRequest:
         nonzero_milli_cpu=nonzero.get(CPU, ZERO).milli_value,
         nonzero_memory=nonzero.get(MEMORY, ZERO).value,
     )
+
+
+def _most_requested(pod: Pod, options: PodResourcesOptions) -> ResourceList:
+    """The most of three sums: spec, allocated, actuated; an infeasible resize leaves the spec out (since 1.37)."""
+    statuses, infeasible = _statuses(pod, ending=True), _resize_infeasible(pod.status)
+
+    def allocated(container: Container) -> Mapping[str, Quantity]:
+        status = statuses.get(container.name)
+        if status is not None and status.allocated_resources:
+            return status.allocated_resources
+        return {} if infeasible else container.resources.requests
+
+    def actuated(container: Container) -> Mapping[str, Quantity]:
+        status = statuses.get(container.name)
+        if status is not None and status.resources is not None and status.resources.requests:
+            return status.resources.requests
+        return allocated(container)
+
+    def together(of: Callable[[Container], Mapping[str, Quantity]]) -> ResourceList:
+        return _aggregate(pod, lambda container: _with_missing(of(container), options))[0]
+
+    whole = pod.status.resources.requests if pod.status.resources is not None else {}
+    if options.use_status_pod_level_resources and pod.status.allocated_resources and whole:
+        sums = [whole, pod.status.allocated_resources]
+    else:
+        sums = [together(actuated), together(allocated)]
+    most = {} if infeasible else together(lambda container: container.resources.requests)
+    for each in sums:
+        _raise_to(most, each)
+    return most
+
+
+def _with_missing(requests: Mapping[str, Quantity], options: PodResourcesOptions) -> Mapping[str, Quantity]:
+    missing = options.non_missing_container_requests
+    return {**requests, **{name: missing[name] for name in missing if name not in requests}}
 
 
 def _limits(pod: Pod, options: PodResourcesOptions) -> tuple[ResourceList, list[ResourceList]]:

@@ -15,6 +15,7 @@ from kubectl_plugin.reports.pod.pod_report import LikelyNode
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, Kind
 from podrules.cluster.source import Source, tells_of
+from podrules.features import Features
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.platform import NotModelled, not_modelled, scheduling_group
@@ -79,8 +80,8 @@ class Schedulers:
             self._outlines = read_scheduler_configuration(self._source, self._where, arguments=False)
         return self._outlines or {}
 
-    def framework(self, pod: Pod) -> Framework | str:
-        """The plugins that a pod's scheduler runs, or why its placement is not modelled.
+    def framework(self, pod: Pod, features: Features) -> Framework | str:
+        """The plugins that a pod's scheduler runs in a version, or why its placement is not modelled.
 
         Raises:
             ClusterError: the configuration cannot be read.
@@ -95,7 +96,7 @@ class Schedulers:
         if unmodelled is NotModelled.OTHER_SCHEDULER:
             where = self._where or "kube-scheduler's defaults; name its configuration with --scheduler-config"
             return f'spec.schedulerName "{name}" has no profile in {where}'
-        return new_framework(self._read()[name])
+        return new_framework(self._read()[name], features)
 
     def not_modelled(self, pod: Pod) -> NotModelled | None:
         """Why a pod's placement is not modelled; None: it is.
@@ -144,7 +145,7 @@ class LikelyNodes:
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
         """
-        framework = self._schedulers.framework(pod)
+        framework = self._schedulers.framework(pod, self._gatherer.features)
         if isinstance(framework, str):
             return LikelyNode(self._not_modelled(pod, framework))
         return self._placed(pod, framework, lambda snapshot: (pod, snapshot))
@@ -167,7 +168,7 @@ class LikelyNodes:
         from podrules.placement.replicas import new_numbers, replica
 
         kind, entry = maker.kind, maker.entry
-        framework = self._schedulers.framework(pod)
+        framework = self._schedulers.framework(pod, self._gatherer.features)
         if isinstance(framework, str):
             return LikelyNode(self._not_modelled(pod, framework))
         controlled = self._controllers.of(pod, kind, entry, maker.written, framework.args)

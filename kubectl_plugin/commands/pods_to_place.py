@@ -72,6 +72,7 @@ class PlaceableSpecs:
     def __init__(self, source: Source, gatherer: Gatherer, options: PlaceOptions) -> None:
         """Read nothing yet."""
         self._replicas = options.replicas
+        self._features = gatherer.features
         self._admission = Admission(gatherer)
         self._schedulers = Schedulers(source, options.scheduler_config)
         self._controllers = Controllers(gatherer)
@@ -84,7 +85,7 @@ class PlaceableSpecs:
         stored = self._admission.review(manifest.pod, manifest.kind, manifest.entry, manifest.written, classes).stored
         if isinstance(stored, str):
             return RefusedSpec(name, namespace, stored)
-        framework = self._schedulers.framework(stored)
+        framework = self._schedulers.framework(stored, self._features)
         if isinstance(framework, str):
             return RefusedSpec(name, namespace, f"not modelled: {framework}")
         more = manifest.written is None
@@ -128,7 +129,7 @@ class PlaceableSpecs:
     def without_node(self, pod: Pod, origin: Origin) -> PlaceableSpec | RefusedSpec:
         """The same pod without a node: one that waits, or that its controller makes in place of an evicted one."""
         name = f"pod/{pod.metadata.name}"
-        framework = self._schedulers.framework(pod)
+        framework = self._schedulers.framework(pod, self._features)
         if isinstance(framework, str):
             return RefusedSpec(name, pod.metadata.namespace, f"not modelled: {framework}")
         made = replace(

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from podrules.defaults import default_pod
+from podrules.defaults import stored_pod
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod, ResourceRequirements
 from podrules.model.workload import CronJob, ReplicationController, ReplicationControllerSpec, Workload, WorkloadSpec
@@ -48,7 +48,7 @@ def refused_numbers(entry: KubeObject, pod: Pod) -> Iterator[RefusedNumber]:
     template = _template(entry)
     yield from negative_counts(entry)
     yield from negative_amounts(pod, template)
-    stored = default_pod(pod)
+    stored = stored_pod(pod)
     for path, own in _resources(stored):
         yield from _over_limit(f"{template}{path}", own)
 

@@ -12,7 +12,7 @@ from typing import Literal
 from podrules.checks.finding import PODS, QOS, Finding, Level, LintRule
 from podrules.checks.objects import PodCase
 from podrules.checks.refused import negative_amounts
-from podrules.defaults import default_pod
+from podrules.defaults import stored_pod
 from podrules.model.pod import Pod, PodQOSClass, ResourceRequirements
 from podrules.model.quantity import Quantity
 from podrules.platform import Platform, pod_platform
@@ -41,7 +41,7 @@ def check_resources(case: PodCase) -> Iterator[Finding]:
     """Every finding in a pod's requests and limits."""
     for number in negative_amounts(case.pod):
         yield NegativeNumber(*case.at(number.field), number.value)
-    stored = default_pod(case.pod)
+    stored = stored_pod(case.pod)
     for ref in stored.containers():
         yield from _over_limit(case, f"{ref.field}.resources", ref.container.resources)
     own = stored.spec.resources

@@ -338,6 +338,8 @@ class CSIDriverSpec(Model, frozen=True):
 
     storage_capacity: bool | None = None
     attach_required: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
+    """Since 1.35: a pod with a volume of the driver goes to no node without it."""
 
 
 class CSIDriver(KubeObject, frozen=True):

@@ -40,7 +40,6 @@ from podrules.scheduler.framework.interface import CycleContext, PreFilterResult
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.nominated import nominated_rows
 from podrules.scheduler.framework.status import SUCCESS, Code, Status
-from podrules.scheduler.registry import PLUGINS
 from podrules.scheduler.runtime import Framework, ScoreError
 
 __all__ = [
@@ -284,7 +283,7 @@ def score_nodes(filtered: Filtered) -> Scored:
     framework, context, feasible = filtered.framework, filtered.context, filtered.feasible
     states: dict[str, Any] = {}
     # A gate that is off leaves nothing to prepare and nothing to score.
-    skipped = {name for name, plugin in PLUGINS.items() if is_off(plugin, context.features)}
+    skipped = {plugin.name for plugin, _ in framework.score if is_off(plugin, context.features)}
     for preparing in framework.pre_score:
         found = preparing.pre_score(context, feasible)
         if found.status.code is Code.SKIP:

@@ -3,18 +3,21 @@
 This table is the registration of a plugin. The default profile, what a configuration may name, which plugins run at a
 point and how arguments are read all follow from it (`plugin_set`, `registry`, `runtime`).
 
-Source: at v1.36.3, pkg/scheduler/framework/plugins/registry.go and
+Source: at v1.34.4 to v1.37.1, pkg/scheduler/framework/plugins/registry.go and
 pkg/scheduler/apis/config/v1/default_plugins.go (getDefaultPlugins).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
-__all__ = ["IN_TREE", "ExtensionPoint", "InTreePlugin"]
+from podrules.features import Features
+
+__all__ = ["IN_TREE", "ExtensionPoint", "InTreePlugin", "default_plugins"]
 
 
 class ExtensionPoint(StrEnum):
@@ -48,21 +51,39 @@ class InTreePlugin(Struct, frozen=True):
     """The weight of its score in the default profile; 0: it has no weight of its own."""
     default: bool = True
     """Whether the default profile enables it."""
+    gate: str = ""
+    """The field of `Features` without which the default profile does not enable it; empty: none."""
+    newer_points: Mapping[ExtensionPoint, str] = {}
+    """Points that it has in newer versions alone, each with the field of `Features` that brings it."""
+
+    def has(self, point: ExtensionPoint, features: Features) -> bool:
+        """Whether it has a point in a version."""
+        field = self.newer_points.get(point)
+        return point in self.points and (field is None or bool(getattr(features, field)))
 
 
 _P: Final = ExtensionPoint
 _FILTER: Final = frozenset({_P.PRE_FILTER, _P.FILTER})
 _SCORE: Final = frozenset({_P.PRE_SCORE, _P.SCORE})
 _BOUND: Final = frozenset({_P.RESERVE, _P.PRE_BIND})
+_PRE_FILTER_SINCE_37: Final = {_P.PRE_FILTER: "node_name_first"}
 
 IN_TREE: Final[dict[str, InTreePlugin]] = {
     plugin.name: plugin
     for plugin in (
         InTreePlugin("SchedulingGates", frozenset({_P.PRE_ENQUEUE}), "scheduling_gates:SchedulingGates"),
         InTreePlugin("PrioritySort", frozenset({_P.QUEUE_SORT})),
-        InTreePlugin("NodeUnschedulable", frozenset({_P.FILTER}), "node_unschedulable:NodeUnschedulable"),
-        InTreePlugin("NodeName", frozenset({_P.FILTER}), "node_name:NodeName"),
-        InTreePlugin("TaintToleration", _SCORE | {_P.FILTER}, "taint_toleration:TaintToleration", 3),
+        InTreePlugin("NodeName", _FILTER, "node_name:NodeName", newer_points=_PRE_FILTER_SINCE_37),
+        InTreePlugin(
+            "NodeUnschedulable", _FILTER, "node_unschedulable:NodeUnschedulable", newer_points=_PRE_FILTER_SINCE_37
+        ),
+        InTreePlugin(
+            "TaintToleration",
+            _FILTER | _SCORE,
+            "taint_toleration:TaintToleration",
+            3,
+            newer_points=_PRE_FILTER_SINCE_37,
+        ),
         InTreePlugin("NodeAffinity", _FILTER | _SCORE, "node_affinity:NodeAffinity", 2),
         InTreePlugin("NodePorts", _FILTER, "node_ports:NodePorts"),
         InTreePlugin("NodeResourcesFit", _FILTER | _SCORE | {_P.PLACEMENT_SCORE}, "node_resources:NodeResourcesFit", 1),
@@ -77,6 +98,7 @@ IN_TREE: Final[dict[str, InTreePlugin]] = {
             _FILTER | _BOUND | {_P.PRE_ENQUEUE, _P.POST_FILTER, _P.SCORE},
             "dynamic_resources:DynamicResources",
             2,
+            newer_points={_P.SCORE: "dra_scoring"},
         ),
         InTreePlugin(
             "DefaultPreemption", frozenset({_P.PRE_ENQUEUE, _P.POST_FILTER}), "default_preemption:DefaultPreemption"
@@ -84,10 +106,27 @@ IN_TREE: Final[dict[str, InTreePlugin]] = {
         InTreePlugin("NodeResourcesBalancedAllocation", _SCORE, "node_resources:NodeResourcesBalancedAllocation", 1),
         InTreePlugin("ImageLocality", frozenset({_P.SCORE}), "image_locality:ImageLocality", 1),
         InTreePlugin("DefaultBinder", frozenset({_P.BIND})),
-        InTreePlugin("NodeDeclaredFeatures", _FILTER, "node_declared_features:NodeDeclaredFeatures"),
+        InTreePlugin(
+            "NodeDeclaredFeatures",
+            _FILTER,
+            "node_declared_features:NodeDeclaredFeatures",
+            gate="node_declared_features",
+        ),
         InTreePlugin("GangScheduling", frozenset({_P.PRE_ENQUEUE, _P.PERMIT}), default=False),
         InTreePlugin("PodGroupPodsCount", frozenset({_P.PLACEMENT_SCORE}), default=False),
         InTreePlugin("TopologyPlacementGenerator", frozenset({_P.PLACEMENT_GENERATE}), default=False),
     )
 }
-"""By name, in the order of the default profile with the gates that 1.36 has by default; the others come last."""
+"""By name, in the order of the newest default profile with the gates that it has by default; the others come last."""
+
+
+def default_plugins(features: Features) -> tuple[InTreePlugin, ...]:
+    """Those of the default profile of a version, in its order."""
+    found = [
+        plugin for plugin in IN_TREE.values() if plugin.default and (not plugin.gate or getattr(features, plugin.gate))
+    ]
+    if not features.node_name_first:
+        names = [plugin.name for plugin in found]
+        first, second = names.index("NodeName"), names.index("NodeUnschedulable")
+        found[first], found[second] = found[second], found[first]
+    return tuple(found)

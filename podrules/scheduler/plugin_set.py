@@ -23,17 +23,18 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from podrules.features import REFERENCE, Features
 from podrules.model.base import Model
-from podrules.scheduler.in_tree import IN_TREE, ExtensionPoint
+from podrules.scheduler.in_tree import IN_TREE, ExtensionPoint, default_plugins
 
 __all__ = [
     "ALL",
-    "DEFAULT_MULTI_POINT",
     "REMOVED_PLUGINS",
     "EnabledPlugins",
     "Plugin",
     "PluginSet",
     "Plugins",
+    "default_multi_point",
     "disabled_by",
     "enabled_plugins",
     "merge_plugin_set",
@@ -100,10 +101,10 @@ class EnabledPlugins(Struct, frozen=True):
     """Plugins that are not kube-scheduler's own, in the order of the configuration."""
 
 
-DEFAULT_MULTI_POINT: Final = PluginSet(
-    enabled=tuple(Plugin(plugin.name, plugin.weight) for plugin in IN_TREE.values() if plugin.default)
-)
-"""The default plugins; the defaults enable nothing at single points."""
+def default_multi_point(features: Features) -> PluginSet:
+    """The default plugins; the defaults enable nothing at single points."""
+    return PluginSet(enabled=tuple(Plugin(plugin.name, plugin.weight) for plugin in default_plugins(features)))
+
 
 _MULTI_POINT: Final = "multiPoint"
 _NEEDED: Final = {ExtensionPoint.QUEUE_SORT: "PrioritySort", ExtensionPoint.BIND: "DefaultBinder"}
@@ -123,14 +124,15 @@ def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     return PluginSet(tuple(merged), disabled)
 
 
-def enabled_plugins(plugins: Plugins) -> EnabledPlugins:
+def enabled_plugins(plugins: Plugins, features: Features = REFERENCE) -> EnabledPlugins:
     """What a profile runs.
 
     Args:
         plugins: Its changes, in which `plugin_problems` found nothing.
+        features: What the scheduler's version has.
     """
-    multi_point = merge_plugin_set(DEFAULT_MULTI_POINT, plugins.multi_point)
-    at = {point: _expand(point, multi_point, plugins.at(point)) for point in ExtensionPoint}
+    multi_point = merge_plugin_set(default_multi_point(features), plugins.multi_point)
+    at = {point: _expand(point, multi_point, plugins.at(point), features) for point in ExtensionPoint}
     weights = {plugin.name: plugin.weight or 1 for plugin in (*multi_point.enabled, *plugins.score.enabled)}
     everywhere = (plugin.name for own in _sets(plugins) for plugin in own.enabled)
     return EnabledPlugins(
@@ -154,7 +156,7 @@ def disabled_by(plugins: Plugins, name: str, point: ExtensionPoint) -> str:
     return f"plugins.{point if own & {name, ALL} else _MULTI_POINT}.disabled"
 
 
-def _expand(point: ExtensionPoint, multi_point: PluginSet, own: PluginSet) -> tuple[str, ...]:
+def _expand(point: ExtensionPoint, multi_point: PluginSet, own: PluginSet, features: Features) -> tuple[str, ...]:
     """The plugins of a point (expandMultiPointPlugins)."""
     named = [plugin.name for plugin in own.enabled]
     disabled = _names(own.disabled)
@@ -164,7 +166,7 @@ def _expand(point: ExtensionPoint, multi_point: PluginSet, own: PluginSet) -> tu
     everywhere = [
         plugin.name
         for plugin in multi_point.enabled
-        if plugin.name not in disabled and (_has(plugin.name, point) or plugin.name in named)
+        if plugin.name not in disabled and (_has(plugin.name, point, features) or plugin.name in named)
     ]
     return (
         *(name for name in named if name in everywhere),
@@ -234,7 +236,7 @@ def _weight_problems(plugins: Plugins, path: str) -> Iterator[str]:
 
     It does where such a sum is followed by another plugin's weight, that of a disabled one too (getValidScoreWeights).
     """
-    multi_point = merge_plugin_set(DEFAULT_MULTI_POINT, plugins.multi_point)
+    multi_point = merge_plugin_set(default_multi_point(REFERENCE), plugins.multi_point)
     for point in (ExtensionPoint.SCORE, ExtensionPoint.PLACEMENT_SCORE):
         own = plugins.at(point).enabled
         weights = {plugin.name: plugin.weight or 1 for plugin in own}
@@ -252,8 +254,8 @@ def _sets(plugins: Plugins) -> Iterator[PluginSet]:
     yield from (plugins.at(point) for point in ExtensionPoint)
 
 
-def _has(name: str, point: ExtensionPoint) -> bool:
-    return name in IN_TREE and point in IN_TREE[name].points
+def _has(name: str, point: ExtensionPoint, features: Features = REFERENCE) -> bool:
+    return name in IN_TREE and IN_TREE[name].has(point, features)
 
 
 def _names(plugins: Iterable[Plugin]) -> frozenset[str]:

@@ -22,6 +22,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from podrules.features import REFERENCE, Features
 from podrules.scheduler.framework.interface import (
     CycleContext,
     FilterPlugin,
@@ -84,9 +85,9 @@ class _WithPreScore(PreScorePlugin, ScorePlugin, Protocol):
     pass
 
 
-def new_framework(profile: Profile) -> Framework:
-    """What a profile runs of the plugins that are restated here."""
-    enabled = enabled_plugins(profile.plugins)
+def new_framework(profile: Profile, features: Features = REFERENCE) -> Framework:
+    """What a profile runs, in a version, of the plugins that are restated here."""
+    enabled = enabled_plugins(profile.plugins, features)
     at = enabled.at
     return Framework(
         scheduler_name=profile.scheduler_name,

@@ -1,4 +1,4 @@
-"""Answer conformance cases with the rules package: ``answer.py SUITE < cases.jsonl > answers.jsonl``.
+"""Answer conformance cases: ``answer.py SUITE [--kubernetes-version 1.37] < cases.jsonl > answers.jsonl``.
 
 Each input line is ``{"id", "input", …}``; each output line ``{"id", "answer"}``, the answer in the shape of the
 recorded ``expected``. Only public functions of `podrules` are used.
@@ -6,6 +6,7 @@ recorded ``expected``. Only public functions of `podrules` are used.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -18,11 +19,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from msgspec.structs import replace
 
 from podrules import cgroup, priority, qos, resources, termination
-from podrules.defaults import default_pod
+from podrules.defaults import default_pod, stored_pod
 from podrules.eviction.ranking import Disks
 from podrules.eviction.signals import NodeCondition
 from podrules.eviction.thresholds import parse_threshold_config
-from podrules.features import REFERENCE
+from podrules.features import REFERENCE_VERSION, Features, minor_of
 from podrules.model.base import ResourceList
 from podrules.model.decode import from_json, from_object
 from podrules.model.kubelet import KubeletConfiguration, Summary
@@ -45,7 +46,8 @@ Answer = dict[str, Any]
 _SIBLINGS = frozenset({"services", "replicationControllers", "replicaSets", "statefulSets"})
 
 
-def answer_quantity(case: Case) -> Answer:
+def answer_quantity(case: Case, features: Features) -> Answer:
+    del features
     try:
         first = Quantity.parse(case["a"])
     except QuantityError:
@@ -67,37 +69,40 @@ def answer_quantity(case: Case) -> Answer:
     return {**answer, "cmp": order, "sum": str(total), "sumValue": total.value, "diff": str(first - second)}
 
 
-def answer_qos(case: Case) -> Answer:
+def answer_qos(case: Case, features: Features) -> Answer:
     pod = from_object(case["pod"], Pod)
-    stored = qos.compute_pod_qos(default_pod(pod)).value
-    return {"qosClass": qos.compute_pod_qos(pod).value, "qosClassDefaulted": stored, "qosClassStored": stored}
+    defaulted = default_pod(pod, features=features)
+    return {
+        "qosClass": qos.compute_pod_qos(pod, features=features).value,
+        "qosClassDefaulted": qos.compute_pod_qos(defaulted, features=features).value,
+        "qosClassStored": qos.compute_pod_qos(stored_pod(pod, features=features), features=features).value,
+    }
 
 
-def answer_oom(case: Case) -> Answer:
+def answer_oom(case: Case, features: Features) -> Answer:
     pod, capacity = from_object(case["pod"], Pod), case["nodeMemoryCapacity"]
 
     def scores(of: Pod) -> dict[str, int]:
-        return {score.container: score.value for score in pod_oom_score_adjs(of, capacity) or ()}
+        return {score.container: score.value for score in pod_oom_score_adjs(of, capacity, features=features) or ()}
 
-    stored = scores(default_pod(pod))
     return {
         "isCriticalPod": priority.is_critical_pod(pod),
         "isNodeCriticalPod": priority.is_node_critical_pod(pod),
         "isStaticPod": priority.is_static_pod(pod),
         "isMirrorPod": priority.is_mirror_pod(pod),
         "oomScoreAdjRaw": scores(pod),
-        "oomScoreAdjDefaulted": stored,
-        "oomScoreAdjStored": stored,
+        "oomScoreAdjDefaulted": scores(default_pod(pod, features=features)),
+        "oomScoreAdjStored": scores(stored_pod(pod, features=features)),
     }
 
 
-def answer_requests(case: Case) -> Answer:
+def answer_requests(case: Case, features: Features) -> Answer:
     raw = from_object(case["pod"], Pod)
-    raw_answer, raw_after = _requests_answer(raw)
-    return {"raw": raw_answer, "defaulted": _requests_answer(default_pod(raw_after))[0]}
+    raw_answer, raw_after = _requests_answer(raw, features)
+    return {"raw": raw_answer, "defaulted": _requests_answer(default_pod(raw_after, features=features), features)[0]}
 
 
-def _requests_answer(pod: Pod) -> tuple[Answer, Pod]:
+def _requests_answer(pod: Pod, features: Features) -> tuple[Answer, Pod]:
     """The answer, and the pod as upstream's calls leave it.
 
     Upstream's PodRequests and PodLimits hand out the pod-level amount itself and add the overhead to it; an amount that
@@ -108,7 +113,7 @@ def _requests_answer(pod: Pod) -> tuple[Answer, Pod]:
     named = resources.pod_requests(pod)
     calls = 1 if resources.CPU in named and resources.MEMORY in named else 2
     pod = _with_overhead_added(pod, "requests", calls - 1)
-    accounted = resources.scheduler_request(pod, REFERENCE)
+    accounted = resources.scheduler_request(pod, features)
     pod = _with_overhead_added(pod, "requests", 1)
     requests = resources.pod_requests(pod)
     pod = _with_overhead_added(pod, "requests", 1)
@@ -125,15 +130,25 @@ def _requests_answer(pod: Pod) -> tuple[Answer, Pod]:
         "isPodLevelResourcesSet": resources.is_pod_level_resources_set(pod),
         "isPodLevelRequestsSet": resources.is_pod_level_requests_set(pod),
         "isPodLevelLimitsSet": resources.is_pod_level_limits_set(pod),
-        "scheduler": {
-            "milliCPU": accounted.milli_cpu,
-            "memory": accounted.memory,
-            "ephemeralStorage": accounted.ephemeral_storage,
-            "scalar": accounted.scalar or None,
-            "nonZeroMilliCPU": accounted.nonzero_milli_cpu,
-            "nonZeroMemory": accounted.nonzero_memory,
-        },
+        "scheduler": _accounted(accounted),
     }, pod
+
+
+def _accounted(request: resources.SchedulerRequest) -> Answer:
+    return {
+        "milliCPU": request.milli_cpu,
+        "memory": request.memory,
+        "ephemeralStorage": request.ephemeral_storage,
+        "scalar": request.scalar or None,
+        "nonZeroMilliCPU": request.nonzero_milli_cpu,
+        "nonZeroMemory": request.nonzero_memory,
+    }
+
+
+def answer_resize(case: Case, features: Features) -> Answer:
+    """What the scheduler counts for a pod whose resize is in flight."""
+    pod = default_pod(from_object(case["pod"], Pod), features=features)
+    return _accounted(resources.scheduler_request(pod, features))
 
 
 def _with_overhead_added(pod: Pod, side: str, times: int) -> Pod:
@@ -155,7 +170,8 @@ def _amounts(amounts: Mapping[str, Quantity]) -> Answer:
     }
 
 
-def answer_priority(case: Case) -> Answer:
+def answer_priority(case: Case, features: Features) -> Answer:
+    del features
     classes = {entry["metadata"]["name"]: from_object(entry, PriorityClass) for entry in case["priorityClasses"]}
     operation = case["operation"]
     if operation == "podCreate":
@@ -181,8 +197,8 @@ def answer_priority(case: Case) -> Answer:
     return {"admissionError": refusal, "validationErrors": list(map(str, problems))}
 
 
-def answer_termination(case: Case) -> Answer:
-    pod = default_pod(from_object(case["pod"], Pod))
+def answer_termination(case: Case, features: Features) -> Answer:
+    pod = default_pod(from_object(case["pod"], Pod), features=features)
     asked = case["deleteOptions"].get("gracePeriodSeconds")
     kubelet = case["kubelet"]
     grace, shortened = termination.effective_grace_period(
@@ -235,20 +251,21 @@ def _before_delete(pod: Pod, given: Case) -> Answer:
     }
 
 
-def answer_cgroup(case: Case) -> Answer:
+def answer_cgroup(case: Case, features: Features) -> Answer:
     raw = from_object(case["pod"], Pod)
-    stored = default_pod(raw)
-    others = [default_pod(from_object(pod, Pod)) for pod in case["otherPods"]]
+    stored = stored_pod(raw, features=features)
+    others = [stored_pod(from_object(pod, Pod), features=features) for pod in case["otherPods"]]
     enforce, period, root = case["enforceCPULimits"], case["cpuPeriod"], tuple(case["cgroupRoot"])
 
     def pod_config(pod: Pod) -> Answer:
-        return _config(cgroup.pod_resource_config(pod, enforce_cpu_limits=enforce, cpu_period=period))
+        config = cgroup.pod_resource_config(pod, enforce_cpu_limits=enforce, cpu_period=period, features=features)
+        return _config(config)
 
-    name = cgroup.pod_cgroup_name(stored, root)
+    name = cgroup.pod_cgroup_name(stored, root, features=features)
     levels = {qos_class: cgroup.qos_cgroup_name(qos_class, root) for qos_class in PodQOSClass}
-    configs = qos_resource_configs([stored, *others])
+    configs = qos_resource_configs([stored, *others], features=features)
     return {
-        "qosClass": qos.get_pod_qos(stored).value,
+        "qosClass": qos.get_pod_qos(stored, features=features).value,
         "pod": pod_config(stored),
         "podRaw": pod_config(raw),
         "qosCgroups": {levels[qos_class].to_cgroupfs(): _config(config) for qos_class, config in configs.items()},
@@ -260,7 +277,7 @@ def answer_cgroup(case: Case) -> Answer:
             "podToCgroupfs": name.to_cgroupfs(),
             "podSystemdParsedBack": list(parse_systemd(name.to_systemd()).parts),
         },
-        "conversions": [_conversion(entry["milliCPU"], period) for entry in _asked_conversions(case)],
+        "conversions": [_conversion(entry["milliCPU"], period, features) for entry in _asked_conversions(case)],
     }
 
 
@@ -270,12 +287,12 @@ def _asked_conversions(case: Case) -> Iterable[Answer]:
     return conversions
 
 
-def _conversion(milli_cpu: int, period: int) -> Answer:
+def _conversion(milli_cpu: int, period: int, features: Features) -> Answer:
     shares = cgroup.milli_cpu_to_shares(milli_cpu)
     return {
         "milliCPU": milli_cpu,
         "shares": shares,
-        "quota": cgroup.milli_cpu_to_quota(milli_cpu, period),
+        "quota": cgroup.milli_cpu_to_quota(milli_cpu, cgroup.quota_period(period, features)),
         "cpuWeight": cgroup.cpu_weight(shares),
         "cpuWeightLibcontainer": cgroup.cpu_weight_libcontainer(shares),
     }
@@ -298,7 +315,8 @@ def _config(config: cgroup.ResourceConfig) -> Answer:
     return answer
 
 
-def answer_spread_defaults(case: Case) -> Answer:
+def answer_spread_defaults(case: Case, features: Features) -> Answer:
+    del features
     snapshot = from_object({name: value for name, value in case.items() if name in _SIBLINGS}, ClusterSnapshot)
     selector = default_selector(from_object(case["pod"], Pod), SnapshotSiblings(snapshot))
     return {
@@ -308,7 +326,7 @@ def answer_spread_defaults(case: Case) -> Answer:
     }
 
 
-def answer_eviction(case: Case) -> Answer:
+def answer_eviction(case: Case, features: Features) -> Answer:
     # The recorder parses thresholds without the step that fills in the defaults, and enforces only what it names.
     absent: Answer = {"evictionHard": {}, "enforceNodeAllocatable": []}
     settings = from_object({**absent, **case["kubeletConfiguration"]}, KubeletConfiguration)
@@ -318,7 +336,7 @@ def answer_eviction(case: Case) -> Answer:
         disks=Disks(case["dedicatedImageFs"], case["dedicatedContainerFs"]),
         local_storage_capacity_isolation=case["localStorageCapacityIsolation"],
     )
-    pods = [default_pod(from_object(pod, Pod)) for pod in case["pods"]]
+    pods = [default_pod(from_object(pod, Pod), features=features) for pod in case["pods"]]
     start = case["summary"]["node"]["startTime"]
     times = [datetime.fromisoformat(start)]
     if "secondSyncAfterSeconds" in case:
@@ -326,9 +344,9 @@ def answer_eviction(case: Case) -> Answer:
     state, syncs = manager.ManagerState(), []
     for now in times:
         measured = json.dumps(case["summary"]).replace(start, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
-        state, done = manager.synchronize(state, config, pods, from_json(measured, Summary), now)
+        state, done = manager.synchronize(state, config, pods, from_json(measured, Summary), now, features=features)
         syncs.append(_eviction_pass(state, done))
-    refusals = {pod.metadata.name: manager.admit(pod, state.conditions) for pod in pods}
+    refusals = {pod.metadata.name: manager.admit(pod, state.conditions, features=features) for pod in pods}
     admitted: Answer = {name: message is None for name, message in refusals.items()}
     if message := next(filter(None, refusals.values()), None):
         admitted["message"] = message
@@ -363,11 +381,12 @@ def _evicted(entry: manager.Evicted) -> Answer:
     }
 
 
-SUITES: dict[str, Callable[[Case], Answer]] = {
+SUITES: dict[str, Callable[[Case, Features], Answer]] = {
     "quantity": answer_quantity,
     "qos": answer_qos,
     "oom": answer_oom,
     "requests": answer_requests,
+    "resize": answer_resize,
     "priority": answer_priority,
     "termination": answer_termination,
     "cgroup": answer_cgroup,
@@ -380,15 +399,19 @@ SUITES: dict[str, Callable[[Case], Answer]] = {
 
 def main() -> int:
     """Answer standard input."""
-    if len(sys.argv) != 2 or sys.argv[1] not in SUITES:
-        print(f"usage: answer.py {{{','.join(SUITES)}}} < cases.jsonl", file=sys.stderr)
-        return 2
-    answer = SUITES[sys.argv[1]]
+    parser = argparse.ArgumentParser(prog="answer.py", description=__doc__)
+    parser.add_argument("suite", choices=SUITES)
+    parser.add_argument("--kubernetes-version", default=REFERENCE_VERSION, help="whose rules answer")
+    args = parser.parse_args()
+    minor = minor_of(args.kubernetes_version)
+    if minor is None:
+        parser.error(f"--kubernetes-version {args.kubernetes_version!r}: write it like 1.37")
+    answer, features = SUITES[args.suite], Features.of_minor(minor)
     for line in sys.stdin:
         if line.strip():
             case = json.loads(line)
             given = {**case["input"], "expected": case.get("expected", {})}
-            print(json.dumps({"id": case["id"], "answer": answer(given)}))
+            print(json.dumps({"id": case["id"], "answer": answer(given, features)}))
     return 0
 
 

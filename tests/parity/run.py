@@ -1,7 +1,8 @@
 """``make parity``: upstream's own code is asked about new random cases, and ours held against its answers.
 
-The oracle (`oracle/`, Go) imports Kubernetes' packages and records what their functions return. It is built once into
-the cache folder (ten minutes cold on two cores). ``N`` cases a suite, ``SEED`` for others.
+The oracle (`oracle/`, Go) imports Kubernetes' packages and records what their functions return. It is built once for
+each version into the cache folder (four minutes cold on two cores). ``N`` cases a suite, ``SEED`` for others,
+``VERSION`` for those of another minor, ``SUITE`` for one suite alone.
 
 An answer that these rules cannot tell is no equal one: it is named and counted apart, and a suite with more than a few
 of them fails.
@@ -20,13 +21,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from podrules.features import REFERENCE_VERSION, Features, minor_of
 from tests.controlplane.binaries import Unavailable, cache_folder, find_go, go_environment
 from tests.parity.answer import SUITES
 from tests.parity.grading import graded
 
 ORACLE: Final = Path(__file__).parent / "oracle"
+VERSIONS: Final = ORACLE / "versions"
 NOT_THERE: Final = frozenset({"quantity"})
 """Suites whose recorded cases come from elsewhere."""
+_ASKED: Final = [suite for suite in SUITES if suite not in NOT_THERE]
+_VERSIONS: Final = sorted(path.stem for path in VERSIONS.glob("*.mod"))
 SHOWN: Final = 5
 _UNKNOWN_PERCENT: Final = 1
 """Of a suite's fresh cases at most so many may be unknown: searches that are too long. Of the recorded ones none is."""
@@ -37,19 +42,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make parity", description=__doc__)
     parser.add_argument("-n", type=int, default=1000, help="cases a suite; 1000")
     parser.add_argument("--seed", type=int, default=20261121, help="of the random cases")
+    parser.add_argument("--kubernetes-version", default=REFERENCE_VERSION, help=f"one of {', '.join(_VERSIONS)}")
+    parser.add_argument("--suite", choices=_ASKED, help="this one alone")
     args = parser.parse_args()
-    oracle = _oracle()
+    minor = minor_of(args.kubernetes_version)
+    if minor is None or f"1.{minor}" not in _VERSIONS:
+        parser.error(f"--kubernetes-version {args.kubernetes_version!r}: not one of {', '.join(_VERSIONS)}")
+    oracle = _oracle(minor)
     if isinstance(oracle, Unavailable):
         print(oracle.reason, file=sys.stderr)
         return 1
-    held = [_held(oracle, suite, args.seed, args.n) for suite in SUITES if suite not in NOT_THERE]
+    features = Features.of_minor(minor)
+    asked = [args.suite] if args.suite else _ASKED
+    held = [_held(oracle, suite, args.seed, args.n, features) for suite in asked]
     return 0 if all(held) else 1
 
 
-def _oracle() -> Path | Unavailable:
-    """The built oracle, from the cache or built now."""
-    digest = hashlib.sha256()
-    for file in sorted(ORACLE.iterdir()):
+def _oracle(minor: int) -> Path | Unavailable:
+    """The built oracle of a minor version, from the cache or built now."""
+    requirements = VERSIONS / f"1.{minor}.mod"
+    digest = hashlib.sha256(str(minor).encode())
+    for file in (*sorted(ORACLE.glob("*.*")), requirements, requirements.with_suffix(".sum")):
         digest.update(file.read_bytes())
     path = cache_folder().parent / "oracle" / digest.hexdigest()[:16]
     if path.is_file():
@@ -57,22 +70,24 @@ def _oracle() -> Path | Unavailable:
     go = find_go()
     if isinstance(go, Unavailable):
         return go
-    print("building the oracle", flush=True)
+    print(f"building the oracle of Kubernetes 1.{minor}", flush=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}")
-    command = [str(go), "build", "-trimpath", "-o", str(unfinished), "."]
+    command = [str(go), "build", "-trimpath", f"-modfile={requirements.relative_to(ORACLE)}", f"-tags=minor{minor}"]
+    command += ["-o", str(unfinished), "."]
     subprocess.run(command, cwd=ORACLE, env=go_environment(), check=True)
     unfinished.replace(path)
     return path
 
 
-def _held(oracle: Path, suite: str, seed: int, count: int) -> bool:
+def _held(oracle: Path, suite: str, seed: int, count: int, features: Features) -> bool:
     """Whether a suite's answers hold; prints the first that differ, those that are unknown and a summary."""
     started = time.monotonic()
     equal = wrong = unknown = total = 0
     for case in _cases(oracle, suite, seed, count):
         total += 1
-        grade = graded(suite, SUITES[suite]({**case["input"], "expected": case["expected"]}), case["expected"])
+        answer = SUITES[suite]({**case["input"], "expected": case["expected"]}, features)
+        grade = graded(suite, answer, case["expected"])
         equal += not (grade.differs or grade.unknown)
         wrong += bool(grade.differs)
         if grade.differs and wrong <= SHOWN:

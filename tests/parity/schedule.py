@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from podrules.features import REFERENCE
+from podrules.features import Features
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
@@ -29,21 +29,23 @@ _NOW: Final = datetime(2026, 6, 1, tzinfo=UTC)
 """When upstream was asked; any time does: what runs out in a case did so in 2020 or does in 2999."""
 
 
-def answer_schedule(case: Mapping[str, Any], *, devices: bool = False) -> Answer:
+def answer_schedule(case: Mapping[str, Any], features: Features, *, devices: bool = False) -> Answer:
     """The answer to one case, in the shape of ``expected``.
 
     Args:
         case: Its input.
+        features: What holds in the version that was asked.
         devices: Whether to say which devices each node would give.
     """
     pod = from_object(case["pod"], Pod)
     snapshot = from_object({key: value for key, value in case.items() if isinstance(value, list)}, ClusterSnapshot)
-    framework = new_framework(read_profiles(case["schedulerConfiguration"], PLUGIN_ARGS)["default-scheduler"])
-    held = pre_enqueue(pod, snapshot, framework)
+    profile = read_profiles(case["schedulerConfiguration"], PLUGIN_ARGS)["default-scheduler"]
+    framework = new_framework(profile, features)
+    held = pre_enqueue(pod, snapshot, framework, features=features)
     if not held.ok:
         return {"preEnqueue": _status(held)}
     table = NodeTable(snapshot.nodes, snapshot.pods)
-    filtered = filter_nodes(pod, table, snapshot, features=REFERENCE, framework=framework, now=_NOW)
+    filtered = filter_nodes(pod, table, snapshot, features=features, framework=framework, now=_NOW)
     answer = _filtered(filtered)
     if devices and (allocations := _allocations(filtered)):
         answer["draAllocations"] = allocations
@@ -54,9 +56,9 @@ def answer_schedule(case: Mapping[str, Any], *, devices: bool = False) -> Answer
     return answer | _scored(filtered, pod)
 
 
-def answer_schedule_dra(case: Mapping[str, Any]) -> Answer:
+def answer_schedule_dra(case: Mapping[str, Any], features: Features) -> Answer:
     """The same, with the devices."""
-    return answer_schedule(case, devices=True)
+    return answer_schedule(case, features, devices=True)
 
 
 def _filtered(filtered: Filtered) -> Answer:

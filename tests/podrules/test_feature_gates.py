@@ -15,10 +15,12 @@ import pytest
 from msgspec.structs import replace
 
 from podrules.cgroup import QUOTA_PERIOD, container_resource_config, milli_cpu_to_quota, pod_resource_config
+from podrules.defaults import default_pod, stored_pod
 from podrules.features import GATES, Features
 from podrules.model.decode import from_object
 from podrules.model.pod import PodQOSClass
 from podrules.model.snapshot import ClusterSnapshot
+from podrules.model.storage import CSIDriver
 from podrules.qos import compute_pod_qos
 from podrules.resources import allocated_pod, scheduler_request
 from podrules.scheduler.framework.interface import CycleContext, is_off
@@ -26,6 +28,7 @@ from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduler.plugins.dynamic_resources import DynamicResources
 from podrules.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from podrules.scheduler.plugins.node_resources import NodeResourcesFit
+from podrules.scheduler.plugins.node_volume_limits import NodeVolumeLimits
 from podrules.scheduler.plugins.volume_binding import VolumeBinding
 from tests.builders import make_container, make_container_status, make_pod, make_resources, make_sidecar
 from tests.podrules.scheduler.plugins.building_affinity import make_context as make_storage_context
@@ -40,7 +43,14 @@ from tests.podrules.scheduler.plugins.building_devices import (
     make_slice,
 )
 from tests.podrules.scheduler.plugins.building_nodes import filter_status, make_cycle, node_of, pod_of
-from tests.podrules.scheduler.plugins.building_storage import claim, claiming_pod, storage_class, volume
+from tests.podrules.scheduler.plugins.building_storage import (
+    claim,
+    claiming_pod,
+    csi_node,
+    storage_capacity,
+    storage_class,
+    volume,
+)
 
 JSON = Mapping[str, Any]
 DEVICES, FIT = DynamicResources(), NodeResourcesFit()
@@ -82,7 +92,7 @@ ALTERNATIVES = make_request("req-0", first_available=[make_request("large"), mak
 
 def around(field: str) -> tuple[Features, Features]:
     """The defaults of the minor before a gate is on, and of that minor."""
-    since = GATES[field].on_since
+    since = GATES[field].since
     return Features.of_minor(since - 1), Features.of_minor(since)
 
 
@@ -108,7 +118,7 @@ def filtered(context: CycleContext) -> Status:
 
 def test_every_gate_has_a_test() -> None:
     tested = {found[1] for name in globals() if (found := re.match(r"test_gate_([A-Za-z]+)", name))}
-    assert tested == {gate.name for gate in GATES.values()}
+    assert tested == {change.gate for change in GATES.values()}
 
 
 def test_gate_InPlacePodVerticalScaling() -> None:
@@ -366,3 +376,72 @@ def test_gate_DRAConsumableCapacity_in_expressions() -> None:
     assert status.code is Code.ERROR
     assert "DRAConsumableCapacity is off" in status.reasons[0]
     assert devices(after, make_slice("device-1"), claims=claims) == SUCCESS
+
+
+def test_gate_PodLevelResourcesFixKubeletQOSClass() -> None:
+    before, after = around("pod_level_resources_fix_kubelet_qos_class")
+    amounts = {"cpu": "1", "memory": "1Gi"}
+    pod = make_pod(requests=amounts, limits=amounts, resources=make_resources())
+    assert compute_pod_qos(pod, features=before) is PodQOSClass.BEST_EFFORT
+    assert compute_pod_qos(pod, features=after) is PodQOSClass.GUARANTEED
+
+
+def test_gate_PodLevelResourcesFixDefaulting() -> None:
+    before, after = around("pod_level_resources_fix_defaulting")
+    own = make_resources(requests={"cpu": "3"})
+    pod = make_pod(requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "2", "memory": "1Gi"}, resources=own)
+    assert default_pod(pod, features=after).spec.resources == own
+    assert stored_pod(pod, features=before).spec.resources == own
+    stored = stored_pod(pod, features=after).spec.resources
+    assert stored is not None
+    assert {name: str(amount) for name, amount in stored.requests.items()} == {"cpu": "3", "memory": "1Gi"}
+    # As much as the pod itself requests, where that is more than what its containers are limited to.
+    assert {name: str(amount) for name, amount in stored.limits.items()} == {"cpu": "3", "memory": "1Gi"}
+
+
+def test_gate_StorageCapacityScoring() -> None:
+    before, after = around("storage_capacity_scoring")
+    nodes = [node_of("small", labels={"disk": "small"}), node_of("large", labels={"disk": "large"}), node_of("none")]
+    driver = from_object({"metadata": {"name": "csi"}, "spec": {"storageCapacity": True}}, CSIDriver)
+    wait = storage_class("wait", provisioner="csi")
+
+    snapshot = ClusterSnapshot(
+        persistent_volume_claims=(claim("pvc", "wait", size="10Gi"),),
+        storage_classes=(wait,),
+        csi_drivers=(driver,),
+        csi_storage_capacities=(
+            storage_capacity("wait", {"matchLabels": {"disk": "small"}}, "10Gi"),
+            storage_capacity("wait", {"matchLabels": {"disk": "large"}}, "40Gi"),
+        ),
+    )
+    context = make_storage_context(claiming_pod("pvc"), nodes, snapshot=snapshot)
+    plugin = VolumeBinding()
+    context.states[plugin.name] = plugin.pre_filter(context).state
+    feasible = np.array([0, 1, 2], np.int32)
+    assert plugin.pre_score(replace(context, features=before), feasible).status == SKIP
+    assert plugin.score(replace(context, features=before), None, feasible).tolist() == [0, 0, 0]
+    assert plugin.pre_score(replace(context, features=after), feasible).status == SUCCESS
+    assert plugin.score(replace(context, features=after), None, feasible).tolist() == [0, 75, 0]
+
+
+def test_gate_VolumeLimitScaling() -> None:
+    before, after = around("volume_limit_scaling")
+    volumes = (volume("pv", "now", csi={"driver": "csi", "volumeHandle": "1"}),)
+    prevents = {"preventPodSchedulingIfMissing": True}
+    drivers = (from_object({"metadata": {"name": "csi"}, "spec": prevents}, CSIDriver),)
+    bound = claim("pvc", "now", volume_name="pv")
+    snapshot = ClusterSnapshot(
+        persistent_volume_claims=(bound,),
+        persistent_volumes=volumes,
+        storage_classes=(storage_class("now"),),
+        csi_drivers=drivers,
+        csi_nodes=(csi_node("with", {"csi": None}),),
+    )
+    context = make_storage_context(claiming_pod("pvc"), [node_of("with"), node_of("without")], snapshot=snapshot)
+
+    def judged(features: Features, row: int) -> Status:
+        return filter_status(NodeVolumeLimits(), replace(context, features=features), row)
+
+    assert judged(before, 1) == judged(after, 0) == SUCCESS
+    missing = Status(Code.UNSCHEDULABLE, ("csi CSI driver is not installed on the node",))
+    assert judged(after, 1) == missing

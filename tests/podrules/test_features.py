@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from podrules.features import GATES, REFERENCE, REFERENCE_VERSION, Features, minor_of
+from podrules.features import CHANGES, GATES, REFERENCE, REFERENCE_VERSION, Features, minor_of
+from podrules.scheduler.in_tree import ExtensionPoint
+from podrules.scheduler.plugin_set import Plugins, enabled_plugins
+from tests.tree import ROOT
 from tests.upstream import upstream_source
 
 IN_1_33 = {"InPlacePodVerticalScaling"}
@@ -30,6 +35,12 @@ IN_1_36 = IN_1_34 | {
     "InPlacePodVerticalScalingInitContainers",
     "NodeDeclaredFeatures",
 }
+IN_1_37 = IN_1_36 | {
+    "PodLevelResourcesFixDefaulting",
+    "PodLevelResourcesFixKubeletQOSClass",
+    "StorageCapacityScoring",
+    "VolumeLimitScaling",
+}
 READ_BY_NO_RULE = {"DRASchedulerFilterTimeout"}
 """Gates of the scheduler's plugins whose default differs."""
 MINORS = (33, 34, 35, 36)
@@ -37,7 +48,7 @@ MINORS = (33, 34, 35, 36)
 
 def on_by_default(minor: int) -> set[str]:
     features = Features.of_minor(minor)
-    return {gate.name for field, gate in GATES.items() if getattr(features, field)}
+    return {change.gate for field, change in GATES.items() if getattr(features, field)}
 
 
 @pytest.mark.parametrize(
@@ -48,15 +59,44 @@ def on_by_default(minor: int) -> set[str]:
         pytest.param(34, IN_1_34, id="1.34"),
         pytest.param(35, IN_1_34, id="1.35: as 1.34"),
         pytest.param(36, IN_1_36, id="1.36"),
-        pytest.param(99, IN_1_36, id="newer than the reference"),
+        pytest.param(37, IN_1_37, id="1.37"),
+        pytest.param(99, IN_1_37, id="newer than the newest"),
     ],
 )
 def test_Q1_gates_that_are_on_by_default(minor: int, gates: set[str]) -> None:
     assert on_by_default(minor) == gates
 
 
-def test_Q1_every_gate_is_a_field() -> None:
-    assert set(GATES) == set(Features.__struct_fields__) - {"minor"}
+def test_Q1_every_change_is_a_field() -> None:
+    assert set(CHANGES) == set(Features.__struct_fields__) - {"minor"}
+
+
+def test_Q1_every_change_says_what_a_user_sees() -> None:
+    for field, change in CHANGES.items():
+        assert change.rule[0].isupper(), field
+        assert not change.effect.endswith("."), field
+
+
+@pytest.fixture(scope="module", params=[34, 35, 36, 37])
+def recorded(request: pytest.FixtureRequest) -> tuple[int, Any]:
+    """A minor version, and the gates and plugins of its scheduler without a configuration, as it gave them."""
+    text = (ROOT / "tests" / "testdata" / "profiles" / f"1.{request.param}.json").read_text(encoding="utf-8")
+    return request.param, json.loads(text)
+
+
+def test_gates_are_those_of_the_version(recorded: tuple[int, Any]) -> None:
+    minor, found = recorded
+    assert on_by_default(minor) == {change.gate for change in GATES.values() if found["featureGates"].get(change.gate)}
+
+
+def test_plugins_are_those_of_the_version(recorded: tuple[int, Any]) -> None:
+    minor, found = recorded
+    ours = enabled_plugins(Plugins(), Features.of_minor(minor))
+    # Placement of pod groups, which 1.34 and 1.35 do not know, is asked for by no rule.
+    for point in set(ExtensionPoint) - {ExtensionPoint.PLACEMENT_GENERATE, ExtensionPoint.PLACEMENT_SCORE}:
+        theirs = [entry if isinstance(entry, str) else entry["name"] for entry in found["plugins"].get(point, ())]
+        assert list(ours.at[point]) == theirs, point
+    assert ours.score_weights == {entry["name"]: entry["weight"] for entry in found["plugins"]["score"]}
 
 
 def test_Q1_reference_is_the_version_that_the_rules_restate() -> None:
@@ -97,7 +137,7 @@ def default_of(changes: Mapping[int, bool], minor: int) -> bool:
 
 @pytest.mark.parametrize("minor", MINORS)
 def test_defaults_are_upstreams(minor: int, specs: Mapping[str, Mapping[int, bool]]) -> None:
-    wanted = {gate.name for gate in GATES.values() if default_of(specs[gate.name], minor)}
+    wanted = {change.gate for change in GATES.values() if default_of(specs.get(change.gate, {}), minor)}
     assert on_by_default(minor) == wanted
 
 
@@ -105,7 +145,7 @@ def test_no_gate_of_the_schedulers_plugins_is_missing(upstream: Path, specs: Map
     text = (upstream / "pkg/scheduler/framework/plugins/feature/feature.go").read_text()
     read = set(re.findall(r"featureGate\.Enabled\(features\.(\w+)\)", text))
     differing = {name for name in read if len({default_of(specs[name], minor) for minor in MINORS}) > 1}
-    assert differing - READ_BY_NO_RULE <= {gate.name for gate in GATES.values()}
+    assert differing - READ_BY_NO_RULE <= {change.gate for change in GATES.values()}
     assert differing >= READ_BY_NO_RULE
 
 

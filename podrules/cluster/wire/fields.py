@@ -872,6 +872,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     "storage/v1.CSIDriverSpec": {
         "attachRequired": (1, "*bool"),
         "storageCapacity": (4, "*bool"),
+        "preventPodSchedulingIfMissing": (11, "*bool"),
     },
     "storage/v1.CSINode": {
         "metadata": (1, "meta/v1.ObjectMeta"),

@@ -3,12 +3,12 @@
     an image    trunc(size * nodes that have it / all nodes); counted for each container, init container and image
                 volume that names it. Names without a tag or digest have ``:latest``
     the node    100 * (sum - 23 MiB) / (1000 MiB * containers and init containers - 23 MiB), whole numbers, the sum held
-                between the two bounds; not normalised
+                between the two bounds; not normalised. Since 1.37 image volumes count like containers
 
 The size is that of the first node with the image; kube-scheduler takes it from the first it heard of.
 
 Source: pkg/scheduler/framework/plugins/imagelocality/image_locality.go and pkg/scheduler/backend/cache/cache.go
-(addNodeImageStates) at v1.36.3.
+(addNodeImageStates) at v1.36.3 and v1.37.1.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from podrules.features import Features
 from podrules.model.pod import Pod
 from podrules.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
 from podrules.scheduler.framework.nodes import Nodes
@@ -79,7 +80,7 @@ class ImageLocality:
         for image in _images(context.pod):
             if image in states:
                 sums[states[image].rows] += states[image].scaled_score(total)
-        most = _max_threshold(context.pod)
+        most = _max_threshold(context.pod, context.features)
         held = np.where(sums < _MIN_THRESHOLD, _MIN_THRESHOLD, np.minimum(sums, most))[feasible]
         scores: NDArray[np.int64] = MAX_NODE_SCORE * (held - _MIN_THRESHOLD) // (most - _MIN_THRESHOLD)
         return scores
@@ -94,7 +95,7 @@ class ImageLocality:
             if image in states and row in states[image].rows
         )
         total_score = sum(image.score for image in present)
-        return ImagesFound(present, total, total_score, _MIN_THRESHOLD, _max_threshold(context.pod))
+        return ImagesFound(present, total, total_score, _MIN_THRESHOLD, _max_threshold(context.pod, context.features))
 
 
 def normalized_image_name(name: str) -> str:
@@ -125,5 +126,6 @@ def _images(pod: Pod) -> Iterator[str]:
             yield normalized_image_name(volume.image.reference)
 
 
-def _max_threshold(pod: Pod) -> int:
-    return _MAX_CONTAINER_THRESHOLD * (len(pod.spec.init_containers) + len(pod.spec.containers))
+def _max_threshold(pod: Pod, features: Features) -> int:
+    volumes = sum(volume.image is not None for volume in pod.spec.volumes) if features.image_volumes_count else 0
+    return _MAX_CONTAINER_THRESHOLD * (len(pod.spec.init_containers) + len(pod.spec.containers) + volumes)

@@ -1,6 +1,8 @@
 """NodeName: a pod whose spec.nodeName is set fits that node alone.
 
-Source: pkg/scheduler/framework/plugins/nodename/node_name.go at v1.36.3.
+Since 1.37 no other node is looked at; before, each of them was rejected.
+
+Source: pkg/scheduler/framework/plugins/nodename/node_name.go at v1.36.3 and v1.37.1.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from podrules.scheduler.framework.interface import CycleContext, Verdicts, all_fit
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, WithoutState, all_fit
 from podrules.scheduler.framework.status import Code
 
 __all__ = ["ERR_REASON", "NodeName"]
@@ -21,6 +23,12 @@ class NodeName:
     """Filters by ``spec.nodeName``."""
 
     name = "NodeName"
+    without_pre_filter = WithoutState.NOT_NEEDED
+
+    def pre_filter(self, context: CycleContext) -> PreFilterResult:
+        """The named node alone (since 1.37)."""
+        wanted = context.pod.spec.node_name
+        return PreFilterResult(node_names=frozenset({wanted}) if wanted else None)
 
     def filter(self, context: CycleContext, state: Any) -> Verdicts:  # noqa: ARG002 - has none
         """UnschedulableAndUnresolvable for each node of another name."""

@@ -125,6 +125,8 @@ class NodeVolumeLimits:
                 codes[rows] = error.code
                 texts |= dict.fromkeys(np.flatnonzero(rows).tolist(), str(error))
                 continue
+            if new and context.features.volume_limit_scaling:
+                self._judge_drivers(context, new, rows, codes, texts)
             if new and migrated:
                 self._judge_limits(context, new, codes, texts)
         if not codes.any():
@@ -171,6 +173,26 @@ class NodeVolumeLimits:
             return found
         volumes = tuple(_volumes_or_problem(index, pod) for pod in pods if pod.spec.volumes)
         return replace(found, new=new, pods=volumes)
+
+    def _judge_drivers(
+        self,
+        context: CycleContext,
+        new: Volumes,
+        rows: NDArray[np.bool_],
+        codes: NDArray[np.int8],
+        texts: dict[int, str],
+    ) -> None:
+        """Reject nodes without a driver whose CSIDriver forbids that (checkCSIDriverOnNode)."""
+        index = storage_index(context)
+        for driver in dict.fromkeys(new.values()):
+            settings = index.drivers.get(driver)
+            if settings is None or not settings.spec.prevent_pod_scheduling_if_missing:
+                continue
+            for row in np.flatnonzero(rows & (codes == Code.SUCCESS)).tolist():
+                if row not in index.csi_nodes or driver not in {
+                    entry.name for entry in index.csi_nodes[row].spec.drivers
+                }:
+                    codes[row], texts[row] = Code.UNSCHEDULABLE, f"{driver} CSI driver is not installed on the node"
 
     def _judge_limits(
         self, context: CycleContext, new: Volumes, codes: NDArray[np.int8], texts: dict[int, str]

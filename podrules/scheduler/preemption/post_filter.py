@@ -133,7 +133,8 @@ def preempt(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> PostF
         else:
             preemption, status, nominates = _default_preemption(filtered, budgets)
         if status.ok:
-            return PostFilter(SUCCESS, nominates, preemption, filtered.message)
+            text = f"{filtered.message} {', '.join(status.reasons)}" if status.reasons else filtered.message
+            return PostFilter(status, nominates, preemption, text)
         if status.code is Code.ERROR:
             return _rejecting(filtered, replace(status, plugin=name), None, preemption)
         reasons += status.reasons
@@ -182,7 +183,7 @@ def _default_preemption(
         return Preemption(reason, potential), _unschedulable(reason), None
     found = _dry_run(filtered, rows, budgets)
     if found.candidates:
-        return found, SUCCESS, found.choice.best
+        return found, _success(filtered, found), found.choice.best
     if found.error:
         return found, Status(Code.ERROR, (f"preemption: {found.error}",)), None
     counts = Counter(reason for status in found.no_candidate.values() for reason in status.reasons)
@@ -190,6 +191,16 @@ def _default_preemption(
     if absent:
         counts[NOT_HELPFUL] += absent
     return found, _unschedulable(fit_error(len(names), counts)), ()
+
+
+def _success(filtered: Filtered, found: Preemption) -> Status:
+    """With a message since 1.37; of several nodes that are equally good, the first is named, upstream takes any."""
+    if not filtered.context.features.preemption_message:
+        return SUCCESS
+    node = found.choice.best[0]
+    victims = next(len(candidate.victims) for candidate in found.candidates if candidate.node == node)
+    text = f"preemption: found a potential placement for pod on node {node}, preempting {victims} victims"
+    return Status(Code.SUCCESS, (text,))
 
 
 def _unschedulable(text: str) -> Status:

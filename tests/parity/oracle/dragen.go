@@ -7,7 +7,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
 )
 
 const gpuD, nicD = "gpu.example.com", "nic.example.com"
@@ -482,7 +484,8 @@ func draAllocations(state fwk.CycleState) M {
 	return out
 }
 
-func waitDRARich(m fwk.SharedDRAManager, in M) bool {
+func waitDRARich(m sharedDRAManager, in M) bool {
+	sharing := utilfeature.DefaultFeatureGate.Enabled(features.DRAConsumableCapacity)
 	ded, sh := map[string]bool{}, map[string]bool{}
 	for _, c := range asL(in["resourceClaims"]) {
 		cl := decode[resourcev1.ResourceClaim](c)
@@ -494,7 +497,7 @@ func waitDRARich(m fwk.SharedDRAManager, in M) bool {
 				continue
 			}
 			id := r.Driver + "/" + r.Pool + "/" + r.Device
-			if r.ShareID != nil {
+			if sharing && r.ShareID != nil {
 				sh[id+string(*r.ShareID)] = true
 			} else {
 				ded[id] = true
@@ -507,11 +510,11 @@ func waitDRARich(m fwk.SharedDRAManager, in M) bool {
 	al, e4 := m.ResourceClaims().GatherAllocatedState()
 	if e1 != nil || e2 != nil || e3 != nil || e4 != nil || len(cl) != len(asL(in["resourceClaims"])) ||
 		len(sl) != len(asL(in["resourceSlices"])) || len(dc) != len(asL(in["deviceClasses"])) ||
-		len(al.AllocatedDevices) != len(ded) || len(al.AllocatedSharedDeviceIDs) != len(sh) {
+		len(al.AllocatedDevices) != len(ded) || sharing && len(al.AllocatedSharedDeviceIDs) != len(sh) {
 		return false
 	}
 	for _, d := range dc {
-		if m.DeviceClassResolver().GetDeviceClass(v1.ResourceName(resourcev1.ResourceDeviceClassPrefix+d.Name)) == nil {
+		if !resolvesClass(m, v1.ResourceName(resourcev1.ResourceDeviceClassPrefix+d.Name)) {
 			return false
 		}
 	}

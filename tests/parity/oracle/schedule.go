@@ -210,7 +210,7 @@ func runSchedule(in M) M {
 		objs = append(objs, l...)
 	}
 	client := fake.NewSimpleClientset(objs...)
-	factory := scheduler.NewInformerFactory(client, 0)
+	factory := newInformerFactory(client)
 
 	// Versioned configuration, as from a --config file.
 	b, _ := json.Marshal(in["schedulerConfiguration"])
@@ -222,7 +222,7 @@ func runSchedule(in M) M {
 	if err := validation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
 		panic(fmt.Sprint(err, string(b)))
 	}
-	rec := func(string) events.EventRecorderLogger { return events.NewFakeRecorder(1000) }
+	rec := func(string) eventRecorder { return events.NewFakeRecorder(1000) }
 	sched, err := scheduler.New(ctx, client, factory, nil, rec,
 		scheduler.WithProfiles(cfg.Profiles...), scheduler.WithPercentageOfNodesToScore(cfg.PercentageOfNodesToScore))
 	if err != nil {
@@ -256,10 +256,8 @@ func runSchedule(in M) M {
 	if in["deviceClasses"] != nil {
 		waitDRA(fw.SharedDRAManager(), in)
 	}
-	dp := privateField(fw, "pluginsMap").(map[string]fwk.Plugin)["DefaultPreemption"].(*defaultpreemption.DefaultPreemption)
-	dp.Executor.PreemptPod = func(context.Context, preemption.Candidate, preemption.ExecutorPreemptor, *v1.Pod, string) error {
-		return nil
-	}
+	dp := privateField(fw, "pluginsMap").(map[string]plugin)["DefaultPreemption"].(*defaultpreemption.DefaultPreemption)
+	preemptNobody(dp)
 
 	out := M{}
 	for _, pl := range fw.PreEnqueuePlugins() {
@@ -270,12 +268,8 @@ func runSchedule(in M) M {
 	}
 
 	// The scheduler's own algorithm.
-	pi, err := framework.NewPodInfo(pod)
-	if err != nil {
-		panic(err)
-	}
 	state := framework.NewCycleState()
-	res, schedErr := sched.SchedulePod(ctx, fw, state, &framework.QueuedPodInfo{PodInfo: pi})
+	res, schedErr := schedulePod(ctx, sched, fw, state, pod)
 
 	// The same cycle again step by step, on its own state, for all nodes.
 	st2 := framework.NewCycleState()
@@ -418,9 +412,9 @@ func profileSuite(*G, int) (any, any, bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	client := fake.NewSimpleClientset()
-	rec := func(string) events.EventRecorderLogger { return events.NewFakeRecorder(10) }
+	rec := func(string) eventRecorder { return events.NewFakeRecorder(10) }
 	var got config.KubeSchedulerProfile
-	sched, err := scheduler.New(ctx, client, scheduler.NewInformerFactory(client, 0), nil, rec,
+	sched, err := scheduler.New(ctx, client, newInformerFactory(client), nil, rec,
 		scheduler.WithBuildFrameworkCapturer(func(p config.KubeSchedulerProfile) { got = p }))
 	if err != nil {
 		panic(err)
@@ -437,7 +431,7 @@ func profileSuite(*G, int) (any, any, bool) {
 }
 
 // waitDRA waits until the DRA caches have seen all objects.
-func waitDRA(m fwk.SharedDRAManager, in M) {
+func waitDRA(m sharedDRAManager, in M) {
 	for t := 0; t < 2000; t++ {
 		if waitDRARich(m, in) {
 			return
@@ -505,7 +499,7 @@ func postFilter(ctx context.Context, fw framework.Framework, dp *defaultpreempti
 		pf[k] = v
 	}
 	if r != nil && r.NominatingInfo != nil {
-		pf["nominatingMode"] = map[fwk.NominatingMode]string{fwk.ModeNoop: "Noop", fwk.ModeOverride: "Override"}[r.Mode()]
+		pf["nominatingMode"] = nominatingMode(r)
 		// The nominated node is one of "best"; with ties upstream takes any.
 		best := bestCandidates(ctx, dp, cands)
 		if r.NominatedNodeName != "" {

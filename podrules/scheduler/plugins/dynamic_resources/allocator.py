@@ -75,6 +75,12 @@ MAX_STEPS: Final = 20_000
 
 _EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 
+MISSING_KEY_HINT: Final = (
+    ". consider using CEL optional chaining (.? followed by orValue()) "
+    "or guarding the check with has() for optional fields"
+)
+"""What upstream adds since 1.37 where an expression reads a key that a device does not have."""
+
 
 class DeviceID(NamedTuple):
     """A device's name is unique within its pool."""
@@ -262,7 +268,13 @@ class _Search:
             self._refuse_capacity(claim, request)
             found = list(self._alternatives_of(claim, request, index, number))
             self._alternatives[index, number] = len(found) if request.first_available else 0
-            least += min(one.count for one in found)
+            fewest = min(one.count for one in found)
+            if self._features.dra_limit_by_request and fewest > MAX_DEVICES - least:
+                raise AllocationError(
+                    f"claim {claim.key}, request {request.name}: adding {fewest} devices "
+                    f"exceeds the claim limit of {MAX_DEVICES}, with {least} already accounted for"
+                )
+            least += fewest
         if least > MAX_DEVICES:
             raise AllocationError(
                 f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MAX_DEVICES}"
@@ -471,10 +483,16 @@ class _Search:
                     if not self._allocator.selectors.matches(expression, found.id.driver, found.device):
                         return False
                 except AllocationError as error:
-                    raise AllocationError(f"{whose}: selector #{number}: CEL runtime error: {error}") from error
+                    raise self._selector_error(f"{whose}: selector #{number}", found, error) from error
                 except UnknownAnswer as error:
                     raise UnknownAnswer(f"{whose}: selector #{number}: {error}") from error
         return True
+
+    def _selector_error(self, which: str, found: _Candidate, error: AllocationError) -> AllocationError:
+        if not self._features.dra_errors_name_device:
+            return AllocationError(f"{which}: CEL runtime error: {error}")
+        hint = MISSING_KEY_HINT if "no such key:" in str(error) else ""
+        return AllocationError(f"{which} on device {found.id}: CEL runtime error: {error}{hint}")
 
     def _fits_capacity(self, request: _Request, found: _Candidate) -> bool:
         if not self._features.dra_consumable_capacity:

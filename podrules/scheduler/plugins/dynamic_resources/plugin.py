@@ -87,6 +87,11 @@ Outcome = tuple[Code, str]
 _FITS: Final[Outcome] = (Code.SUCCESS, "")
 
 
+def _unless_quiet(reason: str, features: Features) -> tuple[str, ...]:
+    """Why nothing was given back, which upstream says until 1.36."""
+    return () if features.dra_quiet_post_filter else (reason,)
+
+
 class DynamicResourcesArgs(Model, frozen=True):
     """The plugin's arguments, as far as they are read; durations in upstream's notation."""
 
@@ -188,7 +193,10 @@ class DynamicResources:
         if any(claim.status.allocation is None for claim in store):
             by_name = {item.metadata.name: item for item in cluster.device_classes}
             slices = Slices(
-                context.table.nodes, cluster.resource_slices, partitionable=features.dra_partitionable_devices
+                context.table.nodes,
+                cluster.resource_slices,
+                partitionable=features.dra_partitionable_devices,
+                counters_everywhere=not features.dra_counters_by_node,
             )
             held = allocated_state(cluster.resource_claims, shareable=features.dra_consumable_capacity)
             allocator = Allocator(slices, by_name, held, features)
@@ -250,14 +258,16 @@ class DynamicResources:
             rows: Those that were rejected because a claim is `NOT_AVAILABLE`.
         """
         if state is None:
-            return Status(Code.UNSCHEDULABLE, (NOTHING_TO_DEALLOCATE,))
+            return Status(Code.UNSCHEDULABLE, _unless_quiet(NOTHING_TO_DEALLOCATE, context.features))
         for claim, mask in zip(state.claims, self._unavailable(context, state), strict=True):
             unavailable = isinstance(mask, np.ndarray) and mask[list(rows)].any()
             users = {reference.uid for reference in claim.status.reserved_for}
             if unavailable and claim is not state.special and users <= {context.pod.metadata.uid}:
                 return Status(Code.UNSCHEDULABLE, (DEALLOCATED,))
         left_over = state.special is not None and state.special.metadata.name != extended.SPECIAL_NAME
-        return Status(Code.UNSCHEDULABLE, (DELETED if left_over else STILL_UNSCHEDULABLE,))
+        if left_over:
+            return Status(Code.UNSCHEDULABLE, (DELETED,))
+        return Status(Code.UNSCHEDULABLE, _unless_quiet(STILL_UNSCHEDULABLE, context.features))
 
     def _judge(
         self, context: CycleContext, state: DynamicResourcesState, row: int, unavailable: Sequence[_Unavailable]

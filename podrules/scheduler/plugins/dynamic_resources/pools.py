@@ -1,6 +1,7 @@
 """The pools of devices that a node can reach.
 
-    slice         reaches a node by name, by node selector, on all nodes, or device by device; with counters always
+    slice         reaches a node by name, by node selector, on all nodes, or device by device; until 1.36 one with
+                  counters reaches all
     generation    only the newest of a pool counts
     incomplete    fewer slices than the pool says it has: nothing is taken from it, and "all devices" cannot be answered
     invalid       a device name twice, a counter set twice, or a counter that does not exist: likewise
@@ -8,7 +9,7 @@
 
 Without the gate DRAPartitionableDevices slices with counters, and those whose devices choose nodes, are passed over.
 
-Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go at v0.36.3.
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go at v0.36.3 and v0.37.1.
 """
 
 from __future__ import annotations
@@ -55,16 +56,25 @@ class Pool(Struct, frozen=True):
 class Slices:
     """All slices, found by node and by pool. Made once for a pod."""
 
-    def __init__(self, nodes: Nodes, slices: Iterable[ResourceSlice], *, partitionable: bool = True) -> None:
+    def __init__(
+        self,
+        nodes: Nodes,
+        slices: Iterable[ResourceSlice],
+        *,
+        partitionable: bool = True,
+        counters_everywhere: bool = False,
+    ) -> None:
         """Sort the slices into those of one node and those that may reach several.
 
         Args:
             nodes: All of the cluster.
             slices: All of the cluster.
             partitionable: Gate DRAPartitionableDevices.
+            counters_everywhere: Whether slices with counters reach every node (until 1.36).
         """
         self._nodes = nodes
         self._partitionable = partitionable
+        self._counters_everywhere = counters_everywhere
         self._own: dict[str, list[ResourceSlice]] = defaultdict(list)
         self._shared: list[ResourceSlice] = []
         self._by_pool: dict[PoolID, list[ResourceSlice]] = defaultdict(list)
@@ -75,7 +85,7 @@ class Slices:
             self._by_pool[_pool_id(item)].append(item)
             if not partitionable and (item.spec.shared_counters or item.spec.per_device_node_selection):
                 continue
-            if item.spec.node_name and not item.spec.shared_counters:
+            if item.spec.node_name and not (counters_everywhere and item.spec.shared_counters):
                 self._own[item.spec.node_name].append(item)
             else:
                 self._shared.append(item)
@@ -98,7 +108,7 @@ class Slices:
 
     def _reaches(self, item: ResourceSlice, row: int) -> bool:
         spec = item.spec
-        if spec.shared_counters:
+        if spec.shared_counters and self._counters_everywhere:
             return True
         if spec.node_name or spec.all_nodes or spec.node_selector is not None:
             return self._matches(row, spec.node_name, spec.node_selector, all_nodes=spec.all_nodes)
@@ -155,12 +165,13 @@ def _build(
     slices = sorted(slices, key=lambda item: item.metadata.name)
     with_devices = tuple(item for item in slices if not item.spec.shared_counters)
     names = {item.metadata.name for item in slices}
-    elsewhere = tuple(item for item in everywhere if item.metadata.name not in names)
+    elsewhere = tuple(item for item in everywhere if item.metadata.name not in names and not item.spec.shared_counters)
+    with_counters = [item for item in everywhere if item.metadata.name not in names and item.spec.shared_counters]
     counter_sets: dict[str, CounterSet] = {}
     problem = _duplicate_device(with_devices)
     if not partitionable:
         return Pool(pool_id, invalid_reason=problem) if problem else Pool(pool_id, slices=with_devices)
-    for item in slices:
+    for item in (*slices, *with_counters):
         for counter_set in item.spec.shared_counters:
             if counter_set.name in counter_sets:
                 problem = problem or f"duplicate counter set name {counter_set.name}"

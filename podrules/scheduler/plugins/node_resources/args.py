@@ -12,6 +12,7 @@ from typing import Final
 
 from podrules.model.base import Model
 from podrules.resources import CPU, MEMORY
+from podrules.scheduler.plugins.function_shape import UtilizationShapePoint
 
 __all__ = [
     "LEAST_ALLOCATED",
@@ -22,7 +23,6 @@ __all__ = [
     "RequestedToCapacityRatioParam",
     "ResourceSpec",
     "ScoringStrategy",
-    "UtilizationShapePoint",
     "weighted",
 ]
 
@@ -36,13 +36,6 @@ class ResourceSpec(Model, frozen=True):
 
     name: str = ""
     weight: int = 0
-
-
-class UtilizationShapePoint(Model, frozen=True):
-    """``shape[]``: the score (0 to 10) at a utilization (0 to 100)."""
-
-    utilization: int = 0
-    score: int = 0
 
 
 class RequestedToCapacityRatioParam(Model, frozen=True):

@@ -1,6 +1,6 @@
 """NodeResourcesBalancedAllocation: whether the pod evens out the shares of a node's resources that are in use.
 
-    score  50 + (50 + balance with the pod - balance without it) / 2
+    score  50 + (50 + balance with the pod - balance without it) / 2; until 1.35 the balance with the pod
     skip   the pod asks for none of the scored resources
 
 Requests count as they are: a container that asks for nothing adds nothing.
@@ -37,7 +37,8 @@ class NodeResourcesBalancedAllocation:
 
     def score(self, context: CycleContext, state: tuple[int, ...], feasible: NDArray[np.int32]) -> NDArray[np.int64]:
         """How each feasible node's balance changes."""
-        return balanced(allocations(context, self._resources(context), state, feasible, use_requested=True))
+        found = allocations(context, self._resources(context), state, feasible, use_requested=True)
+        return balanced(found, compared=context.features.balance_compared)
 
     def _resources(self, context: CycleContext) -> tuple[ResourceSpec, ...]:
         args: NodeResourcesBalancedAllocationArgs = context.args.get(self.name) or NodeResourcesBalancedAllocationArgs()

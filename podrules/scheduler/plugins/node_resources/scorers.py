@@ -6,7 +6,8 @@
     MostAllocated                sum(weight * (min(requested, capacity) * 100 / capacity)) / sum(weight)
     RequestedToCapacityRatio     round(sum(weight * shape(requested * 100 / capacity)) / sum(weight)) over the resources
                                  whose score is above 0; a shape is linear between its points, its scores times ten
-    balanced                     50 + (50 + with the pod - without it) / 2, each (1 - deviation of the shares) * 100
+    balanced                     50 + (50 + with the pod - without it) / 2, each (1 - deviation of the shares) * 100;
+                                 until 1.35 the balance with the pod alone
 
 Every division is of integers and cuts towards zero, save where a rounding is written.
 
@@ -35,21 +36,18 @@ from podrules.resources import (
     scheduler_options,
 )
 from podrules.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
+from podrules.scheduler.plugins.function_shape import MAX_UTILIZATION, UtilizationShapePoint, broken_linear
 from podrules.scheduler.plugins.node_resources.args import (
     LEAST_ALLOCATED,
     MAX_ALLOCATED,
     REQUESTED_TO_CAPACITY_RATIO,
     ResourceSpec,
     ScoringStrategy,
-    UtilizationShapePoint,
 )
 from podrules.scheduler.plugins.node_resources.columns import PODS, Accounting, allocatable
 
 __all__ = ["Allocation", "allocations", "balanced", "requested_amounts", "strategy_score"]
 
-MAX_UTILIZATION: Final = 100
-MAX_CUSTOM_PRIORITY_SCORE: Final = 10
-_POINT: Final = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
 _FIT_OPTIONS: Final = PodResourcesOptions(
     skip_pod_level_resources=True,
     non_missing_container_requests={CPU: DEFAULT_MILLI_CPU_REQUEST, MEMORY: DEFAULT_MEMORY_REQUEST},
@@ -126,11 +124,18 @@ def strategy_score(strategy: ScoringStrategy, found: Sequence[Allocation]) -> Co
     raise ValueError(f"scoring strategy {strategy.type!r} is not supported")
 
 
-def balanced(found: Sequence[Allocation]) -> Column:
-    """The score of each node by NodeResourcesBalancedAllocation (balancedResourceScorer)."""
+def balanced(found: Sequence[Allocation], *, compared: bool) -> Column:
+    """The score of each node by NodeResourcesBalancedAllocation (balancedResourceScorer).
+
+    Args:
+        found: What is requested and allocated on each node.
+        compared: Whether the balance without the pod counts, too (since 1.36).
+    """
     half = MAX_NODE_SCORE // 2
     capacities = [entry.capacity for entry in found]
     with_pod = _balance([entry.requested for entry in found], capacities)
+    if not compared:
+        return with_pod
     without_pod = _balance([entry.allocated for entry in found], capacities)
     return half + _divided(half + with_pod - without_pod, np.full_like(with_pod, 2))
 
@@ -159,7 +164,7 @@ def _requested_to_capacity_ratio(found: Sequence[Allocation], shape: Sequence[Ut
         full = entry.requested > entry.capacity
         used = np.where(full, MAX_UTILIZATION, _divided(entry.requested * MAX_UTILIZATION, entry.capacity))
         levels, places = np.unique(used, return_inverse=True)
-        worth = np.fromiter((_broken_linear(shape, int(level)) for level in levels), np.int64, len(levels))
+        worth = np.fromiter((broken_linear(shape, int(level)) for level in levels), np.int64, len(levels))
         score = worth[places]
         counts = (entry.capacity != 0) & (score > 0)
         total += np.where(counts, score * entry.weight, 0)
@@ -168,19 +173,6 @@ def _requested_to_capacity_ratio(found: Sequence[Allocation], shape: Sequence[Ut
     whole = np.trunc(mean)
     # As math.Round: half away from zero; nothing here is below zero.
     return np.where(weights == 0, 0, whole + (mean - whole >= 0.5)).astype(np.int64)
-
-
-def _broken_linear(shape: Sequence[UtilizationShapePoint], level: int) -> int:
-    """The shape's score at a utilization, of 100 (BuildBrokenLinearFunction)."""
-    for index, point in enumerate(shape):
-        if level <= point.utilization:
-            if index == 0:
-                return point.score * _POINT
-            before = shape[index - 1]
-            rise = (point.score - before.score) * _POINT * (level - before.utilization)
-            run = point.utilization - before.utilization
-            return before.score * _POINT + (rise // run if rise >= 0 else -(-rise // run))
-    return shape[-1].score * _POINT
 
 
 def _balance(requested: Sequence[Column], capacities: Sequence[Column]) -> Column:

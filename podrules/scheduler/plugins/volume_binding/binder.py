@@ -53,7 +53,9 @@ __all__ = [
     "Problem",
     "find_pod_volumes",
     "provision_problems",
+    "reported_capacity",
     "reserved_volumes",
+    "waiting_claims",
 ]
 
 ANNOTATION_SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
@@ -101,7 +103,7 @@ def find_pod_volumes(
 ) -> tuple[tuple[ClaimVerdict, ...], tuple[ClaimVerdict, ...]]:
     """Bound claims and the others, each in the order in which upstream looks at them (FindPodVolumes)."""
     bound = tuple(_bound_verdict(index, claim) for claim in claims.bound)
-    return bound, tuple(_delayed_verdicts(index, claims.delayed, features))
+    return bound, tuple(_delayed_verdicts(index, claims, features))
 
 
 def reserved_volumes(
@@ -113,7 +115,7 @@ def reserved_volumes(
     """
     rows = np.zeros(len(index.nodes), np.bool_)
     rows[row] = True
-    selected, others = _by_selection(claims.delayed)
+    selected, others = waiting_claims(claims)
     found: list[tuple[PersistentVolumeClaim, PersistentVolume | None]] = [(claim, None) for claim in selected]
     for matched in find_matching_volumes(index, others, rows, features):
         place = int(matched.chosen[row])
@@ -155,11 +157,9 @@ def _migrated(index: StorageIndex) -> Mapping[str, NDArray[np.int32]]:
     return {plugin: np.array(rows, np.int32) for plugin, rows in found.items()}
 
 
-def _delayed_verdicts(
-    index: StorageIndex, claims: Sequence[PersistentVolumeClaim], features: Features
-) -> Iterable[ClaimVerdict]:
+def _delayed_verdicts(index: StorageIndex, claims: PodVolumeClaims, features: Features) -> Iterable[ClaimVerdict]:
     """Claims to be provisioned on a chosen node, then those to be matched, then provisioned where unmatched."""
-    selected, others = _by_selection(claims)
+    selected, others = waiting_claims(claims)
     rows = np.ones(len(index.nodes), np.bool_)
     for claim in selected:
         wanted = _only(index.nodes, claim.metadata.annotations[ANNOTATION_SELECTED_NODE])
@@ -180,12 +180,10 @@ def _delayed_verdicts(
             yield ClaimVerdict(matched.claim, provision_problems(index, matched.claim) * unmatched)
 
 
-def _by_selection(
-    claims: Sequence[PersistentVolumeClaim],
-) -> tuple[list[PersistentVolumeClaim], list[PersistentVolumeClaim]]:
-    """Claims for which a node has been chosen, and the others."""
-    selected = [claim for claim in claims if ANNOTATION_SELECTED_NODE in claim.metadata.annotations]
-    return selected, [claim for claim in claims if ANNOTATION_SELECTED_NODE not in claim.metadata.annotations]
+def waiting_claims(claims: PodVolumeClaims) -> tuple[list[PersistentVolumeClaim], list[PersistentVolumeClaim]]:
+    """Claims that are not bound: those for which a node has been chosen, and the others."""
+    selected = [claim for claim in claims.delayed if ANNOTATION_SELECTED_NODE in claim.metadata.annotations]
+    return selected, [claim for claim in claims.delayed if ANNOTATION_SELECTED_NODE not in claim.metadata.annotations]
 
 
 def _only(nodes: Nodes, name: str) -> Mask:
@@ -232,6 +230,28 @@ def _has_enough_capacity(index: StorageIndex, claim: PersistentVolumeClaim, foun
         if capacity.storage_class_name == found.metadata.name and limit is not None and limit >= request.value:
             enough |= _has_access(index.nodes, capacity.node_topology)
     return enough
+
+
+def reported_capacity(index: StorageIndex, claim: PersistentVolumeClaim) -> tuple[NDArray[np.int64], Mask]:
+    """The capacity in bytes that a claim's driver reports for each node, and where it reports one that is enough.
+
+    Of several that are enough upstream takes any; here the first of the snapshot.
+    """
+    size = len(index.nodes)
+    amounts, known = np.zeros(size, np.int64), np.zeros(size, np.bool_)
+    found = index.classes.get(claim_class(claim))
+    driver = None if found is None else index.drivers.get(found.provisioner)
+    request = claim.spec.resources.requests.get(STORAGE)
+    if found is None or driver is None or request is None or not driver.spec.storage_capacity:
+        return amounts, known
+    for capacity in index.capacities:
+        limit = _limit(capacity)
+        if capacity.storage_class_name != found.metadata.name or limit is None or limit < request.value:
+            continue
+        new = _has_access(index.nodes, capacity.node_topology) & ~known
+        amounts[new] = 0 if capacity.capacity is None else capacity.capacity.value
+        known |= new
+    return amounts, known
 
 
 def _limit(capacity: CSIStorageCapacity) -> int | None:

@@ -3,7 +3,8 @@
     PreFilter   UnschedulableAndUnresolvable, when a claim is missing, lost, being deleted or another pod's, or is not
                 bound although its class binds at once; skipped for pods without claims
     Filter      see `binder`; UnschedulableAndUnresolvable with one reason for bound claims, one for the others
-    Score       skipped: without the gate StorageCapacityScoring, off in 1.36, there is no score
+    Score       by the storage that is left for claims that wait (`scorer`); without the gate StorageCapacityScoring,
+                which is off until 1.36, there is none
 
 Source: pkg/scheduler/framework/plugins/volumebinding/{volume_binding,binder}.go at v1.36.3.
 """
@@ -30,6 +31,7 @@ from podrules.scheduler.plugins.volume_binding.binder import (
 )
 from podrules.scheduler.plugins.volume_binding.claim_state import UNUSABLE, ClaimState, claim_state
 from podrules.scheduler.plugins.volume_binding.facts import ClaimMismatch
+from podrules.scheduler.plugins.volume_binding.scorer import VolumeBindingArgs, storage_scores
 from podrules.scheduler.plugins.volume_binding.storage_index import (
     ClaimReference,
     StorageIndex,
@@ -75,6 +77,7 @@ class VolumeBinding:
 
     name = "VolumeBinding"
     fact_types = (ClaimMismatch,)
+    args_type = VolumeBindingArgs
     without_pre_filter = "not found"
     without_pre_score = WithoutState.NOT_NEEDED
 
@@ -134,14 +137,18 @@ class VolumeBinding:
             yield ClaimMismatch(entry.claim, entry.volume, entry.storage_class, {}, entry.reason)
 
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:
-        """Nothing to say."""
-        del context, feasible
-        return PreScoreResult(SKIP)
+        """Skip without the gate StorageCapacityScoring."""
+        del feasible
+        return PreScoreResult() if context.features.storage_capacity_scoring else PreScoreResult(SKIP)
 
     def score(self, context: CycleContext, state: None, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Not asked."""
-        del context, state
-        return np.zeros(len(feasible), np.int64)
+        """By the storage that is left for the claims that wait for a node."""
+        del state
+        claims = context.states.get(self.name)
+        if not (context.features.storage_capacity_scoring and isinstance(claims, PodVolumeClaims) and claims.delayed):
+            return np.zeros(len(feasible), np.int64)
+        args = context.args.get(self.name, VolumeBindingArgs())
+        return storage_scores(storage_index(context), claims, args.shape, context.features)[feasible]
 
 
 def _unusable(index: StorageIndex, pod: Pod, reference: ClaimReference, state: ClaimState) -> str:

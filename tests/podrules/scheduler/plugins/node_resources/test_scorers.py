@@ -14,16 +14,15 @@ from podrules.model.decode import from_json
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.scheduler.framework.interface import CycleContext
+from podrules.scheduler.plugins.function_shape import UtilizationShapePoint, broken_linear
 from podrules.scheduler.plugins.node_resources.args import (
     NodeResourcesFitArgs,
     RequestedToCapacityRatioParam,
     ResourceSpec,
     ScoringStrategy,
-    UtilizationShapePoint,
     weighted,
 )
 from podrules.scheduler.plugins.node_resources.fit import NodeResourcesFit
-from podrules.scheduler.plugins.node_resources.scorers import _broken_linear
 from tests.builders import make_pod
 from tests.podrules.scheduler.plugins.building_nodes import make_cycle, scores_of
 from tests.podrules.scheduler.plugins.building_resources import make_room, pod_asking, specs
@@ -380,7 +379,7 @@ def test_requested_to_capacity_ratio(
 def test_broken_linear_function(points: list[tuple[int, int]], expected: dict[int, int]) -> None:
     # Upstream's expectations times ten, the scale of a node's score; at 41 the fall of 1.67 is cut towards zero.
     shape = [UtilizationShapePoint(utilization, score) for utilization, score in points]
-    assert {level: _broken_linear(shape, level) for level in expected} == expected
+    assert {level: broken_linear(shape, level) for level in expected} == expected
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,38 @@
+"""A score by how full something is, as a profile's arguments draw it: linear between the points that they give.
+
+Source: pkg/scheduler/framework/plugins/helper/shape_score.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from podrules.model.base import Model
+from podrules.scheduler.framework.interface import MAX_NODE_SCORE
+
+__all__ = ["MAX_UTILIZATION", "UtilizationShapePoint", "broken_linear"]
+
+MAX_UTILIZATION: Final = 100
+MAX_CUSTOM_PRIORITY_SCORE: Final = 10
+_POINT: Final = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
+
+
+class UtilizationShapePoint(Model, frozen=True):
+    """``shape[]``: the score (0 to 10) at a utilization (0 to 100)."""
+
+    utilization: int = 0
+    score: int = 0
+
+
+def broken_linear(shape: Sequence[UtilizationShapePoint], level: int) -> int:
+    """The shape's score at a utilization, of 100 (BuildBrokenLinearFunction)."""
+    for index, point in enumerate(shape):
+        if level <= point.utilization:
+            if index == 0:
+                return point.score * _POINT
+            before = shape[index - 1]
+            rise = (point.score - before.score) * _POINT * (level - before.utilization)
+            run = point.utilization - before.utilization
+            return before.score * _POINT + (rise // run if rise >= 0 else -(-rise // run))
+    return shape[-1].score * _POINT
