@@ -110,7 +110,7 @@ def compute_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
 def explain_qos(pod: Pod, *, features: Features = REFERENCE) -> QOSExplanation:
     """The class, the fields that decided it and the way to Guaranteed, for the pod exactly as given."""
     rows = _rows(pod, features)
-    pod_level = _pod_level_decides(pod, features)
+    pod_level = _deciding_pod_level_resources(pod, features) is not None
     qos_class = _class_of(rows, features)
     # Where the pod itself names no request, the API server takes the containers' sum as soon as there is a limit.
     implied = aggregate_container_requests(pod) if pod_level else {}
@@ -134,26 +134,34 @@ def resize_rejection(current: Pod, proposed: Pod, *, features: Features = REFERE
     return f'spec: Invalid value: "{before.value}": Pod QOS Class may not change as a result of resizing'
 
 
-def _pod_level_decides(pod: Pod, features: Features) -> bool:
+def _deciding_pod_level_resources(pod: Pod, features: Features) -> ResourceRequirements | None:
+    """The pod's own resources; None: the containers' decide."""
     if not features.pod_level_resources:
-        return False
-    if features.pod_level_resources_fix_kubelet_qos_class:
-        return is_pod_level_resources_set(pod)
-    return pod.spec.resources is not None
+        return None
+    if features.pod_level_resources_fix_kubelet_qos_class and not is_pod_level_resources_set(pod):
+        return None
+    return pod.spec.resources
 
 
 def _rows(pod: Pod, features: Features) -> list[_Row]:
-    if pod.spec.resources is not None and _pod_level_decides(pod, features):
-        return [_Row("", "spec", pod.spec.resources)]
+    own = _deciding_pod_level_resources(pod, features)
+    if own is not None:
+        return [_Row("", "spec", own)]
     return [_Row(ref.container.name, ref.field, ref.container.resources) for ref in pod.containers()]
 
 
 def _class_of(rows: Iterable[_Row], features: Features) -> PodQOSClass:
     if features.qos_per_container:
-        # The classes of single resources, of which each container has two.
-        found = {_class_of_resource(row.resources, name) for row in rows for name in _COMPUTE}
-        return found.pop() if len(found) == 1 else PodQOSClass.BURSTABLE if found else PodQOSClass.BEST_EFFORT
+        return _class_of_containers(rows)
     return _class_of_sums(rows)
+
+
+def _class_of_containers(rows: Iterable[_Row]) -> PodQOSClass:
+    """The class that all cpu and memory of all containers share; where they differ, Burstable."""
+    found = {_class_of_resource(row.resources, name) for row in rows for name in _COMPUTE}
+    if not found:
+        return PodQOSClass.BEST_EFFORT
+    return found.pop() if len(found) == 1 else PodQOSClass.BURSTABLE
 
 
 def _class_of_resource(resources: ResourceRequirements, name: str) -> PodQOSClass:

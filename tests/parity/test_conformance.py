@@ -83,6 +83,8 @@ def test_answer_program_reads_cases_and_writes_answers() -> None:
 def test_answer_program_refuses_an_unknown_suite() -> None:
     done = subprocess.run([sys.executable, ANSWER, "nothing"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
+    assert "usage: answer.py" in done.stderr
+    assert "{quantity,qos,oom" in done.stderr
     assert "invalid choice: 'nothing' (choose from" in done.stderr
 
 

@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from podrules.model.base import Model
 from podrules.scheduler.framework.interface import MAX_NODE_SCORE
 
-__all__ = ["MAX_UTILIZATION", "UtilizationShapePoint", "broken_linear"]
+__all__ = ["MAX_UTILIZATION", "UtilizationShapePoint", "broken_linear", "rounded_mean", "shape_scores"]
 
 MAX_UTILIZATION: Final = 100
 MAX_CUSTOM_PRIORITY_SCORE: Final = 10
 _POINT: Final = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
+
+Column = NDArray[np.int64]
 
 
 class UtilizationShapePoint(Model, frozen=True):
@@ -36,3 +41,18 @@ def broken_linear(shape: Sequence[UtilizationShapePoint], level: int) -> int:
             run = point.utilization - before.utilization
             return before.score * _POINT + (rise // run if rise >= 0 else -(-rise // run))
     return shape[-1].score * _POINT
+
+
+def shape_scores(shape: Sequence[UtilizationShapePoint], requested: Column, capacity: Column) -> Column:
+    """The shape's score of each node; where more is requested than there is, that of a full one."""
+    full = (capacity == 0) | (requested > capacity)
+    used = np.where(full, MAX_UTILIZATION, requested * MAX_UTILIZATION // np.where(capacity == 0, 1, capacity))
+    levels, places = np.unique(used, return_inverse=True)
+    return np.fromiter((broken_linear(shape, int(level)) for level in levels), np.int64, len(levels))[places]
+
+
+def rounded_mean(total: Column, weights: Column) -> Column:
+    """The mean of scores, 0 without weights; as math.Round: half away from zero, where nothing is below zero."""
+    mean = total / np.where(weights == 0, 1, weights)
+    whole = np.trunc(mean)
+    return np.where(weights == 0, 0, whole + (mean - whole >= 0.5)).astype(np.int64)

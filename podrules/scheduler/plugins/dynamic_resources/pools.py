@@ -165,13 +165,13 @@ def _build(
     slices = sorted(slices, key=lambda item: item.metadata.name)
     with_devices = tuple(item for item in slices if not item.spec.shared_counters)
     names = {item.metadata.name for item in slices}
-    elsewhere = tuple(item for item in everywhere if item.metadata.name not in names and not item.spec.shared_counters)
-    with_counters = [item for item in everywhere if item.metadata.name not in names and item.spec.shared_counters]
+    others = [item for item in everywhere if item.metadata.name not in names]
+    elsewhere = tuple(item for item in others if not item.spec.shared_counters)
     counter_sets: dict[str, CounterSet] = {}
     problem = _duplicate_device(with_devices)
     if not partitionable:
         return Pool(pool_id, invalid_reason=problem) if problem else Pool(pool_id, slices=with_devices)
-    for item in (*slices, *with_counters):
+    for item in (*slices, *others):
         for counter_set in item.spec.shared_counters:
             if counter_set.name in counter_sets:
                 problem = problem or f"duplicate counter set name {counter_set.name}"

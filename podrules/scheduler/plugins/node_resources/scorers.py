@@ -36,7 +36,7 @@ from podrules.resources import (
     scheduler_options,
 )
 from podrules.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
-from podrules.scheduler.plugins.function_shape import MAX_UTILIZATION, UtilizationShapePoint, broken_linear
+from podrules.scheduler.plugins.function_shape import UtilizationShapePoint, rounded_mean, shape_scores
 from podrules.scheduler.plugins.node_resources.args import (
     LEAST_ALLOCATED,
     MAX_ALLOCATED,
@@ -161,18 +161,11 @@ def _most_requested_score(requested: Column, capacity: Column) -> Column:
 def _requested_to_capacity_ratio(found: Sequence[Allocation], shape: Sequence[UtilizationShapePoint]) -> Column:
     total, weights = _zeros(found), _zeros(found)
     for entry in found:
-        full = entry.requested > entry.capacity
-        used = np.where(full, MAX_UTILIZATION, _divided(entry.requested * MAX_UTILIZATION, entry.capacity))
-        levels, places = np.unique(used, return_inverse=True)
-        worth = np.fromiter((broken_linear(shape, int(level)) for level in levels), np.int64, len(levels))
-        score = worth[places]
+        score = shape_scores(shape, entry.requested, entry.capacity)
         counts = (entry.capacity != 0) & (score > 0)
         total += np.where(counts, score * entry.weight, 0)
         weights += np.where(counts, entry.weight, 0)
-    mean = total / np.where(weights == 0, 1, weights)
-    whole = np.trunc(mean)
-    # As math.Round: half away from zero; nothing here is below zero.
-    return np.where(weights == 0, 0, whole + (mean - whole >= 0.5)).astype(np.int64)
+    return rounded_mean(total, weights)
 
 
 def _balance(requested: Sequence[Column], capacities: Sequence[Column]) -> Column:

@@ -27,7 +27,6 @@ from podrules.model.storage import (
     CSIStorageCapacity,
     PersistentVolume,
     PersistentVolumeClaim,
-    StorageClass,
     TopologySelectorTerm,
 )
 from podrules.scheduler.framework.nodes import Nodes
@@ -200,7 +199,8 @@ def provision_problems(index: StorageIndex, claim: PersistentVolumeClaim) -> Pro
     if found is None or found.provisioner in {"", NO_PROVISIONER}:
         return problems
     allowed = _matches_topologies(index.nodes, found.allowed_topologies)
-    enough = _has_enough_capacity(index, claim, found)
+    reported = reported_capacity(index, claim)
+    enough = allowed if reported is None else reported.enough
     problems[allowed] = np.where(enough, Problem.NONE, Problem.NOT_ENOUGH_SPACE)[allowed]
     return problems
 
@@ -218,40 +218,30 @@ def _matches_topologies(nodes: Nodes, topologies: Sequence[TopologySelectorTerm]
     return match_node_selector(nodes, NodeSelector(tuple(terms)))
 
 
-def _has_enough_capacity(index: StorageIndex, claim: PersistentVolumeClaim, found: StorageClass) -> Mask:
-    """hasEnoughCapacity: asked only of drivers whose CSIDriver says that they track it."""
+class ReportedCapacity(NamedTuple):
+    """What a claim's driver reports for each node."""
+
+    amounts: NDArray[np.int64]
+    """Bytes where it is enough, else 0. Of several that are enough upstream takes any; here the snapshot's first."""
+    enough: Mask
+
+
+def reported_capacity(index: StorageIndex, claim: PersistentVolumeClaim) -> ReportedCapacity | None:
+    """None: nobody asks, because the claim's driver does not say that it tracks capacity (hasEnoughCapacity)."""
+    found = index.classes.get(claim_class(claim))
     request = claim.spec.resources.requests.get(STORAGE)
-    driver = index.drivers.get(found.provisioner)
-    if request is None or driver is None or not driver.spec.storage_capacity:
-        return np.ones(len(index.nodes), np.bool_)
-    enough = np.zeros(len(index.nodes), np.bool_)
+    driver = None if found is None else index.drivers.get(found.provisioner)
+    if found is None or request is None or driver is None or not driver.spec.storage_capacity:
+        return None
+    size = len(index.nodes)
+    amounts, enough = np.zeros(size, np.int64), np.zeros(size, np.bool_)
     for capacity in index.capacities:
         limit = _limit(capacity)
         if capacity.storage_class_name == found.metadata.name and limit is not None and limit >= request.value:
-            enough |= _has_access(index.nodes, capacity.node_topology)
-    return enough
-
-
-def reported_capacity(index: StorageIndex, claim: PersistentVolumeClaim) -> tuple[NDArray[np.int64], Mask]:
-    """The capacity in bytes that a claim's driver reports for each node, and where it reports one that is enough.
-
-    Of several that are enough upstream takes any; here the first of the snapshot.
-    """
-    size = len(index.nodes)
-    amounts, known = np.zeros(size, np.int64), np.zeros(size, np.bool_)
-    found = index.classes.get(claim_class(claim))
-    driver = None if found is None else index.drivers.get(found.provisioner)
-    request = claim.spec.resources.requests.get(STORAGE)
-    if found is None or driver is None or request is None or not driver.spec.storage_capacity:
-        return amounts, known
-    for capacity in index.capacities:
-        limit = _limit(capacity)
-        if capacity.storage_class_name != found.metadata.name or limit is None or limit < request.value:
-            continue
-        new = _has_access(index.nodes, capacity.node_topology) & ~known
-        amounts[new] = 0 if capacity.capacity is None else capacity.capacity.value
-        known |= new
-    return amounts, known
+            new = _has_access(index.nodes, capacity.node_topology) & ~enough
+            amounts[new] = 0 if capacity.capacity is None else capacity.capacity.value
+            enough |= new
+    return ReportedCapacity(amounts, enough)
 
 
 def _limit(capacity: CSIStorageCapacity) -> int | None:
