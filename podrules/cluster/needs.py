@@ -149,7 +149,7 @@ def needs(
         if _goes_by_namespaces(pod) or any(_may_select(term, pod) for term in others):
             yield Need(NAMESPACES)
         yield from _siblings(pod, args)
-        yield from _storage(pod, known)
+        yield from _storage(pod, known, features)
         yield from _devices(pod, known.snapshot, features)
 
 
@@ -225,7 +225,7 @@ def _siblings(pod: Pod, args: Mapping[str, Any]) -> Iterator[Need]:
         yield Need(_CONTROLLERS[owner.api_version, owner.kind], namespace, owner.name)
 
 
-def _storage(pod: Pod, known: Known) -> Iterator[Need]:
+def _storage(pod: Pod, known: Known, features: Features) -> Iterator[Need]:
     references = [claim_reference(pod, volume) for volume in pod.spec.volumes]
     names = {reference.name for reference in references if reference is not None}
     if not names and not any(in_tree_plugin(volume) for volume in pod.spec.volumes):
@@ -235,6 +235,8 @@ def _storage(pod: Pod, known: Known) -> Iterator[Need]:
     yield Need(STORAGE_CLASSES)
     yield Need(CSI_NODES)
     yield Need(VOLUME_ATTACHMENTS)
+    if features.volume_limit_scaling:
+        yield Need(CSI_DRIVERS)
     if PERSISTENT_VOLUME_CLAIMS in known.kinds and not names <= _bound_claims(known, pod.metadata.namespace):
         # A missing claim may be created soon.
         yield Need(CSI_DRIVERS)

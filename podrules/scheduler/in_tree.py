@@ -44,7 +44,7 @@ class InTreePlugin(Struct, frozen=True):
 
     name: str
     points: frozenset[ExtensionPoint]
-    """The extension points that it has upstream."""
+    """The extension points that it has upstream, in the newest version."""
     implementation: str = ""
     """``module:class`` below `podrules.scheduler.plugins`, loaded with the first cycle; empty: it is not restated."""
     weight: int = 0
@@ -56,10 +56,9 @@ class InTreePlugin(Struct, frozen=True):
     newer_points: Mapping[ExtensionPoint, str] = {}
     """Points that it has in newer versions alone, each with the field of `Features` that brings it."""
 
-    def has(self, point: ExtensionPoint, features: Features) -> bool:
-        """Whether it has a point in a version."""
-        field = self.newer_points.get(point)
-        return point in self.points and (field is None or bool(getattr(features, field)))
+    def points_in(self, features: Features) -> frozenset[ExtensionPoint]:
+        """The points that it has in a version."""
+        return self.points - {point for point, field in self.newer_points.items() if not getattr(features, field)}
 
 
 _P: Final = ExtensionPoint

@@ -196,7 +196,8 @@ def _name_problems(own: PluginSet, point: ExtensionPoint | None, path: str) -> I
         elif name in REMOVED_PLUGINS:
             yield f'{place}: Invalid value: "{name}": there is no such plugin any more; NodeVolumeLimits does its work'
         elif point and not (_has(name, point) or name not in IN_TREE):
-            yield f'{place}: Invalid value: "{name}": it has no {point}, only {_listed(IN_TREE[name].points)}'
+            others = _listed(IN_TREE[name].points_in(REFERENCE))
+            yield f'{place}: Invalid value: "{name}": it has no {point}, only {others}'
         elif point and name in seen:
             yield f'{place}: Duplicate value: "{name}": enable it once'
         seen.add(name)
@@ -255,7 +256,7 @@ def _sets(plugins: Plugins) -> Iterator[PluginSet]:
 
 
 def _has(name: str, point: ExtensionPoint, features: Features = REFERENCE) -> bool:
-    return name in IN_TREE and IN_TREE[name].has(point, features)
+    return name in IN_TREE and point in IN_TREE[name].points_in(features)
 
 
 def _names(plugins: Iterable[Plugin]) -> frozenset[str]:

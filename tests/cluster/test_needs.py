@@ -242,6 +242,14 @@ def test_storage(volume: Object, asked: list[str]) -> None:
     assert asked_for([pod(volumes=[{"name": "v", **volume}])], objects) == asked
 
 
+@pytest.mark.parametrize(("version", "asked"), [("v1.36.3", STORAGE), ("v1.37.1", [*STORAGE, PROVISIONING[0]])])
+def test_since_1_37_drivers_are_asked_for_with_bound_claims_too(version: str, asked: list[str]) -> None:
+    source = RecordingSource([stored_claim("bound", bound=True)], git_version=version)
+    claiming = pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "bound"}}])
+    assert Gatherer(source).snapshot([claiming]).snapshot is not None
+    assert source.asked[2:] == asked
+
+
 # Devices
 
 

@@ -26,10 +26,12 @@ from podrules.resources import allocated_pod, scheduler_request
 from podrules.scheduler.framework.interface import CycleContext, is_off
 from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduler.plugins.dynamic_resources import DynamicResources
+from podrules.scheduler.plugins.function_shape import UtilizationShapePoint
 from podrules.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from podrules.scheduler.plugins.node_resources import NodeResourcesFit
 from podrules.scheduler.plugins.node_volume_limits import NodeVolumeLimits
 from podrules.scheduler.plugins.volume_binding import VolumeBinding
+from podrules.scheduler.plugins.volume_binding.scorer import VolumeBindingArgs
 from tests.builders import make_container, make_container_status, make_pod, make_resources, make_sidecar
 from tests.podrules.scheduler.plugins.building_affinity import make_context as make_storage_context
 from tests.podrules.scheduler.plugins.building_devices import (
@@ -422,6 +424,11 @@ def test_gate_StorageCapacityScoring() -> None:
     assert plugin.score(replace(context, features=before), None, feasible).tolist() == [0, 0, 0]
     assert plugin.pre_score(replace(context, features=after), feasible).status == SUCCESS
     assert plugin.score(replace(context, features=after), None, feasible).tolist() == [0, 75, 0]
+    # An empty shape is the default one; a shape of the profile's own turns the order around.
+    for shape, scores in (((), [0, 75, 0]), (((0, 0), (100, 10)), [100, 25, 0])):
+        args = VolumeBindingArgs(shape=tuple(UtilizationShapePoint(*point) for point in shape))
+        own = replace(context, features=after, args={plugin.name: args})
+        assert plugin.score(own, None, feasible).tolist() == scores
 
 
 def test_gate_VolumeLimitScaling() -> None:
@@ -442,6 +449,11 @@ def test_gate_VolumeLimitScaling() -> None:
     def judged(features: Features, row: int) -> Status:
         return filter_status(NodeVolumeLimits(), replace(context, features=features), row)
 
-    assert judged(before, 1) == judged(after, 0) == SUCCESS
+    def tried(features: Features, row: int) -> Status:
+        return NodeVolumeLimits().on_node(replace(context, features=features), None, row, ()).status()
+
     missing = Status(Code.UNSCHEDULABLE, ("csi CSI driver is not installed on the node",))
-    assert judged(after, 1) == missing
+    for asked in (judged, tried):
+        assert asked(before, 1) == asked(after, 0) == SUCCESS
+        # No victim on the node brings the driver.
+        assert asked(after, 1) == missing

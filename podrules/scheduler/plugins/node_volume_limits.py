@@ -125,10 +125,13 @@ class NodeVolumeLimits:
                 codes[rows] = error.code
                 texts |= dict.fromkeys(np.flatnonzero(rows).tolist(), str(error))
                 continue
-            if new and context.features.volume_limit_scaling:
-                self._judge_drivers(context, new, rows, codes, texts)
             if new and migrated:
                 self._judge_limits(context, new, codes, texts)
+            # Upstream asks for the drivers first, and ends there.
+            if required := _required_drivers(context, new):
+                for row in np.flatnonzero(rows).tolist():
+                    if driver := _missing_driver(index, row, required):
+                        codes[row], texts[row] = Code.UNSCHEDULABLE, _not_installed(driver)
         if not codes.any():
             return all_fit(table)
         return Verdicts(codes, lambda row: (texts.get(row, REASON_MAX_VOLUME_COUNT_EXCEEDED),))
@@ -169,30 +172,12 @@ class NodeVolumeLimits:
             new = _pod_volumes(index, context.pod, migrated=row in index.csi_nodes, must_exist=True)
         except _VolumesError as error:
             return replace(found, rejection=Status(error.code, (str(error),)))
+        if driver := _missing_driver(index, row, _required_drivers(context, new)):
+            return replace(found, rejection=Status(Code.UNSCHEDULABLE, (_not_installed(driver),)))
         if not (new and limits):
             return found
         volumes = tuple(_volumes_or_problem(index, pod) for pod in pods if pod.spec.volumes)
         return replace(found, new=new, pods=volumes)
-
-    def _judge_drivers(
-        self,
-        context: CycleContext,
-        new: Volumes,
-        rows: NDArray[np.bool_],
-        codes: NDArray[np.int8],
-        texts: dict[int, str],
-    ) -> None:
-        """Reject nodes without a driver whose CSIDriver forbids that (checkCSIDriverOnNode)."""
-        index = storage_index(context)
-        for driver in dict.fromkeys(new.values()):
-            settings = index.drivers.get(driver)
-            if settings is None or not settings.spec.prevent_pod_scheduling_if_missing:
-                continue
-            for row in np.flatnonzero(rows & (codes == Code.SUCCESS)).tolist():
-                if row not in index.csi_nodes or driver not in {
-                    entry.name for entry in index.csi_nodes[row].spec.drivers
-                }:
-                    codes[row], texts[row] = Code.UNSCHEDULABLE, f"{driver} CSI driver is not installed on the node"
 
     def _judge_limits(
         self, context: CycleContext, new: Volumes, codes: NDArray[np.int8], texts: dict[int, str]
@@ -226,7 +211,7 @@ class VolumesOnNode(Struct, frozen=True):
     pods: tuple[Volumes | str, ...] = ()
     """For each pod with volumes, those that have a driver, or why they are not known."""
     rejection: Status = SUCCESS
-    """The pod's own volumes cannot be told."""
+    """The pod's own volumes cannot be told, or the node lacks their driver."""
 
     def add_pod(self, pod: Pod) -> VolumesOnNode:
         """With the pod's volumes."""
@@ -255,6 +240,31 @@ class VolumesOnNode(Struct, frozen=True):
         added = Counter(driver for name, driver in self.new.items() if name not in used)
         exceeded = (attached[driver] + added[driver] > limit for driver, limit in self.limits.items() if added[driver])
         return Status(Code.UNSCHEDULABLE, (REASON_MAX_VOLUME_COUNT_EXCEEDED,)) if any(exceeded) else SUCCESS
+
+
+def _required_drivers(context: CycleContext, new: Volumes) -> tuple[str, ...]:
+    """Drivers of the pod's volumes whose CSIDriver forbids nodes without them (checkCSIDriverOnNode, since 1.37)."""
+    if not context.features.volume_limit_scaling:
+        return ()
+    drivers = storage_index(context).drivers
+    return tuple(
+        name
+        for name in dict.fromkeys(new.values())
+        if name in drivers and drivers[name].spec.prevent_pod_scheduling_if_missing
+    )
+
+
+def _missing_driver(index: StorageIndex, row: int, required: Sequence[str]) -> str:
+    """The first of the drivers that a node does not have; empty: it has them."""
+    if not required:
+        return ""
+    node = index.csi_nodes.get(row)
+    installed = {entry.name for entry in node.spec.drivers} if node is not None else set()
+    return next((name for name in required if name not in installed), "")
+
+
+def _not_installed(driver: str) -> str:
+    return f"{driver} CSI driver is not installed on the node"
 
 
 def _volumes_or_problem(index: StorageIndex, pod: Pod) -> Volumes | str:

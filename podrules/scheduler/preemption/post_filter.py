@@ -133,16 +133,15 @@ def preempt(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> PostF
         else:
             preemption, status, nominates = _default_preemption(filtered, budgets)
         if status.ok:
-            text = f"{filtered.message} {', '.join(status.reasons)}" if status.reasons else filtered.message
-            return PostFilter(status, nominates, preemption, text)
+            return _ended(filtered, status, nominates, preemption)
         if status.code is Code.ERROR:
-            return _rejecting(filtered, replace(status, plugin=name), None, preemption)
+            return _ended(filtered, replace(status, plugin=name), None, preemption)
         reasons += status.reasons
         first = first or name
     if not first:
         # Nobody was asked; the nomination is taken back all the same.
-        return PostFilter(Status(Code.UNSCHEDULABLE), (), None, filtered.message)
-    return _rejecting(filtered, Status(Code.UNSCHEDULABLE, tuple(reasons), first), nominates, preemption)
+        return _ended(filtered, Status(Code.UNSCHEDULABLE), (), None)
+    return _ended(filtered, Status(Code.UNSCHEDULABLE, tuple(reasons), first), nominates, preemption)
 
 
 def potential_rows(filtered: Filtered) -> list[int]:
@@ -151,10 +150,11 @@ def potential_rows(filtered: Filtered) -> list[int]:
     return [index[name] for name, status in filtered.rejected.items() if status.code is Code.UNSCHEDULABLE]
 
 
-def _rejecting(
+def _ended(
     filtered: Filtered, status: Status, nominates: tuple[str, ...] | None, preemption: Preemption | None
 ) -> PostFilter:
-    return PostFilter(status, nominates, preemption, f"{filtered.message} {', '.join(status.reasons)}")
+    reasons = ", ".join(status.reasons)
+    return PostFilter(status, nominates, preemption, f"{filtered.message} {reasons}" if reasons else filtered.message)
 
 
 def _deallocate(filtered: Filtered) -> Status:

@@ -15,6 +15,7 @@ from podrules.features import REFERENCE, Features
 from podrules.model.decode import from_object
 from podrules.scheduler.framework.interface import (
     FilterPlugin,
+    GatedPlugin,
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreScorePlugin,
@@ -128,6 +129,19 @@ def test_every_default_plugin_that_judges_or_scores_is_restated() -> None:
 
 def test_each_descriptor_names_its_own_implementation() -> None:
     assert {name: plugin.name for name, plugin in PLUGINS.items()} == {name: name for name in PLUGINS}
+
+
+def test_a_descriptor_and_its_plugin_name_the_same_gate() -> None:
+    gates = {name: plugin.gate for name, plugin in PLUGINS.items() if isinstance(plugin, GatedPlugin)}
+    named = {name: IN_TREE[name].gate for name in PLUGINS if IN_TREE[name].gate}
+    assert named
+    assert named.items() <= gates.items()
+
+
+def test_a_point_of_newer_versions_is_none_of_the_reference() -> None:
+    own = plugin_set(["NodeName"])
+    (problem,) = plugin_problems(Plugins(pre_filter=own), "plugins")
+    assert problem.endswith('"NodeName": it has no preFilter, only filter')
 
 
 @pytest.mark.parametrize(

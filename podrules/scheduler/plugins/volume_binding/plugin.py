@@ -31,7 +31,7 @@ from podrules.scheduler.plugins.volume_binding.binder import (
 )
 from podrules.scheduler.plugins.volume_binding.claim_state import UNUSABLE, ClaimState, claim_state
 from podrules.scheduler.plugins.volume_binding.facts import ClaimMismatch
-from podrules.scheduler.plugins.volume_binding.scorer import VolumeBindingArgs, storage_scores
+from podrules.scheduler.plugins.volume_binding.scorer import DEFAULT_SHAPE, VolumeBindingArgs, storage_scores
 from podrules.scheduler.plugins.volume_binding.storage_index import (
     ClaimReference,
     StorageIndex,
@@ -147,8 +147,9 @@ class VolumeBinding:
         claims = context.states.get(self.name)
         if not (context.features.storage_capacity_scoring and isinstance(claims, PodVolumeClaims) and claims.delayed):
             return np.zeros(len(feasible), np.int64)
-        args = context.args.get(self.name, VolumeBindingArgs())
-        return storage_scores(storage_index(context), claims, args.shape, context.features)[feasible]
+        args: VolumeBindingArgs = context.args.get(self.name) or VolumeBindingArgs()
+        shape = args.shape or DEFAULT_SHAPE
+        return storage_scores(storage_index(context), claims, shape, context.features)[feasible]
 
 
 def _unusable(index: StorageIndex, pod: Pod, reference: ClaimReference, state: ClaimState) -> str:

@@ -21,7 +21,12 @@ from numpy.typing import NDArray
 from podrules.features import Features
 from podrules.model.base import Model
 from podrules.model.quantity import ZERO
-from podrules.scheduler.plugins.function_shape import MAX_UTILIZATION, UtilizationShapePoint, broken_linear
+from podrules.scheduler.plugins.function_shape import (
+    MAX_UTILIZATION,
+    UtilizationShapePoint,
+    rounded_mean,
+    shape_scores,
+)
 from podrules.scheduler.plugins.volume_binding.binder import PodVolumeClaims, reported_capacity, waiting_claims
 from podrules.scheduler.plugins.volume_binding.matching import NO_VOLUME, find_matching_volumes
 from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class
@@ -35,7 +40,8 @@ class VolumeBindingArgs(Model, frozen=True):
     """``pluginConfig[].args`` of VolumeBinding, as far as it changes scores."""
 
     bind_timeout_seconds: int = 600
-    shape: tuple[UtilizationShapePoint, ...] = DEFAULT_SHAPE
+    shape: tuple[UtilizationShapePoint, ...] = ()
+    """Empty: `DEFAULT_SHAPE`."""
 
 
 class _Use(NamedTuple):
@@ -64,9 +70,10 @@ def storage_scores(
     any_bound = np.logical_or.reduce([use.counts for use in static]) if static else np.zeros(size, np.bool_)
     provisioned = []
     for claim in (*selected, *(matched.claim for matched in matches)):
-        capacity, known = reported_capacity(index, claim)
-        requested = claim.spec.resources.requests.get(STORAGE, ZERO).value
-        provisioned.append(_Use(claim_class(claim), np.where(known, requested, 0), capacity, known))
+        reported = reported_capacity(index, claim)
+        if reported is not None:
+            asked = np.where(reported.enough, claim.spec.resources.requests.get(STORAGE, ZERO).value, 0)
+            provisioned.append(_Use(claim_class(claim), asked, reported.amounts, reported.enough))
     by_volumes = _score(static, shape, size, together=True)
     return np.where(any_bound, by_volumes, _score(provisioned, shape, size, together=False))
 
@@ -84,12 +91,6 @@ def _score(
         capacities = np.array([np.where(use.counts, use.capacity, 0) for use in found])
         capacity = capacities.sum(axis=0) if together else capacities.max(axis=0)
         counts = np.logical_or.reduce([use.counts for use in found])
-        full = (capacity == 0) | (requested > capacity)
-        used = np.where(full, MAX_UTILIZATION, requested * MAX_UTILIZATION // np.where(capacity == 0, 1, capacity))
-        levels, places = np.unique(used, return_inverse=True)
-        worth = np.fromiter((broken_linear(shape, int(level)) for level in levels), np.int64, len(levels))[places]
-        total += np.where(counts, worth, 0)
+        total += np.where(counts, shape_scores(shape, requested, capacity), 0)
         classes += counts
-    mean = total / np.where(classes == 0, 1, classes)
-    # As math.Round: half away from zero; no score is below zero.
-    return np.floor(mean + 0.5).astype(np.int64)
+    return rounded_mean(total, classes)

@@ -247,6 +247,14 @@ def test_without_default_preemption_nobody_goes() -> None:
     assert found.preemption is None
 
 
+def test_since_1_37_a_plugin_with_nothing_to_do_adds_nothing_to_the_message() -> None:
+    setting = {"framework": framework(postFilter={"disabled": [{"name": "DefaultPreemption"}]})}
+    pods = [make_pod("p1", LARGE, MID, on="node1")]
+    found = preempted(PREEMPTOR, [make_node("node1")], pods, features=Features.of_minor(37), **setting)
+    assert found.status.reasons == ()
+    assert found.message == "0/1 nodes are available: 1 Insufficient cpu."
+
+
 def test_without_any_plugin_the_nomination_is_taken_back() -> None:
     setting = framework(postFilter={"disabled": [{"name": "*"}]})
     found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")], framework=setting)
