@@ -26,6 +26,8 @@ SHARE = 30 * KIB
 FREE = 16 * KIB
 """Of each request; it does not count in memory."""
 EDGES = 4 * KIB
+SPARE = 32 * EDGES
+"""Room for edges beside what is kept."""
 HERE = "10.0.0.1"
 THERE = "10.0.0.2"
 
@@ -358,11 +360,32 @@ def test_a_body_that_gives_way_takes_no_memory_any_more(wide: World) -> None:
 
 def test_edges_of_bodies_take_memory_too(wide: World) -> None:
     """Who stalls in masses after it gave way is ended."""
-    clients = [wide.new().send_head().send(60 * KIB) for _ in range(40)]
+    clients = [wide.new().send_head().send(60 * KIB) for _ in range(80)]
     kept = sum(client.seen.held for client in clients if client.is_open())
-    assert kept <= MOST - SHARE
+    assert kept <= MOST - SHARE + SPARE
     assert not all(client.is_open() for client in clients)
     assert any(client.is_open() and not client.seen.is_kept for client in clients)
+
+
+def test_nobody_is_ended_while_another_can_give_way(wide: World) -> None:
+    """The slowest has given way already: the next gives way, too, and both are answered."""
+    slow = wide.new().send_head().send(40 * KIB)
+    wide.wait(1)
+    fast = wide.new().send_head().send(72 * KIB)
+    assert not slow.seen.is_kept
+    slow.send(100)
+    fast.send(20 * KIB)
+    assert not fast.seen.is_kept
+    assert slow.is_open()
+    assert fast.is_open()
+
+
+def test_a_full_memory_leaves_room_for_edges(wide: World) -> None:
+    """Whole requests fill it: who comes then is answered by its edges."""
+    wide.new().send_whole(MOST - SHARE + FREE - 100)
+    clients = [wide.new().send_head().send(60 * KIB) for _ in range(30)]
+    assert all(client.is_open() for client in clients)
+    assert not any(client.seen.is_kept for client in clients)
 
 
 def test_heads_give_way_as_a_whole(wide: World) -> None:

@@ -120,7 +120,10 @@ def test_template_with_json_that_cannot_be_read_is_refused(cluster: Cluster, tex
 
 
 def test_large_pods_at_once_are_all_refused(cluster: Cluster) -> None:
-    """As many as a tenant can send: there is no memory for all of them, and some are refused unseen."""
+    """As many as a tenant can send: there is no memory for all of them, and some are refused unseen.
+
+    The API server stores what it gets no answer for, by failurePolicy Ignore, so no connection may be ended for memory.
+    """
     api = cluster.control_plane.api
 
     def refused(number: int) -> str:

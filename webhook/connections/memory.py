@@ -18,6 +18,8 @@ _FREE_BYTES: Final = 16 << 10
 """The bytes of each request that do not count: a small request is never refused because of memory."""
 _EDGES: Final = 144 << 10
 """The beginning and the end of a body, and the piece that is being read."""
+_MOST_EDGES: Final = 32
+"""Bodies whose edges have room beside all that is kept; an API server has seldom more large reviews at once."""
 _YOUNG_SECONDS: Final = 0.25
 """A request that is younger is not slow yet, however little of it is there."""
 
@@ -50,11 +52,12 @@ class Memory:
         """Nothing is held yet.
 
         Args:
-            most: Bytes.
+            most: Bytes that are kept; the edges of some bodies come on top.
             share: Bytes of it that only known connections may hold, and as many that only newcomers may.
             edges: Bytes that a body holds at most of which no more is kept than its edges.
         """
         self._edges = edges
+        self._spare = _MOST_EDGES * edges
         self._most = most
         self._share = share
         self._held: dict[Connection, None] = {}
@@ -81,20 +84,31 @@ class Memory:
     def slowest(self, asking: Connection, now: float) -> Connection | None:
         """Who has to go before one more byte is taken; the one that asks for room where nobody else can; None: nobody.
 
+        Who is kept goes first: the webhook reads the rest of its body, and answers. The API server does not get that
+        answer if the webhook ends the connection instead, and by failurePolicy Ignore it then stores the object.
+
         Args:
             asking: On which bytes came last.
             now: The time.
         """
-        most = self._most - self._share
-        if self._newcomers > most or (self._newcomers > self._share and self._known + self._newcomers > self._most):
-            return self._slowest_of(False, now) or (asking.known and self._slowest_of(True, now)) or asking
+        return self._slowest(asking, now, 0, is_kept=True) or self._slowest(asking, now, self._spare, is_kept=False)
+
+    def _slowest(self, asking: Connection, now: float, spare: int, *, is_kept: bool) -> Connection | None:
+        """The slowest of those that are kept, or are no longer, if all hold more than their share and so much."""
+        most, total = self._most - self._share + spare, self._known + self._newcomers
+        itself = asking if asking.is_kept is is_kept else None
+        if self._newcomers > most or (self._newcomers > self._share + spare and total > self._most + spare):
+            of_known = self._slowest_of(True, now, is_kept=is_kept) if asking.known else None
+            return self._slowest_of(False, now, is_kept=is_kept) or of_known or itself
         if self._known > most:
-            return self._slowest_of(True, now) or asking
+            return self._slowest_of(True, now, is_kept=is_kept) or itself
         return None
 
-    def _slowest_of(self, known: bool, now: float) -> Connection | None:
+    def _slowest_of(self, known: bool, now: float, *, is_kept: bool) -> Connection | None:
         unfinished: Iterable[Connection] = (
-            held for held in self._held if held.known is known and held.stage is not Stage.ANSWER
+            held
+            for held in self._held
+            if held.known is known and held.stage is not Stage.ANSWER and held.is_kept is is_kept
         )
         return min(unfinished, key=lambda held: (held.rank, *_speed(held, now)), default=None)
 
