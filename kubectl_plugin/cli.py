@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import IO, TYPE_CHECKING
 
-from kubectl_plugin.exit_codes import INTERRUPTED, tell
+from kubectl_plugin.exit_codes import INTERRUPTED, tell, warn
 from kubectl_plugin.parsing import Parsed, parse
 from kubectl_plugin.render.escape import escape
 from podrules.cluster.errors import ClusterError
@@ -58,7 +58,13 @@ def _run(parsed: Parsed) -> int:
     from kubectl_plugin.options import Streams
 
     streams = Streams(sys.stdin, sys.stdout, sys.stderr)
-    with source_of(parsed.options.cluster, streams.err) as source:
+    cluster = parsed.options.cluster
+    with source_of(cluster, streams.err) as source:
+        if cluster.kubernetes_version or cluster.feature_gates:
+            from kubectl_plugin.told_versions import read_told
+
+            source.told, warnings = read_told(cluster.kubernetes_version, cluster.feature_gates)
+            warn(warnings, streams.err)
         run: Run = import_module(f"kubectl_plugin.commands.{parsed.command}").run
         return run(parsed.options, source, streams)
 

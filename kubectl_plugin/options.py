@@ -126,6 +126,10 @@ class ClusterOptions(NamedTuple):
     is_optional: bool = False
     """Whether the command still answers, with less, if no cluster does: it has manifests to explain."""
     typed: TypedCommand = TypedCommand()
+    kubernetes_version: str | None = None
+    """Of API server and scheduler; None: they are asked."""
+    feature_gates: tuple[str, ...] = ()
+    """As they were typed: ``NAME=BOOL,…`` or ``@FILE``."""
     names_context: bool = False
     """Whether the answer names the context, so that kubectl is asked for it even if the namespace was typed."""
 
@@ -155,10 +159,15 @@ class ClusterOptions(NamedTuple):
             source=(*demo, *snapshot),
             namespace=self.namespace or "",
             scheduler_config="" if known else scheduler_config or "",
+            versions=self._versions(),
             live=self.live,
             command=self.typed.command,
             typed=self.typed.flags,
         )
+
+    def _versions(self) -> tuple[tuple[str, str], ...]:
+        version = (("--kubernetes-version", self.kubernetes_version),) if self.kubernetes_version else ()
+        return (*version, *(("--feature-gates", gates) for gates in self.feature_gates))
 
     def _connection(self) -> tuple[tuple[str, str], ...]:
         given = (

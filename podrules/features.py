@@ -20,16 +20,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-__all__ = ["CHANGES", "GATES", "REFERENCE", "REFERENCE_VERSION", "Change", "Features", "minor_of"]
+__all__ = [
+    "CHANGES",
+    "GATES",
+    "OLDEST_VERIFIED",
+    "REFERENCE",
+    "REFERENCE_VERSION",
+    "VERIFIED",
+    "Change",
+    "Features",
+    "minor_of",
+]
 
 REFERENCE_VERSION: Final = "1.36.3"
-"""The version that is taken for granted where none is known, and against which every answer was held."""
+"""The version that is taken for granted where none is known."""
 
 _REFERENCE_MINOR: Final = 36
+
+VERIFIED: Final[Mapping[int, str]] = {34: "1.34.4", 35: "1.35.4", 36: "1.36.3", 37: "1.37.1"}
+"""The versions whose own code answers were held against, by minor; none between them is left out."""
+OLDEST_VERIFIED: Final = min(VERIFIED)
 
 
 class Change(NamedTuple):
@@ -238,14 +253,19 @@ class Features(Struct, frozen=True, kw_only=True):
     """Errors of CEL selectors name the device, and say what to write for a missing key (cel.EnhanceRuntimeError)."""
 
     @classmethod
-    def of_minor(cls, minor: int) -> Features:
-        """The defaults of Kubernetes 1.<minor>; a newer minor gets those of 1.37."""
-        return cls(minor=minor, **{field: minor >= change.since for field, change in CHANGES.items()})
+    def of_minor(cls, minor: int, gates: Mapping[str, bool] = MappingProxyType({})) -> Features:
+        """The defaults of Kubernetes 1.<minor>, but for gates by field; a newer minor gets those of 1.37."""
+        return cls(minor=minor, **{field: minor >= change.since for field, change in CHANGES.items()} | dict(gates))
 
     @property
     def verified(self) -> bool:
-        """Whether answers were held against upstream's own: on the reference's minor alone."""
-        return self.minor == _REFERENCE_MINOR
+        """Whether answers were held against that minor's own code."""
+        return self.minor in VERIFIED
+
+    @property
+    def nearest_verified(self) -> str:
+        """The nearest version whose code answers were held against: ``1.34.4``."""
+        return VERIFIED[min(max(self.minor, OLDEST_VERIFIED), max(VERIFIED))]
 
 
 REFERENCE: Final = Features.of_minor(_REFERENCE_MINOR)

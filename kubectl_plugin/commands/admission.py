@@ -9,6 +9,7 @@ from kubectl_plugin.reports.pod.pod_report import RefusedField
 from podrules.admission import AdmissionObjects, AdmittedPod, admit_pod
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import LIMIT_RANGES, RUNTIME_CLASSES, Kind
+from podrules.features import Features
 from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
 
@@ -60,8 +61,8 @@ class Admission:
             limit_ranges=gatherer.noted(gatherer.list(LIMIT_RANGES, pod.metadata.namespace)),
             runtime_class=gatherer.noted(gatherer.named(RUNTIME_CLASSES, runtime_class)) if runtime_class else None,
         )
-        refusals = () if written is None else _refusals(kind, entry, written)
-        return ReviewedPod(admit_pod(pod, objects, features=gatherer.features), refusals)
+        refusals = () if written is None else _refusals(kind, entry, written, gatherer.versions.api_server)
+        return ReviewedPod(admit_pod(pod, objects, features=gatherer.versions.api_server), refusals)
 
     def _classes(self, pod: Pod, from_file: Mapping[str, PriorityClass]) -> Mapping[str, PriorityClass] | None:
         """The classes that decide about a pod; None: they are not known.
@@ -75,19 +76,20 @@ class Admission:
         return {**from_file, **known}
 
 
-def _refusals(kind: Kind[Any], entry: Any, written: Mapping[str, Any]) -> tuple[RefusedField, ...]:
+def _refusals(kind: Kind[Any], entry: Any, written: Mapping[str, Any], features: Features) -> tuple[RefusedField, ...]:
     """The fields for which the API server refuses a pod or workload, except numbers and the priority.
 
     Args:
         kind: Its kind.
         entry: The object.
         written: As it stands in its file.
+        features: The rules of the API server's version.
     """
     # Loaded only for manifests.
     from podrules.checks import objects
     from podrules.checks.rules import refusals
 
-    case = objects.pod_case(objects.Manifest(0, kind.kind, entry), written)
+    case = objects.pod_case(objects.Manifest(0, kind.kind, entry), written, features=features)
     found = () if case is None else refusals(case)
     return tuple(
         RefusedField(

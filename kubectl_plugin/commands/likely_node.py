@@ -145,7 +145,7 @@ class LikelyNodes:
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
         """
-        framework = self._schedulers.framework(pod, self._gatherer.features)
+        framework = self._schedulers.framework(pod, self._gatherer.versions.scheduler)
         if isinstance(framework, str):
             return LikelyNode(self._not_modelled(pod, framework))
         return self._placed(pod, framework, lambda snapshot: (pod, snapshot))
@@ -168,7 +168,7 @@ class LikelyNodes:
         from podrules.placement.replicas import new_numbers, replica
 
         kind, entry = maker.kind, maker.entry
-        framework = self._schedulers.framework(pod, self._gatherer.features)
+        framework = self._schedulers.framework(pod, self._gatherer.versions.scheduler)
         if isinstance(framework, str):
             return LikelyNode(self._not_modelled(pod, framework))
         controlled = self._controllers.of(pod, kind, entry, maker.written, framework.args)
@@ -205,8 +205,7 @@ class LikelyNodes:
             pod=pod,
             table=self._table_of(snapshot),
             snapshot=snapshot,
-            framework=framework,
-            features=self._gatherer.features,
+            framework=framework.in_version(self._gatherer.versions.scheduler),
             now=self._source.now,
         )
         if coming and pod.spec.node_name:
@@ -236,7 +235,7 @@ class LikelyNodes:
             outcome=PlacementOutcome.UNKNOWN,
             scheduler_name=pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME,
             reason=reason,
-            verified=self._gatherer.features.verified,
+            verified=self._gatherer.versions.scheduler.verified,
         )
 
     def _table_of(self, snapshot: ClusterSnapshot) -> NodeTable:

@@ -49,8 +49,8 @@ class NodeAction(ClusterAction):
         super().__init__(f"node/{node.metadata.name}", options, source, streams)
         self._options, self._source = options, source
         # Read now: a report is printed even if the connection is lost later.
-        self._server_version = source.git_version
         self._gatherer = Gatherer(source)
+        self._versions = self._gatherer.versions
         self._denied: tuple[Access, ...] = ()
         self.facts = self._read_facts(node)
 
@@ -61,7 +61,8 @@ class NodeAction(ClusterAction):
             name=facts.node.metadata.name,
             undo=self.undo,
             source=self._source.description,
-            server_version=self._server_version,
+            rules_version=self._versions.api_server.nearest_verified,
+            server_version=self._versions.server_version,
             dry_run=self._options.dry_run,
             state=facts.state,
             node=facts.down,

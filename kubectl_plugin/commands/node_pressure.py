@@ -29,7 +29,7 @@ def pressure_report(
     Raises:
         Unreachable: the cluster does not answer.
     """
-    source, name, features = gatherer.source, node.metadata.name, gatherer.features
+    source, name, versions = gatherer.source, node.metadata.name, gatherer.versions
     pods = gatherer.noted(gatherer.pods_on(name))
     if read is None:
         read = read_usage(gatherer, node, pods or ())
@@ -39,13 +39,12 @@ def pressure_report(
         nominated=gatherer.nominated_to(name),
         reach=gatherer.reach(name, of_many=of_many),
         source=source.description,
-        git_version=source.git_version,
-        features=features,
+        versions=versions,
         unread=gatherer.unread,
     )
-    pressure = node_pressure(node, pods or (), read.usage, read.config, features=features)
+    pressure = node_pressure(node, pods or (), read.usage, read.config, features=versions.kubelet(node, read.config))
     unread = (*gatherer.unread, *read.unread)
-    return node_pressure_report(node, pods or (), read.usage, pressure, promised, features=features, unread=unread)
+    return node_pressure_report(node, pods or (), read.usage, pressure, promised, versions=versions, unread=unread)
 
 
 def pressure_reports(gatherer: Gatherer, nodes: Sequence[Node]) -> Iterator[NodePressureReport]:

@@ -164,8 +164,7 @@ class ReportBuilder:
             classes=gatherer.noted(gatherer.class_named(pod.spec.priority_class_name)),
             owners=gatherer.owners(pod),
             source=self._source.description,
-            git_version=self._source.git_version,
-            features=gatherer.features,
+            versions=gatherer.versions,
             preemption_disabled=self._schedulers.preemption_disabled(pod),
             guards=gatherer.guards(pod) if asks_volumes else None,
         )
@@ -252,8 +251,7 @@ class ReportBuilder:
             existing=self._existing(pod) if kind is PODS else None,
             refusals=reviewed.refusals,
             source=self._source.description,
-            git_version=self._source.git_version,
-            features=gatherer.features,
+            versions=gatherer.versions,
             preemption_disabled=self._schedulers.preemption_disabled(pod),
         )
         stored, in_cluster, node = reviewed.stored, PodInCluster(), self._node_of_option()
@@ -297,8 +295,7 @@ class ReportBuilder:
             nominated=self._gatherer.nominated_to(node.metadata.name),
             reach=self._gatherer.reach(node.metadata.name, of_many=of_many),
             source=self._source.description,
-            git_version=self._source.git_version,
-            features=self._gatherer.features,
+            versions=self._gatherer.versions,
             unread=self._gatherer.unread,
         )
 
@@ -320,7 +317,7 @@ class ReportBuilder:
         )
         if nodes is None or pods is None:
             return ()
-        return spreads_of(own, nodes, pods, features=self._gatherer.features)
+        return spreads_of(own, nodes, pods, features=self._gatherer.versions.scheduler)
 
     def _existing(self, pod: Pod) -> Pod | None:
         """The pod of the cluster that has the name of one to come."""
@@ -335,7 +332,9 @@ class ReportBuilder:
 
     def _in_short(self, pods: Sequence[Pod]) -> tuple[WorkloadPod, ...]:
         gatherer = self._gatherer
-        return workload_pods(pods, gatherer.features, self._reach_of_many, self._node_of_many, self._near_limit)
+        return workload_pods(
+            pods, gatherer.versions.api_server, self._reach_of_many, self._node_of_many, self._near_limit
+        )
 
     def _near_limit(self, pod: Pod) -> NearLimit | None:
         """The container of a pod that is near its own limit; a live cluster is not asked for many pods."""
@@ -354,7 +353,8 @@ class ReportBuilder:
             name=entry.metadata.name,
             namespace=entry.metadata.namespace,
             source=self._source.description,
-            server_version=self._source.git_version,
+            rules_version=template.rules_version,
+            server_version=template.server_version,
             replicas=None if isinstance(entry, CronJob) else entry.spec.replicas,
             template=template,
             pods=found,

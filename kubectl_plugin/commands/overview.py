@@ -121,7 +121,6 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         source=source.description,
         origin=_origin(source),
         scope=_scope_words(scope, source.namespace),
-        git_version=source.git_version,
         at=at,
         at_is_newest=source.is_plain_list,
         nodes=nodes,
@@ -134,7 +133,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         workloads=_workloads(gatherer, scope, namespace),
         usages=usages,
         partitions=None if at is None else _partitions(gatherer, listed_nodes, nodes, at),
-        features=gatherer.features,
+        versions=gatherer.versions,
         unread=(),
     )
     facts = _with_unread(facts, first, gatherer, unread)
@@ -231,7 +230,8 @@ def _partitions(
     down = partitions(partition_facts(gatherer, nodes, at, read_or_none(gatherer.list(PODS)) or ()), at)
     return PartitionsReport(
         source=gatherer.source.description,
-        server_version=gatherer.source.git_version,
+        rules_version=gatherer.versions.api_server.nearest_verified,
+        server_version=gatherer.versions.server_version,
         at=at,
         nodes_total=len(nodes),
         nodes=tuple(node for node in down if listed is None or node.reach.name in listed),

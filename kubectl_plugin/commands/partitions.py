@@ -56,7 +56,8 @@ def _report(source: Source) -> PartitionsReport:
     down = partitions(facts, now)
     return PartitionsReport(
         source=source.description,
-        server_version=source.git_version,
+        rules_version=gatherer.versions.api_server.nearest_verified,
+        server_version=gatherer.versions.server_version,
         at=now,
         nodes_total=len(nodes),
         nodes=down,

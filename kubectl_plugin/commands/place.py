@@ -45,6 +45,7 @@ from podrules.placement.situation import Situation
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from podrules.reading import Unread
 from podrules.scheduler.framework.node_table import NodeTable
+from podrules.versions import version_notes
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
@@ -155,10 +156,13 @@ class _Planner:
         table = NodeTable(snapshot.nodes, snapshot.pods)
         demands = [self._demand(entry, table, snapshot, changed.pods) for entry in _placeable(asked)]
         specs = plan(demands, preemption=self._options.preemption)
+        versions = self._gatherer.versions
         return PlanReport(
             source=self._source.description,
-            server_version=self._source.git_version,
-            verified=self._gatherer.features.verified,
+            rules_version=versions.scheduler.nearest_verified,
+            server_version=versions.server_version,
+            verified=versions.scheduler.verified,
+            version_notes=version_notes(versions),
             what_if=WhatIf(
                 excluded_nodes=self._options.exclude_nodes,
                 added_nodes=tuple(node.name for node in self._added),
@@ -278,8 +282,7 @@ class _Planner:
             pod=entry.pod,
             table=table,
             snapshot=snapshot,
-            framework=entry.framework,
-            features=self._gatherer.features,
+            framework=entry.framework.in_version(self._gatherer.versions.scheduler),
             now=self._source.now,
         )
         node = entry.pod.spec.node_name

@@ -72,7 +72,7 @@ class PlaceableSpecs:
     def __init__(self, source: Source, gatherer: Gatherer, options: PlaceOptions) -> None:
         """Read nothing yet."""
         self._replicas = options.replicas
-        self._features = gatherer.features
+        self._features = gatherer.versions.scheduler
         self._admission = Admission(gatherer)
         self._schedulers = Schedulers(source, options.scheduler_config)
         self._controllers = Controllers(gatherer)

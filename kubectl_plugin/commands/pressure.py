@@ -18,6 +18,7 @@ from podrules.platform import Platform, node_platform
 from podrules.pressure.node import node_pressure
 from podrules.pressure.position import PodPlaces, limited_usage, requested_usage, standings, with_pod_using
 from podrules.pressure.usage import UsageSource
+from podrules.qos import compute_pod_qos
 from podrules.reading import Unread
 
 __all__ = ["Pressures"]
@@ -51,12 +52,12 @@ class Pressures:
         pods = self._gatherer.pods_on(node.metadata.name)
         if isinstance(pods, Unread):
             return PodPosition((), (pods,))
-        name, features = node.metadata.name, self._gatherer.features
+        name, versions = node.metadata.name, self._gatherer.versions
         if name not in self._known:
             read = read_usage(self._gatherer, node, pods)
-            pressure = node_pressure(node, pods, read.usage, read.config, features=features)
+            pressure = node_pressure(node, pods, read.usage, read.config, features=versions.kubelet(node, read.config))
             self._known[name] = _Known(
-                pressure.usage_source, standings(pressure), classes_of(pods, features), read.unread
+                pressure.usage_source, standings(pressure), classes_of(pods, versions.api_server), read.unread
             )
         known = self._known[name]
         standing = known.standings.get(pod.metadata.place, _NOWHERE)
@@ -78,18 +79,20 @@ class Pressures:
         meta = replace(pod.metadata, uid=_TO_COME)
         spec = replace(pod.spec, node_name=node.metadata.name)
         # A manifest may hold the status of the pod from which it was copied.
-        coming = replace(pod, metadata=meta, spec=spec, status=PodStatus())
+        qos_class = compute_pod_qos(pod, features=self._gatherer.versions.api_server)
+        coming = replace(pod, metadata=meta, spec=spec, status=PodStatus(qos_class=qos_class.value))
         others = [one for one in found if _name(one) != _name(coming)]
-        features = self._gatherer.features
-        ends = [(Assumption.REQUESTS, requested_usage(coming)), (Assumption.LIMITS, limited_usage(coming, features))]
+        versions = self._gatherer.versions
         read = read_usage(self._gatherer, node, others)
+        kubelet = versions.kubelet(node, read.config)
+        ends = [(Assumption.REQUESTS, requested_usage(coming)), (Assumption.LIMITS, limited_usage(coming, kubelet))]
         pods: Sequence[Pod] = (*others, coming)
-        reports, classes = [], classes_of(pods, features)
+        reports, classes = [], classes_of(pods, versions.api_server)
         for assumption, memory in ends:
             if memory is None:
                 continue
             usage = with_pod_using(read.usage, coming, memory)
-            pressure = node_pressure(node, pods, usage, read.config, features=features)
+            pressure = node_pressure(node, pods, usage, read.config, features=kubelet)
             standing = standings(pressure).get(coming.metadata.place, _NOWHERE)
             reports.append(pod_pressure_report(pressure.usage_source, standing, coming, classes, assumption))
         return PodPosition(tuple(reports), read.unread)

@@ -210,7 +210,7 @@ def _pod_pages(
 def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Page]]:
     if len(report.nodes) > _MAX_NODES:
         return
-    facts, features = read.facts, read.facts.features
+    facts, versions = read.facts, read.facts.versions
     shown = {entry.name for entry in report.nodes}
     for node in facts.nodes:
         name = node.metadata.name
@@ -223,11 +223,10 @@ def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Pa
             nominated=read.gatherer.nominated_to(name),
             reach=read.gatherer.reach(name, of_many=True),
             source=facts.source,
-            git_version=facts.git_version,
-            features=features,
+            versions=versions,
             unread=(),
         )
         known = usage or _NOT_READ
-        pressure = node_pressure(node, pods, known.usage, known.config, features=features)
-        told = node_pressure_report(node, pods, known.usage, pressure, promised, features=features, unread=known.unread)
+        pressure = node_pressure(node, pods, known.usage, known.config, features=versions.kubelet(node, known.config))
+        told = node_pressure_report(node, pods, known.usage, pressure, promised, versions=versions, unread=known.unread)
         yield name, without_missing_objects(node_pressure_page(told, now=facts.at, wide=True), read.source)

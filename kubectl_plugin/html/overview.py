@@ -27,6 +27,7 @@ from kubectl_plugin.views.cluster.cluster_page import (
 )
 from kubectl_plugin.views.node.partitions import partitions_pages
 from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.versions import version_note_words
 from kubectl_plugin.views.words import cores, counted, memory
 from podrules.model.pod import PodQOSClass
 from podrules.skew import WorkloadSpread
@@ -314,6 +315,7 @@ def partitions(report: ClusterReport, target: Target) -> Markup:
 def unknown(report: ClusterReport, target: Target) -> Markup | None:
     """The facts that could not be read; ``target`` is for the commands."""
     lines = [target.sentence(line) for line in unread_lines(report.unread, measured=measured_nodes(report))]
+    lines = [*map(version_note_words, report.version_notes), *lines]
     if not lines:
         return None
     return element(

@@ -53,6 +53,8 @@ FLAGS_WITH_VALUE: Final = frozenset(
         "--as-group",
         "--request-timeout",
         "--scheduler-config",
+        "--kubernetes-version",
+        "--feature-gates",
         "--replicas",
         "--exclude-node",
         "--add-node",

@@ -18,6 +18,7 @@ __all__ = [
     "add_files",
     "add_scheduler_config",
     "add_timeout",
+    "add_versions",
     "add_watch",
     "cluster_options",
     "scheduler_config",
@@ -28,6 +29,7 @@ __all__ = [
 
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})")
 """Seconds without a unit; no ``inf``, ``nan`` or exponent, which Python's float would accept."""
+_VERSION: Final = re.compile(r"v?1\.[0-9]{1,3}(?:[.+-][0-9A-Za-z.+-]{0,60})?", re.ASCII)
 _MAX_SECONDS: Final = 365 * 86400.0
 """Seconds."""
 _DEFAULT_INTERVAL: Final = 10.0
@@ -37,7 +39,7 @@ _MIN_INTERVAL: Final = 1.0
 _TARGET_FLAGS: Final = frozenset(
     {
         *("-n", "--namespace", "-A", "--all-namespaces", "--context", "--kubeconfig", "--cluster", "--user"),
-        *("--as", "--as-group", "--demo", "--snapshot"),
+        *("--as", "--as-group", "--demo", "--snapshot", "--kubernetes-version", "--feature-gates"),
     }
 )
 """Flags that a suggested command gets from its target."""
@@ -65,6 +67,35 @@ def add_scheduler_config(parser: argparse.ArgumentParser) -> None:
         metavar="WHERE",
         help="the scheduler's KubeSchedulerConfiguration: a file, or configmap/NAMESPACE/NAME; its defaults otherwise",
     )
+
+
+def add_versions(parser: argparse.ArgumentParser) -> None:
+    """``--kubernetes-version`` and ``--feature-gates``."""
+    group = parser.add_argument_group("whose rules hold")
+    group.add_argument(
+        "--kubernetes-version",
+        type=_version,
+        metavar="1.MINOR",
+        help="of API server and scheduler; the cluster's by default. Each node's kubelet says its own",
+    )
+    group.add_argument(
+        "--feature-gates",
+        action="append",
+        default=[],
+        metavar="NAME=BOOL,…",
+        help="gates that the cluster sets; @FILE: the featureGates of a KubeletConfiguration",
+    )
+
+
+def _version(text: str) -> str:
+    """A version of Kubernetes: ``1.35``, ``v1.35.4``.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    if not _VERSION.fullmatch(text):
+        raise argparse.ArgumentTypeError(f'"{text}": not a version of Kubernetes\nWrite e.g. 1.35')
+    return text
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
@@ -133,6 +164,8 @@ def cluster_options(args: argparse.Namespace, *, is_optional: bool = False) -> C
         snapshot=args.snapshot,
         offline=getattr(args, "offline", False),
         is_optional=is_optional,
+        kubernetes_version=getattr(args, "kubernetes_version", None),
+        feature_gates=tuple(getattr(args, "feature_gates", ())),
     )
 
 

@@ -9,6 +9,7 @@ from kubectl_plugin.parsing.common import (
     add_common,
     add_files,
     add_scheduler_config,
+    add_versions,
     add_watch,
     cluster_options,
     scheduler_config,
@@ -98,6 +99,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="a pod that comes to this node: its place there when memory runs out; with --placement the likely node's",
     )
     sources = add_common(parser)
+    add_versions(parser)
     sources.add_argument("--offline", action="store_true", help="with -f: ask no cluster; less is known then")
 
 

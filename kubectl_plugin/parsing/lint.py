@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from kubectl_plugin.parsing.common import add_files, wants_colour
+from kubectl_plugin.parsing.common import add_files, add_versions, wants_colour
 from kubectl_plugin.parsing.output import add_output, wanted_output
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Holds manifests against the rules of Kubernetes 1.36: the known refusals of the
+Holds manifests against the rules of Kubernetes: the known refusals of the
 API server (docs/lint.md lists them), and what it takes and does harm later. It
 asks no cluster. Folders are read with all that is below them; kinds that no
 rule is about are passed over.
@@ -56,12 +56,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="leave a rule out, or several with commas between; may be repeated",
     )
     parser.add_argument("-n", "--namespace", metavar="NAME", default="default", help="of objects that name none")
+    add_versions(parser)
     parser.add_argument("--no-color", action="store_true", help="no colour; NO_COLOR does the same")
 
 
 def options(args: argparse.Namespace) -> LintOptions:
     """The options that were typed."""
-    from kubectl_plugin.options import LintOptions
+    from kubectl_plugin.options import ClusterOptions, LintOptions
 
     return LintOptions(
         files=tuple(dict.fromkeys(args.files)),
@@ -70,4 +71,7 @@ def options(args: argparse.Namespace) -> LintOptions:
         namespace=args.namespace,
         output=wanted_output(args),
         colour=wants_colour(args),
+        cluster=ClusterOptions(
+            offline=True, kubernetes_version=args.kubernetes_version, feature_gates=tuple(args.feature_gates)
+        ),
     )

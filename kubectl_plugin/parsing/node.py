@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from kubectl_plugin.parsing.common import add_common, add_watch, cluster_options, wants_colour, watch_interval
+from kubectl_plugin.parsing.common import (
+    add_common,
+    add_versions,
+    add_watch,
+    cluster_options,
+    wants_colour,
+    watch_interval,
+)
 from kubectl_plugin.parsing.output import add_output, wanted_output
 from kubectl_plugin.parsing.selection import add_selection, wanted_selection
 
@@ -46,6 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_output(parser, wide=True, names=True)
     add_watch(parser)
     add_common(parser)
+    add_versions(parser)
 
 
 def options(args: argparse.Namespace) -> NodeOptions:

@@ -9,6 +9,7 @@ from kubectl_plugin.parsing.common import (
     add_common,
     add_files,
     add_scheduler_config,
+    add_versions,
     cluster_options,
     scheduler_config,
     wants_colour,
@@ -101,6 +102,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_output(parser, wide=True, names=True)
     add_scheduler_config(parser)
     add_common(parser)
+    add_versions(parser)
 
 
 def options(args: argparse.Namespace) -> PlaceOptions:

@@ -24,6 +24,7 @@ __all__ = ["Command", "Hint", "Prose", "Target", "as_typed", "kubectl", "qos"]
 _ASK_NO_CLUSTER: Final = frozenset({"why", "lint"})
 """Commands of the plugin that take no flags of a target."""
 _READ_SCHEDULER_CONFIG: Final = frozenset({"explain", "place", "report"})
+_READ_VERSIONS: Final = _READ_SCHEDULER_CONFIG | {"node"}
 _PLAIN: Final = re.compile(r"[A-Za-z0-9@%+=:,./_-]+", re.ASCII)
 """Characters that no shell interprets."""
 
@@ -108,6 +109,8 @@ class Target(Struct, frozen=True):
     namespace: str = ""
     """As it was typed."""
     scheduler_config: str = ""
+    versions: tuple[tuple[str, str], ...] = ()
+    """Flags that say whose rules hold, each with its value."""
     live: bool = True
     """Whether the objects come from a cluster."""
     command: str = ""
@@ -135,6 +138,8 @@ class Target(Struct, frozen=True):
             yield from self.source
         if self.scheduler_config and command in _READ_SCHEDULER_CONFIG:
             yield "--scheduler-config", self.scheduler_config
+        if command in _READ_VERSIONS:
+            yield from self.versions
 
     def line(self, command: Command) -> str | None:
         """The command as it is pasted; None: it cannot be suggested.

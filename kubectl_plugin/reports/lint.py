@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from podrules.checks.finding import Level
-from podrules.features import REFERENCE_VERSION
 
 __all__ = ["IgnoredBy", "LintFinding", "LintObject", "LintReport", "UnknownIgnore", "UnreadableFile"]
 
@@ -72,7 +71,7 @@ class LintReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     """All findings."""
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
-    rules_version: str = REFERENCE_VERSION
+    rules_version: str
     files: int
     """All that were named or are in folders, also those that cannot be read."""
     objects: tuple[LintObject, ...]

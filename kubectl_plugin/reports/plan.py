@@ -7,9 +7,9 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from podrules.features import REFERENCE_VERSION
 from podrules.placement.planned import DrainFlag, PlannedSpec, Unmoved
 from podrules.reading import Unread
+from podrules.versions import VersionNote
 
 __all__ = ["PlanReport", "RefusedSpec", "WhatIf"]
 
@@ -40,10 +40,13 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     source: str
-    rules_version: str = REFERENCE_VERSION
+    rules_version: str
+    """The upstream version whose code these rules were held against: the scheduler's, or the nearest."""
     server_version: str | None
     verified: bool
-    """False: the server is not of the version that the rules were held against."""
+    """False: the scheduler is of none of the versions that the rules were held against."""
+    version_notes: tuple[VersionNote, ...] = ()
+    """The versions of this cluster that the rules were not held against, without kubelets."""
     what_if: WhatIf
     nodes: int
     """With what was added and without what was excluded."""

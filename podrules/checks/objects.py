@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podrules.features import REFERENCE, Features
 from podrules.model.base import KubeObject, Model
 from podrules.model.pod import Pod, PodTemplateSpec
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
@@ -116,6 +117,8 @@ class PodCase(Struct, frozen=True):
     """None: the number of nodes or an autoscaler decides."""
     readiness_graces: tuple[str, ...]
     """Fields of readiness probes with a termination grace period, below the pod."""
+    features: Features = REFERENCE
+    """The rules of the API server's version."""
 
     @property
     def templated(self) -> bool:
@@ -162,8 +165,8 @@ class Objects(Struct, frozen=True, dict=True):
         return ((manifest, manifest.content) for manifest in self.manifests if isinstance(manifest.content, kind))
 
     @classmethod
-    def of(cls, read: Iterable[tuple[Manifest, Mapping[str, Any]]]) -> Objects:
-        """The objects and their pods. Each manifest comes with its object as it was written."""
+    def of(cls, read: Iterable[tuple[Manifest, Mapping[str, Any]]], features: Features = REFERENCE) -> Objects:
+        """The objects and their pods, in a version. Each manifest comes with its object as it was written."""
         pairs = tuple(read)
         scaled = {
             (
@@ -174,12 +177,16 @@ class Objects(Struct, frozen=True, dict=True):
             for manifest, _ in pairs
             if isinstance(manifest.content, Autoscaler)
         }
-        cases = (pod_case(manifest, written, scaled) for manifest, written in pairs)
+        cases = (pod_case(manifest, written, scaled, features=features) for manifest, written in pairs)
         return cls(tuple(manifest for manifest, _ in pairs), tuple(case for case in cases if case is not None))
 
 
 def pod_case(
-    manifest: Manifest, written: Mapping[str, Any], scaled: Collection[tuple[str, str, str]] = ()
+    manifest: Manifest,
+    written: Mapping[str, Any],
+    scaled: Collection[tuple[str, str, str]] = (),
+    *,
+    features: Features = REFERENCE,
 ) -> PodCase | None:
     """The pods of an object; None: it makes none.
 
@@ -187,12 +194,13 @@ def pod_case(
         manifest: The object.
         written: As it stands in the manifest.
         scaled: Namespaces, kinds and names of workloads whose replicas an autoscaler decides.
+        features: The rules of the API server's version.
     """
     content = manifest.content
     replicas: int | None
     match content:
         case Pod():
-            return PodCase(manifest, content, "", 1, _readiness_graces(written, ""))
+            return PodCase(manifest, content, "", 1, _readiness_graces(written, ""), features)
         case CronJob():
             template, path = content.spec.job_template.spec.template, "spec.jobTemplate.spec.template."
             replicas = _or_one(content.spec.job_template.spec.parallelism)
@@ -208,7 +216,7 @@ def pod_case(
         replicas = None
     metadata = replace(template.metadata, namespace=manifest.namespace)
     pod = Pod(metadata=metadata, spec=template.spec)
-    return PodCase(manifest, pod, path, replicas, _readiness_graces(written, path))
+    return PodCase(manifest, pod, path, replicas, _readiness_graces(written, path), features)
 
 
 def _replicas(kind: str, workload: Workload) -> int | None:

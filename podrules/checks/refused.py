@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from podrules.defaults import stored_pod
+from podrules.features import REFERENCE, Features
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod, ResourceRequirements
 from podrules.model.workload import CronJob, ReplicationController, ReplicationControllerSpec, Workload, WorkloadSpec
@@ -38,17 +39,18 @@ class RefusedNumber(Struct, frozen=True):
     remedy: str = "Write a number that is not below 0"
 
 
-def refused_numbers(entry: KubeObject, pod: Pod) -> Iterator[RefusedNumber]:
+def refused_numbers(entry: KubeObject, pod: Pod, *, features: Features = REFERENCE) -> Iterator[RefusedNumber]:
     """Every refused number of an object and its pod. LimitRanges change none: they only fill in what is missing.
 
     Args:
         entry: The pod itself, or the workload that makes it.
         pod: As its author wrote it.
+        features: The rules of the API server's version.
     """
     template = _template(entry)
     yield from negative_counts(entry)
     yield from negative_amounts(pod, template)
-    stored = stored_pod(pod)
+    stored = stored_pod(pod, features=features)
     for path, own in _resources(stored):
         yield from _over_limit(f"{template}{path}", own)
 

@@ -41,7 +41,7 @@ def check_resources(case: PodCase) -> Iterator[Finding]:
     """Every finding in a pod's requests and limits."""
     for number in negative_amounts(case.pod):
         yield NegativeNumber(*case.at(number.field), number.value)
-    stored = stored_pod(case.pod)
+    stored = stored_pod(case.pod, features=case.features)
     for ref in stored.containers():
         yield from _over_limit(case, f"{ref.field}.resources", ref.container.resources)
     own = stored.spec.resources

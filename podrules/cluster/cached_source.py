@@ -40,6 +40,7 @@ class RememberedSource:
         self.description = source.description
         self.namespace = source.namespace
         self.git_version = source.git_version
+        self.told = source.told
         self.now = source.now
         self.is_plain_list = source.is_plain_list
         self.side_by_side = source.side_by_side

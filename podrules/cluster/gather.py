@@ -38,7 +38,6 @@ from podrules.cluster.kinds import (
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source, tells_of
-from podrules.features import REFERENCE, Features, minor_of
 from podrules.model.base import KubeObject, Model
 from podrules.model.event import Event
 from podrules.model.metrics import NodeMetrics, PodMetrics
@@ -49,6 +48,7 @@ from podrules.model.selectors import Selector
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
 from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, node_reach
 from podrules.reading import Owner, Unread, read_or_none
+from podrules.versions import SCHEDULER_NAMESPACE, Versions, scheduler_versions
 from podrules.volumes import WriterGuard
 
 if TYPE_CHECKING:
@@ -105,11 +105,30 @@ class Gatherer:
         return tuple(self._unread.values())
 
     @property
-    def features(self) -> Features:
-        """The gates of the cluster's version, or of the reference where it is not known."""
-        version = self._source.git_version
-        minor = minor_of(version) if version else None
-        return REFERENCE if minor is None else Features.of_minor(minor)
+    def versions(self) -> Versions:
+        """The rules that hold in the cluster, as far as it is known.
+
+        A scheduler that runs as a static pod tells its version. Until placement has read the pods of a live cluster, it
+        is taken to have the API server's.
+        """
+        pods = self._placed_pods()
+        if pods is None and not self._source.side_by_side:
+            pods = read_or_none(self.list(PODS, SCHEDULER_NAMESPACE))
+        return self._versions(pods)
+
+    def _versions(self, pods: Sequence[Pod] | None) -> Versions:
+        """The rules of the cluster by the pods among which the schedulers may be; None: those are not known."""
+        source = self._source
+        if pods is None:
+            return self._kept("versions", "", lambda: Versions.of(source.git_version, (), source.told))
+        return self._kept(
+            "versions", "pods", lambda: Versions.of(source.git_version, scheduler_versions(pods), source.told)
+        )
+
+    def _placed_pods(self) -> Sequence[Pod] | None:
+        """All pods, if placement has read them."""
+        known = self._cluster
+        return known.snapshot.pods if known is not None and PODS in known.kinds else None
 
     def noted(self, found: T | Unread) -> T | None:
         """What was read; None: it could not be, and `unread` says so from now on.
@@ -301,7 +320,7 @@ class Gatherer:
         from podrules.cluster.needs import Known, needs
 
         known = self._cluster or Known()
-        wanted = tuple(needs(pods, known, self.features, args or {}, budgets=budgets))
+        wanted = tuple(needs(pods, known, self._versions(self._placed_pods()).scheduler, args or {}, budgets=budgets))
         while new := [need for need in dict.fromkeys(wanted) if need not in self._needs]:
             for need, found in zip(new, self._read_all(new), strict=True):
                 if isinstance(found, ClusterError):
@@ -309,7 +328,9 @@ class Gatherer:
                 else:
                     self._needs[need] = None
                     known = self._cluster = known.adding(need, found)
-            wanted = tuple(needs(pods, known, self.features, args or {}, budgets=budgets))
+            wanted = tuple(
+                needs(pods, known, self._versions(self._placed_pods()).scheduler, args or {}, budgets=budgets)
+            )
         errors = {need: error for need in dict.fromkeys(wanted) if (error := self._needs[need]) is not None}
         unread = tuple(
             _unread(error, "get" if need.name else "list", need.kind, need.namespace) for need, error in errors.items()

@@ -18,6 +18,7 @@ from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector
+from podrules.versions import NOTHING_TOLD, Told
 
 __all__ = ["MemorySource", "NothingSource"]
 
@@ -32,6 +33,7 @@ class MemorySource:
     """Objects in memory. Each is decoded when it is first asked for."""
 
     side_by_side = False
+    told: Told = NOTHING_TOLD
 
     def __init__(
         self,
@@ -139,6 +141,7 @@ class NothingSource:
 
     description = "manifest only"
     side_by_side = False
+    told: Told = NOTHING_TOLD
     git_version = None
     now = None
     is_plain_list = False

@@ -13,6 +13,7 @@ from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
+from podrules.versions import Told
 
 __all__ = ["Source", "tells_of"]
 
@@ -22,6 +23,9 @@ M = TypeVar("M", bound=Model)
 
 class Source(Protocol):
     """Serves API objects by kind and name."""
+
+    told: Told
+    """What the user says of the cluster's versions."""
 
     @property
     def description(self) -> str:

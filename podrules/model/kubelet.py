@@ -190,6 +190,9 @@ class ShutdownGracePeriodByPodPriority(Model, frozen=True):
 class KubeletConfiguration(Model, frozen=True):
     """The kubelet's configuration; ``/configz`` has the defaults filled in."""
 
+    feature_gates: dict[str, bool] = {}
+    """Those that it sets, by name; the others have their defaults."""
+
     eviction_hard: dict[str, str] | None = None
     """None: not set, so the operating system's defaults apply."""
     eviction_soft: dict[str, str] = {}

@@ -15,9 +15,13 @@ __all__ = ["Situation"]
 class Situation(PodOnCluster, frozen=True):
     """A pod, the cluster, and the profile that schedules the pod."""
 
-    features: Features
     framework: Framework
     now: datetime | None
+
+    @property
+    def features(self) -> Features:
+        """The rules of the scheduler's version."""
+        return self.framework.features
 
     def filtered(self) -> Filtered:
         """Judge every node."""

@@ -24,7 +24,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from podrules.features import REFERENCE
 from podrules.model.decode import from_json, from_object
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
@@ -102,7 +101,6 @@ def _placed(name: str, replicas: int, table: NodeTable, snapshot: ClusterSnapsho
         pod=from_object(_pod(spread="spread" in name), Pod),
         table=table,
         snapshot=snapshot,
-        features=REFERENCE,
         framework=DEFAULT_FRAMEWORK,
         now=None,
     )

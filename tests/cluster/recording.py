@@ -14,6 +14,7 @@ from podrules.cluster.live.responses import Response, Streamed
 from podrules.cluster.live.transport import KubectlProxy
 from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
+from podrules.versions import NOTHING_TOLD
 
 __all__ = ["RecordingSource", "RecordingTransport"]
 
@@ -30,6 +31,7 @@ class RecordingSource:
     description = "the cluster"
     namespace = "default"
     side_by_side = False
+    told = NOTHING_TOLD
     now = None
     is_plain_list = True
 

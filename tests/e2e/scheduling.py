@@ -106,7 +106,7 @@ def read_cluster(
     try:
         gatherer = Gatherer(LiveSource(transport, namespace=None))
         cluster = gatherer.snapshot([from_object(pod, Pod) for pod in pods], budgets=budgets)
-        features = gatherer.features
+        features = gatherer.versions.scheduler
     finally:
         transport.close()
     assert cluster.snapshot is not None, cluster.unread

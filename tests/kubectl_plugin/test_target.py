@@ -296,6 +296,7 @@ def _fencing(*kinds: StepKind, state: FenceState = FenceState.POSSIBLE) -> Fence
         name="node-c3",
         undo=False,
         source="the cluster",
+        rules_version="1.36.3",
         server_version=None,
         dry_run=False,
         state=state,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podrules.features import CHANGES, GATES, REFERENCE, REFERENCE_VERSION, Features, minor_of
+from podrules.features import CHANGES, GATES, REFERENCE, REFERENCE_VERSION, VERIFIED, Features, minor_of
 from podrules.scheduler.in_tree import ExtensionPoint
 from podrules.scheduler.plugin_set import Plugins, enabled_plugins
 from tests.tree import ROOT
@@ -104,9 +104,17 @@ def test_Q1_reference_is_the_version_that_the_rules_restate() -> None:
     assert Features.of_minor(36) == REFERENCE
 
 
-@pytest.mark.parametrize("minor", [32, 33, 34, 35, 36, 37])
-def test_answers_are_verified_on_the_reference_alone(minor: int) -> None:
-    assert Features.of_minor(minor).verified is (minor == 36)
+def test_answers_are_verified_where_cases_of_that_version_are_recorded() -> None:
+    folders = {int(folder.name.removeprefix("1.")) for folder in (ROOT / "tests/testdata/conformance").glob("1.*")}
+    assert set(VERIFIED) == folders | {REFERENCE.minor}
+    assert [minor for minor in range(20, 50) if Features.of_minor(minor).verified] == sorted(VERIFIED)
+
+
+@pytest.mark.parametrize(
+    ("minor", "nearest"), [(23, "1.34.4"), (33, "1.34.4"), (35, "1.35.4"), (37, "1.37.1"), (99, "1.37.1")]
+)
+def test_nearest_verified_version(minor: int, nearest: str) -> None:
+    assert Features.of_minor(minor).nearest_verified == nearest
 
 
 @pytest.fixture(scope="module")

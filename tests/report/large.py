@@ -20,7 +20,6 @@ from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.render.command import Target
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts
 from kubectl_plugin.reports.cluster.cluster_report import cluster_report
-from podrules.features import REFERENCE
 from podrules.model.base import Condition, ObjectMeta
 from podrules.model.decode import from_object
 from podrules.model.metrics import ContainerMetrics, NodeMetrics, PodMetrics
@@ -30,6 +29,7 @@ from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.quantity import Quantity
 from podrules.pressure.usage import ReadUsage, usage_from_metrics
 from podrules.resources import MEMORY
+from podrules.versions import Versions
 from tests.scale import cluster
 from tests.scale.cluster import Size
 
@@ -51,7 +51,6 @@ def large_facts(size: Size) -> ClusterFacts:
     made = list(cluster.deployments(size))
     return ClusterFacts(
         source="the cluster",
-        git_version="v1.36.3",
         at=_TIME,
         nodes=nodes,
         pods=pods,
@@ -59,7 +58,7 @@ def large_facts(size: Size) -> ClusterFacts:
         budgets=[from_object(one, PodDisruptionBudget) for one in made if one["kind"] == "PodDisruptionBudget"],
         usages={node.metadata.name: _usage(node, on[node.metadata.name]) for node in nodes},
         partitions=None,
-        features=REFERENCE,
+        versions=Versions(server_version="v1.36.3"),
         unread=(),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -29,6 +30,7 @@ from podrules.pressure.node import memory_orders, node_pressure
 from podrules.pressure.usage import UsageSource
 from podrules.qos import get_pod_qos
 from podrules.resources import pod_requests, scheduler_options
+from podrules.versions import Versions
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +92,7 @@ def test_places_are_those_of_the_node_command(read: Overview, report: ClusterRep
 
 def test_the_two_orders_of_memory_are_those_of_the_whole_judgement(read: Overview) -> None:
     """Large clusters are judged by `memory_orders` alone, with scores that alike pods share."""
-    alike = SimilarPods(REFERENCE)
+    alike = SimilarPods(Versions())
     for node in read.facts.nodes:
         pods, usage = (
             read.gatherer.noted(read.gatherer.pods_on(node.metadata.name)) or (),
@@ -99,7 +101,7 @@ def test_the_two_orders_of_memory_are_those_of_the_whole_judgement(read: Overvie
         if usage is None:
             continue
         whole = node_pressure(node, pods, usage.usage, None, features=REFERENCE)
-        orders = memory_orders(node, pods, usage.usage, alike.score, features=REFERENCE)
+        orders = memory_orders(node, pods, usage.usage, partial(alike.score, features=REFERENCE), features=REFERENCE)
         assert orders.oom == whole.ooms[0]
         assert orders.eviction == next(
             (one.places for one in whole.evictions if one.signal is Signal.MEMORY_AVAILABLE), ()
@@ -108,13 +110,13 @@ def test_the_two_orders_of_memory_are_those_of_the_whole_judgement(read: Overvie
 
 def test_alike_pods_get_their_own_answers(read: Overview) -> None:
     """Also one that was changed after its owner made it, as a resize does."""
-    alike = SimilarPods(REFERENCE)
+    alike = SimilarPods(Versions())
     for pod in [*read.facts.pods, *map(_resized, read.facts.pods)]:
         asked, requests = alike.asked(pod), pod_requests(pod, scheduler_options(REFERENCE))
         assert asked.qos_class is get_pod_qos(pod)
         assert asked.memory == (requests["memory"].value if "memory" in requests else 0)
         for ref in pod.containers():
-            assert alike.score(pod, ref, 2**34) == container_oom_score_adj(pod, ref, 2**34)
+            assert alike.score(pod, ref, 2**34, features=REFERENCE) == container_oom_score_adj(pod, ref, 2**34)
 
 
 def _resized(pod: Pod) -> Pod:

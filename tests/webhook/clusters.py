@@ -12,6 +12,7 @@ from podrules.cluster.live.reflector import Reflector
 from podrules.cluster.source import Source
 from podrules.model.config import ConfigMap
 from podrules.model.decode import from_object
+from podrules.versions import NOTHING_TOLD
 from webhook.cached import Caches
 from webhook.cluster import Cluster
 from webhook.default_spread import SpreadDefaults
@@ -29,6 +30,7 @@ class SilentSource:
     description = "the cluster"
     namespace = "default"
     git_version = None
+    told = NOTHING_TOLD
     now = None
     is_plain_list = False
     side_by_side = False

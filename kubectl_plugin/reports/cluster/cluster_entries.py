@@ -18,7 +18,6 @@ from podrules import __version__
 from podrules.budget_risk import Budgets
 from podrules.cluster.origin import Origin
 from podrules.eviction.signals import NodeCondition, Signal
-from podrules.features import REFERENCE_VERSION
 from podrules.model.pod import PodQOSClass
 from podrules.model.policy import PriorityClass
 from podrules.platform import Platform
@@ -26,6 +25,7 @@ from podrules.pressure.usage import UsageSource
 from podrules.reading import Unread
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZoneNodes
+from podrules.versions import VersionNote
 
 __all__ = ["ClusterReport", "EvictionLevel", "NodeEntry", "PodEntry", "PodKey", "Promised"]
 
@@ -156,7 +156,7 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
     """Which cluster that was, where one was asked."""
     scope: str
     """The scope of the report: empty for all, a namespace, or the objects that were named."""
-    rules_version: str = REFERENCE_VERSION
+    rules_version: str
     server_version: str | None
     at: datetime | None
     """When it was so; None: the source does not tell."""
@@ -179,4 +179,6 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
     """Whether no profile of the scheduler preempts."""
     changes: ClusterChanges | None = None
     """Since an earlier report; None: it is compared with none."""
+    version_notes: tuple[VersionNote, ...] = ()
+    """The versions of this cluster that the rules were not held against."""
     unread: tuple[Unread, ...]

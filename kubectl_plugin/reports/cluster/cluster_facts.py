@@ -11,7 +11,6 @@ from kubectl_plugin.reports.cluster.cluster_entries import PodKey
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
 from kubectl_plugin.reports.node.partitions import PartitionsReport
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
-from podrules.features import Features
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
@@ -19,6 +18,7 @@ from podrules.model.workload import Workload
 from podrules.placement.outcome import PlacementOutcome
 from podrules.pressure.usage import ReadUsage
 from podrules.reading import Unread
+from podrules.versions import Versions
 
 __all__ = ["ClusterFacts", "pod_key"]
 
@@ -29,7 +29,6 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     source: str
     origin: Origin = UNKNOWN_ORIGIN
     scope: str = ""
-    git_version: str | None
     at: datetime | None
     at_is_newest: bool = False
     """See `ClusterReport.at_is_newest`."""
@@ -55,7 +54,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     outcomes: Mapping[PodKey, PlacementOutcome] = {}
     """What the rules of the scheduler give now, of pods that wait for a node; others count by its last word."""
     partitions: PartitionsReport | None
-    features: Features
+    versions: Versions
     unread: tuple[Unread, ...]
 
     def owner(self, namespace: str, kind: str, name: str) -> tuple[str, str]:

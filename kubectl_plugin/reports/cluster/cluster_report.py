@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -40,6 +41,7 @@ from podrules.resources import CPU, MEMORY
 from podrules.safety import owner_guarantee
 from podrules.spread import workload_spreads, zone_nodes, zone_of
 from podrules.taint_eviction import pod_eviction
+from podrules.versions import version_notes
 
 __all__ = ["cluster_report"]
 
@@ -69,7 +71,8 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
         source=facts.source,
         origin=facts.origin,
         scope=facts.scope,
-        server_version=facts.git_version,
+        rules_version=facts.versions.api_server.nearest_verified,
+        server_version=facts.versions.server_version,
         at=facts.at,
         at_is_newest=facts.at_is_newest,
         nodes=nodes,
@@ -80,13 +83,14 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
         zones=zone_nodes(entries.shown),
         spreads=tuple(
             replace(one, kind=kind, name=name)
-            for one in workload_spreads(facts.nodes, _of_interest(facts), features=facts.features)
+            for one in workload_spreads(facts.nodes, _of_interest(facts), features=facts.versions.scheduler)
             for kind, name in [facts.owner(one.namespace, one.kind, one.name)]
         ),
         classes=None if facts.classes is None else tuple(sorted(facts.classes, key=_class_order)),
         budgets=None if facts.budgets is None else _budgets(facts, facts.budgets),
         partitions=facts.partitions,
         preemption_disabled=facts.preemption_disabled,
+        version_notes=version_notes(facts.versions, entries.shown),
         unread=facts.unread,
     )
 
@@ -103,7 +107,7 @@ def _workloads(
     nodes = {node.metadata.name: node for node in facts.nodes}
 
     def in_short(own: Sequence[Pod]) -> tuple[WorkloadPod, ...]:
-        return workload_pods(own, facts.features, reach, nodes.get, near_limit)
+        return workload_pods(own, facts.versions.api_server, reach, nodes.get, near_limit)
 
     return workload_entries(pods, facts.workloads, facts.owner, in_short)
 
@@ -135,7 +139,7 @@ class _Entries:
 
     def __init__(self, facts: ClusterFacts) -> None:
         self._facts = facts
-        self._alike = SimilarPods(facts.features)
+        self._alike = SimilarPods(facts.versions)
         self._places: dict[PodKey, _Place] = {}
         down = facts.partitions.nodes if facts.partitions else ()
         self.reach = {node.reach.name: node.reach for node in down}.get
@@ -207,10 +211,12 @@ class _Entries:
     def _orders(
         self, node: Node, pods: Sequence[Pod], read: ReadUsage | None
     ) -> tuple[MemoryOrders, EvictionLevel | None, int]:
-        usage, features = read.usage if read is not None else NO_USAGE, self._facts.features
+        usage, config = (NO_USAGE, None) if read is None else (read.usage, read.config)
+        features = self._facts.versions.kubelet(node, config)
         if len(self.shown) > WHOLE_PRESSURE_NODES:
-            return memory_orders(node, pods, usage, self._alike.score, features=features), None, 0
-        pressure = node_pressure(node, pods, usage, read.config if read is not None else None, features=features)
+            score = partial(self._alike.score, features=features)
+            return memory_orders(node, pods, usage, score, features=features), None, 0
+        pressure = node_pressure(node, pods, usage, config, features=features)
         oom = next((order for order in pressure.ooms if order.scope is OOMScope.GLOBAL), None)
         evictions = {order.signal: order.places for order in pressure.evictions}
         nearest = min(map(_level, pressure.headrooms), key=lambda level: level.percent, default=None)

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.steps import Refusal, Step, StepOutcome
-from podrules.features import REFERENCE_VERSION
 from podrules.fencing import FenceState, Left
 from podrules.partitions import NodeDown
 from podrules.reading import Access, Unread
@@ -24,7 +23,7 @@ class FenceReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="
     undo: bool
     """It is taken back into service."""
     source: str
-    rules_version: str = REFERENCE_VERSION
+    rules_version: str
     server_version: str | None
     dry_run: bool
     state: FenceState

@@ -21,7 +21,7 @@ from kubectl_plugin.reports.node.node_use import (
 from podrules.eviction.observations import PODS_CGROUP
 from podrules.eviction.ranking import Comparator, EvictionPlace
 from podrules.eviction.signals import Signal
-from podrules.features import REFERENCE_VERSION, Features
+from podrules.features import Features
 from podrules.model.kubelet import PSIStats
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
@@ -40,6 +40,7 @@ from podrules.pressure.usage import NodeUsage, UsageSource
 from podrules.qos import get_pod_qos
 from podrules.reading import Unread
 from podrules.resources import MEMORY
+from podrules.versions import Versions
 
 __all__ = [
     "Classes",
@@ -156,7 +157,7 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     name: str
     source: str
-    rules_version: str = REFERENCE_VERSION
+    rules_version: str
     server_version: str | None
     platform: Platform
     """Of Linux alone orders and thresholds are known."""
@@ -197,14 +198,15 @@ def node_pressure_report(
     pressure: NodePressure,
     promised: NodeReport,
     *,
-    features: Features,
+    versions: Versions,
     unread: tuple[Unread, ...],
 ) -> NodePressureReport:
     """The report of one node. Its usage is also added to the report of its requests."""
-    classes = classes_of(pods, features)
+    classes = classes_of(pods, versions.api_server)
     report = NodePressureReport(
         name=node.metadata.name,
         source=promised.source,
+        rules_version=promised.rules_version,
         server_version=promised.server_version,
         platform=pressure.platform,
         usage_source=pressure.usage_source,

@@ -11,7 +11,7 @@ from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.node.node_use import NodeUse
 from podrules.allocation import ResourceAllocation, node_allocation, percent_of
 from podrules.eviction.signals import NodeCondition, pressures_of
-from podrules.features import REFERENCE_VERSION, Features
+from podrules.features import Features
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
@@ -21,6 +21,7 @@ from podrules.reachability import NodeReach
 from podrules.reading import Unread
 from podrules.resources import pod_requests, scheduler_options
 from podrules.taint_eviction import Eviction, pod_eviction
+from podrules.versions import VersionNote, Versions, version_notes
 
 __all__ = ["KeptRoom", "NodeReport", "NodeResourceReport", "node_report"]
 
@@ -59,7 +60,8 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     name: str
     source: str
-    rules_version: str = REFERENCE_VERSION
+    rules_version: str
+    """The upstream version whose code the rules were held against."""
     server_version: str | None
     ready: str | None
     ready_since: str | None
@@ -84,6 +86,8 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     """None: no pod is nominated to it."""
     usage: NodeUse | None
     """What its usage comes to; None: nobody looked at it."""
+    version_notes: tuple[VersionNote, ...] = ()
+    """The versions that the rules were not held against, its kubelet's among them."""
     unread: tuple[Unread, ...]
 
     @property
@@ -99,17 +103,17 @@ def node_report(
     nominated: Sequence[Pod],
     reach: NodeReach | None = None,
     source: str,
-    git_version: str | None,
-    features: Features,
+    versions: Versions,
     unread: tuple[Unread, ...],
 ) -> NodeReport:
     """The report of one node, without its usage, which `node_pressure_report` adds."""
-    allocation = node_allocation(node, pods or (), features=features)
+    allocation = node_allocation(node, pods or (), features=versions.scheduler)
     ready, quiet = node.ready, reach is not None and reach.reach.quiet
     return NodeReport(
         name=node.metadata.name,
         source=source,
-        server_version=git_version,
+        rules_version=versions.api_server.nearest_verified,
+        server_version=versions.server_version,
         ready=ready.status if ready else None,
         ready_since=ready.last_transition_time if ready else None,
         reach=reach,
@@ -123,8 +127,9 @@ def node_report(
         pods_full=pods is not None and allocation.pods_full,
         pods_by_class={qos_class.value: count for qos_class, count in allocation.pods_by_class.items()},
         resources=tuple(map(_resource, allocation.resources)),
-        kept=_kept(nominated, features) if nominated else None,
+        kept=_kept(nominated, versions.scheduler) if nominated else None,
         usage=None,
+        version_notes=version_notes(versions, (node,)),
         unread=unread,
     )
 

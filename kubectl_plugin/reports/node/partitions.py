@@ -9,7 +9,6 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from podrules.features import REFERENCE_VERSION
 from podrules.model.node import Node
 from podrules.partitions import NodeDown
 from podrules.reading import Unread
@@ -22,7 +21,7 @@ class PartitionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fi
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     source: str
-    rules_version: str = REFERENCE_VERSION
+    rules_version: str
     server_version: str | None
     at: datetime
     """When it was so."""

@@ -11,7 +11,6 @@ from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.steps import Refusal, Step, StepOutcome
 from podrules.deletion import Members
 from podrules.ending import StopPlan
-from podrules.features import REFERENCE_VERSION
 from podrules.reachability import NodeReach
 from podrules.reading import Unread
 from podrules.safety import ForceSafety, OwnerGuarantee
@@ -48,7 +47,7 @@ class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     namespace: str
     uid: str
     source: str
-    rules_version: str = REFERENCE_VERSION
+    rules_version: str
     server_version: str | None
     forced: bool
     """It removes the object of a pod that may still run."""

@@ -7,13 +7,13 @@ from enum import Enum
 
 from msgspec import Struct
 
-from podrules.features import Features
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.oom import OOMScoreAdj, pod_oom_score_adjs
 from podrules.placement.eligible import eligible_nodes
 from podrules.platform import Platform, node_platform, pod_platform
 from podrules.resources import MEMORY
+from podrules.versions import Versions
 
 __all__ = ["OOMOnNode", "OOMUnknown", "oom_of_pod"]
 
@@ -41,7 +41,7 @@ class OOMOnNode(Struct, frozen=True, rename="camel"):
 
 
 def oom_of_pod(
-    pod: Pod, node: Node | None, nodes: Sequence[Node] | None, features: Features
+    pod: Pod, node: Node | None, nodes: Sequence[Node] | None, versions: Versions
 ) -> tuple[OOMOnNode, ...] | OOMUnknown:
     """The values on the node of a pod, else on its nominated node, else on the smallest and the largest node.
 
@@ -49,11 +49,11 @@ def oom_of_pod(
         pod: The pod, with the resources that the kubelet allocated to it.
         node: The node to which it is bound.
         nodes: For one that is not bound: all nodes; None when they could not be read.
-        features: Gates of the cluster's version.
+        versions: Of the cluster; each node's kubelet has its own rules.
     """
     if pod_platform(pod, node) is not Platform.LINUX:
         return OOMUnknown.NOT_LINUX
-    anywhere = pod_oom_score_adjs(pod, None, features=features)
+    anywhere = pod_oom_score_adjs(pod, None, features=versions.kubelet(node))
     if anywhere is not None:
         return (OOMOnNode(None, None, anywhere),)
     if node is not None:
@@ -71,7 +71,7 @@ def oom_of_pod(
     found = tuple(
         OOMOnNode(candidate.metadata.name, _memory(candidate), scores)
         for candidate in _ends(candidates)
-        if (scores := pod_oom_score_adjs(pod, _memory(candidate), features=features)) is not None
+        if (scores := pod_oom_score_adjs(pod, _memory(candidate), features=versions.kubelet(candidate))) is not None
     )
     if any(not score.in_range for entry in found for score in entry.containers):
         return OOMUnknown.NOT_IN_RANGE

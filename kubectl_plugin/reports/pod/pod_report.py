@@ -19,10 +19,9 @@ from kubectl_plugin.reports.pod.pod_status import PodStatusReport, pod_gates, po
 from podrules.admission import AdmittedPod
 from podrules.attachment import VolumePosition
 from podrules.ending import Ending, StopPlan, pod_ending, stop_plan
-from podrules.features import REFERENCE, REFERENCE_VERSION, Features
 from podrules.forcing import force_safety_whatever_volumes, pod_force_safety
 from podrules.model.node import Node
-from podrules.model.pod import Pod, PodStatus
+from podrules.model.pod import Pod, PodQOSClass, PodStatus
 from podrules.model.policy import PriorityClass
 from podrules.oom import MemoryTooLow, memory_too_low
 from podrules.placement.outcome import Placement
@@ -34,6 +33,7 @@ from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 from podrules.termination import EvictionStop, eviction_stop
 from podrules.timeline.events import PodTimeline
+from podrules.versions import VersionNote, Versions, version_notes
 from podrules.volumes import WriterGuard
 
 __all__ = [
@@ -70,8 +70,7 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     owners: tuple[Owner, ...] = ()
     """Nearest first."""
     source: str = ""
-    git_version: str | None = None
-    features: Features = REFERENCE
+    versions: Versions = Versions()
     preemption_disabled: str = ""
     """The field of its scheduler's profile by which that preempts nobody; empty: it does, or is not known."""
     guards: tuple[WriterGuard, ...] | None = None
@@ -132,8 +131,12 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     name: str
     namespace: str
     source: str
-    rules_version: str = REFERENCE_VERSION
+    rules_version: str
+    """The upstream version whose code these rules were held against."""
     server_version: str | None
+    """None: it is not known."""
+    version_notes: tuple[VersionNote, ...] = ()
+    """The versions of this cluster that the rules were not held against."""
     status: PodStatusReport | None
     """None for a pod that does not exist yet."""
     gates: tuple[str, ...]
@@ -195,10 +198,13 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         cluster: What the rest of the cluster means for it.
         unread: What could not be read for either.
     """
-    features, pod, admitted = facts.features, facts.pod, facts.admitted
-    granted = allocated_pod(pod, features=features)
+    versions, pod, admitted = facts.versions, facts.pod, facts.admitted
+    kubelet = versions.kubelet(facts.node)
+    qos = pod_qos(pod, admitted, facts.existing, versions.api_server)
+    # The API server stores the class, and the kubelet goes by it.
+    granted = allocated_pod(with_class(pod, qos.qos_class), features=kubelet)
     platform = pod_platform(pod, facts.node)
-    oom = oom_of_pod(granted, facts.node, facts.nodes, features)
+    oom = oom_of_pod(granted, facts.node, facts.nodes, versions)
     ends = pod if admitted is None else as_if_running(pod)
     silent = facts.reach is not None and facts.reach.reach.quiet
     quiet = silent or platform is Platform.VIRTUAL_KUBELET
@@ -208,16 +214,17 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
         source=facts.source,
-        server_version=facts.git_version,
+        rules_version=versions.api_server.nearest_verified,
+        server_version=versions.server_version,
         status=pod_status(pod, facts.node, facts.reach) if admitted is None else None,
         gates=() if admitted is None else pod_gates(pod),
         platform=platform,
-        qos=pod_qos(pod, admitted, facts.existing, features),
+        qos=qos,
         oom=() if isinstance(oom, OOMUnknown) else oom,
         oom_unknown=oom if isinstance(oom, OOMUnknown) else None,
-        memory_too_low=memory_too_low(granted, features=features) if oom is OOMUnknown.NOT_IN_RANGE else None,
-        resources=pod_resources(pod, facts.node, features),
-        cgroup=pod_cgroup(granted, features) if platform is Platform.LINUX else None,
+        memory_too_low=memory_too_low(granted, features=kubelet) if oom is OOMUnknown.NOT_IN_RANGE else None,
+        resources=pod_resources(pod, facts.node, versions),
+        cgroup=pod_cgroup(granted, kubelet) if platform is Platform.LINUX else None,
         priority=(
             stored_priority(pod, facts.classes, preemption_disabled=disabled)
             if admitted is None
@@ -228,6 +235,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
         owner=owner_guarantee(pod),
         owners=facts.owners,
+        version_notes=version_notes(versions, () if facts.node is None else (facts.node,)),
         unread=unread,
         preempted=cluster.preempted,
         placement=cluster.likely.placement,
@@ -250,6 +258,11 @@ def _force_safety(facts: PodFacts, platform: Platform, plan: StopPlan) -> ForceS
     if facts.guards is None:
         return force_safety_whatever_volumes(guarantee, plan, reach)
     return pod_force_safety(guarantee, plan, reach, facts.guards)
+
+
+def with_class(pod: Pod, qos_class: PodQOSClass) -> Pod:
+    """A pod with the class that the API server gives it."""
+    return replace(pod, status=replace(pod.status, qos_class=qos_class.value))
 
 
 def as_if_running(pod: Pod) -> Pod:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from podrules.features import Features
 from podrules.model.base import ResourceList
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -19,6 +18,7 @@ from podrules.resources import (
     scheduler_options,
     scheduler_request,
 )
+from podrules.versions import Versions
 
 __all__ = ["ResourcesReport", "pod_resources"]
 
@@ -34,16 +34,16 @@ class ResourcesReport(Struct, frozen=True, rename="camel"):
     node_allocatable: dict[str, str] | None
 
 
-def pod_resources(pod: Pod, node: Node | None, features: Features) -> ResourcesReport:
+def pod_resources(pod: Pod, node: Node | None, versions: Versions) -> ResourcesReport:
     """The sums of a pod, and what its node can give."""
-    options = scheduler_options(features)
+    options = scheduler_options(versions.scheduler)
     plain = PodResourcesOptions(skip_pod_level_resources=options.skip_pod_level_resources)
     wanted = pod_requests(pod, plain)
-    granted = pod_requests(allocated_pod(pod, features=features), plain)
+    granted = pod_requests(allocated_pod(pod, features=versions.kubelet(node)), plain)
     return ResourcesReport(
         requests=_texts(pod_requests(pod, options)),
         limits=_texts(pod_limits(pod, options)),
-        scheduler=scheduler_request(pod, features),
+        scheduler=scheduler_request(pod, versions.scheduler),
         allocated=None if granted == wanted else _texts(granted),
         node_allocatable=None if node is None else _texts(node.status.allocatable),
     )

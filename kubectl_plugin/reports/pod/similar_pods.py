@@ -12,6 +12,7 @@ from podrules.model.quantity import ZERO
 from podrules.oom import OOMScoreAdj, container_oom_score_adj
 from podrules.qos import get_pod_qos
 from podrules.resources import CPU, MEMORY, pod_limits, pod_requests, scheduler_options
+from podrules.versions import Versions
 
 __all__ = ["Asked", "SimilarPods"]
 
@@ -35,26 +36,26 @@ class _Kind(Struct):
 
     sample: tuple[Any, ...]
     asked: Asked
-    scores: dict[tuple[str, int], OOMScoreAdj | None]
+    scores: dict[tuple[str, int, int], OOMScoreAdj | None]
 
 
 class SimilarPods:
     """The sums and scores of the pods of one cluster."""
 
-    def __init__(self, features: Features) -> None:
+    def __init__(self, versions: Versions) -> None:
         """Start without pods."""
-        self._features = features
+        self._versions = versions
         self._kinds: dict[tuple[str, str], list[_Kind]] = {}
 
     def asked(self, pod: Pod) -> Asked:
         """What a pod asks for."""
         return self._kind(pod).asked
 
-    def score(self, pod: Pod, ref: ContainerRef, capacity: int) -> OOMScoreAdj | None:
+    def score(self, pod: Pod, ref: ContainerRef, capacity: int, *, features: Features) -> OOMScoreAdj | None:
         """A container's oom_score_adj; see `container_oom_score_adj`."""
-        scores, key = self._kind(pod).scores, (ref.field, capacity)
+        scores, key = self._kind(pod).scores, (ref.field, capacity, features.minor)
         if key not in scores:
-            scores[key] = container_oom_score_adj(pod, ref, capacity, features=self._features)
+            scores[key] = container_oom_score_adj(pod, ref, capacity, features=features)
         return scores[key]
 
     def _kind(self, pod: Pod) -> _Kind:
@@ -69,10 +70,10 @@ class SimilarPods:
         return found
 
     def _asked(self, pod: Pod) -> Asked:
-        options = scheduler_options(self._features)
+        options = scheduler_options(self._versions.scheduler)
         requests, limits = pod_requests(pod, options), pod_limits(pod, options)
         return Asked(
-            get_pod_qos(pod, features=self._features),
+            get_pod_qos(pod, features=self._versions.api_server),
             requests.get(CPU, ZERO).milli_value,
             requests.get(MEMORY, ZERO).value,
             limits.get(CPU, ZERO).milli_value,

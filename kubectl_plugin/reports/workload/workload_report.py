@@ -11,7 +11,6 @@ from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.workload.ordinals import MissingPods
 from kubectl_plugin.reports.workload.rollout import Rollout, Schedule
 from kubectl_plugin.reports.workload.workload_pods import JobProgress, PodCounts, WorkloadPod
-from podrules.features import REFERENCE_VERSION
 from podrules.reading import Unread
 from podrules.skew import WorkloadSpread
 
@@ -26,7 +25,7 @@ class WorkloadReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     name: str
     namespace: str
     source: str
-    rules_version: str = REFERENCE_VERSION
+    rules_version: str
     server_version: str | None
     replicas: int | None
     template: PodReport

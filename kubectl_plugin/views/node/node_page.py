@@ -14,6 +14,7 @@ from kubectl_plugin.views.node.platform_words import node_platform_section
 from kubectl_plugin.views.node.reach_commands import reach_commands
 from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
 from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.versions import versions_section
 from kubectl_plugin.views.words import amount, counted, is_plain_name, listed
 from kubectl_plugin.views.workload_words import node_word
 from podrules.platform import Platform
@@ -30,6 +31,8 @@ def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
     told = node_verdict(report, now)
     platform = node_platform_section(report.platform)
     parts = [*promise_parts(report, wide=wide), *([platform] if platform.lines else [])]
+    if report.version_notes:
+        parts.append(versions_section(report.version_notes))
     if report.unread:
         measured = report.usage is not None and report.usage.usage_source is not UsageSource.NONE
         parts.append(Section("Unknown", unread_lines(report.unread, measured=(report.name,) if measured else ())))

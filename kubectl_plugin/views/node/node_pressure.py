@@ -27,6 +27,7 @@ from kubectl_plugin.views.node.pressure_orders import (
 )
 from kubectl_plugin.views.node.reach_commands import reach_commands
 from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.versions import versions_section
 from kubectl_plugin.views.words import is_plain_name, memory
 from podrules.model.pod import PodQOSClass
 from podrules.platform import Platform
@@ -44,6 +45,7 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
     linux = report.platform is Platform.LINUX
     parts = [*_pressure_parts(report, wide=wide)] if linux else [node_platform_section(report.platform)]
     parts += [*promise_parts(report.promised, wide=wide), full_section(report.promised)]
+    parts.append(versions_section(report.promised.version_notes))
     if report.unread:
         measured = () if report.usage_source is UsageSource.NONE else (report.name,)
         parts.append(Section("Unknown", (*unread_lines(report.unread, measured=measured), *_permission(report))))

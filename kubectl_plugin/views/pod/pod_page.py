@@ -28,6 +28,7 @@ from kubectl_plugin.views.pod.volume_move import moving_section
 from kubectl_plugin.views.scheduling.placement import placement_parts
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.verdict import verdict
+from kubectl_plugin.views.versions import versions_section
 from kubectl_plugin.views.words import amount, is_plain_name, listed, memory
 from podrules.cgroup import ResourceConfig
 from podrules.container_state import ContainerKind
@@ -80,6 +81,7 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     yield _writers_section(report)
     yield moving_section(report.moving, now)
     yield _owner_section(report)
+    yield versions_section(report.version_notes)
     yield unread_section(report.unread)
 
 

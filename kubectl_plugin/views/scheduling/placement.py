@@ -131,8 +131,6 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
         yield f"the profile's plugin {plugin} is not kube-scheduler's own: it is left out here"
     for url in placement.extenders:
         yield f"the scheduler's extender {url} was not asked: it filters and scores too"
-    if not placement.verified:
-        yield f"verified on 1.36 only: this server is {report.server_version}"
 
 
 def named_words(named: NamedNode) -> str:

@@ -22,6 +22,7 @@ from kubectl_plugin.views.scheduling.plan_more import (
     victim_words,
 )
 from kubectl_plugin.views.scheduling.spread_tables import left_out_words
+from kubectl_plugin.views.versions import versions_section
 from kubectl_plugin.views.words import counted, listed
 from podrules.placement.planned import AchievedSpread, PlannedSpec
 
@@ -212,8 +213,8 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
         yield _victims_table(report, wide=wide)
     if report.unmoved:
         yield _unmoved_table(report, wide=wide)
-    if not report.verified:
-        yield Section("Verified", (f"on 1.36 only: this server is {report.server_version}",))
+    if report.version_notes:
+        yield versions_section(report.version_notes)
     if report.unread:
         yield unread_section(report.unread)
 

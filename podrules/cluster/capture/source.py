@@ -13,6 +13,7 @@ from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.similar_names import near_names
 from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
+from podrules.versions import NOTHING_TOLD, Told
 
 __all__ = ["SnapshotSource"]
 
@@ -25,6 +26,7 @@ class SnapshotSource:
     """Serves the objects of a file. It decodes a kind at its first use."""
 
     side_by_side: Final = False
+    told: Told = NOTHING_TOLD
     is_plain_list: Final = False
 
     def __init__(self, file: SnapshotFile, *, namespace: str | None) -> None:

@@ -36,6 +36,7 @@ from podrules.cluster.similar_names import near_names
 from podrules.model.base import KubeObject, Model, ObjectMeta
 from podrules.model.decode import DecodeError, from_json
 from podrules.model.selectors import Selector
+from podrules.versions import NOTHING_TOLD, Told
 
 if TYPE_CHECKING:
     from podrules.cluster.live.reflector import Named, Reflector
@@ -66,6 +67,7 @@ class LiveSource:
     description = "the cluster"
     side_by_side = True
     is_plain_list = False
+    told: Told = NOTHING_TOLD
 
     def __init__(
         self,

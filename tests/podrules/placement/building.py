@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podrules.features import REFERENCE
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
@@ -64,7 +63,6 @@ def situation(pod: Json, nodes: Sequence[Json], pods: Sequence[Json] = (), **lis
         table=NodeTable(snapshot.nodes, snapshot.pods),
         snapshot=snapshot,
         framework=DEFAULT_FRAMEWORK,
-        features=REFERENCE,
         now=None,
     )
 

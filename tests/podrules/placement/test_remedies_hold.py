@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from podrules.features import REFERENCE
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.quantity import Quantity
@@ -43,7 +42,6 @@ def _situation(case: Case) -> Situation:
         table=NodeTable(snapshot.nodes, snapshot.pods),
         snapshot=snapshot,
         framework=new_framework(profile),
-        features=REFERENCE,
         now=None,
     )
 

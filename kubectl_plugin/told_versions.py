@@ -1,0 +1,77 @@
+"""What ``--kubernetes-version`` and ``--feature-gates`` say of a cluster, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from podrules.cluster.errors import UsageError
+from podrules.cluster.similar_names import nearest_word
+from podrules.versions import GATE_FIELDS, Told
+
+__all__ = ["read_told"]
+
+_BOOLS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+"""As Go's strconv.ParseBool reads them."""
+_WRITE: Final = "Write e.g. --feature-gates=PodLevelResources=false"
+
+
+def read_told(version: str | None, gates: Iterable[str]) -> tuple[Told, tuple[str, ...]]:
+    """What the user says, and the gates in it that no rule reads.
+
+    Args:
+        version: The value of ``--kubernetes-version``, which its parser has checked.
+        gates: The values of ``--feature-gates``: ``NAME=BOOL,…`` or ``@FILE``; later ones win.
+
+    Raises:
+        UsageError: a gate is no ``NAME=BOOL``, or its value is no bool.
+        ManifestError: a file cannot be read.
+    """
+    told: dict[str, bool] = {}
+    unknown = []
+    for name, on in _named(gates):
+        if name in GATE_FIELDS:
+            told[GATE_FIELDS[name]] = on
+        else:
+            near = nearest_word(name, GATE_FIELDS)
+            unknown.append(f"--feature-gates: no rule reads {name}" + (f"; did you mean {near}?" if near else ""))
+    return Told(version, tuple(sorted(told.items()))), tuple(dict.fromkeys(unknown))
+
+
+def _named(gates: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    for text in gates:
+        if text.startswith("@"):
+            yield from _of_file(text[1:])
+            continue
+        for entry in filter(None, (part.strip() for part in text.split(","))):
+            name, equals, value = entry.partition("=")
+            if not equals or not name:
+                raise UsageError(f'--feature-gates "{entry}": no NAME=BOOL', advice=_WRITE)
+            yield name.strip(), _bool(name, value.strip())
+
+
+def _of_file(file: str) -> Iterator[tuple[str, bool]]:
+    """The gates of a file: ``featureGates`` of a KubeletConfiguration."""
+    # Loaded only for files.
+    from podrules.cluster.manifests.files import read_documents
+
+    for document in read_documents(file):
+        gates = document.content.get("featureGates")
+        if not isinstance(gates, Mapping):
+            raise UsageError(
+                f"--feature-gates @{file}: it has no featureGates",
+                advice="Name a KubeletConfiguration with featureGates, or write NAME=BOOL",
+            )
+        for name, value in gates.items():
+            yield str(name), _bool(str(name), value)
+
+
+def _bool(name: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if value not in _BOOLS:
+        raise UsageError(f'--feature-gates "{name}={value}": neither true nor false', advice=_WRITE)
+    return _BOOLS[value]

@@ -1,0 +1,114 @@
+"""What a change of version changes for a pod: both versions' rules, side by side.
+
+Each rule is asked twice, and where the answers are equal nothing is said. A pod keeps the class that its status has, so
+classes and what follows from them hold for the pods that are made after the change; scores and cgroups of a container
+are written when its kubelet starts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.cgroup import ResourceConfig, container_resource_config, pod_resource_config
+from podrules.features import CHANGES, Change, Features
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.oom import container_oom_score_adj
+from podrules.platform import Platform, pod_platform
+from podrules.qos import compute_pod_qos
+from podrules.resources import CPU, EPHEMERAL_STORAGE, MEMORY, scheduler_request
+from podrules.versions import Versions
+
+__all__ = ["PodChange", "PodChangeKind", "changed_rules", "pod_changes"]
+
+
+class PodChangeKind(Enum):
+    """What of a pod changes."""
+
+    QOS_CLASS = "QoSClass"
+    REQUESTS = "Requests"
+    OOM_SCORE = "OOMScore"
+    CGROUP = "Cgroup"
+
+
+class PodChange(Struct, frozen=True, rename="camel"):
+    """One value of a pod that is another with the other version."""
+
+    kind: PodChangeKind
+    field: str
+    """Which of several: a resource, or a cgroup's value; empty: there is one."""
+    container: str
+    """Empty: the pod's own."""
+    before: str
+    """In the unit of the field, thousandths for cpu; empty: there is no such value."""
+    after: str
+
+
+def changed_rules(before: Features, after: Features) -> tuple[Change, ...]:
+    """What changes between two minors, whether or not a pod has to do with it; the oldest change first."""
+    low, high = sorted((before.minor, after.minor))
+    return tuple(sorted((one for one in CHANGES.values() if low < one.since <= high), key=lambda one: one.since))
+
+
+def pod_changes(pod: Pod, node: Node | None, before: Versions, after: Versions) -> tuple[PodChange, ...]:
+    """What changes for one pod.
+
+    Args:
+        pod: A pod of the cluster, or one to come.
+        node: Its node; None: it has none, and what needs the node's memory is left out.
+        before: The rules that hold in its cluster.
+        after: Those of the other version.
+    """
+    return tuple(
+        PodChange(kind, field, container, was, will_be)
+        for (kind, field, container), was, will_be in _paired(_values(pod, node, before), _values(pod, node, after))
+        if was != will_be
+    )
+
+
+_Key = tuple[PodChangeKind, str, str]
+
+
+def _paired(before: Sequence[tuple[_Key, str]], after: Sequence[tuple[_Key, str]]) -> Iterator[tuple[_Key, str, str]]:
+    then, now = dict(before), dict(after)
+    for key in dict.fromkeys([*then, *now]):
+        yield key, then.get(key, ""), now.get(key, "")
+
+
+def _values(pod: Pod, node: Node | None, versions: Versions) -> list[tuple[_Key, str]]:
+    """All that the rules say of a pod and what differs between versions, as text."""
+    qos_class = compute_pod_qos(pod, features=versions.api_server)
+    found: list[tuple[_Key, str]] = [((PodChangeKind.QOS_CLASS, "", ""), qos_class.value)]
+    request = scheduler_request(pod, versions.scheduler)
+    amounts = {CPU: request.milli_cpu, MEMORY: request.memory, EPHEMERAL_STORAGE: request.ephemeral_storage}
+    found += [((PodChangeKind.REQUESTS, name, ""), str(amount)) for name, amount in (amounts | request.scalar).items()]
+    if pod_platform(pod, node) is Platform.LINUX:
+        classified = replace(pod, status=replace(pod.status, qos_class=qos_class.value))
+        found += _on_linux(classified, node, versions.kubelet(node))
+    return found
+
+
+def _on_linux(pod: Pod, node: Node | None, kubelet: Features) -> Iterator[tuple[_Key, str]]:
+    capacity = node.status.capacity.get(MEMORY) if node is not None else None
+    yield from _cgroup("", pod_resource_config(pod, features=kubelet))
+    for ref in pod.containers():
+        name = ref.container.name
+        score = container_oom_score_adj(pod, ref, None if capacity is None else capacity.value, features=kubelet)
+        if score is not None:
+            yield (PodChangeKind.OOM_SCORE, "", name), str(score.value)
+        yield from _cgroup(name, container_resource_config(pod, ref, features=kubelet))
+
+
+def _cgroup(container: str, config: ResourceConfig) -> Iterator[tuple[_Key, str]]:
+    values = (
+        ("cpu shares", config.cpu_shares),
+        ("cpu quota", config.cpu_quota),
+        ("cpu period", config.cpu_period),
+        ("memory limit", config.memory),
+    )
+    for field, value in values:
+        yield (PodChangeKind.CGROUP, field, container), "none" if value in {None, 0} else str(value)

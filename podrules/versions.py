@@ -1,0 +1,196 @@
+"""Which versions run in one cluster, and whose rules hold for what.
+
+The API server admits and classifies pods, the scheduler places them, and each node's kubelet runs them. Kubernetes lets
+kubelets be three minors older than the API server, so one cluster may have four versions at once.
+
+Source: the version skew policy (kubernetes.io/releases/version-skew-policy). status.nodeInfo.kubeletVersion is the
+kubelet's own word; a static pod's image names the version of a scheduler that kubeadm runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from functools import cache
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.features import CHANGES, GATES, OLDEST_VERIFIED, REFERENCE, Change, Features, minor_of
+from podrules.model.kubelet import KubeletConfiguration
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.platform import Platform, node_platform
+
+__all__ = [
+    "GATE_FIELDS",
+    "NOTHING_TOLD",
+    "SCHEDULER_NAMESPACE",
+    "Component",
+    "Told",
+    "VersionNote",
+    "Versions",
+    "scheduler_versions",
+    "version_notes",
+]
+
+_SCHEDULER_LABEL: Final = ("component", "kube-scheduler")
+"""On the static pods of kubeadm (cmd/kubeadm/app/util/staticpod/utils.go, ComponentPod)."""
+SCHEDULER_NAMESPACE: Final = "kube-system"
+"""Of those pods."""
+
+
+GATE_FIELDS: Final[Mapping[str, str]] = {change.gate: field for field, change in GATES.items()}
+"""The field of `Features` for each gate that some rule reads, by the gate's name."""
+
+
+_OF_KUBELETS: Final = frozenset({"OOM score", "Cgroups"})
+_OF_ALL: Final = frozenset({"QoS class", "Pod-level resources", "Requests"})
+"""Rules by which several components go. All other rules are the scheduler's plugins."""
+
+
+class Component(Enum):
+    """Whose version it is."""
+
+    API_SERVER = "kube-apiserver"
+    SCHEDULER = "kube-scheduler"
+    KUBELET = "kubelet"
+
+
+class Told(Struct, frozen=True):
+    """What the user says of the cluster, because the cluster does not."""
+
+    version: str | None = None
+    """Of API server and scheduler: ``1.35``; None: they are asked."""
+    gates: tuple[tuple[str, bool], ...] = ()
+    """Fields of `Features`, and whether that gate is on, in every component."""
+
+
+NOTHING_TOLD: Final = Told()
+
+
+class Versions(Struct, frozen=True, kw_only=True):
+    """The rules that hold in one cluster."""
+
+    api_server: Features = REFERENCE
+    """For classes, defaults and admission."""
+    scheduler: Features = REFERENCE
+    """For requests and placements."""
+    server_version: str | None = None
+    """Of the API server; None: it is not known, and the reference counts."""
+    scheduler_version: str | None = None
+    """Of the scheduler, where it is not the API server's."""
+    told: Told = NOTHING_TOLD
+
+    @classmethod
+    def of(cls, server: str | None, schedulers: Iterable[str] = (), told: Told = NOTHING_TOLD) -> Versions:
+        """The rules of a cluster.
+
+        Args:
+            server: ``gitVersion`` of the API server; None: it is not known.
+            schedulers: The versions of its schedulers, as far as they are known. Where they differ, nobody knows which
+                one leads, and the API server's counts.
+            told: What the user says; that version counts for both.
+        """
+        server = told.version or server
+        known = {} if told.version else {minor: text for text in schedulers if (minor := minor_of(text)) is not None}
+        api_server = _features(_minor(server), told.gates)
+        other = next(iter(known.items()), None) if len(known) == 1 else None
+        if other is None or other[0] == api_server.minor:
+            return cls(api_server=api_server, scheduler=api_server, server_version=server, told=told)
+        scheduler = _features(other[0], told.gates)
+        return cls(
+            api_server=api_server, scheduler=scheduler, server_version=server, scheduler_version=other[1], told=told
+        )
+
+    def kubelet(self, node: Node | None, config: KubeletConfiguration | None = None) -> Features:
+        """The rules of the kubelet of a node; those of the API server's version, where no node says.
+
+        Args:
+            node: None: it is not known.
+            config: The kubelet's own configuration, whose gates count first; None: it was not read.
+        """
+        minor = None if node is None else minor_of(node.status.node_info.kubelet_version)
+        set_there = {} if config is None else config.feature_gates
+        own = {GATE_FIELDS[name]: on for name, on in set_there.items() if name in GATE_FIELDS}
+        if minor is None and not own:
+            return self.api_server
+        gates = tuple(sorted({**dict(self.told.gates), **own}.items())) if own else self.told.gates
+        return _features(self.api_server.minor if minor is None else minor, gates)
+
+
+class VersionNote(Struct, frozen=True, rename="camel"):
+    """A version that the rules were not held against, and what is known to differ."""
+
+    component: Component
+    version: str
+    """As it says itself."""
+    nodes: tuple[str, ...]
+    """For kubelets: where they run."""
+    nearest: str
+    """The upstream version whose code the rules were held against."""
+    without: tuple[str, ...]
+    """What that version added, and the rules leave out here: effects in `CHANGES`. Older versions differ further."""
+
+
+def version_notes(versions: Versions, nodes: Sequence[Node] = ()) -> tuple[VersionNote, ...]:
+    """Which versions of a cluster the rules were not held against.
+
+    Args:
+        versions: Of the cluster.
+        nodes: Those of which something is told.
+    """
+    notes = []
+    if versions.server_version is not None and not versions.api_server.verified:
+        notes.append(_note(Component.API_SERVER, versions.server_version, versions.api_server))
+    if versions.scheduler_version is not None and not versions.scheduler.verified:
+        notes.append(_note(Component.SCHEDULER, versions.scheduler_version, versions.scheduler))
+    by_version: dict[str, list[str]] = {}
+    for node in nodes:
+        if not versions.kubelet(node).verified and node_platform(node) is not Platform.VIRTUAL_KUBELET:
+            by_version.setdefault(node.status.node_info.kubelet_version, []).append(node.metadata.name)
+    for version, names in sorted(by_version.items()):
+        notes.append(_note(Component.KUBELET, version, _features(_minor(version), ()), tuple(names)))
+    return tuple(notes)
+
+
+def _note(component: Component, version: str, features: Features, nodes: tuple[str, ...] = ()) -> VersionNote:
+    without = tuple(
+        f"{change.rule}: {change.effect}"
+        for change in CHANGES.values()
+        if features.minor < change.since <= OLDEST_VERIFIED and _concerns(change, component)
+    )
+    return VersionNote(component, version, nodes, features.nearest_verified, without)
+
+
+def _concerns(change: Change, component: Component) -> bool:
+    """Whether a component goes by a rule; the scheduler by all that is no other component's alone."""
+    if component is Component.SCHEDULER:
+        return change.rule not in _OF_KUBELETS
+    return change.rule in (_OF_KUBELETS | _OF_ALL if component is Component.KUBELET else _OF_ALL)
+
+
+def scheduler_versions(pods: Iterable[Pod]) -> tuple[str, ...]:
+    """The versions of the schedulers that run as static pods of kubeadm, by the tags of their images."""
+    label, name = _SCHEDULER_LABEL
+    return tuple(
+        sorted(
+            {
+                tag
+                for pod in pods
+                if pod.metadata.namespace == SCHEDULER_NAMESPACE and pod.metadata.labels.get(label) == name
+                for container in pod.spec.containers
+                if (tag := container.image.partition("@")[0].rpartition(":")[2]) and minor_of(tag) is not None
+            }
+        )
+    )
+
+
+def _minor(version: str | None) -> int:
+    found = minor_of(version) if version else None
+    return REFERENCE.minor if found is None else found
+
+
+@cache
+def _features(minor: int, gates: tuple[tuple[str, bool], ...]) -> Features:
+    return Features.of_minor(minor, dict(gates))

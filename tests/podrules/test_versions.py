@@ -1,0 +1,125 @@
+"""Which rules hold where in a cluster of several versions."""
+
+from __future__ import annotations
+
+import pytest
+
+from podrules.features import GATES, REFERENCE, Features
+from podrules.model.decode import from_object
+from podrules.model.kubelet import KubeletConfiguration
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.versions import GATE_FIELDS, Component, Told, Versions, scheduler_versions, version_notes
+from tests.objects import raw_container, raw_node, raw_pod
+
+
+def node(version: str, name: str = "n1", **labels: str) -> Node:
+    raw = raw_node(name, labels)
+    raw["status"] = {**raw.get("status", {}), "nodeInfo": {"kubeletVersion": version, "operatingSystem": "linux"}}
+    return from_object(raw, Node)
+
+
+def scheduler(image: str, namespace: str = "kube-system", component: str = "kube-scheduler") -> Pod:
+    containers = [raw_container("kube-scheduler", image=image)]
+    return from_object(raw_pod("s", namespace, labels={"component": component}, containers=containers), Pod)
+
+
+@pytest.mark.parametrize(
+    ("server", "minor"), [("v1.34.4", 34), ("v1.35.2-gke.1", 35), ("v1.37.1+k3s1", 37), (None, REFERENCE.minor)]
+)
+def test_all_components_have_the_api_servers_version_by_default(server: str | None, minor: int) -> None:
+    versions = Versions.of(server)
+    assert versions.server_version == server
+    assert versions.api_server == versions.scheduler == versions.kubelet(None) == Features.of_minor(minor)
+
+
+def test_a_kubelet_has_its_own_version() -> None:
+    versions = Versions.of("v1.37.1")
+    assert [versions.kubelet(node(version)).minor for version in ("v1.34.4", "v1.36.3", "v1.37.1")] == [34, 36, 37]
+    assert versions.kubelet(node("")).minor == 37, "one that does not say it"
+    assert versions.kubelet(node("nonsense")).minor == 37
+
+
+def test_the_schedulers_static_pod_tells_its_version() -> None:
+    seen = scheduler_versions([scheduler("registry.k8s.io/kube-scheduler:v1.36.3"), scheduler("k/s:v1.36.3@sha256:aa")])
+    assert seen == ("v1.36.3",)
+    versions = Versions.of("v1.37.1", seen)
+    assert (versions.api_server.minor, versions.scheduler.minor, versions.scheduler_version) == (37, 36, "v1.36.3")
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(scheduler("k/s:v1.34.1", namespace="shop"), id="anybody's namespace"),
+        pytest.param(scheduler("k/s:v1.34.1", component="web"), id="another component"),
+        pytest.param(scheduler("k/s:latest"), id="no version in the tag"),
+        pytest.param(scheduler("registry:5000/s"), id="a port and no tag"),
+    ],
+)
+def test_other_pods_tell_nothing_of_the_scheduler(pod: Pod) -> None:
+    assert scheduler_versions([pod]) == ()
+
+
+def test_where_schedulers_differ_the_api_servers_version_counts() -> None:
+    """Nobody knows which of them leads."""
+    versions = Versions.of("v1.37.1", ("v1.36.3", "v1.37.1"))
+    assert versions.scheduler.minor == 37
+    assert versions.scheduler_version is None
+
+
+def test_what_the_user_says_counts_for_the_control_plane() -> None:
+    versions = Versions.of("v1.37.1", ("v1.36.3",), Told("1.34"))
+    assert (versions.api_server.minor, versions.scheduler.minor) == (34, 34)
+    assert versions.kubelet(node("v1.36.3")).minor == 36
+
+
+def test_told_gates_count_in_every_component() -> None:
+    versions = Versions.of(
+        "v1.37.1", (), Told(None, (("pod_level_resources", False), ("node_declared_features", False)))
+    )
+    for features in (versions.api_server, versions.scheduler, versions.kubelet(node("v1.36.3"))):
+        assert not features.pod_level_resources
+        assert not features.node_declared_features
+        assert features.dynamic_resource_allocation
+
+
+def test_a_kubelets_own_gates_count_first() -> None:
+    versions = Versions.of("v1.36.3", (), Told(None, (("pod_level_resources", False),)))
+    config = KubeletConfiguration(
+        feature_gates={"PodLevelResources": True, "CustomCPUCFSQuotaPeriod": False, "New": True}
+    )
+    own = versions.kubelet(node("v1.36.3"), config)
+    assert own.pod_level_resources
+    assert not own.cpu_cfs_quota_period
+    assert not versions.api_server.pod_level_resources
+
+
+def test_gates_are_named_as_the_flag_takes_them() -> None:
+    assert set(GATE_FIELDS.values()) == set(GATES)
+    assert GATE_FIELDS["PodLevelResources"] == "pod_level_resources"
+
+
+@pytest.mark.parametrize("version", ["v1.34.0", "v1.35.9", "v1.36.3", "v1.37.1"])
+def test_nothing_is_said_of_verified_versions(version: str) -> None:
+    assert version_notes(Versions.of(version), [node(version)]) == ()
+
+
+def test_an_old_kubelet_is_named_with_what_it_lacks() -> None:
+    nodes = [node("v1.23.17", "a"), node("v1.23.17", "b"), node("v1.36.3", "c")]
+    (note,) = version_notes(Versions.of("v1.36.3"), nodes)
+    assert (note.component, note.version, note.nodes, note.nearest) == (
+        Component.KUBELET,
+        "v1.23.17",
+        ("a", "b"),
+        "1.34.4",
+    )
+    assert {effect.partition(":")[0] for effect in note.without} == {"Requests", "Pod-level resources"}
+
+
+def test_a_newer_control_plane_gets_the_newest_rules() -> None:
+    (note,) = version_notes(Versions.of("v1.40.0"))
+    assert (note.component, note.nearest, note.without) == (Component.API_SERVER, "1.37.1", ())
+
+
+def test_a_virtual_kubelet_has_versions_of_its_own() -> None:
+    assert version_notes(Versions.of("v1.36.3"), [node("v1.14.3", type="virtual-kubelet")]) == ()
