@@ -33,6 +33,7 @@ __all__ = [
     "Selection",
     "SnapshotOptions",
     "Streams",
+    "VersionsOptions",
     "WhyOptions",
     "connect",
     "connect_for_changes",
@@ -288,6 +289,17 @@ class PartitionsOptions(NamedTuple):
     cluster: ClusterOptions
     watch: float | None = None
     """Seconds between two looks; None: one is enough."""
+
+
+class VersionsOptions(NamedTuple):
+    """``kubectl qos versions``."""
+
+    to: str | None
+    """The version to compare with; None: only what runs is listed."""
+    output: Output
+    colour: bool
+    scheduler_config: str | None
+    cluster: ClusterOptions
 
 
 class ReportOptions(NamedTuple):

@@ -37,7 +37,7 @@ __all__ = [
 _SCHEDULER_LABEL: Final = ("component", "kube-scheduler")
 """On the static pods of kubeadm (cmd/kubeadm/app/util/staticpod/utils.go, ComponentPod)."""
 SCHEDULER_NAMESPACE: Final = "kube-system"
-"""Of those pods."""
+"""The namespace of those pods."""
 
 
 GATE_FIELDS: Final[Mapping[str, str]] = {change.gate: field for field, change in GATES.items()}
@@ -50,7 +50,7 @@ _OF_ALL: Final = frozenset({"QoS class", "Pod-level resources", "Requests"})
 
 
 class Component(Enum):
-    """Whose version it is."""
+    """A component with a version."""
 
     API_SERVER = "kube-apiserver"
     SCHEDULER = "kube-scheduler"
@@ -77,10 +77,12 @@ class Versions(Struct, frozen=True, kw_only=True):
     scheduler: Features = REFERENCE
     """For requests and placements."""
     server_version: str | None = None
-    """Of the API server; None: it is not known, and the reference counts."""
+    """The API server's version; None: it is not known, and the reference counts."""
     scheduler_version: str | None = None
-    """Of the scheduler, where it is not the API server's."""
+    """The scheduler's version, where it is not the API server's."""
     told: Told = NOTHING_TOLD
+    kubelets: int | None = None
+    """The minor of every kubelet; None: each node's own."""
 
     @classmethod
     def of(cls, server: str | None, schedulers: Iterable[str] = (), told: Told = NOTHING_TOLD) -> Versions:
@@ -103,6 +105,17 @@ class Versions(Struct, frozen=True, kw_only=True):
             api_server=api_server, scheduler=scheduler, server_version=server, scheduler_version=other[1], told=told
         )
 
+    def upgraded(self, version: str) -> Versions:
+        """The same cluster once every component has another version; gates that the user named stay."""
+        features = _features(_minor(version), self.told.gates)
+        return Versions(
+            api_server=features,
+            scheduler=features,
+            server_version=version,
+            told=self.told,
+            kubelets=features.minor,
+        )
+
     def kubelet(self, node: Node | None, config: KubeletConfiguration | None = None) -> Features:
         """The rules of the kubelet of a node; those of the API server's version, where no node says.
 
@@ -110,7 +123,9 @@ class Versions(Struct, frozen=True, kw_only=True):
             node: None: it is not known.
             config: The kubelet's own configuration, whose gates count first; None: it was not read.
         """
-        minor = None if node is None else minor_of(node.status.node_info.kubelet_version)
+        minor = self.kubelets
+        if minor is None and node is not None:
+            minor = minor_of(node.status.node_info.kubelet_version)
         set_there = {} if config is None else config.feature_gates
         own = {GATE_FIELDS[name]: on for name, on in set_there.items() if name in GATE_FIELDS}
         if minor is None and not own:
@@ -138,7 +153,7 @@ def version_notes(versions: Versions, nodes: Sequence[Node] = ()) -> tuple[Versi
 
     Args:
         versions: Of the cluster.
-        nodes: Those of which something is told.
+        nodes: The nodes of the answer.
     """
     notes = []
     if versions.server_version is not None and not versions.api_server.verified:

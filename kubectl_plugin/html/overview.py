@@ -27,7 +27,7 @@ from kubectl_plugin.views.cluster.cluster_page import (
 )
 from kubectl_plugin.views.node.partitions import partitions_pages
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.versions import version_note_words
+from kubectl_plugin.views.version_notes import version_note_words
 from kubectl_plugin.views.words import cores, counted, memory
 from podrules.model.pod import PodQOSClass
 from podrules.skew import WorkloadSpread

@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "report": "what stands out in the cluster; with -o FILE.html one page of nodes, budgets and pods",
     "snapshot": "capture what the rules need, for --snapshot of the other commands",
     "lint": "what is wrong in manifests, without a cluster; for CI",
+    "versions": "which versions run; with --to what changes with another one",
     "why": "what a term, or a text that Kubernetes wrote, means",
     "partitions": "nodes that went silent, and what depends on them",
     "delete": "delete a pod and follow it; without grace only what was looked at",
@@ -70,6 +71,7 @@ FLAGS_WITH_VALUE: Final = frozenset(
         "--watch-interval",
         "--disable",
         "--compare",
+        "--to",
     }
 )
 """Flags of any command that take a value: the word after one of them is no command."""

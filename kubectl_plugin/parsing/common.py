@@ -23,6 +23,7 @@ __all__ = [
     "cluster_options",
     "scheduler_config",
     "seconds",
+    "version",
     "wants_colour",
     "watch_interval",
 ]
@@ -74,7 +75,7 @@ def add_versions(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("whose rules hold")
     group.add_argument(
         "--kubernetes-version",
-        type=_version,
+        type=version,
         metavar="1.MINOR",
         help="of API server and scheduler; the cluster's by default. Each node's kubelet says its own",
     )
@@ -87,7 +88,7 @@ def add_versions(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _version(text: str) -> str:
+def version(text: str) -> str:
     """A version of Kubernetes: ``1.35``, ``v1.35.4``.
 
     Raises:

@@ -23,7 +23,7 @@ __all__ = ["Command", "Hint", "Prose", "Target", "as_typed", "kubectl", "qos"]
 
 _ASK_NO_CLUSTER: Final = frozenset({"why", "lint"})
 """Commands of the plugin that take no flags of a target."""
-_READ_SCHEDULER_CONFIG: Final = frozenset({"explain", "place", "report"})
+_READ_SCHEDULER_CONFIG: Final = frozenset({"explain", "place", "report", "versions"})
 _READ_VERSIONS: Final = _READ_SCHEDULER_CONFIG | {"node"}
 _PLAIN: Final = re.compile(r"[A-Za-z0-9@%+=:,./_-]+", re.ASCII)
 """Characters that no shell interprets."""

@@ -19,6 +19,7 @@ from kubectl_plugin.reports.pod.deletion import DeletionReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.term import TermReport
 from kubectl_plugin.reports.verdict import VerdictReport
+from kubectl_plugin.reports.versions import VersionsReport
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from podrules.scheduler.framework.interface import ExplainedPlugin
 from podrules.scheduler.registry import PLUGINS
@@ -37,6 +38,7 @@ REPORTS: Final = {
     "TermExplanation": TermReport,
     "LintReport": LintReport,
     "ClusterReport": ClusterReport,
+    "VersionComparison": VersionsReport,
 }
 """By their ``kind``."""
 _WITHOUT_VERDICT: Final = frozenset({"TermExplanation"})

@@ -153,6 +153,10 @@ class VerdictCode(Enum):
     DONE = "Done"
     UNDER_WAY = "UnderWay"
     INTERRUPTED = "Interrupted"
+    # A comparison of versions.
+    NOTHING_CHANGES = "NothingChanges"
+    ANSWERS_CHANGE = "AnswersChange"
+    VERSIONS_LISTED = "VersionsListed"
     # What lint found.
     NOTHING_FOUND = "NothingFound"
     FINDINGS = "Findings"

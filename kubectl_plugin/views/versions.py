@@ -1,34 +1,174 @@
-"""The versions of a cluster that the rules were not held against."""
+"""The versions of a cluster, and what changes with another one, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubectl_plugin.render.page import Section
-from kubectl_plugin.views.words import listed
+from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.page import Page, Section, Severity, Table
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode
+from kubectl_plugin.reports.versions import ChangedOrder, ChangedPlacement, ChangedPods, Choice, VersionsReport
+from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.version_notes import versions_section
+from kubectl_plugin.views.words import counted, listed, memory
 from podrules.features import VERIFIED
-from podrules.versions import Component, VersionNote
+from podrules.placement.outcome import PlacementOutcome
+from podrules.version_changes import PodChange, PodChangeKind
+from podrules.versions import Component
 
-__all__ = ["version_note_words", "versions_section"]
+__all__ = ["versions_page", "versions_verdict"]
 
 _MOST_NODES: Final = 3
+_MOST_ROWS: Final = 20
+"""Rows of a table that is not wide."""
+_KINDS: Final = {
+    PodChangeKind.QOS_CLASS: "QoS class",
+    PodChangeKind.REQUESTS: "requests",
+    PodChangeKind.OOM_SCORE: "oom_score_adj",
+    PodChangeKind.CGROUP: "cgroup",
+}
 
 
-def versions_section(notes: Sequence[VersionNote]) -> Section:
-    """A line for each; no lines: the rules were held against every version here."""
-    return Section("Versions", tuple(map(version_note_words, notes)))
-
-
-def version_note_words(note: VersionNote) -> str:
-    """Whose rules are used instead, and what is known to differ."""
-    oldest, newest = f"1.{min(VERIFIED)}", f"1.{max(VERIFIED)}"
-    nodes = f" on {listed(note.nodes, _MOST_NODES)}" if note.component is Component.KUBELET else ""
-    told = (
-        f"{note.component.value}{nodes} is {note.version}, and answers were checked on {oldest} to {newest} only: "
-        f"the rules of {note.nearest} are used"
+def versions_verdict(report: VersionsReport) -> Verdict:
+    """Whether anything changes, or what runs."""
+    if report.to is None:
+        told = f"{_running_words(report)}."
+        return Verdict(VerdictCode.VERSIONS_LISTED, Severity.NOTICE if report.version_notes else Severity.FINE, (told,))
+    pods, scope = counted(report.pods, "pod"), f" in namespace {report.scope}" if report.scope else ""
+    parts = [
+        f"{report.pods_changed} of {pods} change" if report.changed else "",
+        f"{counted(len({entry.node for entry in report.orders}), 'node')} would kill or evict in another order"
+        if report.orders
+        else "",
+        f"{len(report.placements)} of {counted(report.placed, 'placement')} differ" if report.placements else "",
+    ]
+    found = [part for part in parts if part]
+    if not found:
+        placed = f", nor for {counted(report.placed, 'placement')}" if report.placed else ""
+        told = f"With Kubernetes {report.to} nothing changes for the {pods}{scope}{placed}."
+        return Verdict(VerdictCode.NOTHING_CHANGES, Severity.FINE, (told,))
+    return Verdict(
+        VerdictCode.ANSWERS_CHANGE, Severity.NOTICE, (f"With Kubernetes {report.to}{scope}: {'; '.join(found)}.",)
     )
-    if not note.without:
+
+
+def _running_words(report: VersionsReport) -> str:
+    kubelets = Counter[str]()
+    for one in report.running:
+        if one.component is Component.KUBELET:
+            kubelets[one.version or "of no known version"] += one.nodes
+    server = report.server_version
+    told = f"The API server is {server}" if server else "The API server's version is not known"
+    if not kubelets:
         return told
-    rules = tuple(dict.fromkeys(effect.partition(":")[0] for effect in note.without))
-    return f"{told}, without what {oldest} added to {listed(rules)}; more may differ"
+    nodes = [f"{version} on {counted(count, 'node')}" for version, count in kubelets.items()]
+    return f"{told}; kubelets: {listed(nodes)}"
+
+
+def versions_page(report: VersionsReport, *, wide: bool) -> Page:
+    """What runs, and what changes; ``wide`` adds every rule that changes, and leaves out no row."""
+    told = versions_verdict(report)
+    return Page(
+        title=report.source if report.to is None else f"{report.source}, with Kubernetes {report.to}",
+        verdict=told.sentences,
+        severity=told.severity,
+        parts=tuple(part for part in _parts(report, wide=wide) if isinstance(part, Table) or part.lines),
+        next_commands=tuple(_next_commands(report, wide=wide)),
+    )
+
+
+def _parts(report: VersionsReport, *, wide: bool) -> Iterator[Section | Table]:
+    if report.to is None or wide:
+        told = [
+            (one.component.value, one.version or "not known", str(one.nodes) if one.nodes else "", one.rules)
+            for one in report.running
+        ]
+        yield Table("What runs", ("component", "version", "nodes", "rules of"), tuple(told), right=frozenset({2}))
+    rows: list[tuple[str, ...]]
+    if report.changed:
+        rows = [row for entry in report.changed for row in _pod_rows(entry, wide=wide)]
+        yield _table("What changes of pods", ("pods", "of", "value", "now -> then"), rows, wide=wide)
+    if report.orders:
+        rows = [_order_row(entry) for entry in report.orders]
+        yield _table("Who goes first", ("node", "when memory is short", "now -> then"), rows, wide=wide)
+    if report.placements:
+        rows = [row for entry in report.placements for row in _placement_rows(entry)]
+        yield _table("Where pods go", ("pod", "node"), rows, wide=wide)
+    if report.not_placed:
+        yield Section("Not placed", (f"{counted(report.not_placed, 'more pod')}: only {report.placed} are placed",))
+    if report.rules and wide:
+        rows = [
+            (one.since, one.rule, one.effect + (f" (feature gate {one.gate})" if one.gate else ""))
+            for one in report.rules
+        ]
+        yield Table("Rules that change", ("since", "rule", "what changes"), tuple(rows))
+    yield versions_section(report.version_notes)
+    yield Section("Unknown", unread_lines(report.unread))
+
+
+def _table(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, wide: bool) -> Table:
+    shown = rows if wide else rows[:_MOST_ROWS]
+    left = len(rows) - len(shown)
+    return Table(f"{title} ({left} more rows: -o wide)" if left else title, headings, tuple(shown))
+
+
+def _pod_rows(entry: ChangedPods, *, wide: bool) -> Iterator[tuple[str, ...]]:
+    who = f"{entry.namespace}/{entry.name}"
+    values = [change for change in entry.changes if wide or change.kind is not PodChangeKind.CGROUP]
+    told = [(_field(change), f"{_value(change, change.before)} -> {_value(change, change.after)}") for change in values]
+    if left := len(entry.changes) - len(values):
+        told.append(("cgroup", f"{counted(left, 'value')} (which: -o wide)"))
+    for place, (field, change) in enumerate(told):
+        yield (*((str(entry.pods), who) if place == 0 else ("", "")), field, change)
+
+
+def _field(change: PodChange) -> str:
+    container = f" of {change.container}" if change.container else ""
+    return f"{_KINDS[change.kind]} {change.field}".strip() + container
+
+
+def _value(change: PodChange, text: str) -> str:
+    """A value with its unit."""
+    if not text.isdigit():
+        return text or "none"
+    if change.kind is PodChangeKind.REQUESTS and change.field == "cpu":
+        return f"{text}m"
+    return memory(int(text)) if "memory" in change.field or "storage" in change.field else text
+
+
+def _order_row(entry: ChangedOrder) -> tuple[str, ...]:
+    """The first place at which another one goes."""
+    pairs = enumerate(zip(entry.before, entry.after, strict=False))
+    place = next((at for at, (now, then) in pairs if now != then), 0)
+    order = "the kernel kills" if entry.order == "OOM" else "the kubelet evicts"
+    now, then = (names[place] if place < len(names) else "nobody" for names in (entry.before, entry.after))
+    return entry.node, f"{order}, place {place + 1}", f"{now} -> {then}"
+
+
+def _placement_rows(entry: ChangedPlacement) -> Iterator[tuple[str, ...]]:
+    name = f"{entry.namespace}/{entry.pod.removesuffix('-copy')}"
+    who = f"{name}, which waits" if entry.waits else f"one more like {name}"
+    now, then = _choice(entry.before), _choice(entry.after)
+    if all(choice.outcome is PlacementOutcome.FITS for choice in (entry.before, entry.after)):
+        yield who, f"{now} -> {then}"
+        return
+    yield who, f"now: {now}"
+    yield "", f"then: {then}"
+
+
+def _choice(choice: Choice) -> str:
+    if choice.outcome is PlacementOutcome.FITS:
+        return " or ".join(choice.best[:_MOST_NODES]) + (" or others" if len(choice.best) > _MOST_NODES else "")
+    return choice.message or choice.outcome.value
+
+
+def _next_commands(report: VersionsReport, *, wide: bool) -> Iterator[Command]:
+    if report.to is None:
+        newest = f"1.{max(VERIFIED)}"
+        yield qos("versions", "--to", newest)
+    elif not wide and report.rules:
+        yield qos(
+            "versions", "--to", report.to, "-o", "wide", comment=f"{counted(len(report.rules), 'rule')} that differ"
+        )

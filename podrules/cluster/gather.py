@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -38,6 +38,7 @@ from podrules.cluster.kinds import (
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source, tells_of
+from podrules.features import Features
 from podrules.model.base import KubeObject, Model
 from podrules.model.event import Event
 from podrules.model.metrics import NodeMetrics, PodMetrics
@@ -304,7 +305,12 @@ class Gatherer:
         return tuple(chain)
 
     def snapshot(
-        self, pods: Sequence[Pod], args: Mapping[str, Any] | None = None, *, budgets: bool = False
+        self,
+        pods: Sequence[Pod],
+        args: Mapping[str, Any] | None = None,
+        *,
+        budgets: bool = False,
+        others: Collection[Features] = (),
     ) -> KnownCluster:
         """The cluster as far as the scheduling cycles of pods read it; `unread` knows nothing of what is missing there.
 
@@ -315,23 +321,25 @@ class Gatherer:
             pods: Each is to be placed in the cluster, where the others may be by then.
             args: Arguments of the scheduler's plugins by plugin name.
             budgets: Whether PodDisruptionBudgets are needed too.
+            others: Schedulers of which versions place them, too.
         """
         # Loaded when placement is asked for: its many models take time that a single pod's answer does not have.
         from podrules.cluster.needs import Known, needs
 
         known = self._cluster or Known()
-        wanted = tuple(needs(pods, known, self._versions(self._placed_pods()).scheduler, args or {}, budgets=budgets))
-        while new := [need for need in dict.fromkeys(wanted) if need not in self._needs]:
+
+        def wanted() -> Iterator[Need]:
+            for features in (self._versions(self._placed_pods()).scheduler, *others):
+                yield from needs(pods, known, features, args or {}, budgets=budgets)
+
+        while new := [need for need in dict.fromkeys(wanted()) if need not in self._needs]:
             for need, found in zip(new, self._read_all(new), strict=True):
                 if isinstance(found, ClusterError):
                     self._needs[need] = found
                 else:
                     self._needs[need] = None
                     known = self._cluster = known.adding(need, found)
-            wanted = tuple(
-                needs(pods, known, self._versions(self._placed_pods()).scheduler, args or {}, budgets=budgets)
-            )
-        errors = {need: error for need in dict.fromkeys(wanted) if (error := self._needs[need]) is not None}
+        errors = {need: error for need in dict.fromkeys(wanted()) if (error := self._needs[need]) is not None}
         unread = tuple(
             _unread(error, "get" if need.name else "list", need.kind, need.namespace) for need, error in errors.items()
         )

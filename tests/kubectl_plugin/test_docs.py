@@ -15,6 +15,7 @@ from kubectl_plugin.options import Output
 from kubectl_plugin.parsing import COMMANDS, parse
 from kubectl_plugin.parsing.flags import groups_of
 from podrules.cluster.errors import UsageError
+from podrules.features import CHANGES
 from tests.golden import check
 from tests.kubectl_plugin.running import run
 
@@ -28,6 +29,7 @@ they begin. ``at most 20 lines`` at the end leaves out the rows of a table that 
 shown.
 """
 TABLE = re.compile(r"(<!-- formats -->\n).*?(<!-- end of formats -->)", re.DOTALL)
+CHANGED = re.compile(r"(<!-- changes -->\n).*?(<!-- end of changes -->)", re.DOTALL)
 FORMATS = {
     **{f"`{name}`": (name,) for name in ("table", "wide", "json", "yaml", "markdown", "html", "name")},
     "`jsonpath`, `custom-columns`": ("jsonpath={.a}", "jsonpath-as-json={.a}", "custom-columns=A:.a"),
@@ -134,6 +136,7 @@ def _takes(command: str, output: str) -> bool:
         "partitions": [],
         "report": [],
         "snapshot": [],
+        "versions": [],
     }
     try:
         options = parse([command, *words.get(command, ["a"]), "-o", output]).options
@@ -154,6 +157,17 @@ def test_the_table_of_formats_is_that_of_the_parsers() -> None:
     text = page.read_text(encoding="utf-8")
     check(page, TABLE.sub(lambda found: found[1] + "\n".join(lines) + "\n" + found[2], text))
     assert TABLE.search(text)
+
+
+def test_the_table_of_versions_is_that_of_the_rules() -> None:
+    lines = ["| since | rule | what a user sees | feature gate |", "| --- | --- | --- | --- |"]
+    for change in sorted(CHANGES.values(), key=lambda one: (-one.since, one.rule)):
+        gate = f"`{change.gate}`" if change.gate else ""
+        lines.append(f"| 1.{change.since} | {change.rule} | {change.effect} | {gate} |".replace("|  |", "| |"))
+    page = ROOT / "docs" / "versions.md"
+    text = page.read_text(encoding="utf-8")
+    check(page, CHANGED.sub(lambda found: found[1] + "\n".join(lines) + "\n" + found[2], text))
+    assert CHANGED.search(text)
 
 
 def test_five_demo_pods_are_shown() -> None:

@@ -45,6 +45,7 @@ __all__ = [
     "RefusedField",
     "as_if_running",
     "pod_report",
+    "with_class",
 ]
 
 

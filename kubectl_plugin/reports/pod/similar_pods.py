@@ -14,7 +14,7 @@ from podrules.qos import get_pod_qos
 from podrules.resources import CPU, MEMORY, pod_limits, pod_requests, scheduler_options
 from podrules.versions import Versions
 
-__all__ = ["Asked", "SimilarPods"]
+__all__ = ["Asked", "PodKinds", "SimilarPods"]
 
 
 class Asked(Struct, frozen=True, rename="camel"):
@@ -31,12 +31,26 @@ class Asked(Struct, frozen=True, rename="camel"):
     """Bytes; 0: none."""
 
 
-class _Kind(Struct):
-    """Pods of one owner that agree in every field that is read here."""
+class PodKinds:
+    """Numbers pods: those with the same number have one owner, and agree in every field that is read here."""
 
-    sample: tuple[Any, ...]
-    asked: Asked
-    scores: dict[tuple[str, int, int], OOMScoreAdj | None]
+    def __init__(self) -> None:
+        """Start without pods."""
+        self._known: dict[tuple[str, str], list[tuple[tuple[Any, ...], int]]] = {}
+        self._count = 0
+
+    def of(self, pod: Pod) -> int:
+        """The number of a pod's kind."""
+        owner = pod.metadata.controller
+        known = self._known.setdefault((pod.metadata.namespace, owner.uid if owner else pod.metadata.uid), [])
+        read = _read(pod)
+        # Equality settles it, and the owner only where to look: a pod that was changed is a kind of its own.
+        for sample, number in known:
+            if sample == read:
+                return number
+        self._count += 1
+        known.append((read, self._count))
+        return self._count
 
 
 class SimilarPods:
@@ -45,29 +59,23 @@ class SimilarPods:
     def __init__(self, versions: Versions) -> None:
         """Start without pods."""
         self._versions = versions
-        self._kinds: dict[tuple[str, str], list[_Kind]] = {}
+        self._kinds = PodKinds()
+        self._sums: dict[int, Asked] = {}
+        self._scores: dict[tuple[int, str, int, int], OOMScoreAdj | None] = {}
 
     def asked(self, pod: Pod) -> Asked:
         """What a pod asks for."""
-        return self._kind(pod).asked
+        kind = self._kinds.of(pod)
+        if kind not in self._sums:
+            self._sums[kind] = self._asked(pod)
+        return self._sums[kind]
 
     def score(self, pod: Pod, ref: ContainerRef, capacity: int, *, features: Features) -> OOMScoreAdj | None:
         """A container's oom_score_adj; see `container_oom_score_adj`."""
-        scores, key = self._kind(pod).scores, (ref.field, capacity, features.minor)
-        if key not in scores:
-            scores[key] = container_oom_score_adj(pod, ref, capacity, features=features)
-        return scores[key]
-
-    def _kind(self, pod: Pod) -> _Kind:
-        owner = pod.metadata.controller
-        kinds = self._kinds.setdefault((pod.metadata.namespace, owner.uid if owner else pod.metadata.uid), [])
-        read = _read(pod)
-        # Equality settles it, and the owner only where to look: a pod that was changed is a kind of its own.
-        found = next((kind for kind in kinds if kind.sample == read), None)
-        if found is None:
-            found = _Kind(read, self._asked(pod), {})
-            kinds.append(found)
-        return found
+        key = self._kinds.of(pod), ref.field, capacity, features.minor
+        if key not in self._scores:
+            self._scores[key] = container_oom_score_adj(pod, ref, capacity, features=features)
+        return self._scores[key]
 
     def _asked(self, pod: Pod) -> Asked:
         options = scheduler_options(self._versions.scheduler)

@@ -21,7 +21,7 @@ from kubectl_plugin.views.cluster.cluster_page import (
 from kubectl_plugin.views.cluster.report_changes import changes_sentences, changes_tables, news
 from kubectl_plugin.views.node.node_flags import NodeMark, node_flags
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.versions import versions_section
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, listed, memory
 
 __all__ = ["report_verdict", "summary_page", "written_page"]

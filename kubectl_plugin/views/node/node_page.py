@@ -14,7 +14,7 @@ from kubectl_plugin.views.node.platform_words import node_platform_section
 from kubectl_plugin.views.node.reach_commands import reach_commands
 from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.versions import versions_section
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, counted, is_plain_name, listed
 from kubectl_plugin.views.workload_words import node_word
 from podrules.platform import Platform

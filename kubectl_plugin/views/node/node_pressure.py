@@ -27,7 +27,7 @@ from kubectl_plugin.views.node.pressure_orders import (
 )
 from kubectl_plugin.views.node.reach_commands import reach_commands
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.versions import versions_section
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import is_plain_name, memory
 from podrules.model.pod import PodQOSClass
 from podrules.platform import Platform

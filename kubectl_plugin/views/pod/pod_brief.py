@@ -20,7 +20,7 @@ from kubectl_plugin.views.pod.qos import qos_section
 from kubectl_plugin.views.pod.safety_words import guard_words, unfenced_from
 from kubectl_plugin.views.pod.volume_move import moving_section
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.versions import versions_section
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, counted, listed, ordinal
 from podrules.eviction.signals import Signal
 from podrules.platform import Platform

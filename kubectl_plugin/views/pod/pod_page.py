@@ -28,7 +28,7 @@ from kubectl_plugin.views.pod.volume_move import moving_section
 from kubectl_plugin.views.scheduling.placement import placement_parts
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.verdict import verdict
-from kubectl_plugin.views.versions import versions_section
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, is_plain_name, listed, memory
 from podrules.cgroup import ResourceConfig
 from podrules.container_state import ContainerKind

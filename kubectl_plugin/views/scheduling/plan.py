@@ -22,7 +22,7 @@ from kubectl_plugin.views.scheduling.plan_more import (
     victim_words,
 )
 from kubectl_plugin.views.scheduling.spread_tables import left_out_words
-from kubectl_plugin.views.versions import versions_section
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import counted, listed
 from podrules.placement.planned import AchievedSpread, PlannedSpec
 

@@ -1,0 +1,253 @@
+"""``kubectl qos versions``: which versions run, and what changes with another one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from kubectl_plugin.commands.likely_node import Schedulers
+from kubectl_plugin.options import Streams, VersionsOptions
+from kubectl_plugin.printing import Printer
+from kubectl_plugin.reports.pod.pod_report import with_class
+from kubectl_plugin.reports.pod.similar_pods import PodKinds
+from kubectl_plugin.reports.verdict import Verdict
+from kubectl_plugin.reports.versions import (
+    ChangedOrder,
+    ChangedPlacement,
+    ChangedPods,
+    ChangedRule,
+    Choice,
+    RunningVersion,
+    VersionsReport,
+)
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import NODES, PODS
+from podrules.cluster.node_usage import read_usages
+from podrules.cluster.source import Source
+from podrules.features import Features
+from podrules.model.node import Node
+from podrules.model.pod import Pod, PodStatus
+from podrules.oom import container_oom_score_adj
+from podrules.platform import pod_platform
+from podrules.pressure.node import MemoryOrders, memory_orders
+from podrules.pressure.usage import NO_USAGE, NodeUsage
+from podrules.qos import compute_pod_qos
+from podrules.resources import MEMORY
+from podrules.version_changes import PodChange, changed_rules, pod_changes
+from podrules.versions import Component, Versions, version_notes
+
+__all__ = ["run"]
+
+_ON_THEIR_NODE: Final = frozenset({"DaemonSet", "Node"})
+"""Controllers whose pods no scheduler chooses a node for."""
+_MAX_PLACED: Final = 300
+"""Pods that both schedulers place, each on every node."""
+
+
+def run(options: VersionsOptions, source: Source, streams: Streams) -> int:
+    """Print the versions, or what changes.
+
+    Raises:
+        ClusterError: the cluster cannot be read.
+    """
+    from kubectl_plugin.views.versions import versions_page, versions_verdict
+
+    report = _Comparison(options, source).report()
+    target = options.cluster.target(options.scheduler_config)
+    printer = Printer(options.output, streams, colour=options.colour, target=target, source=source)
+    told: Verdict = versions_verdict(report)
+    printer.add(report, (), lambda: (versions_page(report, wide=options.output.wide),), told)
+    printer.finish()
+    return 0
+
+
+class _Comparison:
+    """Reads the cluster, and asks the rules of both versions."""
+
+    def __init__(self, options: VersionsOptions, source: Source) -> None:
+        self._options, self._source = options, source
+        self._gatherer = Gatherer(source)
+        self._schedulers = Schedulers(source, options.scheduler_config)
+        self._namespace = options.cluster.namespace
+
+    def report(self) -> VersionsReport:
+        """Everything that was asked for."""
+        gatherer = self._gatherer
+        nodes = self._source.list(NODES)
+        listed = self._source.list(PODS, self._namespace) if self._options.to else ()
+        pods = [pod for pod in listed if not pod.finished]
+        report = VersionsReport(
+            source=self._source.description,
+            scope=self._namespace or "",
+            server_version=gatherer.versions.server_version,
+            running=tuple(_running(gatherer.versions, nodes)),
+            to=self._options.to,
+            pods=len(pods),
+        )
+        if self._options.to is None:
+            return replace(report, version_notes=version_notes(gatherer.versions, nodes))
+        return self._compared(report, self._options.to, nodes, pods)
+
+    def _compared(self, report: VersionsReport, to: str, nodes: Sequence[Node], pods: Sequence[Pod]) -> VersionsReport:
+        after = self._gatherer.versions.upgraded(to)
+        placements, placed, left = self._placements(pods, after)
+        # Known better once the pods of all namespaces were read: the scheduler's may be among them.
+        before = self._gatherer.versions
+        by_name = {node.metadata.name: node for node in nodes}
+        changes = _changes(pods, by_name, before, after)
+        touched = {pod.spec.node_name for pod, _ in changes}
+        orders = self._orders([node for node in nodes if node.metadata.name in touched], before, after)
+        oldest = min((before.scheduler, before.api_server, *map(before.kubelet, nodes)), key=lambda one: one.minor)
+        return replace(
+            report,
+            running=tuple(_running(before, nodes)),
+            rules=tuple(
+                ChangedRule(f"1.{one.since}", one.rule, one.effect, one.gate)
+                for one in changed_rules(oldest, after.api_server)
+            ),
+            changed=tuple(_grouped(changes)),
+            orders=tuple(orders),
+            placed=placed,
+            not_placed=left,
+            placements=placements,
+            version_notes=(*version_notes(before, nodes), *version_notes(after)),
+            unread=self._gatherer.unread,
+        )
+
+    def _placements(self, pods: Sequence[Pod], after: Versions) -> tuple[tuple[ChangedPlacement, ...], int, int]:
+        """What is placed otherwise, how many pods were placed, and how many were left out."""
+        # Loaded only for a comparison.
+        from podrules.placement.likely import likely_placement
+        from podrules.placement.situation import Situation
+        from podrules.scheduler.framework.node_table import NodeTable
+
+        standing = [pod for pod in _to_place(pods) if self._schedulers.not_modelled(pod) is None]
+        chosen, found = standing[:_MAX_PLACED], []
+        # In one go: what is read is the same for all of them.
+        cluster = self._gatherer.snapshot(chosen, budgets=True, others=(after.scheduler,))
+        if cluster.snapshot is None or not cluster.snapshot.nodes:
+            for unread in cluster.unread:
+                self._gatherer.noted(unread)
+            return (), 0, len(standing)
+        table = NodeTable(cluster.snapshot.nodes, cluster.snapshot.pods)
+        now = self._gatherer.versions.scheduler
+        for pod in chosen:
+            framework = self._schedulers.framework(pod, now)
+            if isinstance(framework, str):
+                continue
+            choices = []
+            for features in (now, after.scheduler):
+                situation = Situation(
+                    pod=pod,
+                    table=table,
+                    snapshot=cluster.snapshot,
+                    framework=framework.in_version(features),
+                    now=self._source.now,
+                )
+                placed = likely_placement(situation, every_node=False)
+                choices.append(Choice(placed.outcome, tuple(sorted(placed.best)), placed.feasible, placed.message))
+            if choices[0].differs_from(choices[1]):
+                waits = bool(pod.metadata.uid)
+                found.append(ChangedPlacement(pod.metadata.namespace, pod.metadata.name, waits, *choices))
+        return tuple(found), len(chosen), len(standing) - len(chosen)
+
+    def _orders(self, nodes: Sequence[Node], before: Versions, after: Versions) -> Iterator[ChangedOrder]:
+        """The nodes on which others go first when memory runs short."""
+        pods_on = {
+            node.metadata.name: self._gatherer.noted(self._gatherer.pods_on(node.metadata.name)) for node in nodes
+        }
+        read, unread = read_usages(self._gatherer, nodes, {name: pods or () for name, pods in pods_on.items()})
+        for one in unread:
+            self._gatherer.noted(one)
+        for node in nodes:
+            name = node.metadata.name
+            usage = read[name].usage if name in read else NO_USAGE
+            config = read[name].config if name in read else None
+            sides = [
+                _orders_of(node, pods_on[name] or (), usage, versions, versions.kubelet(node, config))
+                for versions in (before, after)
+            ]
+            for order in ("OOM", "Eviction"):
+                if sides[0][order] != sides[1][order]:
+                    yield ChangedOrder(name, order, sides[0][order], sides[1][order])
+
+
+def _orders_of(
+    node: Node, pods: Iterable[Pod], usage: NodeUsage, versions: Versions, kubelet: Features
+) -> Mapping[str, tuple[str, ...]]:
+    """Who goes first, by order, if each pod was made by this version."""
+    made = [with_class(pod, compute_pod_qos(pod, features=versions.api_server)) for pod in pods]
+    score = partial(container_oom_score_adj, features=kubelet)
+    orders: MemoryOrders = memory_orders(node, made, usage, score, features=kubelet)
+    killed = () if orders.oom is None else orders.oom.places
+    return {
+        "OOM": tuple(
+            f"{one.candidate.namespace}/{one.candidate.pod}/{one.candidate.container}"
+            for one in killed
+            if one.candidate.pod
+        ),
+        "Eviction": tuple(
+            f"{one.ranked.pod.metadata.namespace}/{one.ranked.pod.metadata.name}" for one in orders.eviction
+        ),
+    }
+
+
+def _running(versions: Versions, nodes: Sequence[Node]) -> Iterator[RunningVersion]:
+    """Each version that runs; kubelets with the newest first."""
+    rules = versions.api_server.nearest_verified
+    yield RunningVersion(Component.API_SERVER, versions.server_version or "", 0, rules)
+    scheduler = versions.scheduler_version or versions.server_version or ""
+    yield RunningVersion(Component.SCHEDULER, scheduler, 0, versions.scheduler.nearest_verified)
+    counted = Counter((versions.kubelet(node).minor, node.status.node_info.kubelet_version) for node in nodes)
+    of_version = {node.status.node_info.kubelet_version: versions.kubelet(node).nearest_verified for node in nodes}
+    for (_, version), count in sorted(counted.items(), reverse=True):
+        yield RunningVersion(Component.KUBELET, version, count, of_version[version])
+
+
+def _changes(
+    pods: Iterable[Pod], nodes: Mapping[str, Node], before: Versions, after: Versions
+) -> list[tuple[Pod, tuple[PodChange, ...]]]:
+    """The pods of which some value changes. Pods alike are asked about once."""
+    kinds, known, found = PodKinds(), {}, []
+    for pod in pods:
+        node = nodes.get(pod.spec.node_name)
+        capacity = None if node is None else str(node.status.capacity.get(MEMORY))
+        key = kinds.of(pod), capacity, before.kubelet(node).minor, pod_platform(pod, node)
+        if key not in known:
+            known[key] = pod_changes(pod, node, before, after)
+        if known[key]:
+            found.append((pod, known[key]))
+    return found
+
+
+def _grouped(changes: Iterable[tuple[Pod, tuple[PodChange, ...]]]) -> Iterator[ChangedPods]:
+    """The changes by what makes the pods."""
+    groups: dict[tuple[str, str, str, tuple[PodChange, ...]], list[str]] = {}
+    for pod, changed in changes:
+        owner = pod.metadata.controller
+        kind, name = ("Pod", pod.metadata.name) if owner is None else (owner.kind, owner.name)
+        groups.setdefault((pod.metadata.namespace, kind, name, changed), []).append(pod.metadata.name)
+    for (namespace, kind, name, changed), names in groups.items():
+        yield ChangedPods(namespace, kind, name, len(names), names[0], changed)
+
+
+def _to_place(pods: Sequence[Pod]) -> list[Pod]:
+    """The pods that wait for a node, and the next pod of each controller of the others."""
+    there = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
+    waiting = [pod for pod in there if not pod.spec.node_name]
+    one_of_each = {
+        (pod.metadata.namespace, owner.uid): pod
+        for pod in there
+        if pod.spec.node_name and (owner := pod.metadata.controller) is not None and owner.kind not in _ON_THEIR_NODE
+    }
+    return [*waiting, *map(_next, one_of_each.values())]
+
+
+def _next(pod: Pod) -> Pod:
+    """One more pod like it."""
+    metadata = replace(pod.metadata, name=f"{pod.metadata.name}-copy", uid="")
+    return replace(pod, metadata=metadata, spec=replace(pod.spec, node_name=""), status=PodStatus())

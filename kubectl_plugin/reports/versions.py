@@ -1,0 +1,127 @@
+"""The versions of a cluster, and what changes with another one, as data."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from kubectl_plugin.reports import API_VERSION
+from podrules.placement.outcome import PlacementOutcome
+from podrules.reading import Unread
+from podrules.version_changes import PodChange
+from podrules.versions import Component, VersionNote
+
+__all__ = [
+    "ChangedOrder",
+    "ChangedPlacement",
+    "ChangedPods",
+    "ChangedRule",
+    "Choice",
+    "RunningVersion",
+    "VersionsReport",
+]
+
+
+class RunningVersion(Struct, frozen=True, rename="camel"):
+    """A version that runs."""
+
+    component: Component
+    version: str
+    """As it says itself; empty: it does not say."""
+    nodes: int
+    """Of kubelets: how many run it; else 0."""
+    rules: str
+    """The upstream version whose code the rules were held against that are used for it."""
+
+
+class ChangedRule(Struct, frozen=True, rename="camel"):
+    """A rule that differs between the two versions."""
+
+    since: str
+    """``1.37``"""
+    rule: str
+    effect: str
+    gate: str
+    """The feature gate that turns it off; empty: none does."""
+
+
+class ChangedPods(Struct, frozen=True, rename="camel"):
+    """Pods of one owner with the same changes."""
+
+    namespace: str
+    kind: str
+    """Of their controller; ``Pod`` where they have none."""
+    name: str
+    pods: int
+    example: str
+    """One of them."""
+    changes: tuple[PodChange, ...]
+
+
+class ChangedOrder(Struct, frozen=True, rename="camel"):
+    """A node whose memory, when it runs short, is taken from others first."""
+
+    node: str
+    order: Literal["OOM", "Eviction"]
+    before: tuple[str, ...]
+    """``namespace/pod``, the first to go first; for OOM with the container."""
+    after: tuple[str, ...]
+
+
+class Choice(Struct, frozen=True, rename="camel"):
+    """What the scheduler of one version does with a pod."""
+
+    outcome: PlacementOutcome
+    best: tuple[str, ...]
+    """The nodes of which it takes one."""
+    feasible: int
+    """Nodes that fit."""
+    message: str
+    """Why there is none; empty: there is."""
+
+    def differs_from(self, other: Choice) -> bool:
+        """Whether the pod goes elsewhere, or its event says something else; how many nodes fit is no difference."""
+        return (self.outcome, self.best, self.message) != (other.outcome, other.best, other.message)
+
+
+class ChangedPlacement(Struct, frozen=True, rename="camel"):
+    """A pod that is placed otherwise."""
+
+    namespace: str
+    pod: str
+    waits: bool
+    """Whether it waits for a node now; else it stands for the next pod like it."""
+    before: Choice
+    after: Choice
+
+
+class VersionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="VersionComparison"):
+    """Which versions run, and what changes with another one."""
+
+    api_version: Literal["kubectl-qos/v1"] = API_VERSION
+    source: str
+    scope: str
+    """A namespace; empty: all."""
+    server_version: str | None
+    running: tuple[RunningVersion, ...]
+    to: str | None
+    """None: it was not asked for, and the rest is empty."""
+    rules: tuple[ChangedRule, ...] = ()
+    pods: int = 0
+    """Pods that were compared."""
+    changed: tuple[ChangedPods, ...] = ()
+    orders: tuple[ChangedOrder, ...] = ()
+    placed: int = 0
+    """Pods that both schedulers placed: those that wait, and one of each controller."""
+    not_placed: int = 0
+    """More of those, which were left out: they are too many."""
+    placements: tuple[ChangedPlacement, ...] = ()
+    version_notes: tuple[VersionNote, ...] = ()
+    """The versions of this cluster that the rules were not held against."""
+    unread: tuple[Unread, ...] = ()
+
+    @property
+    def pods_changed(self) -> int:
+        """Pods of which some value changes."""
+        return sum(entry.pods for entry in self.changed)

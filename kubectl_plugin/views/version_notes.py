@@ -1,0 +1,34 @@
+"""The versions of a cluster that the rules were not held against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kubectl_plugin.render.page import Section
+from kubectl_plugin.views.words import listed
+from podrules.features import VERIFIED
+from podrules.versions import Component, VersionNote
+
+__all__ = ["version_note_words", "versions_section"]
+
+_MOST_NODES: Final = 3
+
+
+def versions_section(notes: Sequence[VersionNote]) -> Section:
+    """A line for each; no lines: the rules were held against every version here."""
+    return Section("Versions", tuple(map(version_note_words, notes)))
+
+
+def version_note_words(note: VersionNote) -> str:
+    """A line that names the version, the rules that are used, and what is known to differ."""
+    oldest, newest = f"1.{min(VERIFIED)}", f"1.{max(VERIFIED)}"
+    nodes = f" on {listed(note.nodes, _MOST_NODES)}" if note.component is Component.KUBELET else ""
+    told = (
+        f"{note.component.value}{nodes} is {note.version}, and answers were checked on {oldest} to {newest} only: "
+        f"the rules of {note.nearest} are used"
+    )
+    if not note.without:
+        return told
+    rules = tuple(dict.fromkeys(effect.partition(":")[0] for effect in note.without))
+    return f"{told}, without what {oldest} added to {listed(rules)}; more may differ"

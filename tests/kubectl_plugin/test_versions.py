@@ -1,0 +1,178 @@
+"""``kubectl qos versions``: what runs, and what changes with another version."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from kubectl_plugin.reports.schema import schema_of
+from podrules.features import CHANGES
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_container, raw_node, raw_pod
+
+Object = dict[str, Any]
+AMOUNTS = {"cpu": "4", "memory": str(8 << 30), "pods": "110"}
+
+
+def node(name: str, version: str, **more: Any) -> Object:
+    info = {"kubeletVersion": version, "operatingSystem": "linux"}
+    return raw_node(name, capacity=AMOUNTS, allocatable=AMOUNTS, status={"nodeInfo": info}, **more)
+
+
+def pods(on: str = "n1") -> list[Object]:
+    """A pod with an empty spec.resources, one with a sidecar, and one that no version changes."""
+    running = {"phase": "Running", "qosClass": "Burstable"}
+    once = raw_container("once", {"memory": "32Mi"})
+    side = raw_container("side", {"memory": "64Mi"}, {"memory": "128Mi"}, restartPolicy="Always")
+    app = raw_container("app", {"memory": "256Mi"}, {"memory": "512Mi"})
+    return [
+        raw_pod("empty", "shop", uid="1", requests={"memory": "1Gi"}, resources={}, nodeName=on, status=running),
+        raw_pod("side", "shop", uid="2", initContainers=[side, once], containers=[app], nodeName=on, status=running),
+        raw_pod("plain", "shop", uid="3", requests={"cpu": "1"}, nodeName=on, status=running),
+    ]
+
+
+def written(folder: Path, objects: Sequence[Object]) -> str:
+    file = folder / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}), encoding="utf-8")
+    return str(file)
+
+
+def compared(file: str, *arguments: str) -> Any:
+    ran = run("versions", "--snapshot", file, *arguments, "-o", "json")
+    assert ran.code == 0, ran.err
+    printed = json.loads(ran.out)
+    jsonschema.Draft202012Validator(schema_of("VersionComparison")).validate(printed)
+    return printed
+
+
+def explained(file: str, pod: str, *arguments: str) -> Any:
+    ran = run("explain", f"pod/{pod}", "-n", "shop", "--snapshot", file, *arguments, "-o", "json")
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)
+
+
+def test_what_runs(tmp_path: Path) -> None:
+    scheduler = raw_pod(
+        "kube-scheduler-n1",
+        "kube-system",
+        uid="s",
+        labels={"component": "kube-scheduler"},
+        containers=[raw_container("kube-scheduler", image="registry.k8s.io/kube-scheduler:v1.35.2")],
+        nodeName="n1",
+    )
+    nodes = [node("n1", "v1.34.1"), node("n2", "v1.36.3"), node("n3", "v1.36.3")]
+    found = compared(written(tmp_path, [*nodes, scheduler]), "--kubernetes-version", "1.36")
+    assert [(one["component"], one["version"], one["nodes"], one["rules"]) for one in found["running"]] == [
+        ("kube-apiserver", "1.36", 0, "1.36.3"),
+        ("kube-scheduler", "1.36", 0, "1.36.3"),
+        ("kubelet", "v1.36.3", 2, "1.36.3"),
+        ("kubelet", "v1.34.1", 1, "1.34.4"),
+    ]
+    told = compared(written(tmp_path, [*nodes, scheduler]))
+    assert told["running"][1]["version"] == "v1.35.2", "nobody said otherwise"
+    assert told["verdict"]["code"] == "VersionsListed"
+    assert told["to"] is None
+
+
+def test_what_changes_is_what_explain_says_on_both_sides(tmp_path: Path) -> None:
+    now, then = tmp_path / "now", tmp_path / "then"
+    now.mkdir()
+    then.mkdir()
+    before = written(now, [node("n1", "v1.36.3"), *pods()])
+    # As the same pods are once they are made again.
+    again = [{**pod, "status": {"phase": "Running"}} for pod in pods()]
+    after = written(then, [node("n1", "v1.37.1"), *again])
+    found = compared(before, "--kubernetes-version", "1.36", "--to", "1.37")
+    assert {entry["name"] for entry in found["changed"]} == {"empty", "side"}
+    assert (found["pods"], found["verdict"]["code"]) == (3, "AnswersChange")
+    by_pod = {
+        entry["name"]: {
+            (change["kind"], change["field"], change["container"]): (change["before"], change["after"])
+            for change in entry["changes"]
+        }
+        for entry in found["changed"]
+    }
+    for name in ("empty", "side", "plain"):
+        changes = by_pod.get(name, {})
+        will_be = explained(after, name, "--kubernetes-version", "1.37")
+        was = explained(before, name, "--kubernetes-version", "1.36")
+        classes = (was["qos"]["computedClass"], will_be["qos"]["computedClass"])
+        assert changes.get(("QoSClass", "", ""), (classes[0],) * 2) == classes
+        limits = tuple(str(one["cgroup"]["config"]["memory"] or "none") for one in (was, will_be))
+        if name != "empty":
+            assert changes.get(("Cgroup", "memory limit", ""), (limits[0],) * 2) == limits
+        scores = {one["container"]: str(one["value"]) for entry in will_be["oom"] for one in entry["containers"]}
+        for (kind, _, container), (_, value) in changes.items():
+            assert kind != "OOMScore" or scores[container] == value
+
+
+def test_nothing_changes_is_an_answer(tmp_path: Path) -> None:
+    file = written(tmp_path, [node("n1", "v1.36.3"), pods()[2]])
+    found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
+    assert (found["changed"], found["orders"], found["placements"]) == ([], [], [])
+    assert found["verdict"]["code"] == "NothingChanges"
+    assert found["rules"], "rules do differ, though no pod has to do with them"
+    ran = run("versions", "--snapshot", file, "--kubernetes-version=1.36", "--to", "1.37")
+    assert "With Kubernetes 1.37 nothing changes for the 1 pod" in ran.out
+
+
+def test_the_rules_are_those_between_the_oldest_and_the_other_version(tmp_path: Path) -> None:
+    file = written(tmp_path, [node("n1", "v1.34.4"), node("n2", "v1.36.3"), pods()[2]])
+    found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
+    assert len(found["rules"]) == sum(34 < change.since <= 37 for change in CHANGES.values())
+    back = compared(file, "--kubernetes-version", "1.36", "--to", "1.34")
+    assert back["rules"] == [], "the oldest already goes by them"
+
+
+def test_pods_that_wait_are_placed_as_explain_says_on_both_sides() -> None:
+    """1.33 passes pod-level resources over: there is more room."""
+    found = json.loads(run("versions", "--demo", "--to", "1.33", "-o", "json").out)
+    waiting = [entry for entry in found["placements"] if entry["waits"]]
+    assert waiting
+    assert found["placed"] > len(found["placements"]), "others go where they went"
+    for entry in waiting:
+        for side, flags in (("before", ()), ("after", ("--kubernetes-version", "1.33"))):
+            words = ("explain", f"pod/{entry['pod']}", "-n", entry["namespace"], "--demo", *flags, "-o", "json")
+            placement = json.loads(run(*words).out)["placement"]
+            assert entry[side]["outcome"] == placement["outcome"]
+            assert entry[side]["best"] == sorted(placement["best"])
+            assert entry[side]["message"] == placement["message"]
+
+
+def test_nodes_that_kill_in_another_order(tmp_path: Path) -> None:
+    file = written(tmp_path, [node("n1", "v1.36.3"), *pods()])
+    found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
+    orders = {entry["order"]: entry for entry in found["orders"]}
+    assert orders["OOM"]["before"][0] == "shop/empty/app", "BestEffort goes first"
+    assert orders["OOM"]["after"][0] == "shop/plain/app", "it requests no memory"
+
+
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_it_fits_the_terminal(tmp_path: Path, columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    written(tmp_path, [node("n1", "v1.36.3"), *pods()])
+    monkeypatch.chdir(tmp_path)
+    ran = run("versions", "--snapshot", "cluster.json", "--kubernetes-version=1.36", "--to", "1.37", "-o", "wide")
+    assert max(map(len, ran.out.splitlines())) <= int(columns)
+    assert "BestEffort -> Burstable" in " ".join(ran.out.split())
+
+
+def test_one_namespace_and_all(tmp_path: Path) -> None:
+    other = [{**pod, "metadata": {**pod["metadata"], "namespace": "other", "uid": "x"}} for pod in pods()[:1]]
+    file = written(tmp_path, [node("n1", "v1.36.3"), *pods(), *other])
+    flags = ("--kubernetes-version", "1.36", "--to", "1.37")
+    assert compared(file, *flags, "-n", "other")["pods"] == 1
+    assert compared(file, *flags)["pods"] == 4
+    assert compared(file, *flags, "-n", "other", "-A")["pods"] == 4, "as in kubectl"
+
+
+def test_a_version_that_is_none_is_refused() -> None:
+    ran = run("versions", "--demo", "--to", "latest")
+    assert ran.code == 2
+    assert '--to "latest": not a version of Kubernetes' in ran.err
