@@ -172,6 +172,7 @@ def live(*commands: Command, lines: tuple[str | Prose, ...] = ()) -> Page:
         (qos("report", "--all", options=("-o", "r.html")), {}),
         (qos("place", options=("-f", "web.yaml")), {}),
         (qos("snapshot", options=("-o", "c.qos")), {}),
+        (qos("versions", "--to", "1.37"), {}),
     ],
     ids=lambda one: one.ours if isinstance(one, Command) else None,
 )
@@ -185,13 +186,13 @@ def test_K_each_of_our_commands_takes_the_flags_of_its_target(command: Command, 
     )
     assert asked == CHOSEN._replace(names_context=command.ours == "report")
     assert parsed.options.cluster.namespace == options.get("namespace", command.namespace)
-    takes_config = command.ours in {"explain", "place", "report"}
+    takes_config = command.ours in {"explain", "place", "report", "versions"}
     assert (getattr(parsed.options, "scheduler_config", None) == "my config.yaml") == takes_config
 
 
 def test_K_every_command_of_ours_is_tried() -> None:
     assert set(COMMANDS) - {"why", "lint"} == {
-        "explain", "delete", "fence", "unfence", "partitions", "node", "report", "place", "snapshot"
+        "explain", "delete", "fence", "unfence", "partitions", "node", "report", "place", "snapshot", "versions"
     }  # fmt: skip
 
 
