@@ -8,8 +8,8 @@ and gates that differ and change no answer (MatchLabelKeysInPodTopologySpreadSel
 not merge matchLabelKeys, the scheduler does; DRASchedulerFilterTimeout: no rule measures time).
 InPlacePodVerticalScaling, on in all of them, is what 1.32 still differs by.
 
-Not restated: MemoryQoS, which 1.37 turns on (memory.high of containers); how 1.34 and 1.35 search for devices, which
-differs in the order of pools and in errors.
+Not restated: MemoryQoS, which 1.37 turns on (memory.high of containers). Until 1.35 the allocator tries pools in the
+order of a Go map, which differs from run to run; here they have the order of 1.36.
 
 Source: pkg/features/kube_features.go at v1.37.1, which keeps each gate's default by version; who reads it:
 pkg/scheduler/framework/plugins/feature/feature.go and the gate's uses below pkg/kubelet. The changes without a gate
@@ -138,6 +138,22 @@ CHANGES: Final[Mapping[str, Change]] = {
     "volume_limit_scaling": Change(
         37, "NodeVolumeLimits", "a node without the driver that a volume needs is rejected", "VolumeLimitScaling"
     ),
+    "dra_pools_as_a_whole": Change(
+        35,
+        "DynamicResources",
+        "an incomplete or invalid pool is passed over, not used or an error, and slices elsewhere make a pool complete",
+    ),
+    "dra_allocator_by_binding": Change(
+        35,
+        "DynamicResources",
+        "without DRADeviceBindingConditions a request for capacity is passed over, and distinctAttribute refused",
+    ),
+    "dra_score_of_allocated": Change(
+        36, "DynamicResources", "a claim that is allocated already no longer makes the score fail"
+    ),
+    "dra_owner_in_capitals": Change(
+        36, "DynamicResources", "the message about a claim of another pod says Pod, not pod"
+    ),
     "dra_scoring": Change(
         35, "DynamicResources", "nodes score by the alternatives that a request gets there (firstAvailable)"
     ),
@@ -225,6 +241,14 @@ class Features(Struct, frozen=True, kw_only=True):
     """StorageCapacityScoring: VolumeBinding scores nodes by their storage (KEP-4049)."""
     volume_limit_scaling: bool
     """VolumeLimitScaling: NodeVolumeLimits wants the CSI driver on the node (KEP-5030)."""
+    dra_pools_as_a_whole: bool
+    """Pools are complete by all slices of the cluster, and unusable ones are passed over (GatherPools)."""
+    dra_allocator_by_binding: bool
+    """DRAResourceClaimDeviceStatus alone does not select the experimental allocator (AllocatorFeatures)."""
+    dra_score_of_allocated: bool
+    """computeScore reads the allocations that claims have already."""
+    dra_owner_in_capitals: bool
+    """IsForPod writes ``Pod is not owner``."""
     dra_scoring: bool
     """DynamicResources has a Score."""
     balance_compared: bool

@@ -100,7 +100,7 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
             told=_scheduler_message(pod, filtered.message),
         )
     scored = score_nodes(filtered)
-    if scored.error:
+    if scored.fails:
         return replace(found, outcome=PlacementOutcome.UNSCHEDULABLE, message=scored.error)
     names = filtered.context.table.names
     framework = situation.framework

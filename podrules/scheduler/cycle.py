@@ -39,8 +39,8 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, is_off
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.nominated import nominated_rows
-from podrules.scheduler.framework.status import SUCCESS, Code, Status
-from podrules.scheduler.runtime import Framework, ScoreError
+from podrules.scheduler.framework.status import SUCCESS, Code, ScoreError, Status
+from podrules.scheduler.runtime import Framework
 
 __all__ = [
     "Filtered",
@@ -230,13 +230,18 @@ class Scored(Struct, frozen=True):
     states: Mapping[str, Any] = {}
     """What PreScore of each plugin computed; by it a plugin can explain its score."""
     error: str = ""
-    """Why the cycle as a whole fails; empty: it does not."""
+    """Why they cannot be scored; empty: they are."""
+
+    @property
+    def fails(self) -> bool:
+        """Whether the cycle as a whole fails: a node that fits alone is taken without a score (schedulePod)."""
+        return bool(self.error) and len(self.feasible) > 1
 
     @property
     def best(self) -> NDArray[np.int32]:
         """Rows of the nodes with the highest total; none when the cycle fails."""
         if self.error:
-            return self.feasible[:0]
+            return self.feasible[:0] if self.fails else self.feasible
         rows: NDArray[np.int32] = self.feasible[self.totals == self.totals.max()]
         return rows
 
@@ -298,14 +303,15 @@ def score_nodes(filtered: Filtered) -> Scored:
             try:
                 scores = plugin.score(context, states.get(plugin.name), feasible)
             except ScoreError as error:
-                return _unscored(feasible, f'running Score plugins: plugin "{plugin.name}" failed with: {error}')
+                problem = f'running Score plugins: plugin "{plugin.name}" failed with: {error}'
+                return _unscored(feasible, problem, frozenset(skipped))
             by_plugin[plugin.name] = weight * scores
             totals += by_plugin[plugin.name]
     return Scored(feasible, by_plugin, frozenset(skipped), totals, states)
 
 
-def _unscored(feasible: NDArray[np.int32], error: str) -> Scored:
-    return Scored(feasible, {}, frozenset(), np.zeros(len(feasible), np.int64), error=error)
+def _unscored(feasible: NDArray[np.int32], error: str, skipped: frozenset[str] = frozenset()) -> Scored:
+    return Scored(feasible, {}, skipped, np.zeros(len(feasible), np.int64), error=error)
 
 
 def _run_pre_filter(framework: Framework, context: CycleContext) -> PreFiltered:

@@ -37,13 +37,13 @@ from podrules.scheduler.framework.interface import (
     all_fit,
     is_off,
 )
-from podrules.scheduler.framework.status import Code
+from podrules.scheduler.framework.status import Code, ScoreError
 from podrules.scheduler.in_tree import IN_TREE, ExtensionPoint
 from podrules.scheduler.plugin_set import enabled_plugins
 from podrules.scheduler.profile import Profile
 from podrules.scheduler.registry import PLUGINS
 
-__all__ = ["Framework", "ScoreError", "new_framework"]
+__all__ = ["Framework", "new_framework"]
 
 
 class Framework(Struct, frozen=True):
@@ -75,10 +75,6 @@ class Framework(Struct, frozen=True):
     def in_version(self, features: Features) -> Framework:
         """What the same profile runs in a scheduler of another version."""
         return self if features == self.features else new_framework(self.profile, features)
-
-
-class ScoreError(Exception):
-    """A plugin cannot score; the message is upstream's."""
 
 
 _P: Final = ExtensionPoint

@@ -151,8 +151,11 @@ def _post_filter(filtered: Filtered, found: PostFilter) -> Answer:
 
 def _scored(filtered: Filtered, pod: Pod) -> Answer:
     scored = score_nodes(filtered)
-    if scored.error:
+    if scored.fails:
         return {"error": scored.error}
+    if scored.error:
+        status = {"code": "Error", "reasons": [scored.error]}
+        return {"feasibleNodesSeenByScheduler": 1, "skipScorePlugins": sorted(scored.skipped), "score": status}
     names = [filtered.context.table.names[row] for row in scored.feasible]
     answer: Answer = {
         "feasibleNodesSeenByScheduler": len(names),

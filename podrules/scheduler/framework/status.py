@@ -10,7 +10,11 @@ from typing import Final
 
 from msgspec import Struct
 
-__all__ = ["SKIP", "SUCCESS", "Code", "Status"]
+__all__ = ["SKIP", "SUCCESS", "Code", "ScoreError", "Status"]
+
+
+class ScoreError(Exception):
+    """A plugin cannot score; the message is upstream's."""
 
 
 class Code(IntEnum):

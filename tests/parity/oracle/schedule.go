@@ -127,11 +127,19 @@ func scheduleSuite(g *G, i int) (any, any, bool) {
 		"profiles":                 L{M{"schedulerName": "default-scheduler", "pluginConfig": c.cfg}}}
 	out := runSchedule(in)
 	// The answer must not depend on map order, goroutines or clocks: the whole
-	// case is evaluated again by a fresh scheduler and must agree.
-	again := runSchedule(in)
+	// case is evaluated again by fresh schedulers, and all must agree. Pools of
+	// devices come in map order until 1.35, and so do several resources that are
+	// short: one more look would miss every second case.
+	looks := 3
+	if richDRA {
+		looks = 7
+	}
 	a, _ := json.Marshal(out)
-	b, _ := json.Marshal(again)
-	if !bytes.Equal(a, b) {
+	for ; looks > 0; looks-- {
+		b, _ := json.Marshal(runSchedule(in))
+		if bytes.Equal(a, b) {
+			continue
+		}
 		cov["~nondeterministic, redrawn"]++
 		fmt.Fprintln(os.Stderr, "nondeterministic case dropped:", i, c.theme)
 		return nil, nil, false

@@ -173,7 +173,7 @@ class Allocator:
         self.classes = classes
         self.state = state
         self.features = features
-        self.selectors = SelectorCache(shareable=features.dra_consumable_capacity)
+        self.selectors = SelectorCache(shows_shared=not self.stable)
         self._available: dict[str, Counters] = {}
         self._memo: dict[tuple[object, ...], list[list[AllocatedDevice]] | Exception | None] = {}
 
@@ -200,8 +200,10 @@ class Allocator:
 
     @property
     def stable(self) -> bool:
-        """Whether it is upstream's stable allocator that answers."""
-        return not (self.features.dra_consumable_capacity or self.features.dra_device_binding_conditions)
+        """Whether an allocator answers that knows neither shared devices nor binding conditions."""
+        features = self.features
+        newer = features.dra_consumable_capacity or features.dra_device_binding_conditions
+        return features.dra_allocator_by_binding and not newer
 
     def in_use(self, device: DeviceID) -> bool:
         """Whether a claim holds the device or a part of it (IsDeviceAllocated)."""
@@ -255,7 +257,7 @@ class _Search:
             raise AllocationError("allocation max size exceeded") from None
         if done:
             return self._result
-        if any(pool.invalid_reason for pool in self._pools):
+        if self._features.dra_pools_as_a_whole and any(pool.invalid_reason for pool in self._pools):
             raise InvalidPoolsError
         return None
 
@@ -298,7 +300,10 @@ class _Search:
             raise AllocationError(f"claim {claim.key}, request {request.name}: {problem}")
         for sub in request.first_available:
             if sub.capacity is not None:
-                raise AllocationError(f"claim {claim.key}, subrequest {sub.name}: {problem}")
+                asked = (
+                    f"subrequest {sub.name}" if self._features.dra_allocator_by_binding else f"request {request.name}"
+                )
+                raise AllocationError(f"claim {claim.key}, {asked}: {problem}")
 
     def _alternatives_of(
         self, claim: ResourceClaim, request: DeviceRequest, index: int, number: int
@@ -420,6 +425,8 @@ class _Search:
         """Devices from a place on, each with the place after it; a pool that may not be used has none."""
         for pool_index in range(start[0], len(self._pools)):
             pool = self._pools[pool_index]
+            if pool.invalid_reason and not self._features.dra_pools_as_a_whole:
+                raise AllocationError(f"pool {pool.id.pool} is invalid: {pool.invalid_reason}")
             first_slice = start[1] if pool_index == start[0] else 0
             for slice_index in range(first_slice, len(pool.slices)):
                 item = pool.slices[slice_index]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from podrules.features import REFERENCE, Features
 from podrules.model.instant import instant, later
 from podrules.model.pod import Pod, PodResourceClaim
 from podrules.model.resource import AllocationResult, ResourceClaim
@@ -30,7 +31,7 @@ class ClaimError(Exception):
     """The pod has to wait for a claim; the text says why."""
 
 
-def pod_claims(pod: Pod, claims: Mapping[str, ResourceClaim]) -> list[ResourceClaim]:
+def pod_claims(pod: Pod, claims: Mapping[str, ResourceClaim], *, features: Features = REFERENCE) -> list[ResourceClaim]:
     """The pod's claims in its order, from claims by namespace and name (foreachPodResourceClaim).
 
     Raises:
@@ -47,7 +48,8 @@ def pod_claims(pod: Pod, claims: Mapping[str, ResourceClaim]) -> list[ResourceCl
         if claim.metadata.deletion_timestamp is not None:
             raise ClaimError(f'resourceclaim "{name}" is being deleted')
         if reference.resource_claim_name is None and not is_controlled_by(claim, pod):
-            raise ClaimError(f"ResourceClaim {claim.key} was not created for Pod {_key(pod)} (Pod is not owner)")
+            who = "Pod" if features.dra_owner_in_capitals else "pod"
+            raise ClaimError(f"ResourceClaim {claim.key} was not created for {who} {_key(pod)} ({who} is not owner)")
         found.append(claim)
     return found
 

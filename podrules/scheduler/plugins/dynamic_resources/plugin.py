@@ -44,7 +44,7 @@ from podrules.scheduler.framework.interface import (
     Verdicts,
     all_fit,
 )
-from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
+from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, ScoreError, Status
 from podrules.scheduler.plugins.dynamic_resources import extended
 from podrules.scheduler.plugins.dynamic_resources.allocator import AllocatedDevice, Allocator
 from podrules.scheduler.plugins.dynamic_resources.claims import (
@@ -164,7 +164,7 @@ class DynamicResources:
         if not features.dynamic_resource_allocation:
             return SUCCESS
         try:
-            pod_claims(pod, {claim.key: claim for claim in snapshot.resource_claims})
+            pod_claims(pod, {claim.key: claim for claim in snapshot.resource_claims}, features=features)
         except ClaimError as error:
             return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (str(error),))
         return SUCCESS
@@ -176,7 +176,7 @@ class DynamicResources:
             return PreFilterResult(SKIP)
         try:
             named = {claim.key: claim for claim in cluster.resource_claims} if pod.spec.resource_claims else {}
-            claims = pod_claims(pod, named)
+            claims = pod_claims(pod, named, features=features)
         except ClaimError as error:
             return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (str(error),)))
         classes = extended.classes_by_resource(cluster.device_classes) if features.dra_extended_resource else {}
@@ -196,7 +196,8 @@ class DynamicResources:
                 context.table.nodes,
                 cluster.resource_slices,
                 partitionable=features.dra_partitionable_devices,
-                counters_everywhere=not features.dra_counters_by_node,
+                counters_everywhere=features.dra_pools_as_a_whole and not features.dra_counters_by_node,
+                as_a_whole=features.dra_pools_as_a_whole,
             )
             held = allocated_state(cluster.resource_claims, shareable=features.dra_consumable_capacity)
             allocator = Allocator(slices, by_name, held, features)
@@ -222,7 +223,7 @@ class DynamicResources:
         scores = np.zeros(len(feasible), np.int64)
         if isinstance(found, DynamicResourcesState) and context.features.dra_prioritized_list:
             for place, row in enumerate(feasible.tolist()):
-                scores[place] = _score(found, row)
+                scores[place] = _score(found, row, context.features)
         highest = int(scores.max(initial=0))
         return scores * MAX_NODE_SCORE // highest if highest else scores
 
@@ -378,10 +379,17 @@ def _allocate(state: DynamicResourcesState, row: int, waiting: Sequence[Resource
     return _FITS
 
 
-def _score(state: DynamicResourcesState, row: int) -> int:
-    """Points for the alternatives that were taken (computeScore)."""
+def _score(state: DynamicResourcesState, row: int, features: Features) -> int:
+    """Points for the alternatives that were taken (computeScore).
+
+    Raises:
+        ScoreError: until 1.35, if a claim was allocated before.
+    """
     if row not in state.allocations:
         return 0
+    count = len(state.allocations[row])
+    if not features.dra_score_of_allocated and count < len(state.claims):
+        raise ScoreError(f"number of allocations {count} is smaller than number of claims")
     found = iter(state.allocations[row])
     points = 0
     for claim in state.claims:

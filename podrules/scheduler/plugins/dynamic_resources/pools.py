@@ -63,6 +63,7 @@ class Slices:
         *,
         partitionable: bool = True,
         counters_everywhere: bool = False,
+        as_a_whole: bool = True,
     ) -> None:
         """Sort the slices into those of one node and those that may reach several.
 
@@ -70,11 +71,13 @@ class Slices:
             nodes: All of the cluster.
             slices: All of the cluster.
             partitionable: Gate DRAPartitionableDevices.
-            counters_everywhere: Whether slices with counters reach every node (until 1.36).
+            counters_everywhere: Whether slices with counters reach every node (1.35 and 1.36).
+            as_a_whole: Whether slices that do not reach a node count for its pools, too (since 1.35).
         """
         self._nodes = nodes
         self._partitionable = partitionable
         self._counters_everywhere = counters_everywhere
+        self._as_a_whole = as_a_whole
         self._own: dict[str, list[ResourceSlice]] = defaultdict(list)
         self._shared: list[ResourceSlice] = []
         self._by_pool: dict[PoolID, list[ResourceSlice]] = defaultdict(list)
@@ -83,7 +86,9 @@ class Slices:
         for item in slices:
             # A pool's slices are counted whether or not they are used.
             self._by_pool[_pool_id(item)].append(item)
-            if not partitionable and (item.spec.shared_counters or item.spec.per_device_node_selection):
+            if not partitionable and (
+                (item.spec.shared_counters and as_a_whole) or item.spec.per_device_node_selection
+            ):
                 continue
             if item.spec.node_name and not (counters_everywhere and item.spec.shared_counters):
                 self._own[item.spec.node_name].append(item)
@@ -139,6 +144,8 @@ class Slices:
     def _pool(self, pool_id: PoolID, slices: list[ResourceSlice]) -> Pool | None:
         """One pool; None when a newer generation exists elsewhere."""
         wanted = slices[0].spec.pool.resource_slice_count
+        if not self._as_a_whole:
+            return _usable(pool_id, slices, incomplete=len(slices) != wanted)
         if len(slices) == wanted:
             return _build(pool_id, slices, slices, partitionable=self._partitionable)
         generation = slices[0].spec.pool.generation
@@ -156,6 +163,12 @@ def _pool_id(item: ResourceSlice) -> PoolID:
 
 def _has_binding_conditions(pool: Pool) -> bool:
     return any(device.binding_conditions is not None for item in pool.slices for device in item.spec.devices)
+
+
+def _usable(pool_id: PoolID, slices: list[ResourceSlice], *, incomplete: bool) -> Pool:
+    """A pool until 1.34: its devices are used even if it is incomplete, and counters are its slices' own."""
+    ordered = tuple(sorted(slices, key=lambda item: item.metadata.name))
+    return Pool(pool_id, incomplete=incomplete, invalid_reason=_duplicate_device(ordered), slices=ordered)
 
 
 def _build(

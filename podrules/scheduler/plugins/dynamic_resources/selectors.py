@@ -24,6 +24,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.model.resource import Device, DeviceAttribute
 from podrules.scheduler.plugins.dynamic_resources.errors import AllocationError, UnknownAnswer
@@ -80,13 +81,13 @@ class CompiledSelector(Struct, frozen=True):
 class SelectorCache:
     """Answers of one scheduling cycle: each expression is evaluated once for each distinct set of values it reads."""
 
-    def __init__(self, *, shareable: bool = True) -> None:
+    def __init__(self, *, shows_shared: bool = True) -> None:
         """Start empty.
 
         Args:
-            shareable: Gate DRAConsumableCapacity.
+            shows_shared: Whether expressions see ``allowMultipleAllocations``; else it is false for every device.
         """
-        self._shareable = shareable
+        self._shows_shared = shows_shared
         self._answers: dict[tuple[Any, ...], bool | Exception] = {}
         self._checked: dict[int, str] = {}
         self._context: cel.Context | None = None
@@ -99,13 +100,13 @@ class SelectorCache:
             UnknownAnswer: the expression cannot be evaluated here.
         """
         selector = compile_selector(expression)
-        if not self._shareable and SHARED_FIELD in selector.scalars:
-            raise UnknownAnswer(f"the CEL expression {expression!r} reads {SHARED_FIELD}: DRAConsumableCapacity is off")
         unsupported = self._checked.get(id(device))
         if unsupported is None:
             unsupported = self._checked[id(device)] = _unsupported(device)
         if unsupported:
             raise AllocationError(f"attribute {unsupported}: unsupported attribute value")
+        if device.allow_multiple_allocations and not self._shows_shared:
+            device = replace(device, allow_multiple_allocations=False)
         key = (expression, driver, device.allow_multiple_allocations, *_values(selector, driver, device))
         answer = self._answers.get(key)
         if answer is None:

@@ -1,0 +1,133 @@
+"""What DynamicResources does otherwise from minor to minor without a gate of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podrules.features import CHANGES, Features
+from podrules.scheduler.framework.status import SUCCESS, Code, ScoreError, Status
+from podrules.scheduler.plugins.dynamic_resources import DynamicResources
+from tests.podrules.scheduler.plugins.building_devices import (
+    DRIVER,
+    make_claim,
+    make_claiming_pod,
+    make_context,
+    make_device,
+    make_request,
+    make_slice,
+)
+from tests.podrules.scheduler.plugins.building_nodes import filter_status
+
+JSON = Mapping[str, Any]
+DEVICES = DynamicResources()
+POD = make_claiming_pod("my-claim")
+TWICE = make_slice("device-1", "device-1")
+CANNOT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("cannot allocate all claims",))
+CAPACITY = make_request(capacity={"requests": {"memory": "1Gi"}})
+DISTINCT = {"distinctAttribute": f"{DRIVER}/shape"}
+
+
+def around(field: str) -> tuple[Features, Features]:
+    """The last minor without a change, and the first with it."""
+    since = CHANGES[field].since
+    return Features.of_minor(since - 1), Features.of_minor(since)
+
+
+def status(features: Features, *slices: JSON, claim: JSON | None = None) -> Status:
+    """Whether the pod gets what its claim asks for on node-1."""
+    return filter_status(DEVICES, make_context(POD, claims=[claim or make_claim()], slices=slices, features=features))
+
+
+def error(text: str) -> Status:
+    return Status(Code.ERROR, (text,))
+
+
+def test_an_invalid_pool_is_an_error_until_1_34() -> None:
+    before, after = around("dra_pools_as_a_whole")
+    assert status(before, TWICE) == error("pool pool-1 is invalid: duplicate device name device-1")
+    assert status(after, TWICE).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+
+def test_an_invalid_pool_is_no_error_where_another_comes_first() -> None:
+    before, _ = around("dra_pools_as_a_whole")
+    assert status(before, make_slice("device-1", pool="first", name="slice-0"), TWICE) == SUCCESS
+
+
+def test_an_incomplete_pool_is_used_until_1_34() -> None:
+    before, after = around("dra_pools_as_a_whole")
+    half = make_slice("device-1", slices=2)
+    assert status(before, half) == SUCCESS
+    assert status(after, half) == CANNOT
+
+
+def test_slices_of_other_nodes_complete_a_pool_since_1_35() -> None:
+    before, after = around("dra_pools_as_a_whole")
+    everything = make_claim("my-claim", make_request(allocationMode="All"))
+    pool = make_slice("device-1", slices=2), make_slice("device-2", slices=2, name="slice-2", node="node-2")
+    updated = "is currently being updated"
+    assert status(before, *pool, claim=everything) == error(
+        f"claim default/my-claim, request req-0: asks for all devices, but resource pool {DRIVER}/pool-1 {updated}"
+    )
+    assert status(after, *pool, claim=everything) == SUCCESS
+
+
+def test_a_request_for_capacity_is_an_error_until_1_34() -> None:
+    before, after = around("dra_allocator_by_binding")
+    problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+    claim = make_claim("my-claim", CAPACITY)
+    assert status(before, make_slice("device-1"), claim=claim) == error(
+        f"claim default/my-claim, request req-0: {problem}"
+    )
+    assert status(after, make_slice("device-1"), claim=claim) == SUCCESS
+
+
+def test_of_an_alternative_that_asks_for_capacity_the_request_is_named() -> None:
+    before, _ = around("dra_allocator_by_binding")
+    claim = make_claim("my-claim", make_request("req-7", first_available=[{**CAPACITY, "name": "large"}]))
+    problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+    assert status(before, make_slice("device-1"), claim=claim) == error(
+        f"claim default/my-claim, request req-7: {problem}"
+    )
+
+
+def test_distinct_attributes_are_known_in_1_34_and_refused_in_1_35() -> None:
+    before, after = around("dra_allocator_by_binding")
+    claim = make_claim("my-claim", make_request(count=2), constraints=[DISTINCT])
+    alike = make_slice(*(make_device(name, attributes={"shape": "round"}) for name in ("a", "b")))
+    assert status(before, alike, claim=claim) == CANNOT
+    unknown = "empty constraint (unsupported constraint type?)"
+    assert status(after, alike, claim=claim) == error(f"claim default/my-claim, constraint #0: {unknown}")
+
+
+@pytest.mark.parametrize("minor", [34, 35, 36, 37])
+def test_the_message_about_a_claim_of_another_pod(minor: int) -> None:
+    who = "Pod" if minor >= 36 else "pod"
+    pod = make_claiming_pod(template_claims={"mine": "template"}, statuses={"mine": "other"})
+    context = make_context(pod, claims=[make_claim("other")], features=Features.of_minor(minor))
+    found = DEVICES.pre_enqueue(pod, context.snapshot, context.features)
+    assert found.reasons == (
+        f"ResourceClaim default/other was not created for {who} default/my-pod ({who} is not owner)",
+    )
+
+
+def test_a_claim_that_is_allocated_cannot_be_scored_until_1_35() -> None:
+    before, after = around("dra_score_of_allocated")
+    alternatives = make_request("req-0", first_available=[make_request("large"), make_request("small")])
+    given = make_claim("given", alternatives, allocated=[{"request": "req-0/large", "device": "device-1"}])
+    pod = make_claiming_pod("given", "my-claim")
+
+    def score(features: Features) -> list[int]:
+        slices = [make_slice("device-1", "device-2")]
+        context = make_context(pod, claims=[given, make_claim()], slices=slices, features=features)
+        found = DEVICES.pre_filter(context)
+        context.states[DEVICES.name] = found.state
+        assert Code(int(DEVICES.filter(context, found.state).codes[0])) is Code.SUCCESS
+        return [int(points) for points in DEVICES.score(context, None, np.array([0], np.int32))]
+
+    with pytest.raises(ScoreError, match="number of allocations 1 is smaller than number of claims"):
+        score(before)
+    assert score(after) == [100]
