@@ -4,6 +4,8 @@ SHELL := /bin/bash
 VENV := .venv
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := $(VENV)/bin
+# The minors whose control planes `make ci-tools` can build.
+MINORS := 1.34 1.35 1.36 1.37
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := $(BIN)/python -m kubectl_plugin explain --demo
 VERSION := $(shell sed -n 's/^__version__.*"\(.*\)"$$/\1/p' podrules/__init__.py)
@@ -133,8 +135,13 @@ lock: $(VENV)/.dev ## pin every dependency with its hashes
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
 	  --extra incluster --extra dra --extra webhook --group build --group release --group docs --group test --group lint -o requirements/dev.txt
 
-ci-tools: ## install what the full suite needs (Debian, root): Go, and the control plane built with it
-	.ci/tools
+ci-tools: ## install what the full suite needs (Debian, root): Go, and the control plane built with it; VERSIONS="1.34 1.35"
+	VERSIONS="$(if $(filter-out file,$(origin VERSIONS)),$(VERSIONS),1.37)" .ci/tools
+
+versions: $(VENV)/.dev ## live on every minor: 200 pods each beside its scheduler, chart and webhook on the oldest and newest
+	CI=true PLACEMENT_MINORS="$(MINORS)" $(BIN)/python -m pytest -q tests/e2e/test_placement.py
+	for minor in $(firstword $(MINORS)) $(lastword $(MINORS)); do CI=true CONTROL_PLANE_MINOR=$$minor $(BIN)/python -m pytest -q \
+	  tests/charts/test_on_api_server.py tests/webhook/test_story.py tests/e2e/test_explain_pod.py || exit 1; done
 
 image: ## the webhook's image with buildah; IMAGE=, BASE= by digest, and PIP_INDEX_URL where the index is not the public one
 	@$(if $(findstring @sha256:,$(BASE)),,echo 'BASE: name the base by digest: make image BASE=$(BASED_ON)@sha256:…; for the digest: skopeo inspect --format "{{.Digest}}" docker://$(BASED_ON)' >&2; exit 2)
@@ -158,4 +165,4 @@ site: $(VENV)/.dev ## the documentation as a site, to dist/site
 clean: ## remove everything that make created
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
-.PHONY: report-scale help demo test test-all soak chaos siege fuzz lint format parity workloads rows bench scale docs man real-node lock ci-tools image sbom dist site clean
+.PHONY: report-scale help demo test test-all soak chaos siege fuzz lint format parity workloads rows bench scale docs man real-node lock ci-tools image sbom dist site clean versions

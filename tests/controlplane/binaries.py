@@ -5,7 +5,8 @@ They are looked for in this order, each program by itself:
 1. the folder named by ``KUBEBUILDER_ASSETS`` (envtest's convention; such folders often hold only some of them);
 2. a cache folder outside the tree, ``$XDG_CACHE_HOME/kubectl-qos/controlplane`` (``~/.cache`` when that is unset).
 
-``python -m tests.controlplane.binaries`` fills the cache. It needs Go of at least the version that ``tools/*/go.mod``
+``python -m tests.controlplane.binaries`` fills the cache, ``kube-scheduler@1.34`` with a program
+of another minor. It needs Go of at least the version that ``tools/*/go.mod``
 states: the ``go`` on PATH, else the one beside the running Python, where ``pip install -r requirements/go.txt`` puts
 it. Every module's content is held to ``tools/*/go.sum``.
 
@@ -33,6 +34,8 @@ from pathlib import Path
 __all__ = [
     "ALL",
     "CONTROL_PLANE",
+    "GATE_MINORS",
+    "OTHER_MINORS",
     "Binaries",
     "Unavailable",
     "build_binaries",
@@ -41,12 +44,19 @@ __all__ = [
     "find_go",
     "go_environment",
     "locked",
+    "names_of",
 ]
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+OTHER_MINORS = ("1.34", "1.35", "1.37")
+"""Minors whose programs can be built beside the reference's."""
+GATE_MINORS = ("1.37",)
+"""Those of them that the gate runs."""
 ALL = (*CONTROL_PLANE, "helm", "cel", "actionlint", "vale")
-"""What the suite runs. The kubelet is built when it is named: only `make real-node` needs it."""
+"""What the suite runs, beside programs of other minors. The kubelet is built when it is named, for `make real-node`."""
 
+_OF_A_MINOR = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+"""What another minor has of its own: etcd and kubectl are the reference's."""
 _TOOLS = Path(__file__).parent / "tools"
 _PREBUILD = "python -m tests.controlplane.binaries"
 # As much as the largest package or program needs at once: below that, a limit would cost more than it saves.
@@ -89,15 +99,21 @@ class _Module:
     """From the version to the linker's string variables: what an official build would have stamped in."""
     needs_c: bool = False
     """Whether parts of it are written in C: then a C compiler has to be there."""
+    requirements: str = "go.mod"
+    """Its go.mod, relative to its folder; a go.sum of the same name is beside it."""
 
     @property
     def source(self) -> Path:
         return _TOOLS / self.folder
 
     @property
+    def _go_mod(self) -> Path:
+        return self.source / self.requirements
+
+    @property
     def version(self) -> str:
         """The version of the module that gives the programs theirs, read from go.mod: stated once."""
-        return self._search(rf"^\s*{re.escape(self.versioned_by)} (v\S+)")
+        return self._search(rf"^(?:require)?\s*{re.escape(self.versioned_by)} (v\S+)")
 
     @property
     def go_directive(self) -> str:
@@ -109,7 +125,9 @@ class _Module:
         stamped = " ".join(f"-X {variable}={value}" for variable, value in self.stamp(self.version).items())
         # What a debugger would read is not compiled: the linker would drop it. Nothing is inlined where much code runs
         # little: that takes longer than it saves.
+        other = () if self.requirements == "go.mod" else (f"-modfile={self.requirements}",)
         return (
+            *other,
             "-trimpath",
             "-buildvcs=false",
             f"-tags={_TAGS}",
@@ -123,7 +141,7 @@ class _Module:
         digest = hashlib.sha256()
         for part in (*self.build_flags, sys.platform, platform.machine()):
             digest.update(part.encode() + b"\0")
-        for file in (self.source / "go.mod", self.source / "go.sum", *sorted(self.source.glob("*.go"))):
+        for file in (self._go_mod, self._go_mod.with_suffix(".sum"), *sorted(self.source.glob("*.go"))):
             digest.update(file.read_bytes())
         return cache / f"{self.folder}-{self.version}-{digest.hexdigest()[:16]}"
 
@@ -132,9 +150,9 @@ class _Module:
         return [name for name in names if name in self.packages]
 
     def _search(self, pattern: str) -> str:
-        found = re.search(pattern, (self.source / "go.mod").read_text(), re.MULTILINE)
+        found = re.search(pattern, self._go_mod.read_text(), re.MULTILINE)
         if found is None:
-            raise ValueError(f"tools/{self.folder}/go.mod has no line {pattern!r}")
+            raise ValueError(f"tools/{self.folder}/{self.requirements} has no line {pattern!r}")
         return found.group(1)
 
 
@@ -160,6 +178,16 @@ _MODULES = (
             **{name: f"k8s.io/kubernetes/cmd/{name}" for name in CONTROL_PLANE if name != "etcd"},
         },
         stamp=_kubernetes_stamp,
+    ),
+    *(
+        _Module(
+            folder="kubernetes",
+            requirements=f"versions/{minor}.mod",
+            versioned_by="k8s.io/kubernetes",
+            packages={f"{name}@{minor}": f"k8s.io/kubernetes/cmd/{name}" for name in _OF_A_MINOR},
+            stamp=_kubernetes_stamp,
+        )
+        for minor in OTHER_MINORS
     ),
     _Module(
         folder="kubelet",
@@ -223,6 +251,23 @@ def find_binaries(
         reason=f"no {', '.join(missing)} in {looked} or {cache_folder(environment)}: "
         f"run `{_PREBUILD}` once, which builds what is missing with Go",
     )
+
+
+def names_of(minor: str) -> Mapping[str, str]:
+    """What the programs of a control plane are called in `find_binaries`, by their plain name.
+
+    Args:
+        minor: ``1.34``; empty, or the reference's own: the programs without a minor in their name.
+
+    Raises:
+        ValueError: nobody can build that minor's.
+    """
+    reference = _module_of("kube-apiserver").version.removeprefix("v").rpartition(".")[0]
+    if minor in ("", reference):
+        return {name: name for name in CONTROL_PLANE}
+    if minor not in OTHER_MINORS:
+        raise ValueError(f"minor {minor}: choose from {', '.join(sorted((reference, *OTHER_MINORS)))}")
+    return {name: f"{name}@{minor}" if name in _OF_A_MINOR else name for name in CONTROL_PLANE}
 
 
 def build_binaries(
@@ -376,7 +421,13 @@ def main() -> int:
     parser.add_argument(
         "names", nargs="*", metavar="PROGRAM", help=f"any of {', '.join(known)}; all but kubelet when none is given"
     )
-    names = parser.parse_args().names or list(ALL)
+    parser.add_argument("--minors", default="", metavar="1.34 …", help="also the control plane of these minors")
+    asked = parser.parse_args()
+    try:
+        of_minors = [name for minor in asked.minors.split() for name in names_of(minor).values()]
+    except ValueError as error:
+        parser.error(f"--minors: {error}")
+    names = list(dict.fromkeys([*(asked.names or ALL), *of_minors]))
     if unknown := [name for name in names if name not in known]:
         parser.error(f"unknown program {', '.join(unknown)}; choose from {', '.join(known)}")
     started = time.monotonic()

@@ -7,6 +7,7 @@ stopped when that is closed, also after failures and Ctrl-C.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.binaries import CONTROL_PLANE, Binaries, Unavailable, find_binaries
+from tests.controlplane.binaries import Binaries, Unavailable, find_binaries, names_of
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.custom_kinds import CustomKinds
@@ -30,6 +31,7 @@ __all__ = [
     "no_pods_stay",
     "require_binaries",
     "require_kinds",
+    "require_minor",
 ]
 
 _RUNNING = pytest.StashKey[ControlPlane]()
@@ -70,8 +72,15 @@ def _is_served(control_plane: ControlPlane, name: str) -> bool:
 
 @pytest.fixture(scope="session")
 def control_plane_binaries() -> Binaries:
-    """The programs of the control plane, with kubectl."""
-    return require_binaries(CONTROL_PLANE)
+    """The programs of the control plane, with kubectl: of the reference, or of the minor in CONTROL_PLANE_MINOR."""
+    return require_minor(os.environ.get("CONTROL_PLANE_MINOR", ""))
+
+
+def require_minor(minor: str) -> Binaries:
+    """Finds the programs of a control plane of another minor, as `require_binaries` does; empty: the reference's."""
+    names = names_of(minor)
+    found = require_binaries(tuple(names.values()))
+    return Binaries(paths={plain: found[name] for plain, name in names.items()})
 
 
 @pytest.fixture(scope="session")

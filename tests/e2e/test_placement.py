@@ -1,6 +1,7 @@
 """Where the real scheduler puts pods, one by one, is what the rules answer: among their best nodes, or nowhere.
 
-A hundred pods try every rule. ``PLACEMENT_PODS`` is how many are placed where there is time for many.
+A hundred pods try every rule. ``PLACEMENT_PODS`` is how many are placed where there is time for many, and
+``PLACEMENT_MINORS`` names minors whose control planes place two hundred: `make versions` has all that can be built.
 """
 
 from __future__ import annotations
@@ -22,29 +23,39 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.cycle import Filtered, filter_nodes, score_nodes
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import Code
-from tests.controlplane.binaries import Binaries
+from tests.controlplane.binaries import GATE_MINORS
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.fixtures import require_minor
 from tests.e2e.placement_objects import NAMESPACES, NODES, make_nodes, make_placed_pod, make_surroundings
 from tests.e2e.scheduling import ALL_NODES, create_nodes, make_framework, read_cluster, settled, why_not
 
 MANY: Final = int(os.environ.get("PLACEMENT_PODS", "500"))
+OF_A_MINOR: Final = 200
+MINORS: Final = tuple(os.environ.get("PLACEMENT_MINORS", "").split())
+"""Empty: what `make test` runs."""
+THIS: Final = ""
+"""The minor of the reference."""
 pytestmark = [
     pytest.mark.controlplane,
     pytest.mark.parametrize(
         "run",
-        [
-            100,
+        [(minor, OF_A_MINOR) for minor in MINORS]
+        or [
+            (THIS, 100),
+            *((minor, 100) for minor in GATE_MINORS),
             pytest.param(
-                MANY,
+                (THIS, MANY),
                 marks=pytest.mark.long(
-                    "test_bound_pods_are_on_one_of_the_best_nodes[100], "
-                    "test_unschedulable_pods_have_the_same_message[100] and the others of test_placement with 100 pods"
+                    "test_bound_pods_are_on_one_of_the_best_nodes[100 pods], "
+                    "test_unschedulable_pods_have_the_same_message[100 pods] "
+                    "and the others of test_placement with 100 pods"
                 ),
             ),
         ],
         indirect=True,
         scope="module",
+        ids=lambda run: " ".join((*filter(None, run[:1]), f"{run[1]} pods")),
     ),
 ]
 
@@ -92,16 +103,17 @@ class Run(Struct, frozen=True):
 
 
 @pytest.fixture(scope="module")
-def run(control_plane_binaries: Binaries, request: pytest.FixtureRequest) -> Iterator[Run]:
-    """Places as many pods as the parameter says."""
+def run(request: pytest.FixtureRequest) -> Iterator[Run]:
+    """Places as many pods as the parameter says, with the control plane of its minor."""
+    minor, count = request.param
     random = Random(SEED)  # noqa: S311  # the same cluster each time
     # No controllers: nothing moves but the scheduler.
-    with ControlPlane(control_plane_binaries, controllers=False, scheduler_config=ALL_NODES) as plane:
+    with ControlPlane(require_minor(minor), controllers=False, scheduler_config=ALL_NODES) as plane:
         for namespace, labels in NAMESPACES.items():
             plane.create_namespace(namespace, labels)
         plane.apply(make_surroundings())
         create_nodes(plane, make_nodes(random), "shop")
-        pods = [make_placed_pod(random, number) for number in range(request.param)]
+        pods = [make_placed_pod(random, number) for number in range(count)]
         placer = Placer(plane, pods)
         answers = [placer.place(pod) for pod in pods]
         yield Run(answers, placer.snapshot, read_cluster(plane, pods)[0])
@@ -114,7 +126,7 @@ class Placer:
         """Begin with the cluster as it is, as far as these pods need it."""
         self._api = plane.api
         self.snapshot, self._features = read_cluster(plane, pods)
-        self._framework = make_framework()
+        self._framework = make_framework().in_version(self._features)
 
     def place(self, written: Object) -> Answer:
         """Create a pod, ask the rules, and wait for the scheduler."""
@@ -165,7 +177,8 @@ def _post_filter(filtered: Filtered) -> str:
         }
         reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items() if count))
         said = f"0/{NODES} nodes are available: {reasons}."
-    return f"no new claims to deallocate, preemption: {said}"
+    quiet = filtered.context.features.dra_quiet_post_filter
+    return f"preemption: {said}" if quiet else f"no new claims to deallocate, preemption: {said}"
 
 
 def test_bound_pods_are_on_one_of_the_best_nodes(run: Run) -> None:
