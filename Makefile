@@ -6,6 +6,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := $(VENV)/bin
 # The minors whose control planes `make ci-tools` can build.
 MINORS := 1.34 1.35 1.36 1.37
+# Those beside the reference that `make ci-tools` builds.
+VERSIONS ?= 1.37
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := $(BIN)/python -m kubectl_plugin explain --demo
 VERSION := $(shell sed -n 's/^__version__.*"\(.*\)"$$/\1/p' podrules/__init__.py)
@@ -136,7 +138,7 @@ lock: $(VENV)/.dev ## pin every dependency with its hashes
 	  --extra incluster --extra dra --extra webhook --group build --group release --group docs --group test --group lint -o requirements/dev.txt
 
 ci-tools: ## install what the full suite needs (Debian, root): Go, and the control plane built with it; VERSIONS="1.34 1.35"
-	VERSIONS="$(if $(filter-out file,$(origin VERSIONS)),$(VERSIONS),1.37)" .ci/tools
+	VERSIONS="$(VERSIONS)" .ci/tools
 
 versions: $(VENV)/.dev ## live on every minor: 200 pods each beside its scheduler, chart and webhook on the oldest and newest
 	CI=true PLACEMENT_MINORS="$(MINORS)" $(BIN)/python -m pytest -q tests/e2e/test_placement.py

@@ -3,9 +3,10 @@
 Rules take a `Features` value and look nothing up globally. `CHANGES` lists what some rule reads and what differs among
 1.33 to 1.37. Not listed: gates with one default in all of them (SidecarContainers,
 NodeInclusionPolicyInPodTopologySpread: on; TaintTolerationComparisonOperators, DRANodeAllocatableResources,
-InPlacePodVerticalScalingSchedulerPreemption, GenericWorkload: off), whose rules are restated as that default has them,
-and gates that differ and change no answer (MatchLabelKeysInPodTopologySpreadSelectorMerge: where the API server does
-not merge matchLabelKeys, the scheduler does; DRASchedulerFilterTimeout: no rule measures time).
+InPlacePodVerticalScalingSchedulerPreemption, GenericWorkload, DRAFractionalCapacityRange: off), whose rules are those
+of that default, and gates that differ and change no answer (MatchLabelKeysInPodTopologySpreadSelectorMerge:
+where the API server does not merge matchLabelKeys, the scheduler does; DRASchedulerFilterTimeout: no rule measures
+time).
 InPlacePodVerticalScaling, on in all of them, is what 1.32 still differs by.
 
 Not restated: MemoryQoS, which 1.37 turns on (memory.high of containers). Until 1.35 the allocator tries pools in the
@@ -148,6 +149,11 @@ CHANGES: Final[Mapping[str, Change]] = {
         "DynamicResources",
         "without DRADeviceBindingConditions a request for capacity is passed over, and distinctAttribute refused",
     ),
+    "dra_search_goes_on": Change(
+        36,
+        "DynamicResources",
+        'a request\'s next device is looked for behind the one before, and "all devices" works in a later alternative',
+    ),
     "dra_score_of_allocated": Change(
         36, "DynamicResources", "a claim that is allocated already no longer makes the score fail"
     ),
@@ -189,6 +195,15 @@ CHANGES: Final[Mapping[str, Change]] = {
     ),
     "dra_limit_by_request": Change(
         37, "DynamicResources", "the error of a claim for more than 32 devices names the request that is too much"
+    ),
+    "dra_rounded_like_step": Change(
+        37, "DynamicResources", "an amount that is rounded up is written in the form of the range's step"
+    ),
+    "dra_distinct_by_value": Change(
+        35, "DynamicResources", "distinctAttribute compares values; before, it let every device with the attribute join"
+    ),
+    "dra_distinct_by_device": Change(
+        37, "DynamicResources", "distinctAttribute compares all devices, of one request, too"
     ),
     "dra_errors_name_device": Change(37, "DynamicResources", "an error of a selector names the device"),
 }
@@ -245,6 +260,8 @@ class Features(Struct, frozen=True, kw_only=True):
     """Pools are complete by all slices of the cluster, and unusable ones are passed over (GatherPools)."""
     dra_allocator_by_binding: bool
     """DRAResourceClaimDeviceStatus alone does not select the experimental allocator (AllocatorFeatures)."""
+    dra_search_goes_on: bool
+    """allocateOne starts at a location, and keeps the subrequest where all devices are taken."""
     dra_score_of_allocated: bool
     """computeScore reads the allocations that claims have already."""
     dra_owner_in_capitals: bool
@@ -273,6 +290,12 @@ class Features(Struct, frozen=True, kw_only=True):
     """A slice with counters reaches the nodes that it names, not all (GatherPools)."""
     dra_limit_by_request: bool
     """The limit of devices in a claim is checked with each request (allocator, minDevicesPerClaim)."""
+    dra_rounded_like_step: bool
+    """roundUpRange takes the format of the step."""
+    dra_distinct_by_value: bool
+    """distinctAttributeConstraint compares values, not the pointers to them."""
+    dra_distinct_by_device: bool
+    """distinctAttributeConstraint keeps a list, not one value a request."""
     dra_errors_name_device: bool
     """Errors of CEL selectors name the device, and say what to write for a missing key (cel.EnhanceRuntimeError)."""
 

@@ -19,4 +19,5 @@ def unschedulable_plugins(filtered: Filtered) -> frozenset[str]:
     before = filtered.pre_filter
     if not before.status.ok:
         return before.narrowed_by | (frozenset((before.status.plugin,)) if before.status.plugin else frozenset())
-    return before.narrowed_by | {status.plugin for status in filtered.rejected.values()}
+    judged = (*filtered.rejected.values(), *filtered.nominated.values())
+    return before.narrowed_by | {status.plugin for status in judged}

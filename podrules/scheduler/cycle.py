@@ -165,12 +165,28 @@ class Filtered:
         """Why a row's node does not take the pod, in upstream's words; empty: it does."""
         if not self.pre_filter.status.ok:
             return self.pre_filter.status.reasons
-        return self.status(row).reasons if self.considered[row] else (self.left_out,)
+        if self.considered[row]:
+            return self.status(row).reasons
+        found = self.nominated.get(self.context.table.names[row])
+        return (self.left_out,) if found is None else found.reasons
 
     @property
     def left_out(self) -> str:
         """What is said of nodes that PreFilter left out."""
-        return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.pre_filter.narrowed_by))}]"
+        plugins = self.pre_filter.narrowed_by | {status.plugin for status in self.nominated.values()}
+        return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
+
+    @cached_property
+    def nominated(self) -> Mapping[str, Status]:
+        """The verdict on the pod's nominated node, by name, where PreFilter left it out: it is tried before the others.
+
+        Its plugin then counts as one that left nodes out, because upstream keeps both in one set (findNodesThatFitPod).
+        """
+        row = self.context.table.index.get(self.context.pod.status.nominated_node_name)
+        if row is None or self.pre_filter.node_names is None or not self.pre_filter.status.ok or self.considered[row]:
+            return {}
+        status = self.status(row)
+        return {} if status.ok else {self.context.table.names[row]: status}
 
     def rejecting(self, row: int) -> tuple[str, ...]:
         """All plugins that reject a considered row, in order; upstream stops at the first."""
@@ -201,9 +217,10 @@ class Filtered:
         if not self.pre_filter.status.ok:
             return f"{_none_available(len(table))} {', '.join(self.pre_filter.status.reasons)}."
         counts: Counter[str] = Counter()
-        for status in self.rejected.values():
+        judged = {**self.nominated, **self.rejected}
+        for status in judged.values():
             counts.update(status.reasons)
-        absent = len(table) - len(self.rejected)
+        absent = len(table) - len(judged)
         if absent and self.pre_filter.node_names is not None:
             counts[self.left_out] += absent
         return fit_error(len(table), counts)

@@ -105,9 +105,8 @@ def _unschedulable(filtered: Filtered, pod: Pod) -> Answer:
     names = filtered.context.table.names
     if len(filtered.rejected) != len(names):
         left_out = _status(_of_the_left_out(filtered))
-        answer["nodeStatuses"] = {
-            name: _status(filtered.rejected[name]) if name in filtered.rejected else left_out for name in names
-        }
+        judged = {**filtered.nominated, **filtered.rejected}
+        answer["nodeStatuses"] = {name: _status(judged[name]) if name in judged else left_out for name in names}
     if pod.spec.node_name:
         # Such a pod is never given to the scheduler; the oracle does not ask either.
         return answer
@@ -119,8 +118,7 @@ def _of_the_left_out(filtered: Filtered) -> Status:
     """What the scheduler notes of nodes that it does not look at."""
     if not filtered.pre_filter.status.ok:
         return filtered.pre_filter.status
-    text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(filtered.pre_filter.narrowed_by))}]"
-    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (text,))
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (filtered.left_out,))
 
 
 def _post_filter(filtered: Filtered, found: PostFilter) -> Answer:

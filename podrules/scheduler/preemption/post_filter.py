@@ -147,7 +147,8 @@ def preempt(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> PostF
 def potential_rows(filtered: Filtered) -> list[int]:
     """Rows that reject the pod in a way that removing pods may help (NodesForStatusCode)."""
     index = filtered.context.table.index
-    return [index[name] for name, status in filtered.rejected.items() if status.code is Code.UNSCHEDULABLE]
+    judged = {**filtered.rejected, **filtered.nominated}
+    return [index[name] for name, status in judged.items() if status.code is Code.UNSCHEDULABLE]
 
 
 def _ended(

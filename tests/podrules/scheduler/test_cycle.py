@@ -287,3 +287,29 @@ def test_scores_that_are_found_out_without_pre_score_are_the_same() -> None:
     assert scored.totals.tolist() == usual.totals.tolist()
     assert scored.skipped == usual.skipped - {"NodeAffinity"}
     assert scored.by_plugin["NodeAffinity"].tolist() == [0, 0, 0]
+
+
+def test_the_nominated_node_is_judged_though_pre_filter_left_it_out() -> None:
+    """Upstream tries it before the others, and keeps its plugin with those that left nodes out."""
+    pod = make_pod("web", affinity=on_node("small"), nominated="cordoned", cpu="2")
+    nodes = [SMALL, make_node("cordoned", unschedulable=True), make_node("other")]
+    found = cycle(pod, nodes)
+    assert list(found.rejected) == ["small"]
+    assert found.nominated["cordoned"].plugin == "NodeUnschedulable"
+    assert unschedulable_plugins(found) == {"NodeAffinity", "NodeResourcesFit", "NodeUnschedulable"}
+    assert found.message == (
+        "0/3 nodes are available: 1 Insufficient cpu, "
+        "1 node(s) didn't satisfy plugin(s) [NodeAffinity NodeUnschedulable], 1 node(s) were unschedulable."
+    )
+    assert found.reasons(1) == ("node(s) were unschedulable",)
+
+
+def test_a_node_that_fits_alone_needs_no_score() -> None:
+    framework = make_framework(preScore=disable("TaintToleration"))
+    alone = score_nodes(cycle(make_pod("web"), [make_node("a")], framework=framework))
+    assert alone.error
+    assert not alone.fails
+    assert alone.best.tolist() == [0]
+    both = score_nodes(cycle(make_pod("web"), [make_node("a"), make_node("b")], framework=framework))
+    assert both.fails
+    assert both.best.tolist() == []

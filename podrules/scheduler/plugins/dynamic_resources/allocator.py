@@ -283,7 +283,7 @@ class _Search:
             )
         constraints = []
         for number, constraint in enumerate(claim.spec.devices.constraints):
-            made = make_constraint(constraint, distinct=not self._allocator.stable)
+            made = make_constraint(constraint, distinct=not self._allocator.stable, features=self._features)
             if made is None:
                 raise AllocationError(
                     f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"
@@ -450,9 +450,12 @@ class _Search:
         taken = self._reserve(at, request, found, must=must)
         if taken is None:
             return False
-        done = False
+        done, onward = False, at._replace(device=at.device + 1)
+        if not self._features.dra_search_goes_on:
+            # Upstream forgets which alternative it is at once it takes all devices.
+            after, onward = (0, 0, 0), onward._replace(alternative=0 if must else at.alternative)
         try:
-            done = self._allocate_one(at._replace(device=at.device + 1), chosen=chosen, start=after)
+            done = self._allocate_one(onward, chosen=chosen, start=after)
         finally:
             if not done:
                 self._give_back(at, request, found, taken)
@@ -505,7 +508,8 @@ class _Search:
         if not self._features.dra_consumable_capacity:
             return True
         consumed = self._allocator.state.capacity.get(found.id, {})
-        return fits_capacity(found.device, request.capacity, consumed, self._capacity.get(found.id, {}))
+        allocating = self._capacity.get(found.id, {})
+        return fits_capacity(found.device, request.capacity, consumed, allocating, features=self._features)
 
     def _reserve(self, at: _Position, request: _Request, found: _Candidate, *, must: bool) -> _Taken | None:
         """Mark a device as taken; None when it cannot be (allocateDevice)."""
@@ -531,7 +535,7 @@ class _Search:
                 self._allocating[found.id].discard(at.claim)
             self._undo(request, found, counted=counted, joined=joined)
             return None
-        consumed = consumed_capacity(device, request.capacity) if shared else {}
+        consumed = consumed_capacity(device, request.capacity, features=self._features) if shared else {}
         existed = found.id in self._capacity
         if shared:
             add_consumed(self._capacity.setdefault(found.id, {}), consumed)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from podrules.features import REFERENCE, Features
 from podrules.model.quantity import Format, Quantity
 from podrules.model.resource import (
     CapacityRequestPolicy,
@@ -43,6 +44,8 @@ def fits_capacity(
     wanted: CapacityRequirements | None,
     consumed: Mapping[str, Quantity],
     allocating: Mapping[str, Quantity],
+    *,
+    features: Features = REFERENCE,
 ) -> bool:
     """Whether the device has all that is asked for (CmpRequestOverCapacity).
 
@@ -56,7 +59,7 @@ def fits_capacity(
     if not all(name in device.capacity for name in requests):
         return False
     for name, capacity in device.capacity.items():
-        amount = _rounded(requests.get(name), capacity)
+        amount = _rounded(requests.get(name), capacity, features)
         if _violates(amount, capacity.request_policy):
             return False
         total = consumed[name] + amount if name in consumed else amount
@@ -67,13 +70,15 @@ def fits_capacity(
     return True
 
 
-def consumed_capacity(device: Device, wanted: CapacityRequirements | None) -> Consumed:
+def consumed_capacity(
+    device: Device, wanted: CapacityRequirements | None, *, features: Features = REFERENCE
+) -> Consumed:
     """What an allocation takes of each capacity (GetConsumedCapacityFromRequest)."""
     requests = wanted.requests if wanted else {}
-    return {name: _rounded(requests.get(name), capacity) for name, capacity in device.capacity.items()}
+    return {name: _rounded(requests.get(name), capacity, features) for name, capacity in device.capacity.items()}
 
 
-def _rounded(wanted: Quantity | None, capacity: DeviceCapacity) -> Quantity:
+def _rounded(wanted: Quantity | None, capacity: DeviceCapacity, features: Features) -> Quantity:
     """What is asked for, as the policy allows it (calculateConsumedCapacity)."""
     policy = capacity.request_policy
     if wanted is None:
@@ -81,17 +86,19 @@ def _rounded(wanted: Quantity | None, capacity: DeviceCapacity) -> Quantity:
     if policy is None:
         return wanted
     if policy.valid_range and policy.valid_range.min is not None:
-        return _rounded_to_range(wanted, policy.valid_range.min, policy.valid_range.step)
+        return _rounded_to_range(wanted, policy.valid_range.min, policy.valid_range.step, features)
     return next((value for value in policy.valid_values if wanted <= value), wanted)
 
 
-def _rounded_to_range(wanted: Quantity, least: Quantity, step: Quantity | None) -> Quantity:
+def _rounded_to_range(wanted: Quantity, least: Quantity, step: Quantity | None, features: Features) -> Quantity:
+    """The next step at or above what is asked for (roundUpRange)."""
     if wanted < least:
         return least
     if step is None:
         return wanted
+    form = step.format if features.dra_rounded_like_step else Format.BINARY_SI
     steps = -(-(wanted.value - least.value) // step.value)
-    return Quantity(least.value + step.value * steps, format=Format.BINARY_SI)
+    return Quantity(least.value + step.value * steps, format=form)
 
 
 def _violates(amount: Quantity, policy: CapacityRequestPolicy | None) -> bool:

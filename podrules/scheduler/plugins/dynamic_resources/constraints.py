@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from podrules.features import REFERENCE, Features
 from podrules.model.resource import Device, DeviceAttribute, DeviceConstraint
 
 __all__ = ["Constraint", "DistinctAttribute", "MatchAttribute", "make_constraint"]
@@ -29,13 +30,21 @@ class Constraint(Protocol):
         ...
 
 
-def make_constraint(constraint: DeviceConstraint, *, distinct: bool = True) -> Constraint | None:
-    """The constraint at work; None when it is of no known kind, and without ``distinct`` distinctAttribute is none."""
+def make_constraint(
+    constraint: DeviceConstraint, *, distinct: bool = True, features: Features = REFERENCE
+) -> Constraint | None:
+    """The constraint at work; None when it is of no known kind.
+
+    Args:
+        constraint: As the claim has it.
+        distinct: Whether distinctAttribute is a known kind.
+        features: How that compares devices.
+    """
     requests = frozenset(constraint.requests)
     if constraint.match_attribute is not None:
         return MatchAttribute(requests, constraint.match_attribute)
     if constraint.distinct_attribute is not None and distinct:
-        return DistinctAttribute(requests, constraint.distinct_attribute)
+        return DistinctAttribute(requests, constraint.distinct_attribute, features)
     return None
 
 
@@ -69,10 +78,12 @@ class MatchAttribute:
 class DistinctAttribute:
     """No two devices share the value of an attribute (distinctAttributeConstraint)."""
 
-    def __init__(self, requests: frozenset[str], name: str) -> None:
+    def __init__(self, requests: frozenset[str], name: str, features: Features) -> None:
         self._requests = requests
         self._name = name
-        self._values: dict[str, DeviceAttribute] = {}
+        self._by_value = features.dra_distinct_by_value
+        self._by_device = features.dra_distinct_by_device
+        self._values: dict[str | int, DeviceAttribute] = {}
         self._devices = 0
 
     def add(self, request: str, sub_request: str, driver: str, device: Device) -> bool:
@@ -80,17 +91,17 @@ class DistinctAttribute:
         if not _applies(self._requests, request, sub_request):
             return True
         value = _lookup(device, driver, self._name)
-        if value is None or (self._devices and value in self._values.values()):
+        if value is None or (self._by_value and value in self._values.values()):
             return False
-        self._values[request] = value
+        self._values[self._devices if self._by_device else request] = value
         self._devices += 1
         return True
 
     def remove(self, request: str, sub_request: str) -> None:
-        """A device that joined leaves again; with it the value that its request is remembered by."""
+        """The device that joined last leaves again; with it the value that it, or its request, is remembered by."""
         if _applies(self._requests, request, sub_request):
-            self._values.pop(request, None)
             self._devices -= 1
+            self._values.pop(self._devices if self._by_device else request, None)
 
 
 def _applies(requests: frozenset[str], request: str, sub_request: str) -> bool:

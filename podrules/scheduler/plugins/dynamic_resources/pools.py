@@ -162,12 +162,16 @@ def _pool_id(item: ResourceSlice) -> PoolID:
 
 
 def _has_binding_conditions(pool: Pool) -> bool:
-    return any(device.binding_conditions is not None for item in pool.slices for device in item.spec.devices)
+    return any(map(_binds, pool.slices))
+
+
+def _binds(item: ResourceSlice) -> bool:
+    return any(device.binding_conditions is not None for device in item.spec.devices)
 
 
 def _usable(pool_id: PoolID, slices: list[ResourceSlice], *, incomplete: bool) -> Pool:
-    """A pool until 1.34: its devices are used even if it is incomplete, and counters are its slices' own."""
-    ordered = tuple(sorted(slices, key=lambda item: item.metadata.name))
+    """A pool until 1.34: it is used even if it is incomplete, and slices with binding conditions come last."""
+    ordered = tuple(sorted(slices, key=lambda item: (_binds(item), item.metadata.name)))
     return Pool(pool_id, incomplete=incomplete, invalid_reason=_duplicate_device(ordered), slices=ordered)
 
 

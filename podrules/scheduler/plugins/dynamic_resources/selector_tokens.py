@@ -1,6 +1,7 @@
-"""CEL text in pieces: what an expression reads of the device, and ``cel.bind`` rewritten.
+"""CEL text in pieces: what an expression reads of the device, and what the evaluator does not know, rewritten.
 
-cel.bind(x, e, body)   is   [e].map(x, body)[0]
+cel.bind(x, e, body)                       is   [e].map(x, body)[0]
+device.attributes["d"].?id.orValue(e)      is   (has(device.attributes["d"].id) ? device.attributes["d"].id : (e))
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["SyntaxUnknown", "expand_bind", "operands", "reads_of", "tokenize", "unwrapped"]
+__all__ = ["SyntaxUnknown", "expand_bind", "expand_optional", "operands", "reads_of", "tokenize", "unwrapped"]
 
 _TOKEN: Final = re.compile(
     r"""
@@ -73,6 +74,36 @@ def expand_bind(tokens: list[str]) -> list[str]:
     return tokens
 
 
+def expand_optional(tokens: list[str]) -> list[str]:
+    """The same expression without optional selection of what a device may lack.
+
+    Raises:
+        SyntaxUnknown: something is selected from anything but a domain of the device, or has no default.
+    """
+    for index in range(len(tokens) - 1):
+        if tokens[index : index + 2] != [".", "?"]:
+            continue
+        owner = _domain_before(tokens, index)
+        name, *call = (*tokens[index + 2 : index + 6], "", "", "", "")[:4]
+        if not name.isidentifier() or call != [".", "orValue", "("]:
+            raise SyntaxUnknown("optional selection")
+        (default,), end = _arguments(tokens, index + 6, 1)
+        read = [*owner, ".", name]
+        rest = expand_optional(tokens[end:])
+        before = tokens[: index - len(owner)]
+        return [*before, "(", "has", "(", *read, ")", "?", *read, ":", "(", *expand_optional(default), ")", ")", *rest]
+    return tokens
+
+
+def _domain_before(tokens: list[str], end: int) -> list[str]:
+    """``device.attributes["domain"]``, which ends there."""
+    for size in (6, 5):
+        found = tokens[max(end - size, 0) : end]
+        if found[:2] == ["device", "."] and found[2:3] and found[2] in _MAPS and _domain(found, 3)[1] == len(found):
+            return found
+    raise SyntaxUnknown("optional selection")
+
+
 def _substituted(body: list[str], name: list[str], value: list[str]) -> list[str]:
     if len(name) != 1 or len(body) * len(value) > _MAX_TOKENS:
         raise SyntaxUnknown("cel.bind")
@@ -88,13 +119,13 @@ def _substituted(body: list[str], name: list[str], value: list[str]) -> list[str
     return found
 
 
-def _arguments(tokens: list[str], start: int) -> tuple[list[list[str]], int]:
-    """The three arguments that start there, and where the call ends."""
+def _arguments(tokens: list[str], start: int, count: int = 3) -> tuple[list[list[str]], int]:
+    """So many arguments that start there, and where the call ends."""
     depth, parts = 0, [list[str]()]
     for index in range(start, len(tokens)):
         piece = tokens[index]
         if depth == 0 and piece == ")":
-            if len(parts) != 3:
+            if len(parts) != count:
                 break
             return parts, index + 1
         if depth == 0 and piece == ",":

@@ -37,6 +37,7 @@ from podrules.scheduler.plugins.dynamic_resources.selector_functions import (
 from podrules.scheduler.plugins.dynamic_resources.selector_tokens import (
     SyntaxUnknown,
     expand_bind,
+    expand_optional,
     operands,
     reads_of,
     tokenize,
@@ -129,7 +130,7 @@ def compile_selector(expression: str) -> CompiledSelector:
     except ImportError as error:
         raise UnknownAnswer("CEL selectors need the Python package common-expression-language") from error
     try:
-        tokens = expand_bind(tokenize(expression))
+        tokens = expand_optional(expand_bind(tokenize(expression)))
         reads, scalars = reads_of(tokens)
         root = _tree(tokens, cel.compile)
     except (SyntaxUnknown, ValueError) as error:

@@ -94,11 +94,47 @@ def test_of_an_alternative_that_asks_for_capacity_the_request_is_named() -> None
     )
 
 
+def test_distinct_attributes_of_one_request_are_compared_since_1_37() -> None:
+    before, after = around("dra_distinct_by_device")
+    claim = make_claim("my-claim", make_request(count=3), constraints=[DISTINCT])
+    shapes = ("round", "square", "round")
+    devices = make_slice(*(make_device(f"device-{at}", attributes={"shape": shape}) for at, shape in enumerate(shapes)))
+    assert status(before, devices, claim=claim) == SUCCESS, "it remembers the last of a request"
+    assert status(after, devices, claim=claim) == CANNOT
+
+
+def test_an_amount_that_is_rounded_up_is_written_like_the_step_since_1_37() -> None:
+    before, after = around("dra_rounded_like_step")
+    policy = {"default": "1G", "validRange": {"min": "1G", "step": "100M"}}
+    capacity = {"bandwidth": {"value": "10G", "requestPolicy": policy}}
+    device = make_device("a", capacity=capacity, allowMultipleAllocations=True)
+    asked = make_claim("my-claim", make_request(capacity={"requests": {"bandwidth": "1150M"}}))
+    taken = []
+    for features in (before, after):
+        context = make_context(POD, claims=[asked], slices=[make_slice(device)], features=features)
+        found = DEVICES.pre_filter(context)
+        DEVICES.filter(context, found.state)
+        taken.append(str(found.state.allocations[0][0][0].consumed["bandwidth"]))
+    assert taken == ["1171875Ki", "1200M"]
+
+
+def test_all_devices_of_a_later_alternative_until_1_35() -> None:
+    """Upstream forgets which alternative it is at, and looks for what the first one still lacks."""
+    before, after = around("dra_search_goes_on")
+    first = make_request("first", count=3)
+    everything = make_request("rest", allocationMode="All", selector="device.attributes['gpu.example.com'].good")
+    claim = make_claim("my-claim", make_request("req-0", first_available=[first, everything]))
+    pool = make_slice(make_device("a", attributes={"good": True}), make_device("b", attributes={"good": False}))
+    assert status(after, pool, claim=claim) == SUCCESS
+    assert status(before, pool, claim=claim) == CANNOT
+
+
 def test_distinct_attributes_are_known_in_1_34_and_refused_in_1_35() -> None:
     before, after = around("dra_allocator_by_binding")
     claim = make_claim("my-claim", make_request(count=2), constraints=[DISTINCT])
     alike = make_slice(*(make_device(name, attributes={"shape": "round"}) for name in ("a", "b")))
-    assert status(before, alike, claim=claim) == CANNOT
+    # By the pointers to the values, which are never the same.
+    assert status(before, alike, claim=claim) == SUCCESS
     unknown = "empty constraint (unsupported constraint type?)"
     assert status(after, alike, claim=claim) == error(f"claim default/my-claim, constraint #0: {unknown}")
 

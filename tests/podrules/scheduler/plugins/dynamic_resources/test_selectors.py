@@ -61,6 +61,9 @@ def matches(expression: str, device: Mapping[str, Any] = DEVICE) -> bool:
         f'{D}.name.lowerAscii().matches("^f.*$") ? true : false',
         '["fish", "cat"].exists(x, x == device.attributes["dra.example.com"].name)',
         "device.allowMultipleAllocations == false",
+        f'{D}.?name.orValue("cat") == "fish" && {D}.?nope.orValue("cat") == "cat"',
+        f'{D}.?nope.orValue({D}.?nor_this.orValue("a") + "b") == "ab"',
+        "device.attributes.other.?name.orValue(true)",
     ],
 )
 def test_true(expression: str) -> None:
@@ -94,7 +97,9 @@ def test_fails_as_upstream(expression: str, problem: str) -> None:
 @pytest.mark.parametrize(
     "expression",
     [
-        pytest.param(f'{D}.?name.orValue("") == "fish"', id="optional syntax"),
+        pytest.param(f'{D}.?name == "fish"', id="optional without a default"),
+        pytest.param(f'[{D}][0].?name.orValue("") == "fish"', id="optional of anything but a domain"),
+        pytest.param(f'{D}[?"name"].orValue("") == "fish"', id="optional index"),
         pytest.param('"a" in device.attributes', id="attributes as a whole"),
         pytest.param('"a" in device.attributes && device.driver != ""', id="attributes as a whole before a name"),
         pytest.param("size(device.capacity) > 0", id="capacity as a whole"),
