@@ -205,6 +205,14 @@ CHANGES: Final[Mapping[str, Change]] = {
     "dra_distinct_by_device": Change(
         37, "DynamicResources", "distinctAttribute compares all devices, of one request, too"
     ),
+    "dra_all_by_whole_capacity": Change(
+        37,
+        "DynamicResources",
+        "a shared device whose capacity is taken counts among all devices, which then cannot be had",
+    ),
+    "dra_counters_by_driver": Change(
+        37, "DynamicResources", "pools of the same name, of different drivers, no longer share counters"
+    ),
     "dra_errors_name_device": Change(37, "DynamicResources", "an error of a selector names the device"),
 }
 """By field of `Features`."""
@@ -296,6 +304,10 @@ class Features(Struct, frozen=True, kw_only=True):
     """distinctAttributeConstraint compares values, not the pointers to them."""
     dra_distinct_by_device: bool
     """distinctAttributeConstraint keeps a list, not one value a request."""
+    dra_all_by_whole_capacity: bool
+    """What is left of a device does not decide whether it is one of "all devices" (validateDeviceRequest)."""
+    dra_counters_by_driver: bool
+    """Counters are kept by driver and pool, not by the pool's name alone."""
     dra_errors_name_device: bool
     """Errors of CEL selectors name the device, and say what to write for a missing key (cel.EnhanceRuntimeError)."""
 

@@ -62,7 +62,7 @@ from podrules.scheduler.plugins.dynamic_resources.capacity import (
 )
 from podrules.scheduler.plugins.dynamic_resources.constraints import Constraint, make_constraint
 from podrules.scheduler.plugins.dynamic_resources.errors import AllocationError, InvalidPoolsError, UnknownAnswer
-from podrules.scheduler.plugins.dynamic_resources.pools import Pool, Slices
+from podrules.scheduler.plugins.dynamic_resources.pools import Pool, PoolID, Slices
 from podrules.scheduler.plugins.dynamic_resources.selectors import SelectorCache
 from podrules.tolerations import tolerations_tolerate_taint
 
@@ -159,7 +159,7 @@ Counters = dict[str, dict[str, Quantity]]
 
 
 class Allocator:
-    """Answers for one pod, node by node. Counters left are worked out once for a pool name, as upstream."""
+    """Answers for one pod, node by node. Counters left are worked out once for a pool, as upstream."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class Allocator:
         self.state = state
         self.features = features
         self.selectors = SelectorCache(shows_shared=not self.stable)
-        self._available: dict[str, Counters] = {}
+        self._available: dict[PoolID, Counters] = {}
         self._memo: dict[tuple[object, ...], list[list[AllocatedDevice]] | Exception | None] = {}
 
     def allocate(self, row: int, claims: Sequence[ResourceClaim]) -> list[list[AllocatedDevice]] | None:
@@ -215,7 +215,8 @@ class Allocator:
 
     def available_counters(self, pool: Pool) -> Counters:
         """What allocated devices leave of the pool's counters; may be less than nothing."""
-        if pool.id.pool not in self._available:
+        key = self.counters_of(pool)
+        if key not in self._available:
             left = {
                 name: {counter: held.value for counter, held in counter_set.counters.items()}
                 for name, counter_set in pool.counter_sets.items()
@@ -224,8 +225,12 @@ class Allocator:
                 for device in item.spec.devices:
                     if self.in_use(DeviceID(item.spec.driver, item.spec.pool.name, device.name)):
                         _change(left, device, -1)
-            self._available[pool.id.pool] = left
-        return self._available[pool.id.pool]
+            self._available[key] = left
+        return self._available[key]
+
+    def counters_of(self, pool: Pool) -> PoolID:
+        """The pools that have the same key share counters."""
+        return pool.id if self.features.dra_counters_by_driver else PoolID("", pool.id.pool)
 
 
 class _Search:
@@ -241,7 +246,7 @@ class _Search:
         self._alternatives: dict[tuple[int, int], int] = {}
         self._constraints: list[list[Constraint]] = []
         self._matches: dict[tuple[DeviceID, tuple[int, int, int]], bool] = {}
-        self._counters: dict[str, Counters] = {}
+        self._counters: dict[PoolID, Counters] = {}
         self._allocating: dict[DeviceID, set[int]] = {}
         self._capacity: dict[DeviceID, Consumed] = {}
         self._result: list[list[AllocatedDevice]] = [[] for _ in claims]
@@ -365,7 +370,7 @@ class _Search:
             for item in pool.slices:
                 for device in item.spec.devices:
                     candidate = _Candidate(DeviceID(*pool.id, device.name), device, item, pool)
-                    if self._selectable(key, request, candidate) and self._fits_capacity(request, candidate):
+                    if self._selectable(key, request, candidate) and self._may_fit(request, candidate):
                         yield candidate
 
     # The search.
@@ -504,6 +509,12 @@ class _Search:
         hint = MISSING_KEY_HINT if "no such key:" in str(error) else ""
         return AllocationError(f"{which} on device {found.id}: CEL runtime error: {error}{hint}")
 
+    def _may_fit(self, request: _Request, found: _Candidate) -> bool:
+        """Whether a device's capacity, or until 1.36 what is left of it, is as much as a request asks for."""
+        if not (self._features.dra_all_by_whole_capacity and self._features.dra_consumable_capacity):
+            return self._fits_capacity(request, found)
+        return fits_capacity(found.device, request.capacity, {}, {}, features=self._features)
+
     def _fits_capacity(self, request: _Request, found: _Candidate) -> bool:
         if not self._features.dra_consumable_capacity:
             return True
@@ -579,7 +590,7 @@ class _Search:
         for constraint in reversed(joined):
             constraint.remove(*_names(request))
         if counted:
-            _change(self._counters[found.pool.id.pool], found.device, -1)
+            _change(self._counters[self._allocator.counters_of(found.pool)], found.device, -1)
 
     def _reserve_counters(self, found: _Candidate) -> bool:
         """Whether the pool's counters allow the device; if so they are taken (checkAvailableCounters).
@@ -587,7 +598,7 @@ class _Search:
         All counters of the pool are compared, those that the device does not consume, too.
         """
         available = self._allocator.available_counters(found.pool)
-        taken = self._counters.setdefault(found.pool.id.pool, {})
+        taken = self._counters.setdefault(self._allocator.counters_of(found.pool), {})
         for consumption in found.device.consumes_counters:
             counters = taken.setdefault(consumption.counter_set, {})
             add_consumed(counters, {name: counter.value for name, counter in consumption.counters.items()})

@@ -15,6 +15,7 @@ from tests.podrules.scheduler.plugins.building_devices import (
     DRIVER,
     make_claim,
     make_claiming_pod,
+    make_class,
     make_context,
     make_device,
     make_request,
@@ -116,6 +117,41 @@ def test_an_amount_that_is_rounded_up_is_written_like_the_step_since_1_37() -> N
         DEVICES.filter(context, found.state)
         taken.append(str(found.state.allocations[0][0][0].consumed["bandwidth"]))
     assert taken == ["1171875Ki", "1200M"]
+
+
+def test_a_device_without_capacity_left_is_one_of_all_devices_since_1_37() -> None:
+    before, after = around("dra_all_by_whole_capacity")
+    held = [{"device": "a", "shareID": "share", "consumedCapacity": {"memory": "1Gi"}}]
+    everything = make_claim("my-claim", make_request(allocationMode="All"))
+    shared = make_device("a", capacity={"memory": "2Gi"}, allowMultipleAllocations=True)
+    claims = [everything, make_claim("other", allocated=held)]
+
+    def found(features: Features) -> Status:
+        slices = [make_slice(shared, "b")]
+        return filter_status(DEVICES, make_context(POD, claims=claims, slices=slices, features=features))
+
+    assert found(before) == SUCCESS, "it takes the other one"
+    assert found(after) == CANNOT
+
+
+def test_pools_of_one_name_share_counters_until_1_36() -> None:
+    before, after = around("dra_counters_by_driver")
+    counters = {"set": {"slots": "1"}}
+    slices = []
+    for driver in (DRIVER, "nic.example.com"):
+        slices += [
+            make_slice(name=f"{driver}-counters", driver=driver, slices=2, counters=counters),
+            make_slice(make_device("a", counters=counters), name=f"{driver}-devices", driver=driver, slices=2),
+        ]
+    any_class = make_class("gpu", "device.driver != ''")
+    claim = make_claim("my-claim", make_request(count=2))
+
+    def found(features: Features) -> Status:
+        context = make_context(POD, claims=[claim], slices=slices, classes=[any_class], features=features)
+        return filter_status(DEVICES, context)
+
+    assert found(before) == CANNOT
+    assert found(after) == SUCCESS
 
 
 def test_all_devices_of_a_later_alternative_until_1_35() -> None:
