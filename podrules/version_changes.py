@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.cgroup import ResourceConfig, container_resource_config, pod_resource_config
-from podrules.features import CHANGES, Change, Features
+from podrules.features import CHANGES, GATES, Change, Features
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.oom import container_oom_score_adj
@@ -23,7 +23,7 @@ from podrules.qos import compute_pod_qos
 from podrules.resources import CPU, EPHEMERAL_STORAGE, MEMORY, scheduler_request
 from podrules.versions import Versions
 
-__all__ = ["PodChange", "PodChangeKind", "changed_rules", "pod_changes"]
+__all__ = ["AssumedGate", "PodChange", "PodChangeKind", "assumed_gates", "changed_rules", "pod_changes"]
 
 
 class PodChangeKind(Enum):
@@ -68,6 +68,37 @@ def pod_changes(pod: Pod, node: Node | None, before: Versions, after: Versions) 
         for (kind, field, container), was, will_be in _paired(_values(pod, node, before), _values(pod, node, after))
         if was != will_be
     )
+
+
+class AssumedGate(Struct, frozen=True, rename="camel"):
+    """A feature gate whose default decides something, while nobody knows how it is set."""
+
+    name: str
+    on: bool
+    """The default of the version."""
+    changes: tuple[PodChangeKind, ...]
+    """What the other setting would change."""
+
+
+def assumed_gates(pod: Pod, node: Node | None, versions: Versions) -> tuple[AssumedGate, ...]:
+    """The gates that decide about a pod's class, requests, scores and cgroups, and that the user did not name.
+
+    Args:
+        pod: As for `pod_changes`.
+        node: As for `pod_changes`.
+        versions: The rules that hold in its cluster.
+    """
+    named = {field for field, _ in versions.told.gates}
+    found = []
+    for field, change in GATES.items():
+        if field in named:
+            continue
+        on = bool(getattr(versions.api_server, field))
+        other = versions.with_gate(field, on=not on)
+        kinds = dict.fromkeys(one.kind for one in pod_changes(pod, node, versions, other))
+        if kinds:
+            found.append(AssumedGate(change.gate, on, tuple(kinds)))
+    return tuple(found)
 
 
 _Key = tuple[PodChangeKind, str, str]

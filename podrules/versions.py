@@ -15,6 +15,7 @@ from functools import cache
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.features import CHANGES, GATES, OLDEST_VERIFIED, REFERENCE, Change, Features, minor_of
 from podrules.model.kubelet import KubeletConfiguration
@@ -114,6 +115,16 @@ class Versions(Struct, frozen=True, kw_only=True):
             server_version=version,
             told=self.told,
             kubelets=features.minor,
+        )
+
+    def with_gate(self, field: str, *, on: bool) -> Versions:
+        """The same cluster with one gate set in every component."""
+        told = Told(self.told.version, tuple(sorted({**dict(self.told.gates), field: on}.items())))
+        return replace(
+            self,
+            api_server=_features(self.api_server.minor, told.gates),
+            scheduler=_features(self.scheduler.minor, told.gates),
+            told=told,
         )
 
     def kubelet(self, node: Node | None, config: KubeletConfiguration | None = None) -> Features:

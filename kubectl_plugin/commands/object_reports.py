@@ -165,6 +165,7 @@ class ReportBuilder:
             owners=gatherer.owners(pod),
             source=self._source.description,
             versions=gatherer.versions,
+            named=named and not in_line,
             preemption_disabled=self._schedulers.preemption_disabled(pod),
             guards=gatherer.guards(pod) if asks_volumes else None,
         )
@@ -252,6 +253,7 @@ class ReportBuilder:
             refusals=reviewed.refusals,
             source=self._source.description,
             versions=gatherer.versions,
+            named=True,
             preemption_disabled=self._schedulers.preemption_disabled(pod),
         )
         stored, in_cluster, node = reviewed.stored, PodInCluster(), self._node_of_option()

@@ -6,19 +6,18 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from kubectl_plugin.commands.targets import namespace_hint, source_pods, targets_of
+from kubectl_plugin.commands.targets import check_namespace, source_pods, targets_of
 from kubectl_plugin.options import NO_SELECTION, Selection
 from kubectl_plugin.reports.cluster.cluster_entries import PodKey
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
 from kubectl_plugin.reports.node.partitions import PartitionsReport, not_ready
 from podrules.cluster.cached_source import RememberedSource
-from podrules.cluster.errors import NotFound, UsageError
+from podrules.cluster.errors import UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     DAEMON_SETS,
     DEPLOYMENTS,
     JOBS,
-    NAMESPACES,
     NODES,
     PDBS,
     PODS,
@@ -107,7 +106,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     gatherer = Gatherer(remembered)
     listed_pods = _listed_pods(scope, source.namespace, pods) if chosen is None else chosen
     if not listed_pods and not scope.nodes and not scope.everything:
-        _check_namespace(source)
+        check_namespace(source)
     listed_nodes = _listed_nodes(scope, pods, listed_pods)
     shown = [node for node in nodes if listed_nodes is None or node.metadata.name in listed_nodes]
     by_node: dict[str, list[Pod]] = {}
@@ -139,18 +138,6 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     facts = _with_unread(facts, first, gatherer, unread)
     shown_pods = [pod for pod in pods if listed_pods is None or pod_key(pod) in listed_pods]
     return Overview(facts, gatherer, remembered, shown_pods)
-
-
-def _check_namespace(source: Source) -> None:
-    """Check that a namespace without pods exists, where that can be known.
-
-    Raises:
-        NotFound: it is not.
-    """
-    if advice := namespace_hint(source):
-        missing = NotFound(NAMESPACES, source.namespace, None)
-        missing.advice = advice
-        raise missing
 
 
 def _origin(source: Source) -> Origin:

@@ -19,6 +19,7 @@ from podrules.model.selectors import Selector, SelectorError
 __all__ = [
     "EXPLAINED",
     "ObjectQuery",
+    "check_namespace",
     "find",
     "is_namespace_of_pod",
     "label_selector",
@@ -303,6 +304,18 @@ def namespace_hint(source: Source) -> str:
         return ""
     near = near_names(source.namespace.lower(), names)
     return f"There is no namespace {source.namespace}{f': did you mean -n {near[0]}?' if near else ''}"
+
+
+def check_namespace(source: Source) -> None:
+    """Check that a namespace without pods exists, where that can be known.
+
+    Raises:
+        NotFound: it is not.
+    """
+    if advice := namespace_hint(source):
+        missing = NotFound(NAMESPACES, source.namespace, None)
+        missing.advice = advice
+        raise missing
 
 
 def _type_advice(name: str) -> str:

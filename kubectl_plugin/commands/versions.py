@@ -10,6 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.likely_node import Schedulers
+from kubectl_plugin.commands.targets import check_namespace
 from kubectl_plugin.options import Streams, VersionsOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.pod.pod_report import with_class
@@ -79,6 +80,8 @@ class _Comparison:
         gatherer = self._gatherer
         nodes = self._source.list(NODES)
         listed = self._source.list(PODS, self._namespace) if self._options.to else ()
+        if self._options.to and self._namespace and not listed:
+            check_namespace(self._source)
         pods = [pod for pod in listed if not pod.finished]
         report = VersionsReport(
             source=self._source.description,

@@ -36,7 +36,8 @@ examples:
   kubectl qos versions --to 1.37 --snapshot cluster.qos
 
 exit codes: 0 listed, whether anything changes or not; 1 unexpected; 2 wrong command line;
-            4 forbidden; 5 no cluster; 6 snapshot cannot be read; 130 interrupted
+            3 no such namespace; 4 forbidden; 5 no cluster; 6 snapshot cannot be read;
+            130 interrupted
 """
 
 

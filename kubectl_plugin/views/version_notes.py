@@ -8,16 +8,31 @@ from typing import Final
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.views.words import listed
 from podrules.features import VERIFIED
+from podrules.version_changes import AssumedGate, PodChangeKind
 from podrules.versions import Component, VersionNote
 
-__all__ = ["version_note_words", "versions_section"]
+__all__ = ["assumed_gate_words", "version_note_words", "versions_section"]
 
 _MOST_NODES: Final = 3
+_KINDS: Final = {
+    PodChangeKind.QOS_CLASS: "the QoS class",
+    PodChangeKind.REQUESTS: "requests",
+    PodChangeKind.OOM_SCORE: "OOM scores",
+    PodChangeKind.CGROUP: "cgroups",
+}
 
 
-def versions_section(notes: Sequence[VersionNote]) -> Section:
-    """A line for each; no lines: the rules were held against every version here."""
-    return Section("Versions", tuple(map(version_note_words, notes)))
+def versions_section(notes: Sequence[VersionNote], gates: Sequence[AssumedGate] = ()) -> Section:
+    """A line for each; no lines: the rules were held against every version here, and no gate decides."""
+    return Section("Versions", (*map(version_note_words, notes), *map(assumed_gate_words, gates)))
+
+
+def assumed_gate_words(gate: AssumedGate) -> str:
+    """What was taken for granted, what it decides, and how to say otherwise."""
+    decides = listed([_KINDS[kind] for kind in gate.changes])
+    setting, other = ("on", "false") if gate.on else ("off", "true")
+    say = f"--feature-gates={gate.name}={other}"
+    return f"feature gate {gate.name} is taken to be {setting}, and decides {decides}; if it is not: {say}"
 
 
 def version_note_words(note: VersionNote) -> str:

@@ -45,6 +45,9 @@ def versions_verdict(report: VersionsReport) -> Verdict:
         f"{len(report.placements)} of {counted(report.placed, 'placement')} differ" if report.placements else "",
     ]
     found = [part for part in parts if part]
+    if not report.pods:
+        told = f"With Kubernetes {report.to} there is nothing to compare: no pods{scope}."
+        return Verdict(VerdictCode.NOTHING_CHANGES, Severity.NOTICE, (told,))
     if not found:
         placed = f", nor for {counted(report.placed, 'placement')}" if report.placed else ""
         told = f"With Kubernetes {report.to} nothing changes for the {pods}{scope}{placed}."

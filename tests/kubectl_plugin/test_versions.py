@@ -172,6 +172,17 @@ def test_one_namespace_and_all(tmp_path: Path) -> None:
     assert compared(file, *flags, "-n", "other", "-A")["pods"] == 4, "as in kubectl"
 
 
+def test_without_pods_nothing_is_compared(tmp_path: Path) -> None:
+    ran = run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3")]), "--to", "1.37")
+    assert "there is nothing to compare: no pods." in ran.out
+
+
+def test_a_namespace_that_is_not_there() -> None:
+    ran = run("versions", "--demo", "--to", "1.37", "-n", "shopp")
+    assert ran.code == 3
+    assert "did you mean -n shop?" in ran.err
+
+
 def test_a_version_that_is_none_is_refused() -> None:
     ran = run("versions", "--demo", "--to", "latest")
     assert ran.code == 2

@@ -134,6 +134,23 @@ def test_gates_of_the_flag_and_of_a_file(cluster: Path, tmp_path: Path) -> None:
     assert scores(answer(cluster, "explain", "pod/pod-n36", "-n", "shop", "--feature-gates", f"@{config}")) == without
 
 
+def test_a_gate_that_decides_is_named(cluster: Path) -> None:
+    """Nobody knows how the kubelet sets it, unless the user says so; on a page that has every detail."""
+    words = ("explain", "pod/pod-n36", "-n", "shop")
+    (gate,) = answer(cluster, *words)["assumedGates"]
+    assert (gate["name"], gate["on"]) == ("PodLevelResources", True)
+    assert set(gate["changes"]) == {"OOMScore", "Requests"}
+    told = "--feature-gates=PodLevelResources=true"
+    assert answer(cluster, *words, told)["assumedGates"] == []
+    ran = run(*words, "--snapshot", str(cluster), "-o", "wide")
+    assert "feature gate PodLevelResources is taken to be on, and decides" in " ".join(ran.out.split())
+
+
+def test_of_many_pods_no_gate_is_named(cluster: Path) -> None:
+    for item in answer(cluster, "explain", "pods", "-n", "shop")["items"]:
+        assert item["assumedGates"] == []
+
+
 def test_a_gate_that_no_rule_reads_is_a_warning(cluster: Path) -> None:
     ran = run("explain", "pod/pod-n36", "-n", "shop", "--snapshot", str(cluster), "--feature-gates=PodLevelResource=0")
     assert ran.code == 0

@@ -33,6 +33,7 @@ from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 from podrules.termination import EvictionStop, eviction_stop
 from podrules.timeline.events import PodTimeline
+from podrules.version_changes import AssumedGate, assumed_gates
 from podrules.versions import VersionNote, Versions, version_notes
 from podrules.volumes import WriterGuard
 
@@ -72,6 +73,8 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """Nearest first."""
     source: str = ""
     versions: Versions = Versions()
+    named: bool = False
+    """Whether it was asked for by its name, and not as one of many."""
     preemption_disabled: str = ""
     """The field of its scheduler's profile by which that preempts nobody; empty: it does, or is not known."""
     guards: tuple[WriterGuard, ...] | None = None
@@ -138,6 +141,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """None: it is not known."""
     version_notes: tuple[VersionNote, ...] = ()
     """The versions of this cluster that the rules were not held against."""
+    assumed_gates: tuple[AssumedGate, ...] = ()
+    """Feature gates whose defaults decide about it; empty: none does, or it is one of many."""
     status: PodStatusReport | None
     """None for a pod that does not exist yet."""
     gates: tuple[str, ...]
@@ -236,6 +241,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
         owner=owner_guarantee(pod),
         owners=facts.owners,
+        assumed_gates=assumed_gates(pod, facts.node, versions) if facts.named else (),
         version_notes=version_notes(versions, () if facts.node is None else (facts.node,)),
         unread=unread,
         preempted=cluster.preempted,

@@ -81,7 +81,7 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     yield _writers_section(report)
     yield moving_section(report.moving, now)
     yield _owner_section(report)
-    yield versions_section(report.version_notes)
+    yield versions_section(report.version_notes, report.assumed_gates)
     yield unread_section(report.unread)
 
 
