@@ -3,10 +3,10 @@
 Rules take a `Features` value and look nothing up globally. `CHANGES` lists what some rule reads and what differs among
 1.33 to 1.37. Not listed: gates with one default in all of them (SidecarContainers,
 NodeInclusionPolicyInPodTopologySpread: on; TaintTolerationComparisonOperators, DRANodeAllocatableResources,
-InPlacePodVerticalScalingSchedulerPreemption, GenericWorkload, DRAFractionalCapacityRange: off), whose rules are those
-of that default, and gates that differ and change no answer (MatchLabelKeysInPodTopologySpreadSelectorMerge:
-where the API server does not merge matchLabelKeys, the scheduler does; DRASchedulerFilterTimeout: no rule measures
-time).
+InPlacePodVerticalScalingSchedulerPreemption, InPlacePodVerticalScalingMemoryBackedVolumes, GenericWorkload,
+DRAFractionalCapacityRange: off), whose rules are those of that default, and gates that differ and change no answer
+(MatchLabelKeysInPodTopologySpreadSelectorMerge: where the API server does not merge matchLabelKeys, the scheduler does;
+DRASchedulerFilterTimeout: no rule measures time).
 InPlacePodVerticalScaling, on in all of them, is what 1.32 still differs by.
 
 Not restated: MemoryQoS, which 1.37 turns on (memory.high of containers). Until 1.35 the allocator tries pools in the
@@ -180,6 +180,9 @@ CHANGES: Final[Mapping[str, Change]] = {
     "limits_per_container": Change(
         37, "Cgroups", "a sidecar's limit no longer counts as a limit of the init containers after it"
     ),
+    "sidecar_storage_limits": Change(
+        37, "Eviction", "a sidecar over its limit of ephemeral storage makes its pod go, too"
+    ),
     "image_volumes_count": Change(
         37, "ImageLocality", "image volumes raise the size at which a node has the highest score"
     ),
@@ -286,6 +289,8 @@ class Features(Struct, frozen=True, kw_only=True):
     """Spec, allocated and actuated resources are summed up first (AggregateContainerRequests)."""
     limits_per_container: bool
     """Whether every container is limited depends on its own limits alone (ResourceConfigForPod)."""
+    sidecar_storage_limits: bool
+    """A sidecar's limit counts as a container's does (containerEphemeralStorageLimitEviction)."""
     image_volumes_count: bool
     """ImageLocality's upper bound counts image volumes (calculatePriority)."""
     node_name_first: bool

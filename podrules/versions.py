@@ -45,7 +45,7 @@ GATE_FIELDS: Final[Mapping[str, str]] = {change.gate: field for field, change in
 """The field of `Features` for each gate that some rule reads, by the gate's name."""
 
 
-_OF_KUBELETS: Final = frozenset({"OOM score", "Cgroups"})
+_OF_KUBELETS: Final = frozenset({"OOM score", "Cgroups", "Eviction"})
 _OF_ALL: Final = frozenset({"QoS class", "Pod-level resources", "Requests"})
 """Rules by which several components go. All other rules are the scheduler's plugins."""
 

@@ -2,17 +2,19 @@
 
     an emptyDir       uses more than its sizeLimit
     the pod           uses more ephemeral storage than the sum of its containers' limits
-    a container       uses more (logs, and its writable layer unless images have a disk of their own) than its limit
+    a container       uses more (logs, and its writable layer unless images have a disk of their own) than its limit;
+                      since 1.37 a sidecar, too
 
 Each pod goes by the first that holds. A critical pod stays, and its other limits are not looked at.
 
-Source: pkg/kubelet/eviction/eviction_manager.go (localStorageEviction) at v1.36.3.
+Source: pkg/kubelet/eviction/eviction_manager.go (localStorageEviction) at v1.36.3 and v1.37.1.
 """
 
 from __future__ import annotations
 
 from msgspec import Struct
 
+from podrules.features import Features
 from podrules.model.kubelet import FsStats, PodStats
 from podrules.model.pod import Pod
 from podrules.model.quantity import ZERO, Quantity
@@ -35,15 +37,17 @@ class StorageLimit(Struct, frozen=True, rename="camel"):
     """Upstream's, as the pod's status will hold it."""
 
 
-def exceeded_storage_limit(pod: Pod, stats: PodStats, *, image_fs: bool) -> StorageLimit | None:
+def exceeded_storage_limit(pod: Pod, stats: PodStats, *, image_fs: bool, features: Features) -> StorageLimit | None:
     """The first limit that a pod exceeds.
 
     Args:
         pod: The pod.
         stats: What it uses.
         image_fs: Whether images have a disk of their own, where writable layers then are.
+        features: The rules of the kubelet's version.
     """
-    return _empty_dir(pod, stats) or _whole_pod(pod, stats) or _container(pod, stats, image_fs=image_fs)
+    sidecars = features.sidecar_storage_limits
+    return _empty_dir(pod, stats) or _whole_pod(pod, stats) or _container(pod, stats, image_fs, sidecars=sidecars)
 
 
 def _empty_dir(pod: Pod, stats: PodStats) -> StorageLimit | None:
@@ -66,20 +70,21 @@ def _whole_pod(pod: Pod, stats: PodStats) -> StorageLimit | None:
     return StorageLimit(f"spec.containers[*].resources.limits.{EPHEMERAL_STORAGE}", usage, limit.value, message)
 
 
-def _container(pod: Pod, stats: PodStats, *, image_fs: bool) -> StorageLimit | None:
+def _container(pod: Pod, stats: PodStats, image_fs: bool, *, sidecars: bool) -> StorageLimit | None:
     limits = {
-        container.name: (index, limit)
-        for index, container in enumerate(pod.spec.containers)
-        if not (limit := container.resources.limits.get(EPHEMERAL_STORAGE, ZERO)).is_zero
+        ref.container.name: (ref.field, limit)
+        for ref in pod.containers()
+        if (not ref.is_init or (sidecars and ref.is_sidecar))
+        and not (limit := ref.container.resources.limits.get(EPHEMERAL_STORAGE, ZERO)).is_zero
     }
     for measured in stats.containers:
         if measured.name not in limits:
             continue
-        index, limit = limits[measured.name]
+        container, limit = limits[measured.name]
         usage = _used(measured.logs) + (0 if image_fs else _used(measured.rootfs))
         if limit < Quantity(usage):
             message = f'Container {measured.name} exceeded its local ephemeral storage limit "{limit}". '
-            field = f"spec.containers[{index}].resources.limits.{EPHEMERAL_STORAGE}"
+            field = f"{container}.resources.limits.{EPHEMERAL_STORAGE}"
             return StorageLimit(field, usage, limit.value, message)
     return None
 

@@ -219,7 +219,7 @@ def node_pressure(
             for signal in _signals(usage.source, disks)
         ),
         headrooms=tuple(_headrooms(thresholds, measured)),
-        over_limits=tuple(_over_limits(stats, settings, disks)),
+        over_limits=tuple(_over_limits(stats, settings, disks, features)),
         memory_psi=measured.memory.psi if measured.memory else None,
     )
 
@@ -309,12 +309,14 @@ def _headrooms(thresholds: Sequence[Threshold], measured: NodeStats) -> Iterator
 
 
 def _over_limits(
-    stats: Iterable[tuple[Pod, PodStats | None]], settings: KubeletConfiguration, disks: Disks
+    stats: Iterable[tuple[Pod, PodStats | None]], settings: KubeletConfiguration, disks: Disks, features: Features
 ) -> Iterator[OverLimit]:
     if not settings.local_storage_capacity_isolation:
         return
     for pod, own in stats:
-        limit = exceeded_storage_limit(pod, own, image_fs=disks.image_fs) if own is not None else None
+        if own is None:
+            continue
+        limit = exceeded_storage_limit(pod, own, image_fs=disks.image_fs, features=features)
         if limit is not None:
             yield OverLimit(pod, limit)
 

@@ -33,6 +33,7 @@ from podrules.scheduler.plugins.node_volume_limits import NodeVolumeLimits
 from podrules.scheduler.plugins.volume_binding import VolumeBinding
 from podrules.scheduler.plugins.volume_binding.scorer import VolumeBindingArgs
 from tests.builders import make_container, make_container_status, make_pod, make_resources, make_sidecar
+from tests.features import around
 from tests.podrules.scheduler.plugins.building_affinity import make_context as make_storage_context
 from tests.podrules.scheduler.plugins.building_devices import (
     DRIVER,
@@ -90,12 +91,6 @@ HALF_TAKEN = make_claim(
 DISTINCT = {"distinctAttribute": f"{DRIVER}/shape"}
 SHARING_EXPRESSION = "!device.allowMultipleAllocations"
 ALTERNATIVES = make_request("req-0", first_available=[make_request("large"), make_request("small")])
-
-
-def around(field: str) -> tuple[Features, Features]:
-    """The defaults of the minor before a gate is on, and of that minor."""
-    since = GATES[field].since
-    return Features.of_minor(since - 1), Features.of_minor(since)
 
 
 def with_devices(features: Features) -> Features:

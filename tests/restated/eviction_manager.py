@@ -120,7 +120,7 @@ def synchronize(
     observations, stats = make_signal_observations(summary.node), stats_by_uid(summary.pods)
     after = _remembered(state, config, shared, observations, now)
     ready = [threshold for threshold in after.met if _is_new(threshold, observations, state.observations)]
-    if config.local_storage_capacity_isolation and (over := _over_own_limits(pods, stats, config.disks)):
+    if config.local_storage_capacity_isolation and (over := _over_own_limits(pods, stats, config.disks, features)):
         return after, Pass(evicted=over)
     if not ready:
         return after, Pass()
@@ -191,11 +191,13 @@ def _is_new(threshold: Threshold, observations: Observations, before: Observatio
     return measured is None or measured_before is None or measured > measured_before
 
 
-def _over_own_limits(pods: Sequence[Pod], stats: StatsFunc, disks: Disks) -> tuple[Evicted, ...]:
+def _over_own_limits(pods: Sequence[Pod], stats: StatsFunc, disks: Disks, features: Features) -> tuple[Evicted, ...]:
     found = []
     for pod in pods:
         measured = stats(pod)
-        limit = exceeded_storage_limit(pod, measured, image_fs=disks.image_fs) if measured is not None else None
+        if measured is None:
+            continue
+        limit = exceeded_storage_limit(pod, measured, image_fs=disks.image_fs, features=features)
         if limit is not None and not is_critical_pod(pod):
             found.append(Evicted(pod, _IMMEDIATE_SECONDS, limit.message, by_pressure=False))
     return tuple(found)

@@ -12,7 +12,8 @@ from podrules.eviction.signals import NodeCondition
 from podrules.eviction.thresholds import parse_threshold_config
 from podrules.model.affinity import Toleration
 from podrules.model.pod import Pod
-from tests.builders import make_container, make_pod
+from tests.builders import make_container, make_pod, make_sidecar
+from tests.features import around
 from tests.podrules.eviction.building import configuration, node_memory, pod, stats, summary
 from tests.restated.eviction_manager import ManagerConfig, ManagerState, Pass, admit, eviction_grace_period, synchronize
 
@@ -159,6 +160,21 @@ def test_Q6_container_goes_when_it_is_over_its_storage_limit(used: int, evicted:
     measured = stats("one", containers=[{"name": "app", "logs": {"usedBytes": used}}])
     _, done = synchronize(ManagerState(), _config(), [limited], summary(measured), START)
     assert [name for name, _ in _evicted(done)] == evicted
+
+
+def test_Q6_sidecar_goes_by_its_storage_limit_since_1_37() -> None:
+    # The pod as a whole is not over its limit: the sidecar and the container have 300 together.
+    limited = pod(
+        "one",
+        containers=[make_container(limits={"ephemeral-storage": "200"})],
+        init_containers=[make_sidecar("mesh", limits={"ephemeral-storage": "100"})],
+    )
+    used = summary(stats("one", containers=[{"name": "mesh", "logs": {"usedBytes": 101}}]))
+    before, after = around("sidecar_storage_limits")
+    _, done = synchronize(ManagerState(), _config(), [limited], used, START, features=before)
+    assert not done.evicted
+    _, done = synchronize(ManagerState(), _config(), [limited], used, START, features=after)
+    assert done.evicted[0].message == 'Container mesh exceeded its local ephemeral storage limit "100". '
 
 
 @pytest.mark.parametrize(("image_fs", "evicted"), [(False, ["one"]), (True, [])])

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podrules.features import CHANGES, Features
+from podrules.features import Features
 from podrules.scheduler.framework.status import SUCCESS, Code, ScoreError, Status
 from podrules.scheduler.plugins.dynamic_resources import DynamicResources
+from tests.features import around
 from tests.podrules.scheduler.plugins.building_devices import (
     DRIVER,
     make_claim,
@@ -30,12 +31,6 @@ TWICE = make_slice("device-1", "device-1")
 CANNOT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("cannot allocate all claims",))
 CAPACITY = make_request(capacity={"requests": {"memory": "1Gi"}})
 DISTINCT = {"distinctAttribute": f"{DRIVER}/shape"}
-
-
-def around(field: str) -> tuple[Features, Features]:
-    """The last minor without a change, and the first with it."""
-    since = CHANGES[field].since
-    return Features.of_minor(since - 1), Features.of_minor(since)
 
 
 def status(features: Features, *slices: JSON, claim: JSON | None = None) -> Status:
