@@ -6,8 +6,6 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := $(VENV)/bin
 # The minors whose control planes `make ci-tools` can build.
 MINORS := 1.34 1.35 1.36 1.37
-# Those beside the reference that `make ci-tools` builds.
-VERSIONS ?= 1.37
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := $(BIN)/python -m kubectl_plugin explain --demo
 VERSION := $(shell sed -n 's/^__version__.*"\(.*\)"$$/\1/p' podrules/__init__.py)
@@ -137,7 +135,7 @@ lock: $(VENV)/.dev ## pin every dependency with its hashes
 	$(BIN)/uv pip compile -q --generate-hashes --no-header --universal --python-version 3.11 pyproject.toml \
 	  --extra incluster --extra dra --extra webhook --group build --group release --group docs --group test --group lint -o requirements/dev.txt
 
-ci-tools: ## install what the full suite needs (Debian, root): Go, and the control plane built with it; VERSIONS="1.34 1.35"
+ci-tools: ## install what the full suite needs (Debian, root): Go, and the control plane built with it; VERSIONS="1.34 1.37"
 	VERSIONS="$(VERSIONS)" .ci/tools
 
 versions: $(VENV)/.dev ## live on every minor: 200 pods each beside its scheduler, chart and webhook on the oldest and newest

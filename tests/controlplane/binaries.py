@@ -421,10 +421,15 @@ def main() -> int:
     parser.add_argument(
         "names", nargs="*", metavar="PROGRAM", help=f"any of {', '.join(known)}; all but kubelet when none is given"
     )
-    parser.add_argument("--minors", default="", metavar="1.34 …", help="also the control plane of these minors")
+    parser.add_argument(
+        "--minors",
+        metavar="1.34 …",
+        help="the control plane of these minors, too; those of the gate when no PROGRAM is given",
+    )
     asked = parser.parse_args()
     try:
-        of_minors = [name for minor in asked.minors.split() for name in names_of(minor).values()]
+        minors = (() if asked.names else GATE_MINORS) if asked.minors is None else asked.minors.split()
+        of_minors = [name for minor in minors for name in names_of(minor).values()]
     except ValueError as error:
         parser.error(f"--minors: {error}")
     names = list(dict.fromkeys([*(asked.names or ALL), *of_minors]))
