@@ -11,6 +11,7 @@ from kubectl_plugin.commands.manifest_pods import PodManifest, own_replicas, rea
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.kinds import DAEMON_SETS, PODS, WORKLOADS, find_kind
 from podrules.cluster.manifests.files import Document, read_what_can_be
+from podrules.cluster.source import Source
 
 __all__ = ["ManifestFile"]
 
@@ -20,13 +21,16 @@ _AUTOSCALER: Final = "HorizontalPodAutoscaler"
 class ManifestFile:
     """The content of a file, a folder or standard input."""
 
-    def __init__(self, path: str, namespace: str, stdin: IO[str] | None = None) -> None:
+    def __init__(self, path: str, source: Source, stdin: IO[str] | None = None) -> None:
         """Read what can be read.
 
         Args:
             path: As it was typed; ``-``: standard input.
-            namespace: Of objects that name none.
+            source: Where they would be created; objects that name no namespace get its own.
             stdin: Standard input.
+
+        Raises:
+            ClusterError: the version of that cluster cannot be asked for.
         """
         self.where = "standard input" if path == "-" else path
         self.errors: list[ManifestError] = []
@@ -41,9 +45,9 @@ class ManifestFile:
                 documents.append(entry)
         self.warnings = list(dict.fromkeys(_warnings(documents)))
         self.objects: ManifestObjects
-        self.objects, errors = read_manifest_objects(documents, namespace)
+        self.objects, errors = read_manifest_objects(documents, source.namespace)
         self.errors += errors
-        for manifest in read_manifests(documents, namespace):
+        for manifest in read_manifests(documents, source):
             if isinstance(manifest, ManifestError):
                 self.errors.append(manifest)
             else:
@@ -53,7 +57,7 @@ class ManifestFile:
         """Kinds and names of what counts for the pods and has no page of its own."""
         self.ignored: Sequence[tuple[str, str]] = [_name(one.content) for one in others if not _counts(one)]
         """Of what tells nothing."""
-        self._autoscalers = dict(_targets(others, namespace))
+        self._autoscalers = dict(_targets(others, source.namespace))
 
     def title(self, manifest: PodManifest) -> str:
         """The title of the page of one of its manifests."""

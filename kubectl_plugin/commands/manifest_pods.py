@@ -19,11 +19,13 @@ from podrules.cluster.kinds import (
     Kind,
     find_kind,
 )
+from podrules.cluster.source import Source
 from podrules.model.base import OwnerReference
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import Pod, PodTemplateSpec
 from podrules.model.storage import PersistentVolumeClaim
 from podrules.model.workload import CronJob, ReplicationController, Workload
+from podrules.versions import Versions
 
 if TYPE_CHECKING:
     from podrules.cluster.manifests.files import Document
@@ -62,12 +64,15 @@ class PodManifest(NamedTuple):
         return printed_name(self.kind, self.entry.metadata.name)
 
 
-def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[PodManifest | ManifestError]:
+def read_manifests(documents: Sequence[Document], source: Source) -> Iterator[PodManifest | ManifestError]:
     """The pods and workloads among the documents of a file, and the errors of those that cannot be read.
 
     Args:
         documents: In order.
-        namespace: Of those that name none.
+        source: Names the namespace of those that name none, and the version whose API server gets them.
+
+    Raises:
+        ClusterError: the version cannot be asked for.
     """
     for document in documents:
         kind = find_kind(str(document.content["kind"]))
@@ -83,16 +88,16 @@ def read_manifests(documents: Sequence[Document], namespace: str) -> Iterator[Po
                 field = "spec.containers" if isinstance(entry, Pod) else "spec.template.spec.containers"
                 remedy = "Write one container or more, e.g. containers: [{name: web, image: nginx}]"
                 raise refused(document, field, f"{field} is empty", remedy)
-            _check_numbers(document, entry, pod)
+            _check_numbers(document, entry, pod, source)
         except ManifestError as error:
             yield error
             continue
         if not pod.metadata.namespace:
-            pod = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
+            pod = replace(pod, metadata=replace(pod.metadata, namespace=source.namespace))
         yield PodManifest(entry, kind, pod, document.content, document.file)
 
 
-def _check_numbers(document: Document, entry: Any, pod: Pod) -> None:
+def _check_numbers(document: Document, entry: Any, pod: Pod, source: Source) -> None:
     """Refuse numbers that the API server refuses.
 
     Raises:
@@ -101,7 +106,8 @@ def _check_numbers(document: Document, entry: Any, pod: Pod) -> None:
     # Loaded only for manifests.
     from podrules.checks.refused import refused_numbers
 
-    for number in refused_numbers(entry, pod):
+    features = Versions.of(source.git_version, (), source.told).api_server
+    for number in refused_numbers(entry, pod, features=features):
         raise refused(document, number.field, f"{number.path}: {number.value}: {number.problem}", number.remedy)
 
 

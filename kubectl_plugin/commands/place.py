@@ -100,7 +100,7 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
     Raises:
         ManifestError: there is nothing to place.
     """
-    files = [ManifestFile(path, source.namespace, streams.stdin) for path in options.files]
+    files = [ManifestFile(path, source, streams.stdin) for path in options.files]
     manifests = tuple(manifest for file in files for manifest in file.manifests)
     errors = [error for file in files for error in _wrong(file, with_targets=bool(options.targets))]
     for file in files:

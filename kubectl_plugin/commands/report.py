@@ -177,7 +177,7 @@ def _of_file(
             documents.append(entry)
     objects, errors = read_manifest_objects(documents, read.source.namespace)
     yield from errors
-    for manifest in read_manifests(documents, read.source.namespace):
+    for manifest in read_manifests(documents, read.source):
         if isinstance(manifest, ManifestError):
             yield manifest
         else:

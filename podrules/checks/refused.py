@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from podrules.defaults import stored_pod
-from podrules.features import REFERENCE, Features
+from podrules.features import Features
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod, ResourceRequirements
 from podrules.model.workload import CronJob, ReplicationController, ReplicationControllerSpec, Workload, WorkloadSpec
@@ -39,7 +39,7 @@ class RefusedNumber(Struct, frozen=True):
     remedy: str = "Write a number that is not below 0"
 
 
-def refused_numbers(entry: KubeObject, pod: Pod, *, features: Features = REFERENCE) -> Iterator[RefusedNumber]:
+def refused_numbers(entry: KubeObject, pod: Pod, *, features: Features) -> Iterator[RefusedNumber]:
     """Every refused number of an object and its pod. LimitRanges change none: they only fill in what is missing.
 
     Args:

@@ -28,7 +28,7 @@ def predict(case: Case, cluster: Sequence[Object]) -> Placement:
     """The placement of the next pod of a manifest, as `kubectl qos explain -f` says it."""
     namespace = case.manifest["metadata"]["namespace"]
     source = MemorySource(cluster, description="the cluster", git_version="v1.36.3", namespace=namespace)
-    (manifest,) = read_manifests([Document("manifest", case.manifest)], namespace)
+    (manifest,) = read_manifests([Document("manifest", case.manifest)], source)
     assert isinstance(manifest, PodManifest)
     placement = ReportBuilder(source, _OPTIONS).manifest(manifest, NO_OBJECTS).placement
     assert placement is not None

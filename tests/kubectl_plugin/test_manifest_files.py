@@ -249,6 +249,16 @@ def test_numbers_that_the_api_server_refuses_are_refused_beside_a_good_pod(
     assert "bad" not in ran.out
 
 
+@pytest.mark.parametrize(("version", "code"), [("1.33", 0), ("1.36", 6)])
+def test_a_number_is_refused_by_the_versions_that_read_it(version: str, code: int, tmp_path: Path) -> None:
+    """The containers request 2 cpus together: with pod-level resources, that is over the pod's limit."""
+    path = tmp_path / "m.yaml"
+    path.write_text(_pod(requests={"cpu": "2"}, resources={"limits": {"cpu": "1"}}))
+    ran = run("explain", "--demo", "-f", str(path), "--kubernetes-version", version)
+    assert ran.code == code, ran.err
+    assert ("spec.resources.requests[cpu]: 2: must be less than" in ran.err) == bool(code)
+
+
 @pytest.mark.parametrize("name", NUMBERS)
 def test_lint_objects_to_the_same_numbers(name: str, tmp_path: Path) -> None:
     path = tmp_path / "m.yaml"
