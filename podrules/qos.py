@@ -24,6 +24,7 @@ from enum import Enum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.features import REFERENCE, Features
 from podrules.model.base import ResourceList
@@ -40,6 +41,7 @@ __all__ = [
     "explain_qos",
     "get_pod_qos",
     "resize_rejection",
+    "with_class",
 ]
 
 _COMPUTE: Final = (CPU, MEMORY)
@@ -105,6 +107,11 @@ def get_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
 def compute_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
     """The class that the pod's resources give (v1qos.ComputePodQOS)."""
     return _class_of(_rows(pod, features), features)
+
+
+def with_class(pod: Pod, qos_class: PodQOSClass) -> Pod:
+    """A pod with the class that the API server gives it."""
+    return replace(pod, status=replace(pod.status, qos_class=qos_class.value))
 
 
 def explain_qos(pod: Pod, *, features: Features = REFERENCE) -> QOSExplanation:

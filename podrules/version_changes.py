@@ -7,11 +7,10 @@ are written when its kubelet starts it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from enum import Enum
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from podrules.cgroup import ResourceConfig, container_resource_config, pod_resource_config
 from podrules.features import CHANGES, GATES, Change, Features
@@ -19,7 +18,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.oom import container_oom_score_adj
 from podrules.platform import Platform, pod_platform
-from podrules.qos import compute_pod_qos
+from podrules.qos import compute_pod_qos, with_class
 from podrules.resources import CPU, EPHEMERAL_STORAGE, MEMORY, scheduler_request
 from podrules.versions import Versions
 
@@ -63,11 +62,7 @@ def pod_changes(pod: Pod, node: Node | None, before: Versions, after: Versions) 
         before: The rules that hold in its cluster.
         after: Those of the other version.
     """
-    return tuple(
-        PodChange(kind, field, container, was, will_be)
-        for (kind, field, container), was, will_be in _paired(_values(pod, node, before), _values(pod, node, after))
-        if was != will_be
-    )
+    return tuple(_differences(_values(pod, node, before), _values(pod, node, after)))
 
 
 class AssumedGate(Struct, frozen=True, rename="camel"):
@@ -89,13 +84,13 @@ def assumed_gates(pod: Pod, node: Node | None, versions: Versions) -> tuple[Assu
         versions: The rules that hold in its cluster.
     """
     named = {field for field, _ in versions.told.gates}
-    found = []
+    found, today = [], _values(pod, node, versions)
     for field, change in GATES.items():
         if field in named:
             continue
         on = bool(getattr(versions.api_server, field))
         other = versions.with_gate(field, on=not on)
-        kinds = dict.fromkeys(one.kind for one in pod_changes(pod, node, versions, other))
+        kinds = dict.fromkeys(one.kind for one in _differences(today, _values(pod, node, other)))
         if kinds:
             found.append(AssumedGate(change.gate, on, tuple(kinds)))
     return tuple(found)
@@ -104,13 +99,14 @@ def assumed_gates(pod: Pod, node: Node | None, versions: Versions) -> tuple[Assu
 _Key = tuple[PodChangeKind, str, str]
 
 
-def _paired(before: Sequence[tuple[_Key, str]], after: Sequence[tuple[_Key, str]]) -> Iterator[tuple[_Key, str, str]]:
-    then, now = dict(before), dict(after)
-    for key in dict.fromkeys([*then, *now]):
-        yield key, then.get(key, ""), now.get(key, "")
+def _differences(before: Mapping[_Key, str], after: Mapping[_Key, str]) -> Iterator[PodChange]:
+    for key in dict.fromkeys([*before, *after]):
+        was, will_be = before.get(key, ""), after.get(key, "")
+        if was != will_be:
+            yield PodChange(*key, was, will_be)
 
 
-def _values(pod: Pod, node: Node | None, versions: Versions) -> list[tuple[_Key, str]]:
+def _values(pod: Pod, node: Node | None, versions: Versions) -> Mapping[_Key, str]:
     """All that the rules say of a pod and what differs between versions, as text."""
     qos_class = compute_pod_qos(pod, features=versions.api_server)
     found: list[tuple[_Key, str]] = [((PodChangeKind.QOS_CLASS, "", ""), qos_class.value)]
@@ -118,9 +114,8 @@ def _values(pod: Pod, node: Node | None, versions: Versions) -> list[tuple[_Key,
     amounts = {CPU: request.milli_cpu, MEMORY: request.memory, EPHEMERAL_STORAGE: request.ephemeral_storage}
     found += [((PodChangeKind.REQUESTS, name, ""), str(amount)) for name, amount in (amounts | request.scalar).items()]
     if pod_platform(pod, node) is Platform.LINUX:
-        classified = replace(pod, status=replace(pod.status, qos_class=qos_class.value))
-        found += _on_linux(classified, node, versions.kubelet(node))
-    return found
+        found += _on_linux(with_class(pod, qos_class), node, versions.kubelet(node))
+    return dict(found)
 
 
 def _on_linux(pod: Pod, node: Node | None, kubelet: Features) -> Iterator[tuple[_Key, str]]:

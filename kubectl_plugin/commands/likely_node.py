@@ -53,6 +53,7 @@ class Schedulers:
         self._where = where
         self._profiles: Mapping[str, Profile] | None = None
         self._outlines: Mapping[str, Profile] | None = None
+        self._frameworks: dict[tuple[str, Features], Framework] = {}
 
     def preemption_disabled(self, pod: Pod) -> str:
         """The field that turns preemption off in a pod's profile; empty: it is on, or not known. Loads no arrays.
@@ -86,8 +87,6 @@ class Schedulers:
         Raises:
             ClusterError: the configuration cannot be read.
         """
-        from podrules.scheduler.runtime import new_framework
-
         unmodelled = self.not_modelled(pod)
         if unmodelled is NotModelled.POD_GROUP:
             field, name = scheduling_group(pod) or ("", "")
@@ -96,7 +95,20 @@ class Schedulers:
         if unmodelled is NotModelled.OTHER_SCHEDULER:
             where = self._where or "kube-scheduler's defaults; name its configuration with --scheduler-config"
             return f'spec.schedulerName "{name}" has no profile in {where}'
-        return new_framework(self._read()[name], features)
+        return self._made(name, features)
+
+    def in_version(self, framework: Framework, features: Features) -> Framework:
+        """What the same profile runs in a scheduler of another version."""
+        return self._made(framework.scheduler_name, features)
+
+    def _made(self, name: str, features: Features) -> Framework:
+        """The framework of a profile. Made once: most pods of a run have the same scheduler."""
+        from podrules.scheduler.runtime import new_framework
+
+        key = name, features
+        if key not in self._frameworks:
+            self._frameworks[key] = new_framework(self._read()[name], features)
+        return self._frameworks[key]
 
     def not_modelled(self, pod: Pod) -> NotModelled | None:
         """Why a pod's placement is not modelled; None: it is.
@@ -205,7 +217,7 @@ class LikelyNodes:
             pod=pod,
             table=self._table_of(snapshot),
             snapshot=snapshot,
-            framework=framework.in_version(self._gatherer.versions.scheduler),
+            framework=self._schedulers.in_version(framework, self._gatherer.versions.scheduler),
             now=self._source.now,
         )
         if coming and pod.spec.node_name:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
-from kubectl_plugin.commands.likely_node import left_out
+from kubectl_plugin.commands.likely_node import Schedulers, left_out
 from kubectl_plugin.commands.manifest_files import ManifestFile
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, joined, with_manifest_objects
 from kubectl_plugin.commands.manifest_pods import (
@@ -141,7 +141,8 @@ class _Planner:
         self._options = options
         self._source = source
         self._gatherer = Gatherer(source)
-        self._placeable_specs = PlaceableSpecs(source, self._gatherer, options)
+        self._schedulers = Schedulers(source, options.scheduler_config)
+        self._placeable_specs = PlaceableSpecs(self._gatherer, self._schedulers, options)
         self._added = tuple(node for text in options.add_nodes for node in read_node_specification(text))
 
     def report(self, files: _Files, more: Sequence[WorkloadOrPod]) -> PlanReport:
@@ -282,7 +283,7 @@ class _Planner:
             pod=entry.pod,
             table=table,
             snapshot=snapshot,
-            framework=entry.framework.in_version(self._gatherer.versions.scheduler),
+            framework=self._schedulers.in_version(entry.framework, self._gatherer.versions.scheduler),
             now=self._source.now,
         )
         node = entry.pod.spec.node_name

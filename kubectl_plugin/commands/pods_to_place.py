@@ -23,7 +23,6 @@ from kubectl_plugin.options import PlaceOptions
 from kubectl_plugin.reports.plan import RefusedSpec
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
-from podrules.cluster.source import Source
 from podrules.model.pod import Pod, PodStatus
 from podrules.model.storage import PersistentVolumeClaim
 from podrules.model.workload import Workload
@@ -69,12 +68,12 @@ class PlaceableSpec(Struct, frozen=True):
 class PlaceableSpecs:
     """Turns manifests, workloads and pods into specs to place, or says why that is not possible."""
 
-    def __init__(self, source: Source, gatherer: Gatherer, options: PlaceOptions) -> None:
+    def __init__(self, gatherer: Gatherer, schedulers: Schedulers, options: PlaceOptions) -> None:
         """Read nothing yet."""
         self._replicas = options.replicas
         self._features = gatherer.versions.scheduler
         self._admission = Admission(gatherer)
-        self._schedulers = Schedulers(source, options.scheduler_config)
+        self._schedulers = schedulers
         self._controllers = Controllers(gatherer)
 
     def of_manifest(self, manifest: PodManifest, classes: dict[str, PriorityClass]) -> PlaceableSpec | RefusedSpec:

@@ -18,7 +18,7 @@ from podrules.platform import Platform, node_platform
 from podrules.pressure.node import node_pressure
 from podrules.pressure.position import PodPlaces, limited_usage, requested_usage, standings, with_pod_using
 from podrules.pressure.usage import UsageSource
-from podrules.qos import compute_pod_qos
+from podrules.qos import compute_pod_qos, with_class
 from podrules.reading import Unread
 
 __all__ = ["Pressures"]
@@ -80,7 +80,7 @@ class Pressures:
         spec = replace(pod.spec, node_name=node.metadata.name)
         # A manifest may hold the status of the pod from which it was copied.
         qos_class = compute_pod_qos(pod, features=self._gatherer.versions.api_server)
-        coming = replace(pod, metadata=meta, spec=spec, status=PodStatus(qos_class=qos_class.value))
+        coming = with_class(replace(pod, metadata=meta, spec=spec, status=PodStatus()), qos_class)
         others = [one for one in found if _name(one) != _name(coming)]
         versions = self._gatherer.versions
         read = read_usage(self._gatherer, node, others)

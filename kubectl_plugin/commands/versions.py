@@ -13,7 +13,6 @@ from kubectl_plugin.commands.likely_node import Schedulers
 from kubectl_plugin.commands.targets import check_namespace
 from kubectl_plugin.options import Streams, VersionsOptions
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.pod.pod_report import with_class
 from kubectl_plugin.reports.pod.similar_pods import PodKinds
 from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.reports.versions import (
@@ -36,7 +35,7 @@ from podrules.oom import container_oom_score_adj
 from podrules.platform import pod_platform
 from podrules.pressure.node import MemoryOrders, memory_orders
 from podrules.pressure.usage import NO_USAGE, NodeUsage
-from podrules.qos import compute_pod_qos
+from podrules.qos import compute_pod_qos, with_class
 from podrules.resources import MEMORY
 from podrules.version_changes import PodChange, changed_rules, pod_changes
 from podrules.versions import Component, Versions, version_notes
@@ -128,27 +127,28 @@ class _Comparison:
         from podrules.placement.situation import Situation
         from podrules.scheduler.framework.node_table import NodeTable
 
-        standing = [pod for pod in _to_place(pods) if self._schedulers.not_modelled(pod) is None]
+        at_first = self._gatherer.versions.scheduler
+        frameworks = ((pod, self._schedulers.framework(pod, at_first)) for pod in _to_place(pods))
+        standing = [(pod, framework) for pod, framework in frameworks if not isinstance(framework, str)]
         chosen, found = standing[:_MAX_PLACED], []
+        # One set of arguments counts for all: they only say whether the default constraints of services are needed.
+        args = chosen[0][1].args if chosen else {}
         # In one go: what is read is the same for all of them.
-        cluster = self._gatherer.snapshot(chosen, budgets=True, others=(after.scheduler,))
+        cluster = self._gatherer.snapshot([pod for pod, _ in chosen], args, budgets=True, others=(after.scheduler,))
         if cluster.snapshot is None or not cluster.snapshot.nodes:
             for unread in cluster.unread:
                 self._gatherer.noted(unread)
             return (), 0, len(standing)
         table = NodeTable(cluster.snapshot.nodes, cluster.snapshot.pods)
         now = self._gatherer.versions.scheduler
-        for pod in chosen:
-            framework = self._schedulers.framework(pod, now)
-            if isinstance(framework, str):
-                continue
+        for pod, framework in chosen:
             choices = []
             for features in (now, after.scheduler):
                 situation = Situation(
                     pod=pod,
                     table=table,
                     snapshot=cluster.snapshot,
-                    framework=framework.in_version(features),
+                    framework=self._schedulers.in_version(framework, features),
                     now=self._source.now,
                 )
                 placed = likely_placement(situation, every_node=False)
@@ -201,14 +201,13 @@ def _orders_of(
 
 def _running(versions: Versions, nodes: Sequence[Node]) -> Iterator[RunningVersion]:
     """Each version that runs; kubelets with the newest first."""
-    rules = versions.api_server.nearest_verified
-    yield RunningVersion(Component.API_SERVER, versions.server_version or "", 0, rules)
+    yield RunningVersion(Component.API_SERVER, versions.server_version or "", 0, versions.rules_version)
     scheduler = versions.scheduler_version or versions.server_version or ""
     yield RunningVersion(Component.SCHEDULER, scheduler, 0, versions.scheduler.nearest_verified)
-    counted = Counter((versions.kubelet(node).minor, node.status.node_info.kubelet_version) for node in nodes)
-    of_version = {node.status.node_info.kubelet_version: versions.kubelet(node).nearest_verified for node in nodes}
-    for (_, version), count in sorted(counted.items(), reverse=True):
-        yield RunningVersion(Component.KUBELET, version, count, of_version[version])
+    rules = {node.status.node_info.kubelet_version: versions.kubelet(node) for node in nodes}
+    counted = Counter(node.status.node_info.kubelet_version for node in nodes)
+    for version in sorted(counted, key=lambda one: (rules[one].minor, one), reverse=True):
+        yield RunningVersion(Component.KUBELET, version, counted[version], rules[version].nearest_verified)
 
 
 def _changes(

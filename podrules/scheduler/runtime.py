@@ -67,14 +67,8 @@ class Framework(Struct, frozen=True):
     """URLs of the profile's extenders, which are not asked here."""
     preemption_disabled: str = ""
     """The field of the profile by which nobody is preempted; empty: DefaultPreemption runs."""
-    profile: Profile = Profile("")
-    """What it was made of."""
     features: Features = REFERENCE
     """The rules of the scheduler's version."""
-
-    def in_version(self, features: Features) -> Framework:
-        """What the same profile runs in a scheduler of another version."""
-        return self if features == self.features else new_framework(self.profile, features)
 
 
 _P: Final = ExtensionPoint
@@ -110,7 +104,6 @@ def new_framework(profile: Profile, features: Features = REFERENCE) -> Framework
         unknown=enabled.unknown,
         extenders=profile.extenders,
         preemption_disabled=profile.preemption_disabled,
-        profile=profile,
         features=features,
     )
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.live.client import ClientTransport
 from podrules.cluster.live.live_source import LiveSource
-from podrules.features import Features
+from podrules.features import REFERENCE, Features
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
@@ -49,11 +49,11 @@ _LAST: Final = {"example.com/last": "true"}
 _THREADS: Final = 4
 
 
-def make_framework() -> Framework:
+def make_framework(features: Features = REFERENCE) -> Framework:
     """The plugins of the scheduler that is configured so."""
     configuration = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     profiles = read_profiles(configuration | ALL_NODES, PLUGIN_ARGS)
-    return new_framework(profiles["default-scheduler"])
+    return new_framework(profiles["default-scheduler"], features)
 
 
 def create_nodes(plane: ControlPlane, nodes: Sequence[Mapping[str, Any]], namespace: str) -> None:

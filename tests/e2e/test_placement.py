@@ -126,7 +126,7 @@ class Placer:
         """Begin with the cluster as it is, as far as these pods need it."""
         self._api = plane.api
         self.snapshot, self._features = read_cluster(plane, pods)
-        self._framework = make_framework().in_version(self._features)
+        self._framework = make_framework(self._features)
 
     def place(self, written: Object) -> Answer:
         """Create a pod, ask the rules, and wait for the scheduler."""

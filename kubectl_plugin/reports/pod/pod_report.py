@@ -21,12 +21,13 @@ from podrules.attachment import VolumePosition
 from podrules.ending import Ending, StopPlan, pod_ending, stop_plan
 from podrules.forcing import force_safety_whatever_volumes, pod_force_safety
 from podrules.model.node import Node
-from podrules.model.pod import Pod, PodQOSClass, PodStatus
+from podrules.model.pod import Pod, PodStatus
 from podrules.model.policy import PriorityClass
 from podrules.oom import MemoryTooLow, memory_too_low
 from podrules.placement.outcome import Placement
 from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, pod_platform
+from podrules.qos import with_class
 from podrules.reachability import NodeReach
 from podrules.reading import Owner, Unread
 from podrules.resources import allocated_pod
@@ -46,7 +47,6 @@ __all__ = [
     "RefusedField",
     "as_if_running",
     "pod_report",
-    "with_class",
 ]
 
 
@@ -220,7 +220,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
         source=facts.source,
-        rules_version=versions.api_server.nearest_verified,
+        rules_version=versions.rules_version,
         server_version=versions.server_version,
         status=pod_status(pod, facts.node, facts.reach) if admitted is None else None,
         gates=() if admitted is None else pod_gates(pod),
@@ -265,11 +265,6 @@ def _force_safety(facts: PodFacts, platform: Platform, plan: StopPlan) -> ForceS
     if facts.guards is None:
         return force_safety_whatever_volumes(guarantee, plan, reach)
     return pod_force_safety(guarantee, plan, reach, facts.guards)
-
-
-def with_class(pod: Pod, qos_class: PodQOSClass) -> Pod:
-    """A pod with the class that the API server gives it."""
-    return replace(pod, status=replace(pod.status, qos_class=qos_class.value))
 
 
 def as_if_running(pod: Pod) -> Pod:
