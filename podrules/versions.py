@@ -106,6 +106,11 @@ class Versions(Struct, frozen=True, kw_only=True):
             api_server=api_server, scheduler=scheduler, server_version=server, scheduler_version=other[1], told=told
         )
 
+    @property
+    def rules_version(self) -> str:
+        """The upstream version whose rules an answer goes by; placements go by the scheduler's."""
+        return self.api_server.nearest_verified
+
     def upgraded(self, version: str) -> Versions:
         """The same cluster once every component has another version; gates that the user named stay."""
         features = _features(_minor(version), self.told.gates)

@@ -52,8 +52,8 @@ class _Deletion(ClusterAction):
         """Read what the deletion risks."""
         super().__init__(f"pod/{pod.metadata.name}", options, source, streams)
         self._pod, self._options, self._source = pod, options, source
-        # Read now: a report is printed even if the connection is lost later.
         self._gatherer = Gatherer(source)
+        # Read now: a report is printed even if the connection is lost later.
         self._versions = self._gatherer.versions
         self._plan = stop_plan(pod, options.grace_period)
         self._stakes = self._read_stakes() if is_force_deletion(pod, options.grace_period) else None
@@ -88,7 +88,7 @@ class _Deletion(ClusterAction):
             namespace=pod.metadata.namespace,
             uid=pod.metadata.uid,
             source=self._source.description,
-            rules_version=self._versions.api_server.nearest_verified,
+            rules_version=self._versions.rules_version,
             server_version=self._versions.server_version,
             forced=self._stakes is not None,
             grace_of_its_own=not is_force_deletion(pod, None),

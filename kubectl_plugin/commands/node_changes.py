@@ -48,8 +48,8 @@ class NodeAction(ClusterAction):
         """Read the node and what depends on it."""
         super().__init__(f"node/{node.metadata.name}", options, source, streams)
         self._options, self._source = options, source
-        # Read now: a report is printed even if the connection is lost later.
         self._gatherer = Gatherer(source)
+        # Read now: a report is printed even if the connection is lost later.
         self._versions = self._gatherer.versions
         self._denied: tuple[Access, ...] = ()
         self.facts = self._read_facts(node)
@@ -61,7 +61,7 @@ class NodeAction(ClusterAction):
             name=facts.node.metadata.name,
             undo=self.undo,
             source=self._source.description,
-            rules_version=self._versions.api_server.nearest_verified,
+            rules_version=self._versions.rules_version,
             server_version=self._versions.server_version,
             dry_run=self._options.dry_run,
             state=facts.state,

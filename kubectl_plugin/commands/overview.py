@@ -217,7 +217,7 @@ def _partitions(
     down = partitions(partition_facts(gatherer, nodes, at, read_or_none(gatherer.list(PODS)) or ()), at)
     return PartitionsReport(
         source=gatherer.source.description,
-        rules_version=gatherer.versions.api_server.nearest_verified,
+        rules_version=gatherer.versions.rules_version,
         server_version=gatherer.versions.server_version,
         at=at,
         nodes_total=len(nodes),

@@ -56,7 +56,7 @@ def _report(source: Source) -> PartitionsReport:
     down = partitions(facts, now)
     return PartitionsReport(
         source=source.description,
-        rules_version=gatherer.versions.api_server.nearest_verified,
+        rules_version=gatherer.versions.rules_version,
         server_version=gatherer.versions.server_version,
         at=now,
         nodes_total=len(nodes),

@@ -71,7 +71,7 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
         source=facts.source,
         origin=facts.origin,
         scope=facts.scope,
-        rules_version=facts.versions.api_server.nearest_verified,
+        rules_version=facts.versions.rules_version,
         server_version=facts.versions.server_version,
         at=facts.at,
         at_is_newest=facts.at_is_newest,

@@ -112,7 +112,7 @@ def node_report(
     return NodeReport(
         name=node.metadata.name,
         source=source,
-        rules_version=versions.api_server.nearest_verified,
+        rules_version=versions.rules_version,
         server_version=versions.server_version,
         ready=ready.status if ready else None,
         ready_since=ready.last_transition_time if ready else None,
