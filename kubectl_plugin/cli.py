@@ -123,14 +123,13 @@ def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
     if cluster.demo:
         from datetime import datetime
 
-        from podrules.cluster.demo import DEMO_NOW, demo_kubelets, demo_objects
-        from podrules.features import REFERENCE_VERSION
+        from podrules.cluster.demo import DEMO_NOW, DEMO_VERSION, demo_kubelets, demo_objects
 
         return MemorySource(
             demo_objects(),
             description="the demo cluster",
             now=datetime.fromisoformat(DEMO_NOW),
-            git_version=f"v{REFERENCE_VERSION}",
+            git_version=DEMO_VERSION,
             namespace=cluster.namespace or "shop",
             kubelets=demo_kubelets(),
         )

@@ -38,14 +38,11 @@ __all__ = [
     "minor_of",
 ]
 
-REFERENCE_VERSION: Final = "1.36.3"
-"""The version that is taken for granted where none is known."""
-
-_REFERENCE_MINOR: Final = 36
-
 VERIFIED: Final[Mapping[int, str]] = {34: "1.34.4", 35: "1.35.4", 36: "1.36.3", 37: "1.37.1"}
 """The versions whose own code answers were held against, by minor; none between them is left out."""
 OLDEST_VERIFIED: Final = min(VERIFIED)
+REFERENCE_VERSION: Final = VERIFIED[max(VERIFIED)]
+"""The version that is taken for granted where none is known: the newest."""
 
 
 class Change(NamedTuple):
@@ -332,7 +329,7 @@ class Features(Struct, frozen=True, kw_only=True):
         return VERIFIED[min(max(self.minor, OLDEST_VERIFIED), max(VERIFIED))]
 
 
-REFERENCE: Final = Features.of_minor(_REFERENCE_MINOR)
+REFERENCE: Final = Features.of_minor(max(VERIFIED))
 
 
 def minor_of(git_version: str) -> int | None:

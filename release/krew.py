@@ -19,8 +19,8 @@ _DESCRIPTION: Final = """\
 Tells what Kubernetes will do to a pod, and why: its QoS class, who is killed
 first when memory runs out, where the scheduler would put it and why not
 elsewhere, whom it would preempt, how it will end, and what force-deleting it
-would risk. The rules are those of Kubernetes 1.36, held against upstream's own
-code.
+would risk. The rules are those of Kubernetes 1.34 to 1.37, held against
+upstream's own code.
 """
 _CAVEATS: Final = """\
 Needs Python 3.11, 3.12 or 3.13. Try it without a cluster:

@@ -115,7 +115,7 @@ def _source(source: str) -> str:
 def _rules() -> str:
     parts = [
         "# Rules and their sources\n",
-        f"Each module restates rules of Kubernetes {REFERENCE_VERSION}. This is what they say of themselves.\n",
+        "Each module restates rules of Kubernetes. This is what they say of themselves.\n",
     ]
     for module in _rule_modules():
         text = inspect.getdoc(module)

@@ -1,6 +1,7 @@
 """Upstream's source in Go's module cache, which need not hold it although the control plane was built once.
 
-``python -m tests.upstream`` has Go download it, as the control plane's ``go.sum`` pins it. Tests only look.
+``python -m tests.upstream`` has Go download it, as the ``go.sum`` of that version's control plane pins it. Tests only
+look.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from podrules.features import REFERENCE_VERSION
+from podrules.features import REFERENCE, REFERENCE_VERSION
 from tests.controlplane.binaries import Unavailable, find_go, go_environment
 from tests.required import without
 
@@ -27,8 +28,9 @@ MODULES: Final = {
     "k8s.io/apiserver": _ON_ITS_OWN,
     "k8s.io/pod-security-admission": _ON_ITS_OWN,
 }
-"""Those of which tests read files, with the version of the control plane that is tested."""
+"""Those of which tests read files, in the version that is taken for granted."""
 _TOOLS: Final = Path(__file__).parent / "controlplane" / "tools" / "kubernetes"
+_REQUIREMENTS: Final = f"versions/1.{REFERENCE.minor}.mod"
 
 
 def find_source(module: str) -> Path | Unavailable:
@@ -61,7 +63,9 @@ def main() -> int:
     if isinstance(go, Unavailable):
         print(go.reason, file=sys.stderr)
         return 1
-    return subprocess.run([go, "mod", "download", *MODULES], cwd=_TOOLS, env=go_environment(), check=False).returncode
+    return subprocess.run(
+        [go, "mod", "download", f"-modfile={_REQUIREMENTS}", *MODULES], cwd=_TOOLS, env=go_environment(), check=False
+    ).returncode
 
 
 if __name__ == "__main__":

@@ -44,6 +44,6 @@ class Entry(Struct, frozen=True, kw_only=True, rename="camel"):
     commands: tuple[str, ...] = ()
     """To look closer."""
     source: tuple[str, ...]
-    """Files of kubernetes v1.36.3, KEPs, or kernel files."""
+    """Files of kubernetes v1.37.1, KEPs, or kernel files."""
     see: tuple[str, ...] = ()
     """Names of other entries."""

@@ -52,7 +52,7 @@ ENTRIES: Final = (
         means="A Secret in imagePullSecrets does not exist in the pod's namespace; the pull is tried without it.",
         do=("Create the Secret in that namespace; a public image is pulled all the same.",),
         commands=(_DESCRIBE,),
-        source=("pkg/kubelet/kubelet_pods.go",),
+        source=("pkg/kubelet/kubelet.go",),
         see=("ImagePullBackOff",),
     ),
     Entry(

@@ -201,9 +201,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Multi-Attach error",
-        also=("FailedAttachVolume", "volume is already exclusively attached"),
-        pattern=r"Multi-Attach error for volume .*",
-        means="The volume is still attached to another node, and it may be attached to one only.",
+        also=("FailedAttachVolume", "volume is already exclusively attached", "Waiting for detach"),
+        pattern=r"(Multi-Attach error|Waiting for detach) for volume .*",
+        means="The volume is still attached to another node, and it may be attached to one only. Since 1.37 the event "
+        'begins with "Waiting for detach".',
         rule=(
             "It is detached when the other pod's object is gone and its kubelet has unmounted it.",
             "From an unhealthy node it is forced after 6 minutes, counted from when no pod wants it there.",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -27,10 +24,10 @@ from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.profile import read_profiles
 from tests.parity.schedule import answer_schedule
+from tests.recorded import recorded
 
 Object = dict[str, Any]
 
-CASES = Path(__file__).resolve().parents[1] / "testdata" / "conformance"
 DEVICES = (DEVICE_CLASSES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, RESOURCE_SLICES)
 KINDS = {kind.plural: kind for kind in (*ALL_KINDS, *DEVICES)}
 LISTS: Mapping[str, tuple[str, Kind[Any]]] = {
@@ -39,12 +36,6 @@ LISTS: Mapping[str, tuple[str, Kind[Any]]] = {
     if field.name != "pod_disruption_budgets"
 }
 """A case's lists: fields of the snapshot, and kinds; budgets are read once preemption is looked at."""
-
-
-def _cases(suite: str) -> Iterator[Object]:
-    with gzip.open(CASES / f"{suite}.jsonl.gz", "rt") as file:
-        for line in file:
-            yield json.loads(line)["input"]
 
 
 def _read(case: Object) -> Object:
@@ -78,7 +69,8 @@ def _key(entry: Object) -> tuple[str, str]:
 def test_less_is_read_and_the_same_is_answered(suite: str, spared: set[str]) -> None:
     left_out: Counter[str] = Counter()
     wrong = []
-    for number, case in enumerate(_cases(suite)):
+    for number, recorded_case in enumerate(recorded(suite)):
+        case = recorded_case["input"]
         read = _read(case)
         if answer_schedule(read, REFERENCE) != answer_schedule(case, REFERENCE):
             wrong.append(number)

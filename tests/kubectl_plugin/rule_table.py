@@ -10,7 +10,7 @@ __all__ = ["table_of_rules"]
 def table_of_rules() -> str:
     """One row for each rule, in Markdown."""
     rows = [
-        "| rule | | what it objects to | what to do | source in Kubernetes 1.36.3 |",
+        "| rule | | what it objects to | what to do | source in Kubernetes 1.37.1 |",
         "| --- | --- | --- | --- | --- |",
     ]
     for rule in RULES.values():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import shlex
@@ -25,6 +24,7 @@ from podrules.placement.scheduler_condition import histogram
 from podrules.reachability import NodeReach, Reach
 from tests.golden import check
 from tests.kubectl_plugin.running import run
+from tests.recorded import MINORS, recorded
 from tests.upstream import upstream_source
 
 TESTDATA = Path(__file__).resolve().parents[1] / "testdata"
@@ -54,9 +54,9 @@ def _texts(value: Any) -> Iterator[str]:
 def _upstream_messages() -> set[str]:
     found: set[str] = set()
     for name in ("schedule", "schedule_dra"):
-        with gzip.open(TESTDATA / "conformance" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            for line in lines:
-                found.update(text for text in _texts(json.loads(line[line.index("{") :])) if histogram(text))
+        for minor in MINORS:
+            for case in recorded(name, minor):
+                found.update(text for text in _texts(case) if histogram(text))
     return found
 
 

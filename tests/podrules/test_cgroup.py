@@ -22,6 +22,7 @@ from podrules.cgroup import (
 from podrules.features import Features
 from podrules.model.pod import Container, Pod, PodQOSClass, ResourceRequirements
 from tests.builders import make_container, make_pod, make_resources, make_sidecar
+from tests.features import around
 from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd, qos_resource_configs
 
 MI = 1024 * 1024
@@ -134,7 +135,9 @@ def test_Q5_cgroup_root_of_the_kubelet_comes_first() -> None:
 
 def test_Q5_class_of_a_cgroup_depends_on_the_version() -> None:
     pod = make_pod(uid="u", requests=SMALL, resources=make_resources())
-    assert pod_cgroup_name(pod).to_cgroupfs() == "/kubepods/besteffort/podu"
+    assert pod_cgroup_name(pod).to_cgroupfs() == "/kubepods/burstable/podu"
+    before, _ = around("pod_level_resources_fix_kubelet_qos_class")
+    assert pod_cgroup_name(pod, features=before).to_cgroupfs() == "/kubepods/besteffort/podu"
     assert pod_cgroup_name(pod, features=NO_POD_LEVEL).to_cgroupfs() == "/kubepods/burstable/podu"
 
 
@@ -289,18 +292,8 @@ SMALL_SHARES, LARGE_SHARES = 102, 204
             ),
             True,
             QUOTA_PERIOD,
-            ResourceConfig(LARGE_SHARES, 40_000, QUOTA_PERIOD, 400 * MI),
-            id="a sidecar's limit is in force while an unlimited init container runs",
-        ),
-        pytest.param(
-            make_pod(
-                containers=[_limited(SMALL, LARGE)],
-                init_containers=[make_container("init"), make_sidecar(requests=SMALL, limits=LARGE)],
-            ),
-            True,
-            QUOTA_PERIOD,
             ResourceConfig(LARGE_SHARES),
-            id="but not while one before it runs",
+            id="a sidecar's limit is none of the init container after it",
         ),
         pytest.param(
             make_pod(requests=SMALL, limits=LARGE, overhead={"cpu": "100m", "memory": "50Mi"}),
@@ -313,6 +306,16 @@ SMALL_SHARES, LARGE_SHARES = 102, 204
 )
 def test_Q5_values_of_a_pod(pod: Pod, enforced: bool, period: int, expected: ResourceConfig) -> None:
     assert pod_resource_config(pod, enforce_cpu_limits=enforced, cpu_period=period) == expected
+
+
+def test_Q5_until_1_36_a_sidecars_limit_counts_for_init_containers_after_it() -> None:
+    before, _ = around("limits_per_container")
+    apps, side = [_limited(SMALL, LARGE)], make_sidecar(requests=SMALL, limits=LARGE)
+    after_it = make_pod(containers=apps, init_containers=[side, make_container("init")])
+    expected = ResourceConfig(LARGE_SHARES, 40_000, QUOTA_PERIOD, 400 * MI)
+    assert pod_resource_config(after_it, features=before) == expected
+    before_it = make_pod(containers=apps, init_containers=[make_container("init"), side])
+    assert pod_resource_config(before_it, features=before) == ResourceConfig(LARGE_SHARES)
 
 
 @pytest.mark.parametrize(

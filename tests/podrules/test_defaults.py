@@ -12,6 +12,7 @@ from podrules.defaults import (
     apply_runtime_class,
     default_pod,
     defaulted_fields,
+    stored_pod,
 )
 from podrules.features import Features
 from podrules.model.pod import Container, Pod, PodQOSClass, ResourceRequirements
@@ -25,8 +26,10 @@ from tests.builders import (
     make_runtime_class,
     make_sidecar,
 )
+from tests.features import around
 
 NO_POD_LEVEL = Features.of_minor(33)
+UNTIL_1_36, _ = around("pod_level_resources_fix_defaulting")
 
 
 def _texts(resources: ResourceRequirements) -> tuple[dict[str, str], dict[str, str]]:
@@ -163,13 +166,13 @@ def test_Q1_limits_become_missing_requests(
         ),
     ],
 )
-def test_Q1_pod_level_requests_come_from_containers_or_limits(
+def test_Q1_until_1_36_pod_level_requests_come_from_containers_or_limits(
     resources: ResourceRequirements,
     containers: Sequence[Container],
     stored: tuple[Mapping[str, str], Mapping[str, str]],
 ) -> None:
     pod = make_pod(containers=containers, resources=resources)
-    after = default_pod(pod).spec.resources
+    after = default_pod(pod, features=UNTIL_1_36).spec.resources
     assert after is not None
     assert _texts(after) == stored
     # Where the field is not known it is left alone.
@@ -204,7 +207,7 @@ def test_T1_grace_period_is_thirty_seconds_unless_given(given: int | None, store
 
 
 def _changes(pod: Pod) -> tuple[DefaultedField, ...]:
-    return defaulted_fields(pod, default_pod(pod), "API defaults")
+    return defaulted_fields(pod, stored_pod(pod), "API defaults")
 
 
 def test_Q1_defaulted_fields_name_what_the_api_server_changed() -> None:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from podrules.features import Features
+from podrules.features import REFERENCE, Features
 from podrules.model.pod import Container, Pod, ResourceRequirements
 from podrules.oom import OOMRule, OOMScoreAdj, container_oom_score_adj, divide, pod_oom_score_adjs
 from podrules.priority import SYSTEM_CLUSTER_CRITICAL, SYSTEM_NODE_CRITICAL
 from tests.builders import make_container, make_pod, make_resources, make_sidecar
+from tests.features import around
 
 STANDARD = 8_000_000_000
 HALF, QUARTER, EIGHTH, TWENTIETH = (str(STANDARD // part) for part in (2, 4, 8, 20))
@@ -22,14 +23,14 @@ NO_POD_LEVEL = Features.of_minor(33)
 REAL_CAPACITY = 24_684_096 * 1024
 
 
-def _adjs(pod: Pod, capacity: int | None, *, features: Features | None = None) -> dict[str, int]:
-    scores = pod_oom_score_adjs(pod, capacity, features=features) if features else pod_oom_score_adjs(pod, capacity)
+def _adjs(pod: Pod, capacity: int | None, *, features: Features = REFERENCE) -> dict[str, int]:
+    scores = pod_oom_score_adjs(pod, capacity, features=features)
     assert scores is not None
     return {score.container: score.value for score in scores}
 
 
-def _score(pod: Pod, container: str, capacity: int | None = STANDARD) -> OOMScoreAdj:
-    scores = pod_oom_score_adjs(pod, capacity)
+def _score(pod: Pod, container: str, capacity: int | None = STANDARD, *, features: Features = REFERENCE) -> OOMScoreAdj:
+    scores = pod_oom_score_adjs(pod, capacity, features=features)
     assert scores is not None
     return next(score for score in scores if score.container == container)
 
@@ -229,8 +230,8 @@ BURSTABLE = make_resources(requests={"cpu": "5m", "memory": QUARTER}, limits={"c
             make_resources(requests={"memory": EIGHTH}),
             [_asking("a", QUARTER)],
             [],
-            {"a": 750},
-            id="containers ask more than the pod: the share is negative",
+            {"a": 500},
+            id="containers ask more than the pod: nothing is left to spread",
         ),
     ],
 )
@@ -488,5 +489,8 @@ def test_Q2_division_is_gos_towards_zero(dividend: int, quotient: int) -> None:
 def test_Q2_share_of_what_containers_ask_too_much_is_cut_towards_zero() -> None:
     containers = [make_container("one", requests={"memory": "1000"}), make_container("other")]
     pod = make_pod(containers=containers, resources=make_resources(requests={"memory": "995"}))
-    score = _score(pod, "one", 2000)
+    before, after = around("oom_share_not_negative")
+    score = _score(pod, "one", 2000, features=before)
     assert (score.pod_level_share, score.formula_value) == (-2, 501)
+    score = _score(pod, "one", 2000, features=after)
+    assert (score.pod_level_share, score.formula_value) == (0, 500)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from podrules.defaults import default_pod
+from podrules.defaults import stored_pod
 from podrules.features import Features
 from podrules.model.pod import Container, Pod, PodQOSClass
 from podrules.qos import (
@@ -19,6 +19,7 @@ from podrules.qos import (
     resize_rejection,
 )
 from tests.builders import make_container, make_pod, make_resources, make_sidecar, with_changes
+from tests.features import around
 
 GUARANTEED, BURSTABLE, BEST_EFFORT = PodQOSClass.GUARANTEED, PodQOSClass.BURSTABLE, PodQOSClass.BEST_EFFORT
 NO_POD_LEVEL = Features.of_minor(33)
@@ -174,7 +175,6 @@ TEN = {"cpu": "10m", "memory": "100Mi"}
             BURSTABLE,
             id="burstable-with-pod-and-container-level-resources-2",
         ),
-        pytest.param([_equal()], {}, {}, BEST_EFFORT, GUARANTEED, id="set but empty"),
         pytest.param([_equal()], {"cpu": "1"}, {"cpu": "1"}, BURSTABLE, GUARANTEED, id="one resource alone"),
         pytest.param(
             [make_container(requests=SMALL)], {"cpu": "0"}, {"cpu": "0"}, BEST_EFFORT, BURSTABLE, id="set to zero"
@@ -194,6 +194,15 @@ def test_Q1_pod_level_resources_decide_alone(
     # Before 1.34 the field is ignored.
     assert compute_pod_qos(pod, features=NO_POD_LEVEL) is by_containers
     assert explain_qos(pod, features=NO_POD_LEVEL).decided_by == "spec.containers"
+
+
+def test_Q1_until_1_36_pod_level_resources_decide_even_if_they_are_empty() -> None:
+    pod = make_pod(containers=[_equal()], resources=make_resources())
+    before, after = around("pod_level_resources_fix_kubelet_qos_class")
+    assert compute_pod_qos(pod, features=before) is BEST_EFFORT
+    assert explain_qos(pod, features=before).decided_by == "spec.resources"
+    assert compute_pod_qos(pod, features=after) is GUARANTEED
+    assert explain_qos(pod, features=after).decided_by == "spec.containers"
 
 
 def test_Q1_ephemeral_containers_do_not_count() -> None:
@@ -227,7 +236,7 @@ def test_Q1_ephemeral_containers_do_not_count() -> None:
 )
 def test_Q1_manifest_and_stored_pod_may_differ(manifest: Pod, as_written: PodQOSClass, as_stored: PodQOSClass) -> None:
     assert compute_pod_qos(manifest) is as_written
-    assert compute_pod_qos(default_pod(manifest)) is as_stored
+    assert compute_pod_qos(stored_pod(manifest)) is as_stored
 
 
 def test_Q1_class_in_the_status_wins() -> None:
@@ -414,9 +423,9 @@ def test_Q1_what_spoils_guaranteed(pod: Pod, spoilers: tuple[str, ...]) -> None:
     ],
 )
 def test_Q1_the_proposed_change_does_reach_guaranteed(pod: Pod) -> None:
-    stored = default_pod(pod)
+    stored = stored_pod(pod)
     assert compute_pod_qos(stored) is not GUARANTEED
-    edited = default_pod(
+    edited = stored_pod(
         with_changes(pod, explain_qos(stored).changes_to_guaranteed, chosen={"cpu": "4", "memory": "8Gi"})
     )
     assert compute_pod_qos(edited) is GUARANTEED

@@ -86,7 +86,7 @@ def test_Q2_pod_level_share_gives_away_no_more_than_is_left(app: list[int], pod_
     )
     for score in _scores(pod, capacity):
         if pod_request:
-            left = pod_request - sum(app)
-            assert abs(score.pod_level_share) * len(app) <= abs(left) < (abs(score.pod_level_share) + 1) * len(app)
+            left = max(pod_request - sum(app), 0)
+            assert score.pod_level_share * len(app) <= left < (score.pod_level_share + 1) * len(app)
         else:
             assert score.pod_level_share == 0

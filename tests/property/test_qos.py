@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from podrules.defaults import default_pod
+from podrules.defaults import stored_pod
 from podrules.model.pod import Container, Pod, PodQOSClass
 from podrules.qos import QOSProblem, compute_pod_qos, explain_qos, resize_rejection
 from tests.builders import make_pod, make_resources, with_changes
@@ -35,14 +35,14 @@ def _pods_with_oddities(draw: st.DrawFn) -> Pod:
 @given(_pods_with_oddities(), cpu_amounts, memory_amounts)
 @settings(max_examples=200)
 def test_Q1_proposed_changes_reach_guaranteed(pod: Pod, cpu: str, memory: str) -> None:
-    changes = explain_qos(default_pod(pod)).changes_to_guaranteed
+    changes = explain_qos(stored_pod(pod)).changes_to_guaranteed
     edited = with_changes(pod, changes, chosen={"cpu": cpu, "memory": memory})
-    assert compute_pod_qos(default_pod(edited)) is PodQOSClass.GUARANTEED
+    assert compute_pod_qos(stored_pod(edited)) is PodQOSClass.GUARANTEED
 
 
 @given(_pods_with_oddities())
 def test_Q1_guaranteed_alone_has_no_blockers(pod: Pod) -> None:
-    stored = default_pod(pod)
+    stored = stored_pod(pod)
     explanation = explain_qos(stored)
     guaranteed = explanation.qos_class is PodQOSClass.GUARANTEED
     assert guaranteed is (not explanation.blockers) is (not explanation.changes_to_guaranteed)
@@ -51,7 +51,7 @@ def test_Q1_guaranteed_alone_has_no_blockers(pod: Pod) -> None:
 
 @given(pods())
 def test_Q1_after_defaulting_no_request_is_missing_where_there_is_a_limit(pod: Pod) -> None:
-    blockers = explain_qos(default_pod(pod)).blockers
+    blockers = explain_qos(stored_pod(pod)).blockers
     assert all(blocker.request is not None for blocker in blockers if blocker.problem is QOSProblem.REQUEST_DIFFERS)
 
 

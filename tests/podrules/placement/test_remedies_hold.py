@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import copy
-import gzip
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from podrules.model.decode import from_object
@@ -23,15 +19,9 @@ from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.profile import read_profiles
 from podrules.scheduler.registry import PLUGIN_ARGS
 from podrules.scheduler.runtime import new_framework
+from tests.recorded import recorded
 
-CASES = Path(__file__).resolve().parents[2] / "testdata" / "conformance" / "schedule.jsonl.gz"
 Case = dict[str, Any]
-
-
-def _cases() -> Iterator[Case]:
-    with gzip.open(CASES, "rt") as file:
-        for line in file:
-            yield json.loads(line)["input"]
 
 
 def _situation(case: Case) -> Situation:
@@ -110,7 +100,7 @@ def _drop(spec: Case, change: CandidateChange) -> None:
 def test_every_remedy_lets_the_pod_onto_its_node() -> None:
     kinds: Counter[ChangeKind] = Counter()
     groups = remedied = 0
-    for case in _cases():
+    for case in (case["input"] for case in recorded("schedule")):
         placement = likely_placement(_situation(case))
         if placement.outcome is not PlacementOutcome.UNSCHEDULABLE:
             assert all(group.remedy is None for group in placement.rejected)
@@ -132,7 +122,7 @@ def test_every_remedy_lets_the_pod_onto_its_node() -> None:
 def test_what_is_to_be_freed_is_requested_by_pods_that_can_go() -> None:
     """Without all of them the node has room, at its own size: what no pod gives nobody frees."""
     kinds: Counter[ChangeKind] = Counter()
-    for case in map(_with_daemons, _cases()):
+    for case in map(_with_daemons, (case["input"] for case in recorded("schedule"))):
         placement = likely_placement(_situation(case))
         for remedy in filter(None, (group.remedy for group in placement.rejected)):
             for change in remedy.changes:

@@ -36,8 +36,8 @@ from podrules.scheduler.plugin_set import (
 from podrules.scheduler.registry import PLUGINS
 
 UPSTREAM_FILTER = [
-    "NodeUnschedulable",
     "NodeName",
+    "NodeUnschedulable",
     "TaintToleration",
     "NodeAffinity",
     "NodePorts",
@@ -88,9 +88,7 @@ def test_the_default_profile() -> None:
     assert found.at == {
         ExtensionPoint.PRE_ENQUEUE: ("SchedulingGates", "DynamicResources", "DefaultPreemption"),
         ExtensionPoint.QUEUE_SORT: ("PrioritySort",),
-        ExtensionPoint.PRE_FILTER: tuple(
-            name for name in UPSTREAM_FILTER if name not in {"NodeUnschedulable", "NodeName", "TaintToleration"}
-        ),
+        ExtensionPoint.PRE_FILTER: tuple(UPSTREAM_FILTER),
         ExtensionPoint.FILTER: tuple(UPSTREAM_FILTER),
         ExtensionPoint.POST_FILTER: ("DynamicResources", "DefaultPreemption"),
         ExtensionPoint.PRE_SCORE: tuple(
@@ -138,10 +136,10 @@ def test_a_descriptor_and_its_plugin_name_the_same_gate() -> None:
     assert named.items() <= gates.items()
 
 
-def test_a_point_of_newer_versions_is_none_of_the_reference() -> None:
-    own = plugin_set(["NodeName"])
-    (problem,) = plugin_problems(Plugins(pre_filter=own), "plugins")
-    assert problem.endswith('"NodeName": it has no preFilter, only filter')
+def test_a_plugin_at_a_point_that_it_has_not() -> None:
+    own = plugin_set(["NodePorts"])
+    (problem,) = plugin_problems(Plugins(score=own), "plugins")
+    assert problem.endswith('"NodePorts": it has no score, only preFilter and filter')
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from podrules.features import REFERENCE
+from podrules.features import REFERENCE, Features
 from podrules.model.base import KubeObject
 from podrules.model.decode import from_object
 from podrules.model.node import Node
@@ -68,9 +68,10 @@ def make_context(
     *,
     snapshot: ClusterSnapshot | None = None,
     args: Mapping[str, Any] | None = None,
+    features: Features = REFERENCE,
 ) -> CycleContext:
-    """One cycle at the reference version."""
-    return CycleContext(pod, NodeTable(nodes, pods), snapshot or ClusterSnapshot(), REFERENCE, args or {}, {})
+    """One cycle."""
+    return CycleContext(pod, NodeTable(nodes, pods), snapshot or ClusterSnapshot(), features, args or {}, {})
 
 
 def statuses(plugin: FilterPlugin, context: CycleContext) -> Status | list[Status]:

@@ -72,7 +72,7 @@ def images(*sizes: int) -> list[dict[str, Any]]:
         pytest.param(
             {"containers": images(30), "volumes": [{"name": "imageVolume", "image": {"reference": "gcr.io/300"}}]},
             [N_300_600_900, N_4000_30],
-            [12, 0],
+            [6, 0],
             id="pod with ImageVolume",
         ),
         pytest.param(

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from podrules.features import Features
-from podrules.scheduler.framework.status import SUCCESS, Code, Status
+from podrules.scheduler.framework.status import Code, Status
 from podrules.scheduler.preemption import PostFilter
 from podrules.scheduler.profile import read_profiles
 from podrules.scheduler.registry import PLUGIN_ARGS
 from podrules.scheduler.runtime import Framework, new_framework
+from tests.features import around
 from tests.podrules.scheduler.preemption.building import (
     HIGH,
     LARGE,
@@ -50,16 +51,16 @@ def framework(*, args: Json | None = None, **plugins: Any) -> Framework:
 
 def said(found: PostFilter) -> str:
     """What DefaultPreemption adds to the sentence."""
-    first, reason = found.status.reasons
-    assert first == "no new claims to deallocate"
+    (reason,) = found.status.reasons
     return reason
 
 
 def test_P4_the_node_is_nominated_and_the_reasons_of_others_are_dropped() -> None:
     found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")])
-    assert found.status == SUCCESS
+    reason = "preemption: found a potential placement for pod on node node1, preempting 1 victims"
+    assert found.status == Status(Code.SUCCESS, (reason,))
     assert found.nominated_node_name == "node1"
-    assert found.message == "0/1 nodes are available: 1 Insufficient cpu."
+    assert found.message == f"0/1 nodes are available: 1 Insufficient cpu. {reason}"
     assert [candidate.node for candidate in found.best] == ["node1"]
 
 
@@ -123,7 +124,7 @@ def test_reasons_are_counted_as_those_of_filter_are() -> None:
     )
     assert found.message == (
         "0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 Insufficient cpu. "
-        "no new claims to deallocate, preemption: 0/4 nodes are available: 1 Insufficient cpu, "
+        "preemption: 0/4 nodes are available: 1 Insufficient cpu, "
         "1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod."
     )
 
@@ -243,16 +244,24 @@ def test_without_dynamic_resources_only_preemption_speaks() -> None:
 def test_without_default_preemption_nobody_goes() -> None:
     setting = framework(postFilter={"disabled": [{"name": "DefaultPreemption"}]})
     found = preempted(PREEMPTOR, [make_node("node1")], [make_pod("p1", LARGE, MID, on="node1")], framework=setting)
-    assert found.status.reasons == ("no new claims to deallocate",)
+    assert found.status.reasons == ()
+    assert found.message == "0/1 nodes are available: 1 Insufficient cpu."
     assert found.preemption is None
 
 
-def test_since_1_37_a_plugin_with_nothing_to_do_adds_nothing_to_the_message() -> None:
-    setting = {"framework": framework(postFilter={"disabled": [{"name": "DefaultPreemption"}]})}
+def test_until_1_36_a_plugin_with_nothing_to_do_says_so() -> None:
+    before, _ = around("dra_quiet_post_filter")
     pods = [make_pod("p1", LARGE, MID, on="node1")]
-    found = preempted(PREEMPTOR, [make_node("node1")], pods, features=Features.of_minor(37), **setting)
-    assert found.status.reasons == ()
-    assert found.message == "0/1 nodes are available: 1 Insufficient cpu."
+    setting = {"framework": framework(postFilter={"disabled": [{"name": "DefaultPreemption"}]})}
+    alone = preempted(PREEMPTOR, [make_node("node1")], pods, features=before, **setting)
+    assert alone.message == "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate"
+    never = make_pod("p", LARGE, HIGH, preemptionPolicy="Never")
+    both = preempted(never, [make_node("node1")], pods, features=before)
+    assert both.status.plugin == "DynamicResources"
+    assert both.status.reasons == (
+        "no new claims to deallocate",
+        "preemption: not eligible due to preemptionPolicy=Never.",
+    )
 
 
 def test_without_any_plugin_the_nomination_is_taken_back() -> None:

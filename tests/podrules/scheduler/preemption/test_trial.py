@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from podrules.model.pod import Pod
@@ -15,21 +12,19 @@ from podrules.scheduler.framework.status import Code, Status
 from podrules.scheduler.plugins.node_ports import host_ports
 from podrules.scheduler.preemption.trial import Trials
 from tests.podrules.scheduler.preemption.building import HIGH, LOW, cycle, make_node, make_pod, spread
+from tests.recorded import recorded
 
 Json = Mapping[str, Any]
 
-CASES = Path(__file__).resolve().parents[3] / "testdata" / "conformance" / "schedule.jsonl.gz"
 
-
-def recorded(count: int) -> Iterator[Filtered]:
+def recorded_cycles(count: int) -> Iterator[Filtered]:
     """Cycles of recorded cases that come to Filter."""
-    with gzip.open(CASES, "rt") as file:
-        for line in islice(file, count):
-            case = json.loads(line)["input"]
-            lists: dict[str, Any] = {name: value for name, value in case.items() if isinstance(value, list)}
-            filtered = cycle(case["pod"], lists.pop("nodes"), lists.pop("pods"), **lists)
-            if filtered.pre_filter.status.ok:
-                yield filtered
+    for recorded_case in islice(recorded("schedule"), count):
+        case = recorded_case["input"]
+        lists: dict[str, Any] = {name: value for name, value in case.items() if isinstance(value, list)}
+        filtered = cycle(case["pod"], lists.pop("nodes"), lists.pop("pods"), **lists)
+        if filtered.pre_filter.status.ok:
+            yield filtered
 
 
 def is_odd(pods: Sequence[Pod]) -> bool:
@@ -47,7 +42,7 @@ def without(filtered: Filtered, pods: Sequence[Pod]) -> Filtered:
 
 def test_pods_that_go_and_come_back() -> None:
     judged = 0
-    for filtered in recorded(150):
+    for filtered in recorded_cycles(150):
         trials = Trials(filtered)
         for row in range(len(filtered.context.table)):
             pods = filtered.context.table.pods.on(row)

@@ -218,7 +218,8 @@ CASES = [
     pytest.param(
         [make_claim("my-claim", make_request(count=33))],
         [make_slice("device-1")],
-        "claim default/my-claim: number of requested devices 33 exceeds the claim limit of 32",
+        "claim default/my-claim, request req-0: adding 33 devices exceeds the claim limit of 32, "
+        "with 0 already accounted for",
         id="too-many-devices-single-request",
     ),
     pytest.param(

@@ -28,6 +28,11 @@ from tests.podrules.scheduler.plugins.building_devices import (
 )
 
 JSON = Mapping[str, Any]
+NO_SUCH_KEY = f"selector #0 on device {DRIVER}/pool-1/device-1: CEL runtime error: no such key"
+GUARD_IT = (
+    "consider using CEL optional chaining (.? followed by orValue()) "
+    "or guarding the check with has() for optional fields"
+)
 PLUGIN = DynamicResources()
 OWNED = [{"apiVersion": "v1", "kind": "Pod", "name": "my-pod", "uid": "1234", "controller": True}]
 NOT_AVAILABLE = "resourceclaim not available on the node"
@@ -156,7 +161,7 @@ def test_pre_filter_checks_requests(request_: JSON, code: Code, reason: str) -> 
         pytest.param(
             [make_claim("my-claim", make_request(selector=f'device.attributes["{DRIVER}"].nope'))],
             [make_slice("device-1")],
-            "claim default/my-claim: selector #0: CEL runtime error: no such key: nope",
+            f"claim default/my-claim: {NO_SUCH_KEY}: nope. {GUARD_IT}",
             id="claim-parameters-CEL-runtime-error",
         ),
     ],
@@ -173,7 +178,7 @@ def test_class_parameters_cel_runtime_error() -> None:
             make_claiming_pod("my-claim"), claims=[make_claim()], slices=[make_slice("device-1")], classes=classes
         )
     )
-    assert reasons == ["class gpu: selector #0: CEL runtime error: no such key: nope"]
+    assert reasons == [f"class gpu: {NO_SUCH_KEY}: nope. {GUARD_IT}"]
 
 
 def test_cel_runtime_error_for_one_of_two_nodes() -> None:
@@ -181,7 +186,7 @@ def test_cel_runtime_error_for_one_of_two_nodes() -> None:
     healthy = {"name": "device-1", "attributes": {"healthy": {"bool": True}}}
     slices = [make_slice("device-1"), make_slice(healthy, name="slice-2", pool="pool-2", node="node-2")]
     context = make_context(make_claiming_pod("my-claim"), nodes=["node-1", "node-2"], claims=[claim], slices=slices)
-    assert judge(context)[1] == ["claim default/my-claim: selector #0: CEL runtime error: no such key: healthy", ""]
+    assert judge(context)[1] == [f"claim default/my-claim: {NO_SUCH_KEY}: healthy. {GUARD_IT}", ""]
 
 
 def bound(*, status: str = "", condition: str = "Ready", timestamp: str | None = None) -> JSON:

@@ -10,6 +10,7 @@ import pytest
 from podrules.model.pod import Pod
 from podrules.scheduler.framework.status import Code, Status
 from podrules.scheduler.plugins.dynamic_resources import DynamicResources
+from tests.features import around
 from tests.podrules.scheduler.plugins.building_devices import (
     make_claim,
     make_claiming_pod,
@@ -21,6 +22,7 @@ from tests.podrules.scheduler.plugins.building_devices import (
 
 JSON = Mapping[str, Any]
 PLUGIN = DynamicResources()
+UNTIL_1_36, _ = around("dra_quiet_post_filter")
 OWNED = [{"apiVersion": "v1", "kind": "Pod", "name": "my-pod", "uid": "1234", "controller": True}]
 
 
@@ -41,11 +43,13 @@ ELSEWHERE = make_claim(allocated=["gpu-1"], node="node-2")
 
 
 def test_a_pod_without_claims() -> None:
-    assert post_filter(make_claiming_pod(), [], []) == "no new claims to deallocate"
+    assert post_filter(make_claiming_pod(), [], []) == ""
+    assert post_filter(make_claiming_pod(), [], [], features=UNTIL_1_36) == "no new claims to deallocate"
 
 
 def test_a_pod_that_pre_filter_rejected() -> None:
-    assert post_filter(make_claiming_pod("missing"), [], []) == "no new claims to deallocate"
+    assert post_filter(make_claiming_pod("missing"), [], []) == ""
+    assert post_filter(make_claiming_pod("missing"), [], [], features=UNTIL_1_36) == "no new claims to deallocate"
 
 
 @pytest.mark.parametrize(
@@ -55,21 +59,21 @@ def test_a_pod_that_pre_filter_rejected() -> None:
         pytest.param(
             reserved(ELSEWHERE, "1234"), [0], "deallocation of ResourceClaim completed", id="reserved for the pod"
         ),
-        pytest.param(reserved(ELSEWHERE, "other"), [0], "still not schedulable", id="reserved for another pod"),
-        pytest.param(
-            reserved(ELSEWHERE, "1234", "other"), [0], "still not schedulable", id="reserved for another pod, too"
-        ),
-        pytest.param(ELSEWHERE, [], "still not schedulable", id="others rejected the node before"),
-        pytest.param(make_claim(), [], "still not schedulable", id="a claim without an allocation"),
+        pytest.param(reserved(ELSEWHERE, "other"), [0], "", id="reserved for another pod"),
+        pytest.param(reserved(ELSEWHERE, "1234", "other"), [0], "", id="reserved for another pod, too"),
+        pytest.param(ELSEWHERE, [], "", id="others rejected the node before"),
+        pytest.param(make_claim(), [], "", id="a claim without an allocation"),
     ],
 )
 def test_claims(claim: JSON, unavailable: Sequence[int], expected: str) -> None:
     assert post_filter(make_claiming_pod("my-claim"), [claim], unavailable) == expected
+    until_1_36 = post_filter(make_claiming_pod("my-claim"), [claim], unavailable, features=UNTIL_1_36)
+    assert until_1_36 == (expected or "still not schedulable")
 
 
 @pytest.mark.parametrize(
     ("written", "expected"),
-    [(True, "deletion of ResourceClaim completed"), (False, "still not schedulable")],
+    [(True, "deletion of ResourceClaim completed"), (False, "")],
     ids=["written by an earlier attempt", "not written yet"],
 )
 def test_extended_resources(written: bool, expected: str) -> None:

@@ -5,16 +5,13 @@ Nodes that an earlier plugin rejected are not asked about.
 
 from __future__ import annotations
 
-import gzip
-import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
-from podrules.features import REFERENCE
+from podrules.features import Features
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
@@ -23,30 +20,27 @@ from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import Code, Status
 from podrules.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
 from tests.podrules.scheduler.plugins.building_devices import NOW
+from tests.recorded import FULL_MINOR, recorded
 
-CASES = Path(__file__).parents[4] / "testdata/conformance/schedule_dra.jsonl.gz"
+RULES = Features.of_minor(FULL_MINOR)
 PLUGIN = DynamicResources()
 WRAPPED = 'running "DynamicResources" filter plugin: '
 
 JSON = Mapping[str, Any]
 
 
-def recorded() -> Iterator[Any]:
-    with gzip.open(CASES, "rt") as file:
-        for line in file:
-            case = json.loads(line)
-            yield pytest.param(case["input"], case["expected"], id=case["id"])
-
-
-@pytest.mark.parametrize(("given", "expected"), [*recorded()])
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [pytest.param(case["input"], case["expected"], id=case["id"]) for case in recorded("schedule_dra")],
+)
 def test_recorded(given: JSON, expected: JSON) -> None:
     lists = {key: value for key, value in given.items() if isinstance(value, list)}
     snapshot, pod = from_object(lists, ClusterSnapshot), from_object(given["pod"], Pod)
-    held = PLUGIN.pre_enqueue(pod, snapshot, REFERENCE)
+    held = PLUGIN.pre_enqueue(pod, snapshot, RULES)
     if "preEnqueue" in expected:
         assert _plain(held) == (expected["preEnqueue"]["code"], expected["preEnqueue"]["reasons"])
         return
-    context = CycleContext(pod, NodeTable(snapshot.nodes, snapshot.pods), snapshot, REFERENCE, {}, {}, NOW)
+    context = CycleContext(pod, NodeTable(snapshot.nodes, snapshot.pods), snapshot, RULES, {}, {}, NOW)
     found = PLUGIN.pre_filter(context)
     before = expected["preFilter"]
     if before.get("plugin") == PLUGIN.name:

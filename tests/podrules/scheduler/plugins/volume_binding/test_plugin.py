@@ -18,6 +18,7 @@ from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduler.plugins.volume_binding import UnsuitedClaim, VolumeBinding
 from podrules.scheduler.plugins.volume_binding.binder import Problem, provision_problems
 from podrules.scheduler.plugins.volume_binding.storage_index import StorageIndex
+from tests.features import around
 from tests.podrules.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
 from tests.podrules.scheduler.plugins.building_storage import (
     claim,
@@ -396,9 +397,10 @@ def test_capacity(capacities: Sequence[CSIStorageCapacity], enough: bool, tracke
 
 
 def test_score_is_skipped() -> None:
-    context = make_context(claiming_pod("bound-pvc"), [NODE1])
-
-    assert VolumeBinding().pre_score(context, np.zeros(1, np.int32)).status is SKIP
+    before, after = around("storage_capacity_scoring")
+    for features in (before, replace(after, storage_capacity_scoring=False)):
+        context = make_context(claiming_pod("bound-pvc"), [NODE1], features=features)
+        assert VolumeBinding().pre_score(context, np.zeros(1, np.int32)).status is SKIP
 
 
 def test_explain_names_claims_and_volumes() -> None:

@@ -1,0 +1,30 @@
+"""What upstream's own code answered, as it is recorded in ``testdata/conformance``."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from tests.tree import ROOT
+
+__all__ = ["FULL_MINOR", "MINORS", "recorded", "recorded_file"]
+
+_FOLDER: Final = ROOT / "tests" / "testdata" / "conformance"
+MINORS: Final = tuple(sorted(int(folder.name.removeprefix("1.")) for folder in _FOLDER.glob("1.*")))
+"""Versions with recorded answers."""
+FULL_MINOR: Final = 36
+"""The one with the most cases, and every suite."""
+
+
+def recorded_file(suite: str, minor: int = FULL_MINOR) -> Path:
+    """Where the cases of a suite are."""
+    return _FOLDER / f"1.{minor}" / f"{suite}.jsonl.gz"
+
+
+def recorded(suite: str, minor: int = FULL_MINOR) -> Iterator[dict[str, Any]]:
+    """Its cases: ``id``, ``input`` and ``expected``."""
+    with gzip.open(recorded_file(suite, minor), "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
