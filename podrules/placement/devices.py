@@ -29,7 +29,7 @@ from podrules.model.resource import (
 from podrules.model.snapshot import ClusterSnapshot, merged
 from podrules.scheduler.cycle import Filtered
 from podrules.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
-from podrules.scheduler.plugins.dynamic_resources.allocator import AllocatedDevice
+from podrules.scheduler.plugins.dynamic_resources.devices import AllocatedDevice
 from podrules.scheduler.plugins.dynamic_resources.extended import CLAIM_ANNOTATION
 
 __all__ = ["devices_freed", "devices_taken"]

@@ -14,7 +14,7 @@ from podrules.scheduler.cycle import Filtered, filter_nodes, pre_enqueue, score_
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.status import Code, Status
 from podrules.scheduler.plugins.dynamic_resources import DynamicResources, DynamicResourcesState
-from podrules.scheduler.plugins.dynamic_resources.allocator import AllocatedDevice
+from podrules.scheduler.plugins.dynamic_resources.devices import AllocatedDevice
 from podrules.scheduler.preemption import PostFilter, Preemption, preempt
 from podrules.scheduler.profile import read_profiles
 from podrules.scheduler.registry import PLUGIN_ARGS

@@ -20,8 +20,8 @@ from podrules.features import REFERENCE, Features
 from podrules.model.instant import instant, later
 from podrules.model.pod import Pod, PodResourceClaim
 from podrules.model.resource import AllocationResult, ResourceClaim
-from podrules.scheduler.plugins.dynamic_resources.allocator import AllocatedState, DeviceID
 from podrules.scheduler.plugins.dynamic_resources.capacity import Consumed, add_consumed
+from podrules.scheduler.plugins.dynamic_resources.devices import AllocatedState, DeviceID
 from podrules.scheduler.plugins.dynamic_resources.errors import UnknownAnswer
 
 __all__ = ["ClaimError", "allocated_state", "is_controlled_by", "is_unavailable", "pod_claims"]

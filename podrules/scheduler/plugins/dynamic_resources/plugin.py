@@ -14,9 +14,9 @@ one reason begins with `UNKNOWN` (``unknown: …``).
 
 Gates, where they are off: without DynamicResourceAllocation the plugin says nothing; without DRAExtendedResource no
 class stands for a resource; without DRAPrioritizedList a request with alternatives is rejected and nothing is scored;
-without DRADeviceBindingConditions binding is not looked at; the rest concerns the search (`allocator`). Claims of pod
-groups and node-allocatable resources are off by default and not restated; allocations that the scheduler has made and
-not yet written are not visible.
+without DRADeviceBindingConditions binding is not looked at; the rest concerns what can be asked for (`requests`), which
+devices are selected (`selection`) and the search (`allocator`). Claims of pod groups and node-allocatable resources are
+off by default and not restated; allocations that the scheduler has made and not yet written are not visible.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go at v1.36.3; KEP-4381, KEP-5007.
 """
@@ -46,13 +46,14 @@ from podrules.scheduler.framework.interface import (
 )
 from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, ScoreError, Status
 from podrules.scheduler.plugins.dynamic_resources import extended
-from podrules.scheduler.plugins.dynamic_resources.allocator import AllocatedDevice, Allocator
+from podrules.scheduler.plugins.dynamic_resources.allocator import Allocator
 from podrules.scheduler.plugins.dynamic_resources.claims import (
     ClaimError,
     allocated_state,
     is_unavailable,
     pod_claims,
 )
+from podrules.scheduler.plugins.dynamic_resources.devices import AllocatedDevice
 from podrules.scheduler.plugins.dynamic_resources.errors import AllocationError, InvalidPoolsError, UnknownAnswer
 from podrules.scheduler.plugins.dynamic_resources.pools import Slices
 from podrules.scheduler.plugins.node_selector import match_node_selector
