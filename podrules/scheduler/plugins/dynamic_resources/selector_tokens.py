@@ -2,6 +2,9 @@
 
 cel.bind(x, e, body)                       is   [e].map(x, body)[0]
 device.attributes["d"].?id.orValue(e)      is   (has(device.attributes["d"].id) ? device.attributes["d"].id : (e))
+device.attributes["d"].?id.hasValue()      is   has(device.attributes["d"].id)
+
+Source: github.com/google/cel-go/cel/library.go (OptionalTypes) at v0.26.0.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
 _MAPS: Final = frozenset({"attributes", "capacity"})
 _SCALARS: Final = frozenset({"driver", "allowMultipleAllocations"})
+_OF_OPTIONALS: Final = frozenset({"hasValue", "or", "orValue", "value"})
 _MAX_TOKENS: Final = 100_000
 
 
@@ -78,21 +82,46 @@ def expand_optional(tokens: list[str]) -> list[str]:
     """The same expression without optional selection of what a device may lack.
 
     Raises:
-        SyntaxUnknown: something is selected from anything but a domain of the device, or has no default.
+        SyntaxUnknown: what is selected is not of a domain of the device, or is used otherwise; or a value that is not
+            optional is used as if it were, for which upstream has words of its own.
     """
     for index in range(len(tokens) - 1):
+        if _called_on_a_read(tokens, index):
+            raise SyntaxUnknown("a value that is not optional")
         if tokens[index : index + 2] != [".", "?"]:
             continue
         owner = _domain_before(tokens, index)
-        name, *call = (*tokens[index + 2 : index + 6], "", "", "", "")[:4]
-        if not name.isidentifier() or call != [".", "orValue", "("]:
+        name, dot, call, opening = (*tokens[index + 2 : index + 6], "", "", "", "")[:4]
+        if not name.isidentifier() or (dot, opening) != (".", "("):
             raise SyntaxUnknown("optional selection")
-        (default,), end = _arguments(tokens, index + 6, 1)
-        read = [*owner, ".", name]
-        rest = expand_optional(tokens[end:])
-        before = tokens[: index - len(owner)]
-        return [*before, "(", "has", "(", *read, ")", "?", *read, ":", "(", *expand_optional(default), ")", ")", *rest]
+        (argument,), end = _arguments(tokens, index + 6, 1)
+        if call == "hasValue" and tokens[end : end + 1] in (["."], ["["]):
+            raise SyntaxUnknown("member of a bool")
+        before, rest = tokens[: index - len(owner)], expand_optional(tokens[end:])
+        return [*before, *_unfolded(call, [*owner, ".", name], argument), *rest]
     return tokens
+
+
+def _unfolded(call: str, read: list[str], argument: list[str]) -> list[str]:
+    """What is called on an optional selection, without it; what is there has a value, even if that is empty."""
+    has = ["has", "(", *read, ")"]
+    if call == "orValue":
+        return ["(", *has, "?", *read, ":", "(", *expand_optional(argument), ")", ")"]
+    if call == "hasValue" and not argument:
+        return has
+    raise SyntaxUnknown("optional selection")
+
+
+def _called_on_a_read(tokens: list[str], index: int) -> bool:
+    """Whether a function of optional values is called there, on ``device.attributes["domain"].id``."""
+    dot, call, opening = (*tokens[index : index + 3], "", "", "")[:3]
+    if (dot, opening) != (".", "(") or call not in _OF_OPTIONALS or tokens[max(index - 2, 0)] != ".":
+        return False
+    try:
+        _domain_before(tokens, index - 2)
+    except SyntaxUnknown:
+        return False
+    return True
 
 
 def _domain_before(tokens: list[str], end: int) -> list[str]:

@@ -11,8 +11,9 @@ an expression that reads it, in words of its compiler that are not restated (`Un
 A name without a domain has that of its driver. Expressions are evaluated by the package common-expression-language;
 ``quantity``, ``semver`` and their methods are added to it, and ``cel.bind`` is replaced by what it stands for.
 If several operands of ``||`` and ``&&`` fail, CEL reports the first, so these two are judged here.
-An expression that uses more than that (optional syntax, ``ip``, ``url``, ``find`` and the like, ``device.attributes``
-as a whole) is not answered: `UnknownAnswer`.
+``.?id`` of a domain is known with ``orValue`` or ``hasValue`` behind it.
+An expression that uses more than that (other optional syntax, ``ip``, ``url``, ``find`` and the like,
+``device.attributes`` as a whole) is not answered: `UnknownAnswer`.
 
 Source: k8s.io/dynamic-resource-allocation/cel/compile.go and k8s.io/apiserver/pkg/cel/library at v0.36.3.
 """
