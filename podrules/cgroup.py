@@ -145,7 +145,7 @@ def pod_resource_config(
     cpu_period: int = QUOTA_PERIOD,
     features: Features = REFERENCE,
 ) -> ResourceConfig:
-    """Values of the pod's cgroup, with MemoryQoS off as it is by default (ResourceConfigForPod).
+    """Values of the pod's cgroup (ResourceConfigForPod); `podrules.memory_qos` adds those of MemoryQoS.
 
     Args:
         pod: The pod with its allocated resources.

@@ -9,8 +9,8 @@ DRAFractionalCapacityRange: off), whose rules are those of that default, and gat
 DRASchedulerFilterTimeout: no rule measures time).
 InPlacePodVerticalScaling, on in all of them, is what 1.32 still differs by.
 
-Not restated: MemoryQoS, which 1.37 turns on (memory.high of containers). Until 1.35 the allocator tries pools in the
-order of a Go map, which differs from run to run; here they have the order of 1.36.
+Not restated: until 1.35 the allocator tries pools in the order of a Go map, which differs from run to run; here they
+have the order of 1.36.
 
 Source: pkg/features/kube_features.go at v1.37.1, which keeps each gate's default by version; who reads it:
 pkg/scheduler/framework/plugins/feature/feature.go and the gate's uses below pkg/kubelet. The changes without a gate
@@ -118,6 +118,12 @@ CHANGES: Final[Mapping[str, Change]] = {
         "a pod that needs a kubelet's feature goes where it is declared",
         "NodeDeclaredFeatures",
     ),
+    "memory_qos": Change(
+        37,
+        "Cgroups",
+        "memoryThrottlingFactor sets memory.high, and memoryReservationPolicy memory.min and memory.low",
+        "MemoryQoS",
+    ),
     "pod_level_resources_fix_defaulting": Change(
         37,
         "Pod-level resources",
@@ -179,6 +185,15 @@ CHANGES: Final[Mapping[str, Change]] = {
     ),
     "sidecar_storage_limits": Change(
         37, "Eviction", "a sidecar over its limit of ephemeral storage makes its pod go, too"
+    ),
+    "fail_cgroup_v1": Change(35, "Cgroups", "a kubelet does not start on cgroup v1, unless failCgroupV1 is false"),
+    "memory_reserved_by_policy": Change(
+        36, "Cgroups", "with MemoryQoS, memoryReservationPolicy decides whether memory requests are reserved"
+    ),
+    "memory_high_by_factor": Change(
+        37,
+        "Cgroups",
+        "with MemoryQoS, memory.high needs a memoryThrottlingFactor, and pods and BestEffort containers have one, too",
     ),
     "image_volumes_count": Change(
         37, "ImageLocality", "image volumes raise the size at which a node has the highest score"
@@ -256,6 +271,8 @@ class Features(Struct, frozen=True, kw_only=True):
     """InPlacePodVerticalScalingInitContainers: init containers that end can be resized, too (part of KEP-1287)."""
     node_declared_features: bool
     """NodeDeclaredFeatures: pods that need a kubelet's feature go where it is declared (KEP-5328)."""
+    memory_qos: bool
+    """MemoryQoS: on cgroup v2 the kubelet writes memory.high, memory.min and memory.low (KEP-2570)."""
     pod_level_resources_fix_defaulting: bool
     """PodLevelResourcesFixDefaulting: pod-level resources are defaulted after admission, limits too (KEP-2837)."""
     pod_level_resources_fix_kubelet_qos_class: bool
@@ -288,6 +305,12 @@ class Features(Struct, frozen=True, kw_only=True):
     """Whether every container is limited depends on its own limits alone (ResourceConfigForPod)."""
     sidecar_storage_limits: bool
     """A sidecar's limit counts as a container's does (containerEphemeralStorageLimitEviction)."""
+    fail_cgroup_v1: bool
+    """The default of ``failCgroupV1``."""
+    memory_reserved_by_policy: bool
+    """``memoryReservationPolicy`` exists; before, MemoryQoS writes each request to memory.min."""
+    memory_high_by_factor: bool
+    """``memoryThrottlingFactor`` has no default, and there is ApplyPodLevelMemoryHigh; before, it is 0.9."""
     image_volumes_count: bool
     """ImageLocality's upper bound counts image volumes (calculatePriority)."""
     node_name_first: bool

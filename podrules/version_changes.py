@@ -2,25 +2,29 @@
 
 Each rule is asked twice, and where the answers are equal nothing is said. A pod keeps the class that its status has, so
 classes and what follows from them hold for the pods that are made after the change; scores and cgroups of a container
-are written when its kubelet starts it.
+are written when its kubelet starts it. Where a kubelet's configuration decides, each version's defaults count: an
+upgrade may change them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from typing import Final
 
 from msgspec import Struct
 
 from podrules.cgroup import ResourceConfig, container_resource_config, pod_resource_config
 from podrules.features import CHANGES, GATES, Change, Features
+from podrules.memory_qos import MemoryQoS, container_memory_qos, memory_settings, pod_memory_qos
+from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.oom import container_oom_score_adj
 from podrules.platform import Platform, pod_platform
 from podrules.qos import compute_pod_qos, with_class
 from podrules.resources import CPU, EPHEMERAL_STORAGE, MEMORY, scheduler_request
-from podrules.versions import Versions
+from podrules.versions import KUBELET_RULES, Versions
 
 __all__ = ["AssumedGate", "PodChange", "PodChangeKind", "assumed_gates", "changed_rules", "pod_changes"]
 
@@ -75,20 +79,26 @@ class AssumedGate(Struct, frozen=True, rename="camel"):
     """What the other setting would change."""
 
 
-def assumed_gates(pod: Pod, node: Node | None, versions: Versions) -> tuple[AssumedGate, ...]:
+def assumed_gates(
+    pod: Pod, node: Node | None, versions: Versions, config: KubeletConfiguration | None = None
+) -> tuple[AssumedGate, ...]:
     """The gates that decide about a pod's class, requests, scores and cgroups, and that the user did not name.
 
     Args:
         pod: As for `pod_changes`.
         node: As for `pod_changes`.
         versions: The rules that hold in its cluster.
+        config: Of the node's kubelet, which says how its own gates are set; None: it was not read.
     """
     named = {field for field, _ in versions.told.gates}
+    if config is not None:
+        named |= {field for field, change in GATES.items() if change.rule in KUBELET_RULES}
     found, today = [], _values(pod, node, versions)
     for field, change in GATES.items():
         if field in named:
             continue
-        on = bool(getattr(versions.api_server, field))
+        holder = versions.kubelet(node) if change.rule in KUBELET_RULES else versions.api_server
+        on = bool(getattr(holder, field))
         other = versions.with_gate(field, on=not on)
         kinds = dict.fromkeys(one.kind for one in _differences(today, _values(pod, node, other)))
         if kinds:
@@ -97,12 +107,14 @@ def assumed_gates(pod: Pod, node: Node | None, versions: Versions) -> tuple[Assu
 
 
 _Key = tuple[PodChangeKind, str, str]
+_UNKNOWN: Final = "unknown"
+"""A value that takes the configuration of a kubelet: nothing is said of it."""
 
 
 def _differences(before: Mapping[_Key, str], after: Mapping[_Key, str]) -> Iterator[PodChange]:
     for key in dict.fromkeys([*before, *after]):
         was, will_be = before.get(key, ""), after.get(key, "")
-        if was != will_be:
+        if was != will_be and _UNKNOWN not in {was, will_be}:
             yield PodChange(*key, was, will_be)
 
 
@@ -120,13 +132,18 @@ def _values(pod: Pod, node: Node | None, versions: Versions) -> Mapping[_Key, st
 
 def _on_linux(pod: Pod, node: Node | None, kubelet: Features) -> Iterator[tuple[_Key, str]]:
     capacity = node.status.capacity.get(MEMORY) if node is not None else None
+    settings = memory_settings(node, None, kubelet)
     yield from _cgroup("", pod_resource_config(pod, features=kubelet))
+    found = None if settings is None else pod_memory_qos(pod, settings, features=kubelet)
+    yield from _memory_qos("", kubelet, found)
     for ref in pod.containers():
         name = ref.container.name
         score = container_oom_score_adj(pod, ref, None if capacity is None else capacity.value, features=kubelet)
         if score is not None:
             yield (PodChangeKind.OOM_SCORE, "", name), str(score.value)
         yield from _cgroup(name, container_resource_config(pod, ref, features=kubelet))
+        found = None if settings is None else container_memory_qos(pod, ref, settings, features=kubelet)
+        yield from _memory_qos(name, kubelet, found)
 
 
 def _cgroup(container: str, config: ResourceConfig) -> Iterator[tuple[_Key, str]]:
@@ -137,4 +154,12 @@ def _cgroup(container: str, config: ResourceConfig) -> Iterator[tuple[_Key, str]
         ("memory limit", config.memory),
     )
     for field, value in values:
-        yield (PodChangeKind.CGROUP, field, container), "none" if value in {None, 0} else str(value)
+        yield (PodChangeKind.CGROUP, field, container), str(value or "none")
+
+
+def _memory_qos(container: str, kubelet: Features, found: MemoryQoS | None) -> Iterator[tuple[_Key, str]]:
+    """What MemoryQoS writes with the kubelet's defaults; nothing while the gate is off."""
+    known = found or (None if kubelet.memory_qos else MemoryQoS())
+    for field in MemoryQoS.__struct_fields__:
+        value = _UNKNOWN if known is None else str(getattr(known, field) or "none")
+        yield (PodChangeKind.CGROUP, f"memory {field}", container), value

@@ -25,6 +25,7 @@ from podrules.platform import Platform, node_platform
 
 __all__ = [
     "GATE_FIELDS",
+    "KUBELET_RULES",
     "NOTHING_TOLD",
     "SCHEDULER_NAMESPACE",
     "Component",
@@ -45,7 +46,8 @@ GATE_FIELDS: Final[Mapping[str, str]] = {change.gate: field for field, change in
 """The field of `Features` for each gate that some rule reads, by the gate's name."""
 
 
-_OF_KUBELETS: Final = frozenset({"OOM score", "Cgroups", "Eviction"})
+KUBELET_RULES: Final = frozenset({"OOM score", "Cgroups", "Eviction"})
+"""Rules by which kubelets alone go."""
 _OF_ALL: Final = frozenset({"QoS class", "Pod-level resources", "Requests"})
 """Rules by which several components go. All other rules are the scheduler's plugins."""
 
@@ -197,8 +199,8 @@ def _note(component: Component, version: str, features: Features, nodes: tuple[s
 def _concerns(change: Change, component: Component) -> bool:
     """Whether a component goes by a rule; the scheduler by all that is no other component's alone."""
     if component is Component.SCHEDULER:
-        return change.rule not in _OF_KUBELETS
-    return change.rule in (_OF_KUBELETS | _OF_ALL if component is Component.KUBELET else _OF_ALL)
+        return change.rule not in KUBELET_RULES
+    return change.rule in (KUBELET_RULES | _OF_ALL if component is Component.KUBELET else _OF_ALL)
 
 
 def scheduler_versions(pods: Iterable[Pod]) -> tuple[str, ...]:

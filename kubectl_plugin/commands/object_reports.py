@@ -31,8 +31,10 @@ from podrules.cluster.errors import BadObject
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
 from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PODS, STATEFUL_SETS, Kind
+from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
+from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
@@ -40,8 +42,9 @@ from podrules.model.workload import CronJob, ReplicationController, Workload
 from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.placement.preemption_victims import Preempted
+from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
-from podrules.reading import USAGE_NOT_ASKED, read_or_none
+from podrules.reading import USAGE_NOT_ASKED, Unread, read_or_none
 from podrules.skew import WorkloadSpread
 from podrules.volumes import claimed_volumes
 
@@ -184,9 +187,19 @@ class ReportBuilder:
         likely = self._place(pod) if placeable else LikelyNode()
         if self._timeline_way is not None:
             timeline = self._timelines(self._timeline_way).of_stored(pod)
-            return PodInCluster(preempted=event, moving=moving, likely=likely, timeline=timeline)
+            config = self._config(facts)
+            return PodInCluster(preempted=event, moving=moving, likely=likely, timeline=timeline, config=config)
         position = PodPosition() if pod.finished else self._position(facts, likely.placement, named=named)
-        return PodInCluster(preempted=event, moving=moving, likely=likely, position=position)
+        config = position.config if self._on is None else self._config(facts)
+        return PodInCluster(preempted=event, moving=moving, likely=likely, position=position, config=config)
+
+    def _config(self, facts: PodFacts) -> KubeletConfiguration | None:
+        """The configuration of the kubelet of a pod's node, which is asked unless it is silent."""
+        node, quiet = facts.node, facts.reach is not None and facts.reach.reach.quiet
+        if node is None or quiet or facts.pod.finished or node_platform(node) is not Platform.LINUX:
+            return None
+        read = self._gatherer.kubelet(node.metadata.name, CONFIGZ)
+        return None if isinstance(read, Unread) else read.kubeletconfig
 
     def _pressures(self) -> Pressures:
         # Loaded on demand.

@@ -12,6 +12,7 @@ from kubectl_plugin.reports.pod.pod_pressure import Assumption, pod_pressure_rep
 from kubectl_plugin.reports.pod.pod_report import PodPosition
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.node_usage import read_usage
+from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodStatus
 from podrules.platform import Platform, node_platform
@@ -35,6 +36,7 @@ class _Known(NamedTuple):
     standings: Mapping[tuple[str, str], PodPlaces]
     classes: Classes
     unread: tuple[Unread, ...]
+    config: KubeletConfiguration | None
 
 
 class Pressures:
@@ -57,12 +59,16 @@ class Pressures:
             read = read_usage(self._gatherer, node, pods)
             pressure = node_pressure(node, pods, read.usage, read.config, features=versions.kubelet(node, read.config))
             self._known[name] = _Known(
-                pressure.usage_source, standings(pressure), classes_of(pods, versions.api_server), read.unread
+                pressure.usage_source,
+                standings(pressure),
+                classes_of(pods, versions.api_server),
+                read.unread,
+                read.config,
             )
         known = self._known[name]
         standing = known.standings.get(pod.metadata.place, _NOWHERE)
         report = pod_pressure_report(known.usage_source, standing, pod, known.classes, Assumption.MEASURED)
-        return PodPosition((report,), known.unread)
+        return PodPosition((report,), known.unread, known.config)
 
     def of_coming(self, pod: Pod, node: Node) -> PodPosition:
         """The positions of a pod to come, once if it uses what it requests and once if it uses its limits.

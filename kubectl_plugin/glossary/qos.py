@@ -102,6 +102,7 @@ ENTRIES: Final = (
             "A cpu request becomes shares (v1) or weight (v2), a cpu limit a quota, a memory limit memory.max.",
             "Guaranteed pods lie in kubepods itself, others in kubepods/burstable and kubepods/besteffort.",
             "Kubelets since 1.35 refuse to start on cgroup v1, unless failCgroupV1 is false.",
+            "Kubelets since 1.37 set memory.high where memoryThrottlingFactor is set: above it processes slow down.",
         ),
         commands=(f"{_EXPLAIN} -o wide",),
         source=("pkg/kubelet/cm/helpers_linux.go", "pkg/kubelet/cm/cgroup_manager_linux.go"),

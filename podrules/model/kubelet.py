@@ -210,6 +210,10 @@ class KubeletConfiguration(Model, frozen=True):
     single_process_oom_kill: bool | None = field(default=None, name="singleProcessOOMKill")
     fail_cgroup_v1: bool = field(default=True, name="failCgroupV1")
     memory_swap: MemorySwapConfiguration = field(default_factory=MemorySwapConfiguration)
+    memory_throttling_factor: float | None = None
+    """Above 0, at most 1. None: not set, so the version's default applies."""
+    memory_reservation_policy: str = ""
+    """``None``, ``TieredReservation``; empty: the kubelet is older than the field."""
     local_storage_capacity_isolation: bool = True
     shutdown_grace_period: str = "0s"
     shutdown_grace_period_critical_pods: str = "0s"

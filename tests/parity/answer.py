@@ -16,7 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from podrules import cgroup, priority, qos, resources, termination
 from podrules.defaults import default_pod, stored_pod
@@ -24,6 +24,7 @@ from podrules.eviction.ranking import Disks
 from podrules.eviction.signals import NodeCondition
 from podrules.eviction.thresholds import parse_threshold_config
 from podrules.features import REFERENCE_VERSION, Features, minor_of
+from podrules.memory_qos import MemorySettings, pod_memory_qos
 from podrules.model.base import ResourceList
 from podrules.model.decode import from_json, from_object
 from podrules.model.kubelet import KubeletConfiguration, Summary
@@ -268,6 +269,7 @@ def answer_cgroup(case: Case, features: Features) -> Answer:
         "qosClass": qos.get_pod_qos(stored, features=features).value,
         "pod": pod_config(stored),
         "podRaw": pod_config(raw),
+        "podMemoryQoSTiered": {**pod_config(stored), **_unified(stored, features)},
         "qosCgroups": {levels[qos_class].to_cgroupfs(): _config(config) for qos_class, config in configs.items()},
         "names": {
             "cgroupfs": {**{level.value: at.to_cgroupfs() for level, at in levels.items()}, "pod": name.to_cgroupfs()},
@@ -279,6 +281,13 @@ def answer_cgroup(case: Case, features: Features) -> Answer:
         },
         "conversions": [_conversion(entry["milliCPU"], period, features) for entry in _asked_conversions(case)],
     }
+
+
+def _unified(pod: Pod, features: Features) -> Answer:
+    """What MemoryQoS protects; the oracle asks no function that sets memory.high."""
+    found = pod_memory_qos(pod, MemorySettings(tiered=True), features=features)
+    written = {f"memory.{file}": str(value) for file, value in asdict(found).items() if value is not None}
+    return {"unified": written} if written else {}
 
 
 def _asked_conversions(case: Case) -> Iterable[Answer]:

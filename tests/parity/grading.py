@@ -15,7 +15,8 @@ Answer = Mapping[str, Any]
 
 _SCHEDULES: Final = frozenset({"schedule", "schedule_dra"})
 _UNGRADED: Final = {
-    # With the feature gate MemoryQoS, which is off by default and not restated.
+    # The oracle asked about the same pod before, and upstream had added the overhead to it where an amount is kept as
+    # a decimal. test_memory_qos.py has the pods where that cannot be.
     "cgroup": frozenset({"podMemoryQoSTiered"}),
 }
 _UNKNOWN: Final = f'running "{DynamicResources.name}" filter plugin: {UNKNOWN}'

@@ -17,7 +17,9 @@ from msgspec.structs import replace
 from podrules.cgroup import QUOTA_PERIOD, container_resource_config, milli_cpu_to_quota, pod_resource_config
 from podrules.defaults import default_pod, stored_pod
 from podrules.features import GATES, Features
+from podrules.memory_qos import MemoryQoS, container_memory_qos, memory_settings
 from podrules.model.decode import from_object
+from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.pod import PodQOSClass
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import CSIDriver
@@ -32,7 +34,7 @@ from podrules.scheduler.plugins.node_resources import NodeResourcesFit
 from podrules.scheduler.plugins.node_volume_limits import NodeVolumeLimits
 from podrules.scheduler.plugins.volume_binding import VolumeBinding
 from podrules.scheduler.plugins.volume_binding.scorer import VolumeBindingArgs
-from tests.builders import make_container, make_container_status, make_pod, make_resources, make_sidecar
+from tests.builders import make_container, make_container_status, make_node, make_pod, make_resources, make_sidecar
 from tests.features import around
 from tests.podrules.scheduler.plugins.building_affinity import make_context as make_storage_context
 from tests.podrules.scheduler.plugins.building_devices import (
@@ -177,6 +179,18 @@ def test_gate_CustomCPUCFSQuotaPeriod() -> None:
         assert (own.cpu_quota, own.cpu_period) == (quota, tuned)
         config = container_resource_config(pod, next(pod.containers()), cpu_period=tuned, features=features)
         assert (config.cpu_quota, config.cpu_period) == (quota, period)
+
+
+def test_gate_MemoryQoS() -> None:
+    before, after = around("memory_qos")
+    node = make_node(capacity={"memory": "8Gi"})
+    config = KubeletConfiguration(memory_throttling_factor=0.5, memory_reservation_policy="TieredReservation")
+    pod = make_pod(requests={"memory": "1Gi"}, limits={"memory": "3Gi"})
+    assert memory_settings(node, config, before) is None
+    settings = memory_settings(node, config, after)
+    assert settings is not None
+    found = container_memory_qos(pod, next(pod.containers()), settings, features=after)
+    assert found == MemoryQoS(high=2 << 30, low=1 << 30)
 
 
 def test_gate_VolumeAttributesClass() -> None:

@@ -37,6 +37,7 @@ IN_1_36 = IN_1_34 | {
     "NodeDeclaredFeatures",
 }
 IN_1_37 = IN_1_36 | {
+    "MemoryQoS",
     "PodLevelResourcesFixDefaulting",
     "PodLevelResourcesFixKubeletQOSClass",
     "StorageCapacityScoring",

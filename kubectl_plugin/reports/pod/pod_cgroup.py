@@ -6,7 +6,8 @@ from msgspec import Struct
 
 from podrules import cgroup
 from podrules.features import Features
-from podrules.model.pod import Pod
+from podrules.memory_qos import MemoryQoS, MemorySettings, container_memory_qos, pod_memory_qos
+from podrules.model.pod import ContainerRef, Pod
 from podrules.qos import get_pod_qos
 
 __all__ = ["CgroupReport", "ContainerCgroup", "pod_cgroup"]
@@ -19,6 +20,8 @@ class ContainerCgroup(Struct, frozen=True, rename="camel"):
     config: cgroup.ResourceConfig
     cpu_weight: int | None
     """cgroup v2, libcontainer's conversion."""
+    memory_qos: MemoryQoS | None
+    """cgroup v2, with the feature gate MemoryQoS; None: it is off, or what decides is not known."""
 
 
 class CgroupReport(Struct, frozen=True, rename="camel"):
@@ -31,28 +34,37 @@ class CgroupReport(Struct, frozen=True, rename="camel"):
     config: cgroup.ResourceConfig
     cpu_weight: int | None
     """cgroup v2, the kubelet's conversion."""
+    memory_qos: MemoryQoS | None
+    """As of a container."""
     containers: tuple[ContainerCgroup, ...]
 
 
-def pod_cgroup(pod: Pod, features: Features) -> CgroupReport:
-    """The cgroups of a pod with the requests that its kubelet has granted."""
+def pod_cgroup(pod: Pod, features: Features, settings: MemorySettings | None) -> CgroupReport:
+    """The cgroups of a pod with the requests that its kubelet has granted.
+
+    Args:
+        pod: The pod with its allocated resources.
+        features: Gates of the kubelet's version.
+        settings: What its node says of MemoryQoS; None: the gate is off, or nothing is known.
+    """
     config = cgroup.pod_resource_config(pod, features=features)
     name = cgroup.pod_cgroup_name(pod, features=features) if pod.metadata.uid else None
-    containers = [
-        (ref.container.name, cgroup.container_resource_config(pod, ref, features=features)) for ref in pod.containers()
-    ]
     return CgroupReport(
         cgroupfs=name.to_cgroupfs() if name else None,
         systemd=name.to_systemd() if name else None,
         parent=cgroup.qos_cgroup_name(get_pod_qos(pod, features=features)).to_cgroupfs(),
         config=config,
         cpu_weight=None if config.cpu_shares is None else cgroup.cpu_weight(config.cpu_shares),
-        containers=tuple(
-            ContainerCgroup(
-                container,
-                values,
-                None if values.cpu_shares is None else cgroup.cpu_weight_libcontainer(values.cpu_shares),
-            )
-            for container, values in containers
-        ),
+        memory_qos=None if settings is None else pod_memory_qos(pod, settings, features=features),
+        containers=tuple(_container(pod, ref, features, settings) for ref in pod.containers()),
+    )
+
+
+def _container(pod: Pod, ref: ContainerRef, features: Features, settings: MemorySettings | None) -> ContainerCgroup:
+    config = cgroup.container_resource_config(pod, ref, features=features)
+    return ContainerCgroup(
+        container=ref.container.name,
+        config=config,
+        cpu_weight=None if config.cpu_shares is None else cgroup.cpu_weight_libcontainer(config.cpu_shares),
+        memory_qos=None if settings is None else container_memory_qos(pod, ref, settings, features=features),
     )

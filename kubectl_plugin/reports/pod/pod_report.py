@@ -20,6 +20,8 @@ from podrules.admission import AdmittedPod
 from podrules.attachment import VolumePosition
 from podrules.ending import Ending, StopPlan, pod_ending, stop_plan
 from podrules.forcing import force_safety_whatever_volumes, pod_force_safety
+from podrules.memory_qos import memory_settings
+from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodStatus
 from podrules.model.policy import PriorityClass
@@ -95,6 +97,8 @@ class PodPosition(Struct, frozen=True):
     reports: tuple[PodPressureReport, ...] = ()
     """Empty: they were not asked for, or there is no Linux node."""
     unread: tuple[Unread, ...] = ()
+    config: KubeletConfiguration | None = None
+    """What the kubelet of its own node goes by; None: it was not read."""
 
 
 class PodInCluster(Struct, frozen=True, kw_only=True):
@@ -108,6 +112,8 @@ class PodInCluster(Struct, frozen=True, kw_only=True):
     position: PodPosition = PodPosition()
     timeline: PodTimeline | None = None
     """None: it was not asked for."""
+    config: KubeletConfiguration | None = None
+    """What the kubelet of its node goes by; None: it was not read."""
 
 
 class RefusedField(Struct, frozen=True, rename="camel"):
@@ -230,7 +236,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         oom_unknown=oom if isinstance(oom, OOMUnknown) else None,
         memory_too_low=memory_too_low(granted, features=kubelet) if oom is OOMUnknown.NOT_IN_RANGE else None,
         resources=pod_resources(pod, facts.node, versions),
-        cgroup=pod_cgroup(granted, kubelet) if platform is Platform.LINUX else None,
+        cgroup=_cgroup(granted, facts, cluster.config) if platform is Platform.LINUX else None,
         priority=(
             stored_priority(pod, facts.classes, preemption_disabled=disabled)
             if admitted is None
@@ -241,7 +247,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
         owner=owner_guarantee(pod),
         owners=facts.owners,
-        assumed_gates=assumed_gates(pod, facts.node, versions) if facts.named else (),
+        assumed_gates=assumed_gates(pod, facts.node, versions, cluster.config) if facts.named else (),
         version_notes=version_notes(versions, () if facts.node is None else (facts.node,)),
         unread=unread,
         preempted=cluster.preempted,
@@ -255,6 +261,11 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         moving=cluster.moving,
         refusals=facts.refusals,
     )
+
+
+def _cgroup(granted: Pod, facts: PodFacts, config: KubeletConfiguration | None) -> CgroupReport:
+    features = facts.versions.kubelet(facts.node, config)
+    return pod_cgroup(granted, features, memory_settings(facts.node, config, features))
 
 
 def _force_safety(facts: PodFacts, platform: Platform, plan: StopPlan) -> ForceSafety | None:

@@ -32,6 +32,7 @@ from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, is_plain_name, listed, memory
 from podrules.cgroup import ResourceConfig
 from podrules.container_state import ContainerKind
+from podrules.memory_qos import MemoryQoS
 from podrules.platform import Platform
 from podrules.reachability import Reach
 from podrules.reading import Unread
@@ -133,17 +134,29 @@ def _cgroup_section(report: PodReport) -> Section:
     if own is None:
         return Section("Cgroup", ())
     name = own.systemd.rpartition("/")[2] if own.systemd else f"pod<uid> in {own.parent}"
-    lines: list[str | Row] = [name, _cgroup_values(own.config, own.cpu_weight)]
+    lines: list[str | Row] = [name, _cgroup_values(own.config, own.cpu_weight, own.memory_qos)]
     if own.cgroupfs:
         lines.append(f"with the cgroupfs driver: {own.cgroupfs}")
-    lines += [Row((entry.container, _cgroup_values(entry.config, entry.cpu_weight))) for entry in own.containers]
+    lines += [
+        Row((entry.container, _cgroup_values(entry.config, entry.cpu_weight, entry.memory_qos)))
+        for entry in own.containers
+    ]
     return Section("Cgroup", tuple(lines))
 
 
-def _cgroup_values(config: ResourceConfig, weight: int | None) -> str:
+def _cgroup_values(config: ResourceConfig, weight: int | None, kept: MemoryQoS | None) -> str:
     quota = f"{config.cpu_quota} {config.cpu_period}" if config.cpu_quota and config.cpu_quota > 0 else "max"
     limit = memory(config.memory) if config.memory else "max"
-    return f"cpu.weight {weight} (v1: cpu.shares {config.cpu_shares}), cpu.max {quota}, memory.max {limit}"
+    cpu = f"cpu.weight {weight} (v1: cpu.shares {config.cpu_shares}), cpu.max {quota}"
+    return ", ".join((cpu, *_memory_qos_values(kept), f"memory.max {limit}"))
+
+
+def _memory_qos_values(kept: MemoryQoS | None) -> Iterator[str]:
+    """What MemoryQoS sets, smallest first. Nothing is said of what is as without it."""
+    if kept is not None:
+        for file, value in (("memory.min", kept.min), ("memory.low", kept.low), ("memory.high", kept.high)):
+            if value:
+                yield f"{file} {memory(value)}"
 
 
 def _writers_section(report: PodReport) -> Section:
