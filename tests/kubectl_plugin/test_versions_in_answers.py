@@ -137,10 +137,11 @@ def test_gates_of_the_flag_and_of_a_file(cluster: Path, tmp_path: Path) -> None:
 def test_a_gate_that_decides_is_named(cluster: Path) -> None:
     """Nobody knows how the kubelet sets it, unless the user says so; on a page that has every detail."""
     words = ("explain", "pod/pod-n36", "-n", "shop")
-    (gate,) = answer(cluster, *words)["assumedGates"]
-    assert (gate["name"], gate["on"]) == ("PodLevelResources", True)
-    assert set(gate["changes"]) == {"OOMScore", "Requests"}
-    told = "--feature-gates=PodLevelResources=true"
+    gates = {gate["name"]: gate for gate in answer(cluster, *words)["assumedGates"]}
+    assert {name: gate["on"] for name, gate in gates.items()} == {"MemoryQoS": False, "PodLevelResources": True}
+    assert set(gates["PodLevelResources"]["changes"]) == {"OOMScore", "Requests"}
+    assert gates["MemoryQoS"]["changes"] == ["Cgroup"]
+    told = "--feature-gates=PodLevelResources=true,MemoryQoS=true"
     assert answer(cluster, *words, told)["assumedGates"] == []
     ran = run(*words, "--snapshot", str(cluster), "-o", "wide")
     assert "feature gate PodLevelResources is taken to be on, and decides" in " ".join(ran.out.split())

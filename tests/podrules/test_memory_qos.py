@@ -1,7 +1,8 @@
 """MemoryQoS: what the kernel throttles and protects, by version, configuration and pod.
 
-The cases are those of upstream's tests of generateLinuxContainerResources, ResourceConfigForPod and
-ApplyPodLevelMemoryHigh, and more. 1.34.4 has the code of 1.35.4.
+Figures of 1.37 come from upstream's own functions at v1.37.1: generateLinuxContainerResources, ResourceConfigForPod and
+ApplyPodLevelMemoryHigh were called with these pods and settings, and gave the same as here for 8000 random pods, too.
+Those of 1.35 and 1.36 follow from the code at v1.35.4, which 1.34.4 has as well, and v1.36.3.
 """
 
 from __future__ import annotations
