@@ -6,27 +6,21 @@ asked.
 
 from __future__ import annotations
 
-import gzip
-import json
-
 import pytest
 
 from podrules.features import Features
 from tests.parity.answer import answer_cgroup
-from tests.parity.test_conformance import CASES
-
-FILES = {minor: CASES / f"1.{minor}" / "cgroup.jsonl.gz" for minor in (34, 35, 37)} | {36: CASES / "cgroup.jsonl.gz"}
+from tests.recorded import recorded
 
 
 @pytest.mark.parametrize(("minor", "files"), [(34, {"min"}), (35, {"min"}), (36, {"low", "min"}), (37, {"low", "min"})])
 def test_Q5_protected_memory_of_a_pod_is_upstreams(minor: int, files: set[str]) -> None:
     seen: set[str] = set()
-    with gzip.open(FILES[minor], "rt") as lines:
-        for case in map(json.loads, lines):
-            spec, expected = case["input"]["pod"]["spec"], case["expected"]["podMemoryQoSTiered"]
-            if spec.get("overhead") and spec.get("resources"):
-                continue
-            given = {**case["input"], "expected": case["expected"]}
-            assert answer_cgroup(given, Features.of_minor(minor))["podMemoryQoSTiered"] == expected, case["id"]
-            seen |= expected.get("unified", {}).keys()
+    for case in recorded("cgroup", minor):
+        spec, expected = case["input"]["pod"]["spec"], case["expected"]["podMemoryQoSTiered"]
+        if spec.get("overhead") and spec.get("resources"):
+            continue
+        given = {**case["input"], "expected": case["expected"]}
+        assert answer_cgroup(given, Features.of_minor(minor))["podMemoryQoSTiered"] == expected, case["id"]
+        seen |= expected.get("unified", {}).keys()
     assert seen == {f"memory.{file}" for file in files}
