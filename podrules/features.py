@@ -157,6 +157,11 @@ CHANGES: Final[Mapping[str, Change]] = {
         "DynamicResources",
         'a request\'s next device is looked for behind the one before, and "all devices" works in a later alternative',
     ),
+    "dra_alternatives_apart": Change(
+        36,
+        "DynamicResources",
+        'a later alternative that asks for "all devices" goes by its own selectors',
+    ),
     "dra_score_of_allocated": Change(
         36, "DynamicResources", "a claim that is allocated already no longer makes the score fail"
     ),
@@ -287,6 +292,8 @@ class Features(Struct, frozen=True, kw_only=True):
     """DRAResourceClaimDeviceStatus alone does not select the experimental allocator (AllocatorFeatures)."""
     dra_search_goes_on: bool
     """allocateOne starts at a location, and keeps the subrequest where all devices are taken."""
+    dra_alternatives_apart: bool
+    """requestIndices name the alternative before validateDeviceRequest looks at devices."""
     dra_score_of_allocated: bool
     """computeScore reads the allocations that claims have already."""
     dra_owner_in_capitals: bool

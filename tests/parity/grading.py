@@ -14,11 +14,6 @@ __all__ = ["EQUAL", "Grade", "graded"]
 Answer = Mapping[str, Any]
 
 _SCHEDULES: Final = frozenset({"schedule", "schedule_dra"})
-_UNGRADED: Final = {
-    # The oracle asked about the same pod before, and upstream had added the overhead to it where an amount is kept as
-    # a decimal. test_memory_qos.py has the pods where that cannot be.
-    "cgroup": frozenset({"podMemoryQoSTiered"}),
-}
 _UNKNOWN: Final = f'running "{DynamicResources.name}" filter plugin: {UNKNOWN}'
 _OF_NODES: Final = ("preFilter", "rejected", "feasible", "draAllocations")
 """What is still said node by node where some nodes' verdicts are unknown; the rest is about all nodes together."""
@@ -47,7 +42,7 @@ def graded(suite: str, answer: Answer, expected: Answer) -> Grade:
         unknown = _unknown_nodes(own)
         if unknown:
             own, theirs = _of_others(own, unknown), _of_others(theirs, unknown)
-    keys = (own.keys() | theirs.keys()) - _UNGRADED.get(suite, frozenset())
+    keys = own.keys() | theirs.keys()
     differs = sorted(key for key in keys if own.get(key) != theirs.get(key))
     return Grade(differs, "; ".join(sorted(set(unknown.values()))))
 

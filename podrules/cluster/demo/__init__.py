@@ -17,7 +17,7 @@ __all__ = ["DEMO_NOW", "DEMO_VERSION", "demo_kubelets", "demo_objects"]
 DEMO_NOW: Final = "2026-10-17T03:11:00Z"
 """When the cluster was so."""
 DEMO_VERSION: Final = "v1.36.3"
-"""Of its API server, as its kubelets and control plane say."""
+"""The version of its API server; its kubelets and images say the same."""
 
 
 def demo_objects() -> list[dict[str, Any]]:

@@ -154,6 +154,8 @@ class _Search:
     def run(self) -> list[list[AllocatedDevice]] | None:
         for index, claim in enumerate(self._claims):
             self._asked.add(index, claim)
+        if not self._features.dra_alternatives_apart:
+            self._selection.forget()
         try:
             done = self._allocate_one(_Position(0))
         except _LimitExceededError:

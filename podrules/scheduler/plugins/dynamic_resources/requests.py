@@ -161,7 +161,8 @@ class Requests:
     ) -> Iterator[Request]:
         if not request.first_available:
             exactly = request.exactly or ExactDeviceRequest()
-            yield self._request(claim, (index, number, 0), request.name, "", exactly)
+            key = index, number, 0
+            yield self._request(claim, key, request.name, "", exactly, judged_as=key)
         for alternative, sub in enumerate(request.first_available):
             exactly = ExactDeviceRequest(
                 sub.device_class_name,
@@ -172,10 +173,21 @@ class Requests:
                 sub.tolerations,
                 sub.capacity,
             )
-            yield self._request(claim, (index, number, alternative), sub.name, request.name, exactly)
+            # Until 1.35 upstream counts up only after it has looked for all devices of an alternative: what it has
+            # found out of them counts as found out for the one before, which may have other selectors.
+            judged = alternative if self._features.dra_alternatives_apart else max(alternative - 1, 0)
+            key = index, number, alternative
+            yield self._request(claim, key, sub.name, request.name, exactly, judged_as=(index, number, judged))
 
     def _request(
-        self, claim: ResourceClaim, key: RequestKey, name: str, parent: str, asked: ExactDeviceRequest
+        self,
+        claim: ResourceClaim,
+        key: RequestKey,
+        name: str,
+        parent: str,
+        asked: ExactDeviceRequest,
+        *,
+        judged_as: RequestKey,
     ) -> Request:
         """A request as the search uses it (validateDeviceRequest)."""
         where = f"claim {claim.key}, request {name}"
@@ -198,7 +210,7 @@ class Requests:
             count=asked.count,
         )
         if wants_all:
-            devices = tuple(self._all_devices(key, request))
+            devices = tuple(self._all_devices(judged_as, request))
             request = replace(request, devices=devices, count=len(devices))
         self.by_key[key] = request
         return request

@@ -80,6 +80,10 @@ class Selection:
             self._matches[found.id, key] = cached
         return cached
 
+    def forget(self) -> None:
+        """Judge every device again."""
+        self._matches.clear()
+
     def _selected(self, groups: Sequence[Selectors], found: Candidate) -> bool:
         for whose, selectors in groups:
             for number, selector in enumerate(selectors):

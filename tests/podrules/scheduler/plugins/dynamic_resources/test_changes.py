@@ -198,3 +198,13 @@ def test_a_claim_that_is_allocated_cannot_be_scored_until_1_35() -> None:
     with pytest.raises(ScoreError, match="number of allocations 1 is smaller than number of claims"):
         score(before)
     assert score(after) == [100]
+
+
+def test_a_later_alternative_for_all_devices_is_judged_by_the_one_before_until_1_35() -> None:
+    """Upstream keeps what it finds out of each device, and keeps it for the alternative before."""
+    before, after = around("dra_alternatives_apart")
+    everything = make_request("first", allocationMode="All")
+    broken = make_request("second", allocationMode="All", selector="device.attributes['gpu.example.com'].nope")
+    claim = make_claim("my-claim", make_request("req-0", first_available=[everything, broken]))
+    assert status(before, make_slice("device-1"), claim=claim) == SUCCESS
+    assert status(after, make_slice("device-1"), claim=claim).code is Code.ERROR
