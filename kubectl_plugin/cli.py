@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import IO, TYPE_CHECKING
 
-from kubectl_plugin.exit_codes import INTERRUPTED, tell, warn
+from kubectl_plugin.exit_codes import INTERRUPTED, UNEXPECTED, tell, warn
 from kubectl_plugin.parsing import Parsed, parse
 from kubectl_plugin.render.escape import escape
 from podrules.cluster.errors import ClusterError
@@ -42,6 +42,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader closed the pipe, as `| head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        # This one is about a file, not about the output.
+        if error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stderr.write(f"error: the answer cannot be written: {error.strerror}\n")
+        return UNEXPECTED
     except ClusterError as error:
         return tell(error, sys.stderr, parsed.options.cluster.target() if parsed is not None else None)
     return code

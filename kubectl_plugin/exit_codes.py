@@ -47,12 +47,14 @@ __all__ = [
     "NOT_POSSIBLE",
     "NO_PLACE",
     "REFUSED",
+    "UNEXPECTED",
     "UNREADABLE",
     "tell",
     "warn",
     "words_of",
 ]
 
+UNEXPECTED: Final = 1
 FINDINGS: Final = 1
 UNREADABLE: Final = 6
 REFUSED: Final = 6

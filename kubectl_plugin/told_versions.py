@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
-from podrules.cluster.errors import UsageError
+from podrules.cluster.errors import ManifestError, UsageError
 from podrules.cluster.similar_names import nearest_word
 from podrules.versions import GATE_FIELDS, Told
 
@@ -17,6 +18,10 @@ _BOOLS: Final = {
 }
 """As Go's strconv.ParseBool reads them."""
 _WRITE: Final = "Write e.g. --feature-gates=PodLevelResources=false"
+_NAME_A_FILE: Final = (
+    "Name a file with a KubeletConfiguration that has featureGates (of a node's configz: .kubeletconfig), "
+    "or write NAME=BOOL"
+)
 
 
 def read_told(version: str | None, gates: Iterable[str]) -> tuple[Told, tuple[str, ...]]:
@@ -27,8 +32,7 @@ def read_told(version: str | None, gates: Iterable[str]) -> tuple[Told, tuple[st
         gates: The values of ``--feature-gates``: ``NAME=BOOL,…`` or ``@FILE``; later ones win.
 
     Raises:
-        UsageError: a gate is no ``NAME=BOOL``, or its value is no bool.
-        ManifestError: a file cannot be read.
+        UsageError: a gate is no ``NAME=BOOL``, its value is no bool, or a file does not name gates.
     """
     told: dict[str, bool] = {}
     unknown = []
@@ -43,6 +47,8 @@ def read_told(version: str | None, gates: Iterable[str]) -> tuple[Told, tuple[st
 
 def _named(gates: Iterable[str]) -> Iterator[tuple[str, bool]]:
     for text in gates:
+        if not text.strip(" ,"):
+            raise UsageError("--feature-gates: no gate is named", advice=_WRITE)
         if text.startswith("@"):
             yield from _of_file(text[1:])
             continue
@@ -58,13 +64,19 @@ def _of_file(file: str) -> Iterator[tuple[str, bool]]:
     # Loaded only for files.
     from podrules.cluster.manifests.files import read_documents
 
-    for document in read_documents(file):
+    flag = f"--feature-gates @{file}"
+    if not file or Path(file).is_dir():
+        raise UsageError(f"{flag}: it names no file", advice=_NAME_A_FILE)
+    try:
+        documents = list(read_documents(file))
+    except ManifestError as error:
+        raise UsageError(f"{flag}: {error}", advice=_NAME_A_FILE) from error
+    if not documents:
+        raise UsageError(f"{flag}: it is empty", advice=_NAME_A_FILE)
+    for document in documents:
         gates = document.content.get("featureGates")
         if not isinstance(gates, Mapping):
-            raise UsageError(
-                f"--feature-gates @{file}: it has no featureGates",
-                advice="Name a KubeletConfiguration with featureGates, or write NAME=BOOL",
-            )
+            raise UsageError(f"{flag}: it has no featureGates", advice=_NAME_A_FILE)
         for name, value in gates.items():
             yield str(name), _bool(str(name), value)
 
@@ -73,5 +85,6 @@ def _bool(name: str, value: Any) -> bool:
     if isinstance(value, bool):
         return value
     if value not in _BOOLS:
-        raise UsageError(f'--feature-gates "{name}={value}": neither true nor false', advice=_WRITE)
+        written = "null" if value is None else value
+        raise UsageError(f'--feature-gates "{name}={written}": neither true nor false', advice=_WRITE)
     return _BOOLS[value]

@@ -175,23 +175,36 @@ def version_notes(versions: Versions, nodes: Sequence[Node] = ()) -> tuple[Versi
     """
     notes = []
     if versions.server_version is not None and not versions.api_server.verified:
-        notes.append(_note(Component.API_SERVER, versions.server_version, versions.api_server))
+        # Where the scheduler is not known to be another, what it lacks is named with it.
+        also = () if versions.scheduler_version else (Component.SCHEDULER,)
+        notes.append(_note(Component.API_SERVER, versions.server_version, versions.api_server, also=also))
     if versions.scheduler_version is not None and not versions.scheduler.verified:
         notes.append(_note(Component.SCHEDULER, versions.scheduler_version, versions.scheduler))
     by_version: dict[str, list[str]] = {}
     for node in nodes:
-        if not versions.kubelet(node).verified and node_platform(node) is not Platform.VIRTUAL_KUBELET:
-            by_version.setdefault(node.status.node_info.kubelet_version, []).append(node.metadata.name)
+        version = node.status.node_info.kubelet_version
+        judged = versions.kubelet(node).verified and (not version or minor_of(version) is not None)
+        if not judged and node_platform(node) is not Platform.VIRTUAL_KUBELET:
+            by_version.setdefault(version, []).append(node.metadata.name)
     for version, names in sorted(by_version.items()):
-        notes.append(_note(Component.KUBELET, version, _features(_minor(version), ()), tuple(names)))
+        minor = minor_of(version)
+        features = versions.api_server if minor is None else _features(minor, ())
+        notes.append(_note(Component.KUBELET, version, features, tuple(names)))
     return tuple(notes)
 
 
-def _note(component: Component, version: str, features: Features, nodes: tuple[str, ...] = ()) -> VersionNote:
+def _note(
+    component: Component,
+    version: str,
+    features: Features,
+    nodes: tuple[str, ...] = (),
+    also: tuple[Component, ...] = (),
+) -> VersionNote:
     without = tuple(
         f"{change.rule}: {change.effect}"
         for change in CHANGES.values()
-        if features.minor < change.since <= OLDEST_VERIFIED and _concerns(change, component)
+        if features.minor < change.since <= OLDEST_VERIFIED
+        and any(_concerns(change, one) for one in (component, *also))
     )
     return VersionNote(component, version, nodes, features.nearest_verified, without)
 

@@ -163,7 +163,7 @@ class ReportBuilder:
             pod=pod,
             node=gatherer.noted(gatherer.get(NODES, bound)) if bound else None,
             reach=gatherer.reach(bound, of_many=in_line or not named) if bound else None,
-            nodes=None if bound else gatherer.noted(gatherer.list(NODES)),
+            nodes=None if bound else self._possible_nodes(),
             classes=gatherer.noted(gatherer.class_named(pod.spec.priority_class_name)),
             owners=gatherer.owners(pod),
             source=self._source.description,
@@ -229,6 +229,11 @@ class ReportBuilder:
         """
         return None if self._on is None or self._timeline_way is not None else self._source.get(NODES, self._on)
 
+    def _possible_nodes(self) -> Sequence[Node] | None:
+        """The nodes to which a pod may come: that of --on, else all."""
+        node = self._node_of_option()
+        return self._gatherer.noted(self._gatherer.list(NODES)) if node is None else (node,)
+
     def _coming_position(self, pod: Pod, node: Node | None, placement: Placement | None) -> PodPosition:
         """The position of a pod on the node of --on, else on the one where it would be placed."""
         if node is None and self._placement_typed and placement is not None and placement.best:
@@ -261,7 +266,7 @@ class ReportBuilder:
         facts = PodFacts(
             pod=reviewed.admitted.pod,
             admitted=reviewed.admitted,
-            nodes=gatherer.noted(gatherer.list(NODES)),
+            nodes=self._possible_nodes(),
             existing=self._existing(pod) if kind is PODS else None,
             refusals=reviewed.refusals,
             source=self._source.description,

@@ -38,7 +38,7 @@ from podrules.pressure.usage import NO_USAGE, NodeUsage
 from podrules.qos import compute_pod_qos, with_class
 from podrules.resources import MEMORY
 from podrules.version_changes import PodChange, changed_rules, pod_changes
-from podrules.versions import Component, Versions, version_notes
+from podrules.versions import Component, VersionNote, Versions, version_notes
 
 __all__ = ["run"]
 
@@ -116,7 +116,7 @@ class _Comparison:
             placed=placed,
             not_placed=left,
             placements=placements,
-            version_notes=(*version_notes(before, nodes), *version_notes(after)),
+            version_notes=(*version_notes(before, nodes), *(_compared_note(note) for note in version_notes(after))),
             unread=self._gatherer.unread,
         )
 
@@ -177,6 +177,11 @@ class _Comparison:
             for order in ("OOM", "Eviction"):
                 if sides[0][order] != sides[1][order]:
                     yield ChangedOrder(name, order, sides[0][order], sides[1][order])
+
+
+def _compared_note(note: VersionNote) -> VersionNote:
+    """A note on the version that does not run."""
+    return replace(note, version=f"{note.version} (--to)")
 
 
 def _orders_of(

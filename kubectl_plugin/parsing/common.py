@@ -30,7 +30,7 @@ __all__ = [
 
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})")
 """Seconds without a unit; no ``inf``, ``nan`` or exponent, which Python's float would accept."""
-_VERSION: Final = re.compile(r"v?1\.[0-9]{1,3}(?:[.+-][0-9A-Za-z.+-]{0,60})?", re.ASCII)
+_VERSION: Final = re.compile(r"v?1\.(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,4})?(?:[+-][0-9A-Za-z.+-]{1,60})?", re.ASCII)
 _MAX_SECONDS: Final = 365 * 86400.0
 """Seconds."""
 _DEFAULT_INTERVAL: Final = 10.0

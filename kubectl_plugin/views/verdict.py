@@ -242,6 +242,8 @@ def _standing(report: PodReport) -> str:
             return "Guaranteed: its memory is reserved, and it is among the last that the kernel kills."
         case PodQOSClass.BEST_EFFORT:
             return "BestEffort: nothing is reserved for it, and its oom_score_adj is the highest there is."
+    if qos.computed_class is not qos.qos_class:
+        return "Burstable: its status has that class since it was created; its resources would give another one."
     if qos.explanation.spoiled_by:
         names = listed([quoted(name) for name in qos.explanation.spoiled_by], most=3)
         verb = "keeps" if len(qos.explanation.spoiled_by) == 1 else "keep"

@@ -7,7 +7,7 @@ from typing import Final
 
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.views.words import listed
-from podrules.features import VERIFIED
+from podrules.features import VERIFIED, minor_of
 from podrules.version_changes import AssumedGate, PodChangeKind
 from podrules.versions import Component, VersionNote
 
@@ -39,6 +39,9 @@ def version_note_words(note: VersionNote) -> str:
     """A line that names the version, the rules that are used, and what is known to differ."""
     oldest, newest = f"1.{min(VERIFIED)}", f"1.{max(VERIFIED)}"
     nodes = f" on {listed(note.nodes, _MOST_NODES)}" if note.component is Component.KUBELET else ""
+    if minor_of(note.version) is None:
+        problem = "that is no version that is known here"
+        return f'{note.component.value}{nodes} is "{note.version}": {problem}, so the rules of {note.nearest} are used'
     told = (
         f"{note.component.value}{nodes} is {note.version}, and answers were checked on {oldest} to {newest} only: "
         f"the rules of {note.nearest} are used"

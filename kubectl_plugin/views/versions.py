@@ -13,7 +13,7 @@ from kubectl_plugin.reports.versions import ChangedOrder, ChangedPlacement, Chan
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import counted, listed, memory
-from podrules.features import VERIFIED
+from podrules.features import VERIFIED, minor_of
 from podrules.placement.outcome import PlacementOutcome
 from podrules.version_changes import PodChange, PodChangeKind
 from podrules.versions import Component
@@ -21,6 +21,7 @@ from podrules.versions import Component
 __all__ = ["versions_page", "versions_verdict"]
 
 _MOST_NODES: Final = 3
+_MOST_MINORS: Final = 8
 _MOST_ROWS: Final = 20
 """Rows of a table that is not wide."""
 _KINDS: Final = {
@@ -38,7 +39,7 @@ def versions_verdict(report: VersionsReport) -> Verdict:
         return Verdict(VerdictCode.VERSIONS_LISTED, Severity.NOTICE if report.version_notes else Severity.FINE, (told,))
     pods, scope = counted(report.pods, "pod"), f" in namespace {report.scope}" if report.scope else ""
     parts = [
-        f"{report.pods_changed} of {pods} change" if report.changed else "",
+        f"{report.pods_changed} of {pods} change once they are made again" if report.changed else "",
         f"{counted(len({entry.node for entry in report.orders}), 'node')} would kill or evict in another order"
         if report.orders
         else "",
@@ -58,16 +59,19 @@ def versions_verdict(report: VersionsReport) -> Verdict:
 
 
 def _running_words(report: VersionsReport) -> str:
+    found = [one for one in report.running if one.component is Component.KUBELET]
+    # The table has them all.
+    whole = len(found) <= _MOST_NODES
     kubelets = Counter[str]()
-    for one in report.running:
-        if one.component is Component.KUBELET:
-            kubelets[one.version or "of no known version"] += one.nodes
+    for one in found:
+        minor = minor_of(one.version)
+        kubelets["no known version" if minor is None else one.version if whole else f"1.{minor}"] += one.nodes
     server = report.server_version
     told = f"The API server is {server}" if server else "The API server's version is not known"
     if not kubelets:
         return told
     nodes = [f"{version} on {counted(count, 'node')}" for version, count in kubelets.items()]
-    return f"{told}; kubelets: {listed(nodes)}"
+    return f"{told}; kubelets: {listed(nodes, most=_MOST_MINORS)}"
 
 
 def versions_page(report: VersionsReport, *, wide: bool) -> Page:
@@ -92,7 +96,9 @@ def _parts(report: VersionsReport, *, wide: bool) -> Iterator[Section | Table]:
     rows: list[tuple[str, ...]]
     if report.changed:
         rows = [row for entry in report.changed for row in _pod_rows(entry, wide=wide)]
-        yield _table("What changes of pods", ("pods", "of", "value", "now -> then"), rows, wide=wide)
+        yield _table(
+            "What changes of pods once they are made again", ("pods", "of", "value", "now -> then"), rows, wide=wide
+        )
     if report.orders:
         rows = [_order_row(entry) for entry in report.orders]
         yield _table("Who goes first", ("node", "when memory is short", "now -> then"), rows, wide=wide)
@@ -100,7 +106,7 @@ def _parts(report: VersionsReport, *, wide: bool) -> Iterator[Section | Table]:
         rows = [row for entry in report.placements for row in _placement_rows(entry)]
         yield _table("Where pods go", ("pod", "node"), rows, wide=wide)
     if report.not_placed:
-        yield Section("Not placed", (f"{counted(report.not_placed, 'more pod')}: only {report.placed} are placed",))
+        yield Section("Not compared", (_not_compared(report),))
     if report.rules and wide:
         rows = [
             (one.since, one.rule, one.effect + (f" (feature gate {one.gate})" if one.gate else ""))
@@ -109,6 +115,13 @@ def _parts(report: VersionsReport, *, wide: bool) -> Iterator[Section | Table]:
         yield Table("Rules that change", ("since", "rule", "what changes"), tuple(rows))
     yield versions_section(report.version_notes)
     yield Section("Unknown", unread_lines(report.unread))
+
+
+def _not_compared(report: VersionsReport) -> str:
+    where = f"where {counted(report.not_placed, 'more pod' if report.placed else 'pod')} would go"
+    if report.placed:
+        return f"{where}: both schedulers are asked about {report.placed} at most"
+    return f"{where}: {'something could not be read' if report.unread else 'there are no nodes'}"
 
 
 def _table(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, wide: bool) -> Table:
@@ -170,8 +183,7 @@ def _choice(choice: Choice) -> str:
 def _next_commands(report: VersionsReport, *, wide: bool) -> Iterator[Command]:
     if report.to is None:
         newest = f"1.{max(VERIFIED)}"
-        yield qos("versions", "--to", newest)
+        yield qos("versions", "--to", newest, namespace=report.scope or None)
     elif not wide and report.rules:
-        yield qos(
-            "versions", "--to", report.to, "-o", "wide", comment=f"{counted(len(report.rules), 'rule')} that differ"
-        )
+        differ = f"{counted(len(report.rules), 'rule')} that differ"
+        yield qos("versions", "--to", report.to, "-o", "wide", namespace=report.scope or None, comment=differ)

@@ -44,7 +44,7 @@ def check_resources(case: PodCase) -> Iterator[Finding]:
     stored = stored_pod(case.pod, features=case.features)
     for ref in stored.containers():
         yield from _over_limit(case, f"{ref.field}.resources", ref.container.resources)
-    own = stored.spec.resources
+    own = stored.spec.resources if case.features.pod_level_resources else None
     if own is not None:
         yield from _over_limit(case, "spec.resources", own)
         yield from _inconsistent(case, stored, own)
@@ -83,7 +83,7 @@ def _inconsistent(case: PodCase, stored: Pod, own: ResourceRequirements) -> Iter
 def _class(case: PodCase, stored: Pod) -> Iterator[Finding]:
     if not stored.spec.containers:
         return
-    explained = explain_qos(stored)
+    explained = explain_qos(stored, features=case.features)
     if explained.qos_class is PodQOSClass.BEST_EFFORT and pod_platform(stored, None) is Platform.LINUX:
         yield BestEffort(*case.at("spec.containers[0].resources"))
     blockers = [blocker for blocker in explained.blockers if blocker.container in explained.spoiled_by]

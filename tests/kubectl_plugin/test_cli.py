@@ -395,3 +395,17 @@ def test_every_target_that_is_not_there_is_told() -> None:
         'error: pods "no-other" not found in namespace shop',
         "Which there are: kubectl qos explain pods -n shop --demo",
     ]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("words", [("versions", "--demo"), ("explain", "pods", "--demo", "-o", "json")], ids=" ".join)
+def test_an_answer_that_cannot_be_written_is_one_line(words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "kubectl_plugin", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (ran.returncode, ran.stderr) == (1, "error: the answer cannot be written: No space left on device\n")

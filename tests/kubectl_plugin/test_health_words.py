@@ -18,6 +18,7 @@ from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from kubectl_plugin.views.pod.health_commands import health_commands
 from kubectl_plugin.views.pod.health_words import state_line, state_verdict
 from kubectl_plugin.views.pod.pod_page import pod_page
+from podrules.features import REFERENCE
 from podrules.health import health
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
@@ -333,7 +334,7 @@ def test_the_next_command_tells_more(pod: Pod, command: list[str]) -> None:
     ],
 )
 def test_explain_and_report_agree(pod: Pod, risk: PodRisk | None, code: VerdictCode) -> None:
-    assert (pod_risk(pod, at=NOW), state_verdict(health(pod), NOW).code) == (risk, code)
+    assert (pod_risk(pod, at=NOW, features=REFERENCE), state_verdict(health(pod), NOW).code) == (risk, code)
 
 
 def test_text_of_the_cluster_cannot_break_the_page(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from kubectl_plugin.reports.pod.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.node.node_flags import NodeFlag, NodeMark
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY
+from podrules.features import REFERENCE
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from tests.objects import raw_container, raw_pod
@@ -53,14 +54,14 @@ def going(grace: int, spec: int = 60, state: Any = None, finalizers: tuple[str, 
     ],
 )
 def test_T5_what_is_late_is_told_by_how_a_pod_ends(pod: Pod, after: int, risk: PodRisk | None) -> None:
-    assert pod_risk(pod, at=TOLD + timedelta(seconds=after)) is risk
+    assert pod_risk(pod, at=TOLD + timedelta(seconds=after), features=REFERENCE) is risk
 
 
 def test_T5_nothing_is_late_where_only_a_provider_knows() -> None:
     at = TOLD + timedelta(hours=1)
-    assert pod_risk(going(60), at=at) is PodRisk.TERMINATING_LATE
-    assert pod_risk(going(60), provider=True, at=at) is PodRisk.TERMINATING
-    assert pod_risk(going(60), down=True, at=at) is PodRisk.NODE_DOWN
+    assert pod_risk(going(60), at=at, features=REFERENCE) is PodRisk.TERMINATING_LATE
+    assert pod_risk(going(60), provider=True, at=at, features=REFERENCE) is PodRisk.TERMINATING
+    assert pod_risk(going(60), down=True, at=at, features=REFERENCE) is PodRisk.NODE_DOWN
 
 
 @pytest.mark.parametrize(

@@ -187,3 +187,27 @@ def test_a_version_that_is_none_is_refused() -> None:
     ran = run("versions", "--demo", "--to", "latest")
     assert ran.code == 2
     assert '--to "latest": not a version of Kubernetes' in ran.err
+
+
+def test_suggested_commands_keep_the_namespace() -> None:
+    for words in ((), ("--to", "1.33")):
+        assert "-n shop" in run("versions", "--demo", "-n", "shop", *words).out.partition("Next")[2]
+
+
+def test_pods_without_nodes_are_not_compared(tmp_path: Path) -> None:
+    waits = raw_pod("waits", "shop", uid="9")
+    ran = run("versions", "--snapshot", written(tmp_path, [waits]), "--to", "1.36")
+    assert "where 1 pod would go: there are no nodes" in " ".join(ran.out.split())
+
+
+def test_the_other_version_is_told_as_such() -> None:
+    said = " ".join(run("versions", "--demo", "--to", "1.33").out.split())
+    assert "kube-apiserver is 1.33 (--to), and answers were checked on 1.34 to 1.37 only" in said
+    assert "DynamicResources, Pod-level resources and VolumeBinding" in said, "the scheduler has that version, too"
+
+
+def test_many_kubelets_are_counted_by_minor(tmp_path: Path) -> None:
+    nodes = [node(f"n{patch}", f"v1.36.{patch}") for patch in range(5)]
+    said = " ".join(run("versions", "--snapshot", written(tmp_path, nodes)).out.split())
+    assert "kubelets: 1.36 on 5 nodes." in said
+    assert all(f"v1.36.{patch}" in said for patch in range(5))

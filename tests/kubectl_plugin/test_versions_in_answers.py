@@ -108,15 +108,40 @@ def test_old_kubelets_are_named_where_their_node_is_judged(cluster: Path) -> Non
     ("arguments", "says"),
     [
         (("--kubernetes-version", "1.x"), '--kubernetes-version "1.x": not a version of Kubernetes'),
+        (("--kubernetes-version", "1.37.x"), '"1.37.x": not a version of Kubernetes'),
+        (("--kubernetes-version", "1.037"), '"1.037": not a version of Kubernetes'),
         (("--kubernetes-version", "2.1"), '--kubernetes-version "2.1": not a version of Kubernetes'),
         (("--feature-gates", "A"), '--feature-gates "A": no NAME=BOOL'),
         (("--feature-gates", "PodLevelResources=yes"), '"PodLevelResources=yes": neither true nor false'),
-        (("--feature-gates", "@nowhere.yaml"), "nowhere.yaml"),
+        (("--feature-gates=",), "--feature-gates: no gate is named"),
+        (("--feature-gates", "@"), "--feature-gates @: it names no file"),
+        (("--feature-gates", "@nowhere.yaml"), "--feature-gates @nowhere.yaml: nowhere.yaml: No such file"),
     ],
 )
 def test_what_cannot_be_read_is_refused(cluster: Path, arguments: tuple[str, ...], says: str) -> None:
     ran = run("explain", "pod/pod-n36", "-n", "shop", "--snapshot", str(cluster), *arguments)
-    assert ran.code in {2, 6}
+    assert ran.code == 2
+    assert says in ran.err
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        pytest.param("", "it is empty", id="empty"),
+        pytest.param('{"kubeletconfig": {}}', "apiVersion and kind are missing", id="a node's configz"),
+        pytest.param("apiVersion: v1\nkind: Pod\n", "it has no featureGates", id="of another kind"),
+        pytest.param(
+            "apiVersion: v1\nkind: KubeletConfiguration\nfeatureGates: {MemoryQoS: null}\n",
+            '"MemoryQoS=null": neither true nor false',
+            id="no bool",
+        ),
+    ],
+)
+def test_a_file_that_names_no_gates_is_refused(cluster: Path, tmp_path: Path, content: str, says: str) -> None:
+    file = tmp_path / "gates"
+    file.write_text(content, encoding="utf-8")
+    ran = run("explain", "pods", "-A", "--snapshot", str(cluster), "--feature-gates", f"@{file}")
+    assert ran.code == 2
     assert says in ran.err
 
 
@@ -172,5 +197,58 @@ def test_lint_and_explain_go_by_the_version_of_the_flag(tmp_path: Path) -> None:
         ran = run("explain", "-f", str(file), "--offline", "--kubernetes-version", minor, "-o", "json")
         classes[minor] = json.loads(ran.out)["qos"]["qosClass"]
         ran = run("lint", "-f", str(file), "--kubernetes-version", minor, "-o", "json")
-        assert json.loads(ran.out)["rulesVersion"].startswith(minor)
+        printed = json.loads(ran.out)
+        assert printed["rulesVersion"].startswith(minor)
+        rules = {finding["rule"] for finding in printed["findings"]}
+        assert ("best-effort" in rules) == (classes[minor] == "BestEffort")
     assert classes == {"1.36": "BestEffort", "1.37": "Burstable"}
+
+
+@pytest.mark.parametrize(("minor", "found"), [("1.33", True), ("1.34", False)])
+def test_lint_reads_pod_level_resources_where_the_version_does(tmp_path: Path, minor: str, found: bool) -> None:
+    file = tmp_path / "pod.json"
+    limits = {"limits": {"cpu": "1", "memory": "1Gi"}}
+    file.write_text(json.dumps(raw_pod("web", resources=limits)), encoding="utf-8")
+    assert ("best-effort" in run("lint", "-f", str(file), "--kubernetes-version", minor).out) == found
+
+
+@pytest.mark.parametrize(("node", "share"), [("old", False), ("n36", True)])
+def test_a_pod_to_come_goes_by_the_kubelet_of_the_named_node(
+    cluster: Path, tmp_path: Path, node: str, share: bool
+) -> None:
+    file = tmp_path / "pod.json"
+    pod = raw_pod("new", "shop", containers=[raw_container("app")], resources={"requests": {"memory": "1Gi"}})
+    file.write_text(json.dumps(pod), encoding="utf-8")
+    told = answer(cluster, "explain", "-f", str(file), "--on", node)
+    (oom,) = told["oom"]
+    assert oom["node"] == node
+    assert (oom["containers"][0]["podLevelShare"] > 0) == share
+    assert bool(told["versionNotes"]) == (not share)
+
+
+@pytest.mark.parametrize("wide", [(), ("-o", "wide")])
+@pytest.mark.parametrize("stored", ["Guaranteed", "Burstable", "BestEffort"])
+def test_a_class_that_the_resources_would_not_give_has_no_reason_from_them(
+    tmp_path: Path, stored: str, wide: tuple[str, ...]
+) -> None:
+    """A pod that was made by other rules keeps its class."""
+    amounts = {"cpu": "1", "memory": "1Gi"}
+    containers = [raw_container("app") if stored == "Guaranteed" else raw_container("app", amounts, amounts)]
+    pod = raw_pod("web", "shop", containers=containers, nodeName="n37", status={"phase": "Running", "qosClass": stored})
+    file = tmp_path / "cluster.json"
+    items = [_node("n37", "v1.37.1"), pod]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+    said = " ".join(run("explain", "pod/web", "-n", "shop", "--snapshot", str(file), *wide).out.split())
+    assert f"{stored}: status.qosClass says so; it was written at creation" in said
+    other = "BestEffort" if stored == "Guaranteed" else "Guaranteed"
+    assert f"a new pod with its resources would be {other}" in said
+    assert "Guaranteed if ," not in said
+    if stored == "BestEffort":
+        assert "not on every container" not in said
+
+
+def test_a_kubelet_that_names_no_version_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [_node("odd", "latest")]}))
+    said = " ".join(run("explain", "node/odd", "--snapshot", str(file)).out.split())
+    assert 'kubelet on odd is "latest": that is no version that is known here' in said

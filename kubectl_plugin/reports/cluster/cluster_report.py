@@ -296,6 +296,7 @@ class _Entries:
             awaited=pod_key(pod) in self._facts.awaited,
             outcome=self._facts.outcomes.get(pod_key(pod)),
             at=self._facts.at,
+            features=self._facts.versions.api_server,
         )
 
     def _is_tainted(self, pod: Pod) -> bool:

@@ -82,6 +82,11 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     guards: tuple[WriterGuard, ...] | None = None
     """Who keeps a second writer off its volumes; None: nobody asked."""
 
+    @property
+    def home(self) -> Node | None:
+        """The node whose kubelet runs it: its own, else the only one to which it may come; None: nobody knows."""
+        return self.nodes[0] if self.node is None and self.nodes and len(self.nodes) == 1 else self.node
+
 
 class LikelyNode(Struct, frozen=True):
     """A pod's placement, and what could not be read for it."""
@@ -211,7 +216,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         unread: What could not be read for either.
     """
     versions, pod, admitted = facts.versions, facts.pod, facts.admitted
-    kubelet = versions.kubelet(facts.node)
+    kubelet = versions.kubelet(facts.home)
     qos = pod_qos(pod, admitted, facts.existing, versions.api_server)
     # The API server stores the class, and the kubelet goes by it.
     granted = allocated_pod(with_class(pod, qos.qos_class), features=kubelet)
@@ -247,8 +252,8 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
         owner=owner_guarantee(pod),
         owners=facts.owners,
-        assumed_gates=assumed_gates(pod, facts.node, versions, cluster.config) if facts.named else (),
-        version_notes=version_notes(versions, () if facts.node is None else (facts.node,)),
+        assumed_gates=assumed_gates(pod, facts.home, versions, cluster.config) if facts.named else (),
+        version_notes=version_notes(versions, () if facts.home is None else (facts.home,)),
         unread=unread,
         preempted=cluster.preempted,
         placement=cluster.likely.placement,
@@ -264,8 +269,8 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
 
 
 def _cgroup(granted: Pod, facts: PodFacts, config: KubeletConfiguration | None) -> CgroupReport:
-    features = facts.versions.kubelet(facts.node, config)
-    return pod_cgroup(granted, features, memory_settings(facts.node, config, features))
+    features = facts.versions.kubelet(facts.home, config)
+    return pod_cgroup(granted, features, memory_settings(facts.home, config, features))
 
 
 def _force_safety(facts: PodFacts, platform: Platform, plan: StopPlan) -> ForceSafety | None:

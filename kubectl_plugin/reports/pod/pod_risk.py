@@ -10,6 +10,7 @@ from kubectl_plugin.reports.pod.health_verdict import health_verdict
 from kubectl_plugin.reports.pod.pending_resize import pending_resize
 from kubectl_plugin.reports.verdict import Severity, VerdictCode
 from podrules.ending import PATIENCE, Ending, pod_ending, stop_plan
+from podrules.features import Features
 from podrules.health import health
 from podrules.model.instant import later
 from podrules.model.pod import Pod, PodQOSClass
@@ -90,6 +91,7 @@ def pod_risk(
     awaited: bool = False,
     outcome: PlacementOutcome | None = None,
     at: datetime | None,
+    features: Features,
 ) -> PodRisk | None:
     """The worst that is wrong with a pod; None: nothing is.
 
@@ -103,6 +105,7 @@ def pod_risk(
         awaited: Whether preemption is making room for it.
         outcome: Of a pod that waits for a node: what the rules of the scheduler give now; None: they were not asked.
         at: When it was so; None: not known.
+        features: The rules of the API server's version, for a pod without a class.
     """
     ending = pod_ending(pod, quiet=down or provider)
     if _is_kept(ending, at):
@@ -122,7 +125,10 @@ def pod_risk(
         return PodRisk.NODE_DOWN
     if tainted:
         return PodRisk.TAINTED
-    return _of_running(pod, near_limit=near_limit, over_request=over_request, at=at)
+    found = _of_running(pod, near_limit=near_limit, over_request=over_request, at=at)
+    if found is None and get_pod_qos(pod, features=features) is PodQOSClass.BEST_EFFORT:
+        return PodRisk.BEST_EFFORT
+    return found
 
 
 def _of_ending(pod: Pod, ending: Ending, *, down: bool, at: datetime | None) -> PodRisk | None:
@@ -162,9 +168,7 @@ def _of_running(pod: Pod, *, near_limit: bool, over_request: bool, at: datetime 
     if pending_resize(pod):
         return PodRisk.RESIZE_PENDING
     plan = stop_plan(pod)
-    if plan.processes and plan.grace.seconds == 0:
-        return PodRisk.NO_GRACE_PERIOD
-    return PodRisk.BEST_EFFORT if get_pod_qos(pod) is PodQOSClass.BEST_EFFORT else None
+    return PodRisk.NO_GRACE_PERIOD if plan.processes and plan.grace.seconds == 0 else None
 
 
 def may_have_no_place(pod: Pod) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -33,6 +33,7 @@ from kubectl_plugin.views.words import amount, is_plain_name, listed, memory
 from podrules.cgroup import ResourceConfig
 from podrules.container_state import ContainerKind
 from podrules.memory_qos import MemoryQoS
+from podrules.model.pod import PodQOSClass
 from podrules.platform import Platform
 from podrules.reachability import Reach
 from podrules.reading import Unread
@@ -123,10 +124,20 @@ def _requests_section(report: PodReport) -> Section:
     if not limits:
         lines.append("no limits")
     elif partly:
-        lines.append(f"limits {limits}; {listed(partly)} not on every container, so the pod itself has no such limit")
+        lines.append(f"limits {limits}; {_why_none(report, partly)}")
     else:
         lines.append(f"limits {limits}")
     return Section("Requests", tuple(lines))
+
+
+def _why_none(report: PodReport, resources: Sequence[str]) -> str:
+    """Why the pod's own cgroup has no limit of resources that are limited."""
+    none = "the pod itself has no such limit"
+    if report.qos.qos_class is PodQOSClass.BEST_EFFORT:
+        return f"{none}, because its class is BestEffort"
+    if report.qos.explanation.decided_by == "spec.resources":
+        return f"{none}: its kubelet passes over spec.resources"
+    return f"{listed(resources)} not on every container, so {none}"
 
 
 def _cgroup_section(report: PodReport) -> Section:

@@ -16,6 +16,7 @@ __all__ = ["qos_section"]
 
 _SHORT_WAY = 4
 """The most edits that are listed one by one for a BestEffort pod."""
+_WRITTEN = "status.qosClass says so; it was written at creation, and it decides"
 _IN_A_SENTENCE = 3
 """Containers whose edits make one sentence."""
 
@@ -27,10 +28,13 @@ def qos_section(report: PodReport, *, wide: bool) -> Section:
 
 def _first_field(report: PodReport) -> Section:
     qos, blockers = report.qos, report.qos.explanation.blockers
-    reason = _reason(qos, brief=True)
-    if qos.qos_class is PodQOSClass.BURSTABLE and blockers:
+    if qos.computed_class is not qos.qos_class:
+        reason = _WRITTEN
+    elif qos.qos_class is PodQOSClass.BURSTABLE and blockers:
         # Where a pod does not exist yet, no command at the end of the page asks for the rest.
         reason = _first_container(blockers, " (-o wide)" if report.status is None else "")
+    else:
+        reason = _reason(qos, brief=True)
     lines = [f"{qos.qos_class.value}: {reason}"]
     if qos.computed_class is not qos.qos_class or qos.manifest_class not in {None, qos.qos_class}:
         lines += _stored(qos)
@@ -53,11 +57,15 @@ def _first_container(blockers: Sequence[QOSBlocker], rest: str) -> str:
 
 def _every_field(report: PodReport) -> Section:
     qos, blockers = report.qos, report.qos.explanation.blockers
-    lines: list[str | Row] = [f"{qos.qos_class.value}: {_reason(qos)}"]
-    if qos.qos_class is PodQOSClass.BURSTABLE and blockers:
+    lines: list[str | Row]
+    if qos.computed_class is not qos.qos_class:
+        lines = [f"{qos.qos_class.value}: {_WRITTEN}"]
+    elif qos.qos_class is PodQOSClass.BURSTABLE and blockers:
         lines = [f"{qos.qos_class.value}: {_blocker(blockers[0])}", *map(_blocker, blockers[1:])]
+    else:
+        lines = [f"{qos.qos_class.value}: {_reason(qos)}"]
     exists = report.status is not None
-    if qos.qos_class is not PodQOSClass.GUARANTEED:
+    if qos.explanation.changes_to_guaranteed:
         lines += _way(qos, ", in a new pod" if exists else "")
     if exists:
         lines.append("a resize in place that would change the class is rejected")
@@ -128,10 +136,7 @@ def _resize(qos: QOSReport, name: str) -> str:
 def _stored(qos: QOSReport) -> Iterator[str]:
     """How the stored pod differs from the manifest, or the status from the resources."""
     if qos.computed_class is not qos.qos_class:
-        yield (
-            f"status.qosClass says {qos.qos_class.value}, its resources would give {qos.computed_class.value}: "
-            "the status was written at creation and decides"
-        )
+        yield f"a new pod with its resources would be {qos.computed_class.value}"
     if qos.manifest_class is not None and qos.manifest_class is not qos.qos_class:
         yield f"as written it would be {qos.manifest_class.value}; the API server fills in before it decides:"
     if qos.defaulted:

@@ -139,7 +139,7 @@ def test_a_descriptor_and_its_plugin_name_the_same_gate() -> None:
 def test_a_plugin_at_a_point_that_it_has_not() -> None:
     own = plugin_set(["NodePorts"])
     (problem,) = plugin_problems(Plugins(score=own), "plugins")
-    assert problem.endswith('"NodePorts": it has no score, only preFilter and filter')
+    assert problem.endswith('"NodePorts": it has no score, only preFilter, filter')
 
 
 @pytest.mark.parametrize(
