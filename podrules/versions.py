@@ -88,7 +88,13 @@ class Versions(Struct, frozen=True, kw_only=True):
     """The minor of every kubelet; None: each node's own."""
 
     @classmethod
-    def of(cls, server: str | None, schedulers: Iterable[str] = (), told: Told = NOTHING_TOLD) -> Versions:
+    def of(
+        cls,
+        server: str | None,
+        schedulers: Iterable[str] = (),
+        told: Told = NOTHING_TOLD,
+        kubelets: Iterable[str] = (),
+    ) -> Versions:
         """The rules of a cluster.
 
         Args:
@@ -96,10 +102,12 @@ class Versions(Struct, frozen=True, kw_only=True):
             schedulers: The versions of its schedulers, as far as they are known. Where they differ, nobody knows which
                 one leads, and the API server's counts.
             told: What the user says; that version counts for both.
+            kubelets: Their versions. The newest counts where nobody knows the API server's, which is as new at least.
         """
         server = told.version or server
         known = {} if told.version else {minor: text for text in schedulers if (minor := minor_of(text)) is not None}
-        api_server = _features(_minor(server), told.gates)
+        newest = max((minor for text in kubelets if (minor := minor_of(text)) is not None), default=REFERENCE.minor)
+        api_server = _features(_minor(server) if server else newest, told.gates)
         other = next(iter(known.items()), None) if len(known) == 1 else None
         if other is None or other[0] == api_server.minor:
             return cls(api_server=api_server, scheduler=api_server, server_version=server, told=told)

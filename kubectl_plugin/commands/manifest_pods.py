@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from podrules.cluster.errors import ManifestError
+from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     CRON_JOBS,
     DEPLOYMENTS,
@@ -25,7 +26,6 @@ from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import Pod, PodTemplateSpec
 from podrules.model.storage import PersistentVolumeClaim
 from podrules.model.workload import CronJob, ReplicationController, Workload
-from podrules.versions import Versions
 
 if TYPE_CHECKING:
     from podrules.cluster.manifests.files import Document
@@ -106,7 +106,7 @@ def _check_numbers(document: Document, entry: Any, pod: Pod, source: Source) -> 
     # Loaded only for manifests.
     from podrules.checks.refused import refused_numbers
 
-    features = Versions.of(source.git_version, (), source.told).api_server
+    features = Gatherer(source).versions.api_server
     for number in refused_numbers(entry, pod, features=features):
         raise refused(document, number.field, f"{number.path}: {number.value}: {number.problem}", number.remedy)
 

@@ -46,6 +46,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
 from podrules.model.selectors import Selector
+from podrules.platform import Platform, node_platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
 from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, node_reach
 from podrules.reading import Owner, Unread, read_or_none
@@ -120,11 +121,21 @@ class Gatherer:
     def _versions(self, pods: Sequence[Pod] | None) -> Versions:
         """The rules of the cluster by the pods among which the schedulers may be; None: those are not known."""
         source = self._source
-        if pods is None:
-            return self._kept("versions", "", lambda: Versions.of(source.git_version, (), source.told))
-        return self._kept(
-            "versions", "pods", lambda: Versions.of(source.git_version, scheduler_versions(pods), source.told)
-        )
+
+        def found() -> Versions:
+            schedulers = () if pods is None else scheduler_versions(pods)
+            return Versions.of(source.git_version, schedulers, source.told, self._kubelets())
+
+        return self._kept("versions", "" if pods is None else "pods", found)
+
+    def _kubelets(self) -> Sequence[str]:
+        """The versions of all kubelets, where they cost no request and the API server's is not known."""
+        if self._source.git_version or self._source.side_by_side:
+            return ()
+        nodes = read_or_none(self.list(NODES)) or ()
+        # A virtual kubelet's version is its provider's.
+        kubelets = [node for node in nodes if node_platform(node) is not Platform.VIRTUAL_KUBELET]
+        return [node.status.node_info.kubelet_version for node in kubelets]
 
     def _placed_pods(self) -> Sequence[Pod] | None:
         """All pods, if placement has read them."""

@@ -252,3 +252,13 @@ def test_a_kubelet_that_names_no_version_is_told(tmp_path: Path) -> None:
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [_node("odd", "latest")]}))
     said = " ".join(run("explain", "node/odd", "--snapshot", str(file)).out.split())
     assert 'kubelet on odd is "latest": that is no version that is known here' in said
+
+
+def test_a_list_goes_by_its_newest_kubelet_but_for_virtual_ones(tmp_path: Path) -> None:
+    virtual = _node("far", "v1.37.9")
+    virtual["metadata"]["labels"] = {"type": "virtual-kubelet"}
+    file = tmp_path / "cluster.json"
+    items = [_node("a", "v1.34.2"), _node("b", "v1.35.2"), virtual, _pod("pod-a", "a")]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+    told = answer(file, "explain", "pod/pod-a", "-n", "shop")
+    assert (told["serverVersion"], told["rulesVersion"]) == (None, "1.35.4")

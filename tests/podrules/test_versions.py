@@ -123,3 +123,20 @@ def test_a_newer_control_plane_gets_the_newest_rules() -> None:
 
 def test_a_virtual_kubelet_has_versions_of_its_own() -> None:
     assert version_notes(Versions.of("v1.36.3"), [node("v1.14.3", type="virtual-kubelet")]) == ()
+
+
+@pytest.mark.parametrize(
+    ("server", "kubelets", "minor"),
+    [
+        pytest.param(None, ["v1.34.4", "v1.35.2-gke.1", ""], 35, id="the newest kubelet"),
+        pytest.param("v1.37.1", ["v1.35.2"], 37, id="the API server says its own"),
+        pytest.param(None, ["", "latest"], REFERENCE.minor, id="nobody knows"),
+    ],
+)
+def test_without_the_api_servers_version_the_newest_kubelets_counts(
+    server: str | None, kubelets: list[str], minor: int
+) -> None:
+    versions = Versions.of(server, (), kubelets=kubelets)
+    assert (versions.api_server.minor, versions.scheduler.minor) == (minor, minor)
+    assert versions.server_version == server
+    assert Versions.of(server, (), Told("1.36"), kubelets).api_server.minor == 36
