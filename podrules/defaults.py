@@ -181,9 +181,11 @@ def _pod_level_limits(pod: Pod, own: ResourceRequirements) -> ResourceRequiremen
     """A limit where every container has one: their sum, or the pod's request where that is more."""
     missing = [name for name in own.requests if is_supported_pod_level_resource(name) and name not in own.limits]
     together = aggregate_container_limits(pod)
+    # Ephemeral containers can have no limits, so that a pod with one gets none; their amounts are not summed up.
+    containers = [*(ref.container for ref in pod.containers()), *pod.spec.ephemeral_containers]
     limits = dict(own.limits)
     for name in missing:
-        if all(name in ref.container.resources.limits for ref in pod.containers()) and name in together:
+        if all(name in container.resources.limits for container in containers) and name in together:
             limits[name] = max(own.requests[name], together[name])
     return replace(own, limits=limits)
 

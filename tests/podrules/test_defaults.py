@@ -228,6 +228,19 @@ def test_Q1_defaulted_fields_are_none_for_a_stored_pod() -> None:
     assert _changes(make_pod(requests={"cpu": "1"}, limits={"cpu": "2000m"}, termination_seconds=30)) == ()
 
 
+@pytest.mark.parametrize(("debugged", "limits"), [(False, {"memory": "1Gi"}), (True, {})])
+def test_Q1_an_ephemeral_container_keeps_a_pod_from_limits_of_its_own(debugged: bool, limits: dict[str, str]) -> None:
+    """It can have no limit, and each container needs one."""
+    pod = make_pod(
+        containers=[make_container(limits={"memory": "1Gi"})],
+        resources=make_resources(requests={"cpu": "1"}),
+        ephemeral_containers=[make_container("debugger")] if debugged else [],
+    )
+    own = stored_pod(pod).spec.resources
+    assert own is not None
+    assert _texts(own)[1] == limits
+
+
 DEFAULTS = make_limit_range(default={"cpu": "75m", "memory": "10Mi"}, default_request={"cpu": "50m", "memory": "5Mi"})
 
 
