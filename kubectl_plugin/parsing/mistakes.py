@@ -138,7 +138,7 @@ def _unknown_flag(flag: str, command: str, flags: Sequence[str] = (), words: Seq
     place = f"kubectl qos {command}".rstrip()
     having = [other for other in COMMANDS if any(flag in known.names for known in _flags(other))]
     if having:
-        advice = f"It is a flag of {' and '.join(f'kubectl qos {name}' for name in having[:2])}. Flags: {place} --help"
+        advice = f"It is a flag of kubectl qos {', '.join(having)}. Flags: {place} --help"
     else:
         known = [name for entry in (_flags(command) if command else _common()) for name in entry.names]
         near = nearest(flag, [name for name in known if name.startswith("--")]) if flag.startswith("--") else ""
