@@ -32,6 +32,14 @@ from tests.waiting import again_if_late
 pytestmark = pytest.mark.controlplane
 
 LARGE = {"cpu": "500m", "memory": "1Gi"}
+_NODE_INFO = {
+    "operatingSystem": "linux",
+    **dict.fromkeys(
+        ("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "machineID"), ""
+    ),
+    **dict.fromkeys(("osImage", "systemUUID"), ""),
+}
+"""What the API server wants besides the kubelet's version."""
 
 
 # Manifests
@@ -168,7 +176,9 @@ def test_unreadable_manifest(qos: Qos, manifest: str, lines: list[str]) -> None:
 def test_snapshot_gives_the_answer_of_the_cluster(
     control_plane: ControlPlane, qos: Qos, namespace: str, make_node: Callable[..., Object], tmp_path: Path
 ) -> None:
-    node = node_name(make_node())
+    # Such a file does not name the API server's version; the kubelets in it name theirs.
+    version = control_plane.api.request("GET", "/version")["gitVersion"]
+    node = node_name(make_node(status={"nodeInfo": {**_NODE_INFO, "kubeletVersion": version}}))
     control_plane.apply([make_pod(namespace, nodeName=node, requests=LARGE, priorityClassName="system-node-critical")])
     kinds = "nodes,pods,priorityclasses"
     snapshot = tmp_path / "cluster.json"
