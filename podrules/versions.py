@@ -4,11 +4,14 @@ The API server admits and classifies pods, the scheduler places them, and each n
 kubelets be three minors older than the API server, so one cluster may have four versions at once.
 
 Source: the version skew policy (kubernetes.io/releases/version-skew-policy). status.nodeInfo.kubeletVersion is the
-kubelet's own word; a static pod's image names the version of a scheduler that kubeadm runs.
+kubelet's own word; a static pod's image names the version of a scheduler that kubeadm runs. Where the scheduler that
+leads is elected by its version (KEP-4355), LeaseCandidates name the versions; who leads of them is
+pickBestLeaderOldestEmulationVersion in pkg/controlplane/controller/leaderelection/election.go at v1.37.1.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
@@ -19,7 +22,7 @@ from msgspec.structs import replace
 
 from podrules.features import CHANGES, GATES, OLDEST_VERIFIED, REFERENCE, Change, Features, minor_of
 from podrules.model.kubelet import KubeletConfiguration
-from podrules.model.node import Node
+from podrules.model.node import LeaseCandidate, Node
 from podrules.model.pod import Pod
 from podrules.platform import Platform, node_platform
 
@@ -32,6 +35,7 @@ __all__ = [
     "Told",
     "VersionNote",
     "Versions",
+    "leading_scheduler",
     "scheduler_versions",
     "version_notes",
 ]
@@ -39,7 +43,10 @@ __all__ = [
 _SCHEDULER_LABEL: Final = ("component", "kube-scheduler")
 """On the static pods of kubeadm (cmd/kubeadm/app/util/staticpod/utils.go, ComponentPod)."""
 SCHEDULER_NAMESPACE: Final = "kube-system"
-"""The namespace of those pods."""
+"""The namespace of those pods, and of the schedulers' LeaseCandidates."""
+_SCHEDULER_LEASE: Final = "kube-scheduler"
+"""The Lease of the scheduler that leads, by default."""
+_SEMVER: Final = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 
 
 GATE_FIELDS: Final[Mapping[str, str]] = {change.gate: field for field, change in GATES.items()}
@@ -82,7 +89,7 @@ class Versions(Struct, frozen=True, kw_only=True):
     server_version: str | None = None
     """The API server's version; None: it is not known, and the reference counts."""
     scheduler_version: str | None = None
-    """The scheduler's version, where it is not the API server's."""
+    """The scheduler's version; None: it is not known, and the API server's counts."""
     told: Told = NOTHING_TOLD
     kubelets: int | None = None
     """The minor of every kubelet; None: each node's own."""
@@ -108,13 +115,9 @@ class Versions(Struct, frozen=True, kw_only=True):
         known = {} if told.version else {minor: text for text in schedulers if (minor := minor_of(text)) is not None}
         newest = max((minor for text in kubelets if (minor := minor_of(text)) is not None), default=REFERENCE.minor)
         api_server = _features(_minor(server) if server else newest, told.gates)
-        other = next(iter(known.items()), None) if len(known) == 1 else None
-        if other is None or other[0] == api_server.minor:
-            return cls(api_server=api_server, scheduler=api_server, server_version=server, told=told)
-        scheduler = _features(other[0], told.gates)
-        return cls(
-            api_server=api_server, scheduler=scheduler, server_version=server, scheduler_version=other[1], told=told
-        )
+        minor, text = next(iter(known.items())) if len(known) == 1 else (api_server.minor, None)
+        scheduler = _features(minor, told.gates)
+        return cls(api_server=api_server, scheduler=scheduler, server_version=server, scheduler_version=text, told=told)
 
     @property
     def rules_version(self) -> str:
@@ -182,11 +185,12 @@ def version_notes(versions: Versions, nodes: Sequence[Node] = ()) -> tuple[Versi
         nodes: The nodes of the answer.
     """
     notes = []
+    apart = versions.scheduler.minor != versions.api_server.minor
     if versions.server_version is not None and not versions.api_server.verified:
-        # Where the scheduler is not known to be another, what it lacks is named with it.
-        also = () if versions.scheduler_version else (Component.SCHEDULER,)
+        # What the scheduler lacks is named with it, unless that is of another minor.
+        also = () if apart else (Component.SCHEDULER,)
         notes.append(_note(Component.API_SERVER, versions.server_version, versions.api_server, also=also))
-    if versions.scheduler_version is not None and not versions.scheduler.verified:
+    if apart and versions.scheduler_version is not None and not versions.scheduler.verified:
         notes.append(_note(Component.SCHEDULER, versions.scheduler_version, versions.scheduler))
     by_version: dict[str, list[str]] = {}
     for node in nodes:
@@ -238,6 +242,28 @@ def scheduler_versions(pods: Iterable[Pod]) -> tuple[str, ...]:
             }
         )
     )
+
+
+def leading_scheduler(candidates: Iterable[LeaseCandidate]) -> str | None:
+    """The version of the scheduler that leads; None: no LeaseCandidate tells.
+
+    The one that emulates the oldest version leads, of several the oldest one.
+    """
+    found = [
+        (emulated, binary, one.metadata.creation_timestamp or "", one.spec.binary_version)
+        for one in candidates
+        if one.metadata.namespace == SCHEDULER_NAMESPACE
+        and one.spec.lease_name == _SCHEDULER_LEASE
+        and (binary := _semver(one.spec.binary_version)) is not None
+        and (emulated := _semver(one.spec.emulation_version)) is not None
+    ]
+    return f"v{min(found)[-1].removeprefix('v')}" if found else None
+
+
+def _semver(text: str) -> tuple[int, ...] | None:
+    """Major, minor and patch, which may be missing."""
+    found = _SEMVER.match(text)
+    return None if found is None else tuple(int(part or 0) for part in found.groups())
 
 
 def _minor(version: str | None) -> int:

@@ -15,9 +15,11 @@ from podrules import __version__
 from podrules.cluster.capture.contents import contents
 from podrules.cluster.capture.file import Captured, Header, snapshot_parts
 from podrules.cluster.errors import Forbidden, ManifestError, UsageError
+from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import PODS
 from podrules.cluster.manifests.whole_file import write_whole
 from podrules.cluster.source import Source
+from podrules.model.pod import Pod
 
 __all__ = ["run"]
 
@@ -75,6 +77,8 @@ def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, 
     found = contents(source, options.scheduler_config)
     if all(entry.not_captured == _FORBIDDEN for entry in found if not entry.kind.namespaced or entry.kind is PODS):
         raise Forbidden("list", PODS, None, "")
+    pods = [pod for entry in found if entry.kind is PODS for pod in entry.objects if isinstance(pod, Pod)]
+    schedulers = tuple(Gatherer(source).schedulers(pods))
     namespace = source.namespace
     if options.anonymise:
         from podrules.cluster.capture.anonymise import Anonymiser
@@ -90,6 +94,7 @@ def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, 
         kinds=tuple(
             Captured(entry.kind.rbac_name, len(entry.objects), entry.not_captured, entry.only) for entry in found
         ),
+        schedulers=schedulers,
     )
     parts = snapshot_parts(header, {entry.kind.rbac_name: (entry.kind, entry.objects) for entry in found})
     report = SnapshotReport(

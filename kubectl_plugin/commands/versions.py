@@ -71,6 +71,7 @@ class _Comparison:
     def __init__(self, options: VersionsOptions, source: Source) -> None:
         self._options, self._source = options, source
         self._gatherer = Gatherer(source)
+        self._gatherer.ask_schedulers()
         self._schedulers = Schedulers(source, options.scheduler_config)
         self._namespace = options.cluster.namespace
 
@@ -207,7 +208,7 @@ def _orders_of(
 def _running(versions: Versions, nodes: Sequence[Node]) -> Iterator[RunningVersion]:
     """Each version that runs; kubelets with the newest first."""
     yield RunningVersion(Component.API_SERVER, versions.server_version or "", 0, versions.rules_version)
-    scheduler = versions.scheduler_version or versions.server_version or ""
+    scheduler = versions.scheduler_version or versions.told.version or ""
     yield RunningVersion(Component.SCHEDULER, scheduler, 0, versions.scheduler.nearest_verified)
     rules = {node.status.node_info.kubelet_version: versions.kubelet(node) for node in nodes}
     counted = Counter(node.status.node_info.kubelet_version for node in nodes)

@@ -40,6 +40,7 @@ class RememberedSource:
         self.description = source.description
         self.namespace = source.namespace
         self.git_version = source.git_version
+        self.schedulers = source.schedulers
         self.told = source.told
         self.now = source.now
         self.is_plain_list = source.is_plain_list

@@ -24,6 +24,7 @@ from podrules.cluster.force_delete_objects import read_guards, read_node_reach, 
 from podrules.cluster.kinds import (
     EVENTS,
     JOBS,
+    LEASE_CANDIDATES,
     LEASES,
     NODE_METRICS,
     NODE_PROXIES,
@@ -38,7 +39,7 @@ from podrules.cluster.kinds import (
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source, tells_of
-from podrules.features import Features
+from podrules.features import Features, minor_of
 from podrules.model.base import KubeObject, Model
 from podrules.model.event import Event
 from podrules.model.metrics import NodeMetrics, PodMetrics
@@ -50,7 +51,7 @@ from podrules.platform import Platform, node_platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
 from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, node_reach
 from podrules.reading import Owner, Unread, read_or_none
-from podrules.versions import SCHEDULER_NAMESPACE, Versions, scheduler_versions
+from podrules.versions import SCHEDULER_NAMESPACE, Versions, leading_scheduler, scheduler_versions
 from podrules.volumes import WriterGuard
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class Gatherer:
         self._cluster: Known | None = None
         self._needs: dict[Need, ClusterError | None] = {}
         """What placement has asked for, and why it could not be read."""
+        self._asks_schedulers = False
 
     @property
     def source(self) -> Source:
@@ -110,20 +112,40 @@ class Gatherer:
     def versions(self) -> Versions:
         """The rules that hold in the cluster, as far as it is known.
 
-        A scheduler that runs as a static pod tells its version. Until placement has read the pods of a live cluster, it
-        is taken to have the API server's.
+        A scheduler that runs as a static pod tells its version, or its LeaseCandidate does. Until placement has read
+        the pods of a live cluster, or `ask_schedulers` asked for them, it is taken to have the API server's.
         """
         pods = self._placed_pods()
-        if pods is None and not self._source.side_by_side:
+        if pods is None and (self._asks_schedulers or not self._source.side_by_side):
             pods = read_or_none(self.list(PODS, SCHEDULER_NAMESPACE))
         return self._versions(pods)
+
+    def ask_schedulers(self) -> None:
+        """From now on `versions` costs a live cluster the requests that tell its scheduler's version."""
+        self._asks_schedulers = True
+
+    def schedulers(self, pods: Sequence[Pod]) -> Sequence[str]:
+        """The versions of the schedulers, as far as they are known.
+
+        Args:
+            pods: Those among which their static pods are.
+        """
+        if self._source.schedulers is not None:
+            return self._source.schedulers
+        seen = scheduler_versions(pods)
+        if len(set(map(minor_of, seen))) == 1:
+            return seen
+        # It takes a request that few clusters answer, and only with an alpha or beta API.
+        candidates = read_or_none(self.list(LEASE_CANDIDATES, SCHEDULER_NAMESPACE))
+        leading = leading_scheduler(candidates or ())
+        return seen if leading is None else (leading,)
 
     def _versions(self, pods: Sequence[Pod] | None) -> Versions:
         """The rules of the cluster by the pods among which the schedulers may be; None: those are not known."""
         source = self._source
 
         def found() -> Versions:
-            schedulers = () if pods is None else scheduler_versions(pods)
+            schedulers = () if pods is None or source.told.version else self.schedulers(pods)
             return Versions.of(source.git_version, schedulers, source.told, self._kubelets())
 
         return self._kept("versions", "" if pods is None else "pods", found)

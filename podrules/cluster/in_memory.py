@@ -34,6 +34,7 @@ class MemorySource:
 
     side_by_side = False
     told: Told = NOTHING_TOLD
+    schedulers = None
 
     def __init__(
         self,
@@ -143,6 +144,7 @@ class NothingSource:
     side_by_side = False
     told: Told = NOTHING_TOLD
     git_version = None
+    schedulers = None
     now = None
     is_plain_list = False
 

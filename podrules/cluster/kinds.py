@@ -16,7 +16,7 @@ from podrules.model.base import KubeObject
 from podrules.model.config import ConfigMap
 from podrules.model.event import Event
 from podrules.model.metrics import NodeMetrics, PodMetrics
-from podrules.model.node import CSINode, Lease, Node
+from podrules.model.node import CSINode, Lease, LeaseCandidate, Node
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, PodDisruptionBudget, PriorityClass, RuntimeClass
 from podrules.model.storage import (
@@ -41,6 +41,7 @@ __all__ = [
     "EVENTS",
     "JOBS",
     "LEASES",
+    "LEASE_CANDIDATES",
     "LIMIT_RANGES",
     "NAMESPACES",
     "NODES",
@@ -142,6 +143,16 @@ PDBS: Final = Kind(
 )
 
 LEASES: Final = Kind("Lease", "leases", (), "coordination.k8s.io", "v1", namespaced=True, model=Lease)
+LEASE_CANDIDATES: Final = Kind(
+    "LeaseCandidate",
+    "leasecandidates",
+    (),
+    "coordination.k8s.io",
+    "v1beta1",
+    namespaced=True,
+    model=LeaseCandidate,
+)
+"""Served with the feature gate CoordinatedLeaderElection, which is off by default."""
 PERSISTENT_VOLUME_CLAIMS: Final = Kind(
     "PersistentVolumeClaim", "persistentvolumeclaims", ("pvc",), "", "v1", namespaced=True, model=PersistentVolumeClaim
 )

@@ -43,6 +43,11 @@ class Source(Protocol):
         ...
 
     @property
+    def schedulers(self) -> Sequence[str] | None:
+        """The versions of the schedulers, as a snapshot keeps them; None: objects tell them, if anything does."""
+        ...
+
+    @property
     def now(self) -> datetime | None:
         """The time at which the objects had this state; None when it is not known."""
         ...

@@ -15,6 +15,7 @@ __all__ = [
     "CSINode",
     "ContainerImage",
     "Lease",
+    "LeaseCandidate",
     "Node",
     "NodeSpec",
     "NodeStatus",
@@ -118,6 +119,20 @@ class Lease(KubeObject, frozen=True):
     """A coordination.k8s.io Lease; a node's heartbeat is the Lease with its name in namespace kube-node-lease."""
 
     spec: LeaseSpec = field(default_factory=LeaseSpec)
+
+
+class LeaseCandidateSpec(Model, frozen=True):
+    """``spec``; versions have no leading ``v``."""
+
+    lease_name: str = ""
+    binary_version: str = ""
+    emulation_version: str = ""
+
+
+class LeaseCandidate(KubeObject, frozen=True):
+    """A coordination.k8s.io LeaseCandidate: a component that can lead, and its version."""
+
+    spec: LeaseCandidateSpec = field(default_factory=LeaseCandidateSpec)
 
 
 class VolumeNodeResources(Model, frozen=True):

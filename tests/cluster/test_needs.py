@@ -14,12 +14,14 @@ from podrules.cluster.errors import NotServed, Unreachable
 from podrules.cluster.gather import Gatherer, KnownCluster
 from podrules.cluster.in_memory import NothingSource
 from podrules.cluster.kinds import NODES
+from podrules.features import REFERENCE_VERSION
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod, PodResourceClaimStatus
 from podrules.reading import Unread
 from podrules.scheduler.plugins.pod_topology_spread.args import LIST_DEFAULTING, PodTopologySpreadArgs
+from podrules.versions import SCHEDULER_NAMESPACE
 from tests.cluster.recording import RecordingSource
-from tests.objects import raw_node, raw_pod
+from tests.objects import raw_container, raw_node, raw_pod
 
 Object = dict[str, Any]
 
@@ -82,9 +84,15 @@ def preferred(*terms: Object, kind: str = "podAffinity") -> Object:
     return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}
 
 
+def static_scheduler(version: str | None = None) -> Object:
+    """The scheduler's static pod, which saves the request for its LeaseCandidate."""
+    containers = [raw_container("scheduler", image=f"k/kube-scheduler:{version or f'v{REFERENCE_VERSION}'}")]
+    return raw_pod("scheduler", SCHEDULER_NAMESPACE, labels={"component": "kube-scheduler"}, containers=containers)
+
+
 def asked_for(pods: Sequence[Pod], objects: Sequence[Object] = (), args: Mapping[str, Any] | None = None) -> list[str]:
     """What is asked for beside nodes and pods."""
-    source = RecordingSource(objects)
+    source = RecordingSource([*objects, static_scheduler()])
     cluster = Gatherer(source).snapshot(pods, args)
     assert cluster.snapshot is not None
     assert cluster.unread == ()
@@ -95,6 +103,12 @@ def asked_for(pods: Sequence[Pod], objects: Sequence[Object] = (), args: Mapping
 
 def test_nodes_and_pods_suffice_for_a_simple_pod() -> None:
     assert asked_for([pod()]) == []
+
+
+def test_a_scheduler_that_no_static_pod_tells_is_asked_for_by_its_lease_candidate() -> None:
+    source = RecordingSource(git_version="v1.37.1")
+    assert Gatherer(source).snapshot([pod()]).unread == ()
+    assert source.asked == [*ALWAYS, "list leasecandidates.coordination.k8s.io -n kube-system"]
 
 
 def test_finished_pods_are_left_out() -> None:
@@ -245,7 +259,7 @@ def test_storage(volume: Object, asked: list[str]) -> None:
 
 @pytest.mark.parametrize(("version", "asked"), [("v1.36.3", STORAGE), ("v1.37.1", BOUND)])
 def test_since_1_37_drivers_are_asked_for_with_bound_claims_too(version: str, asked: list[str]) -> None:
-    source = RecordingSource([stored_claim("bound", bound=True)], git_version=version)
+    source = RecordingSource([stored_claim("bound", bound=True), static_scheduler(version)], git_version=version)
     claiming = pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "bound"}}])
     assert Gatherer(source).snapshot([claiming]).snapshot is not None
     assert source.asked[2:] == asked
@@ -331,14 +345,14 @@ def test_extended_resources(resource: str, amount: str, asked: list[str]) -> Non
 
 @pytest.mark.parametrize(("version", "asked"), [("v1.35.2", []), ("v1.36.0", [CLASSES]), (None, [CLASSES])])
 def test_extended_resources_before_classes_stand_for_them(version: str | None, asked: list[str]) -> None:
-    source = RecordingSource(git_version=version)
+    source = RecordingSource([static_scheduler(version)], git_version=version)
     assert Gatherer(source).snapshot([pod(containers=requesting("example.com/gpu"))]).snapshot is not None
     assert source.asked == [*ALWAYS, *asked]
 
 
 def test_resource_claims_show_that_their_gate_is_on() -> None:
     claiming = pod(resourceClaims=[{"name": "a", "resourceClaimName": "a"}])
-    source = RecordingSource(git_version="v1.33.1")
+    source = RecordingSource([static_scheduler("v1.33.1")], git_version="v1.33.1")
     Gatherer(source).snapshot([claiming])
     assert source.asked == [*ALWAYS, CLAIMS]
 
@@ -442,7 +456,7 @@ def test_pods_share_what_was_read() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1"}
     controller = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web-1", "namespace": "shop"}}
     owned = pod(topologySpreadConstraints=[], owner=owner)
-    source = RecordingSource([controller, shop_pod("old", nodeName="n"), raw_node("n")])
+    source = RecordingSource([controller, shop_pod("old", nodeName="n"), raw_node("n"), static_scheduler()])
     gatherer = Gatherer(source)
     gatherer.noted(gatherer.list(NODES))
     gatherer.owners(owned)
@@ -461,7 +475,7 @@ def test_pods_share_what_was_read() -> None:
     assert first is not None
     assert other is not None
     assert first is again
-    assert len(first.nodes) == len(first.pods) == 1
+    assert (len(first.nodes), len(first.pods)) == (1, 2)
     assert first.nodes is other.nodes
     assert first.pods is other.pods
     assert len(other.replica_sets) == 1

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from kubectl_plugin.commands import snapshot
+from kubectl_plugin.options import ClusterOptions, SnapshotOptions, Streams
 from kubectl_plugin.reports.schema import schema_of
+from podrules.cluster.in_memory import MemorySource
 from podrules.features import CHANGES
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_container, raw_node, raw_pod
 
 Object = dict[str, Any]
+NOW = datetime(2026, 11, 21, 3, 11, tzinfo=UTC)
 AMOUNTS = {"cpu": "4", "memory": str(8 << 30), "pods": "110"}
 
 
@@ -78,6 +84,34 @@ def test_what_runs(tmp_path: Path) -> None:
     assert told["running"][1]["version"] == "v1.35.2", "nobody said otherwise"
     assert told["verdict"]["code"] == "VersionsListed"
     assert told["to"] is None
+
+
+def test_a_lease_candidate_tells_the_schedulers_version_and_a_snapshot_keeps_it(tmp_path: Path) -> None:
+    metadata = {"name": "cp-1", "namespace": "kube-system", "creationTimestamp": "2026-11-01T00:00:00Z"}
+    spec = {"leaseName": "kube-scheduler", "binaryVersion": "1.36.2", "emulationVersion": "1.36"}
+    candidate = {
+        "apiVersion": "coordination.k8s.io/v1beta1",
+        "kind": "LeaseCandidate",
+        "metadata": metadata,
+        "spec": spec,
+    }
+    live = MemorySource(
+        [node("n1", "v1.37.1"), *pods(), candidate], description="the cluster", now=NOW, git_version="v1.37.1"
+    )
+    for anonymise in (False, True):
+        file = str(tmp_path / f"{anonymise}.qos")
+        options = SnapshotOptions(file, anonymise, None, colour=False, cluster=ClusterOptions())
+        assert snapshot.run(options, live, Streams(io.StringIO(), io.StringIO(), io.StringIO())) == 0
+        running = {one["component"]: (one["version"], one["rules"]) for one in compared(file)["running"]}
+        assert running["kube-scheduler"] == ("v1.36.2", "1.36.3"), f"anonymise={anonymise}"
+        assert running["kube-apiserver"] == ("v1.37.1", "1.37.1")
+
+
+def test_a_scheduler_that_nobody_names_is_not_known(tmp_path: Path) -> None:
+    found = compared(written(tmp_path, [node("n1", "v1.36.3")]))
+    assert found["running"][1] == {"component": "kube-scheduler", "version": "", "nodes": 0, "rules": "1.36.3"}
+    said = " ".join(run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3")])).out.split())
+    assert "kube-scheduler not known 1.36.3" in said
 
 
 def test_what_changes_is_what_explain_says_on_both_sides(tmp_path: Path) -> None:

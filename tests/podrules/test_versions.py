@@ -7,9 +7,17 @@ import pytest
 from podrules.features import GATES, REFERENCE, Features
 from podrules.model.decode import from_object
 from podrules.model.kubelet import KubeletConfiguration
-from podrules.model.node import Node
+from podrules.model.node import LeaseCandidate, Node
 from podrules.model.pod import Pod
-from podrules.versions import GATE_FIELDS, Component, Told, Versions, scheduler_versions, version_notes
+from podrules.versions import (
+    GATE_FIELDS,
+    Component,
+    Told,
+    Versions,
+    leading_scheduler,
+    scheduler_versions,
+    version_notes,
+)
 from tests.objects import raw_container, raw_node, raw_pod
 
 
@@ -58,6 +66,49 @@ def test_the_schedulers_static_pod_tells_its_version() -> None:
 )
 def test_other_pods_tell_nothing_of_the_scheduler(pod: Pod) -> None:
     assert scheduler_versions([pod]) == ()
+
+
+def candidate(
+    binary: str, emulation: str, made: str = "01", lease: str = "kube-scheduler", namespace: str = "kube-system"
+) -> LeaseCandidate:
+    metadata = {
+        "name": f"cp-{made}",
+        "namespace": namespace,
+        "creationTimestamp": f"2026-11-{made}T00:00:00Z",
+    }
+    spec = {"leaseName": lease, "binaryVersion": binary, "emulationVersion": emulation}
+    return from_object({"metadata": metadata, "spec": spec}, LeaseCandidate)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "leads"),
+    [
+        pytest.param([candidate("1.37.1", "1.37.0")], "v1.37.1", id="one"),
+        pytest.param([candidate("1.37.1", "1.37"), candidate("1.36.3", "1.36")], "v1.36.3", id="the oldest emulated"),
+        pytest.param([candidate("1.37.1", "1.36"), candidate("1.36.3", "1.36")], "v1.36.3", id="then the oldest"),
+        pytest.param([candidate("1.10.0", "1.10"), candidate("1.9.0", "1.9")], "v1.9.0", id="as numbers, not as text"),
+        pytest.param([candidate("1.36.3", "")], None, id="emulates nothing: may not lead"),
+        pytest.param([candidate("latest", "1.37")], None, id="no version"),
+        pytest.param([candidate("1.36.3", "1.36", lease="kube-controller-manager")], None, id="another component"),
+        pytest.param([candidate("1.36.3", "1.36", namespace="shop")], None, id="anybody's namespace"),
+        pytest.param([], None, id="none"),
+    ],
+)
+def test_the_lease_candidate_that_leads_tells_the_schedulers_version(
+    candidates: list[LeaseCandidate], leads: str | None
+) -> None:
+    """As TestPickBestLeaderOldestEmulationVersion of upstream's election_test.go has it."""
+    assert leading_scheduler(candidates) == leads
+    assert leading_scheduler(candidates[::-1]) == leads
+
+
+def test_a_scheduler_of_the_api_servers_minor_is_known_too() -> None:
+    versions = Versions.of("v1.37.1", ("v1.37.0",))
+    assert versions.scheduler_version == "v1.37.0"
+    assert version_notes(versions) == ()
+    (note,) = version_notes(Versions.of("v1.33.2", ("v1.33.1",)))
+    assert note.component is Component.API_SERVER, "one line for both"
+    assert any(effect.startswith("DynamicResources") for effect in note.without)
 
 
 def test_where_schedulers_differ_the_api_servers_version_counts() -> None:

@@ -30,6 +30,7 @@ class SilentSource:
     description = "the cluster"
     namespace = "default"
     git_version = None
+    schedulers = None
     told = NOTHING_TOLD
     now = None
     is_plain_list = False

@@ -77,6 +77,8 @@ class Header(Struct, frozen=True, rename="camel"):
     """The namespace of requests that name none."""
     anonymised: bool
     kinds: tuple[Captured, ...]
+    schedulers: tuple[str, ...] | None = None
+    """The versions of the schedulers, as far as they are known; None in a file of a version that did not keep them."""
 
 
 def is_snapshot(path: str) -> bool:

@@ -68,6 +68,7 @@ class LiveSource:
     side_by_side = True
     is_plain_list = False
     told: Told = NOTHING_TOLD
+    schedulers = None
 
     def __init__(
         self,
