@@ -68,10 +68,11 @@ def _run(parsed: Parsed) -> int:
     cluster = parsed.options.cluster
     with source_of(cluster, streams.err) as source:
         if cluster.kubernetes_version or cluster.feature_gates:
-            from kubectl_plugin.told_versions import read_told
+            from kubectl_plugin.told_versions import gates_without_effect, read_told
 
             source.told, warnings = read_told(cluster.kubernetes_version, cluster.feature_gates)
-            warn(warnings, streams.err)
+            version = source.told.version or source.git_version
+            warn((*warnings, *gates_without_effect(source.told, version)), streams.err)
         run: Run = import_module(f"kubectl_plugin.commands.{parsed.command}").run
         return run(parsed.options, source, streams)
 

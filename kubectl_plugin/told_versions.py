@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from podrules.cluster.errors import ManifestError, UsageError
 from podrules.cluster.similar_names import nearest_word
+from podrules.features import GATES, minor_of
 from podrules.versions import GATE_FIELDS, Told
 
-__all__ = ["read_told"]
+__all__ = ["gates_without_effect", "read_told"]
 
 _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
@@ -43,6 +44,27 @@ def read_told(version: str | None, gates: Iterable[str]) -> tuple[Told, tuple[st
             near = nearest_word(name, GATE_FIELDS)
             unknown.append(f"--feature-gates: no rule reads {name}" + (f"; did you mean {near}?" if near else ""))
     return Told(version, tuple(sorted(told.items()))), tuple(dict.fromkeys(unknown))
+
+
+def gates_without_effect(told: Told, version: str | None) -> Iterator[str]:
+    """A warning for each gate that the version of API server and scheduler does not let anybody set so.
+
+    Args:
+        told: What `read_told` returned.
+        version: Theirs; None: it is not known.
+    """
+    minor = minor_of(version) if version else None
+    if minor is None:
+        return
+    for field, on in told.gates:
+        change = GATES[field]
+        problem = ""
+        if minor < change.introduced:
+            problem = f"came with Kubernetes 1.{change.introduced}"
+        elif not on and not change.can_be_set(minor):
+            problem = f"is locked to true since Kubernetes 1.{change.locked}"
+        if problem:
+            yield f"--feature-gates: {change.gate} {problem}, and 1.{minor} runs"
 
 
 def _named(gates: Iterable[str]) -> Iterator[tuple[str, bool]]:

@@ -56,91 +56,164 @@ class Change(NamedTuple):
     """What a user sees change."""
     gate: str = ""
     """As ``--feature-gates`` takes it; empty: no gate turns it off."""
+    introduced: int = 0
+    """The first minor that has the gate."""
+    locked: int | None = None
+    """The first minor in which nobody can turn the gate off; None: there is none yet."""
+
+    def can_be_set(self, minor: int) -> bool:
+        """Whether a component of that minor lets its owner choose; a newer minor is as the newest one that is known."""
+        return bool(self.gate) and self.introduced <= minor and (self.locked is None or minor < self.locked)
 
 
 CHANGES: Final[Mapping[str, Change]] = {
     "in_place_pod_vertical_scaling": Change(
-        33, "Requests", "resources that a resize has allocated count as requested", "InPlacePodVerticalScaling"
+        33,
+        "Requests",
+        "resources that a resize has allocated count as requested",
+        "InPlacePodVerticalScaling",
+        introduced=27,
+        locked=35,
     ),
-    "dra_admin_access": Change(34, "DynamicResources", "a request may take devices that are in use", "DRAAdminAccess"),
+    "dra_admin_access": Change(
+        34,
+        "DynamicResources",
+        "a request may take devices that are in use",
+        "DRAAdminAccess",
+        introduced=32,
+        locked=36,
+    ),
     "dra_prioritized_list": Change(
-        34, "DynamicResources", "a request may list alternatives (firstAvailable)", "DRAPrioritizedList"
+        34,
+        "DynamicResources",
+        "a request may list alternatives (firstAvailable)",
+        "DRAPrioritizedList",
+        introduced=33,
+        locked=37,
     ),
     "dynamic_resource_allocation": Change(
         34,
         "DynamicResources",
         "the plugin runs, and pods wait for the devices that they claim",
         "DynamicResourceAllocation",
+        introduced=26,
+        locked=35,
     ),
     "pod_level_resources": Change(
         34,
         "Pod-level resources",
         "spec.resources counts for class, requests, cgroups and OOM score",
         "PodLevelResources",
+        introduced=32,
     ),
     "volume_attributes_class": Change(
         34,
         "VolumeBinding",
         "a claim with a VolumeAttributesClass matches volumes with the same",
         "VolumeAttributesClass",
+        introduced=29,
+        locked=36,
     ),
-    "cpu_cfs_quota_period": Change(36, "Cgroups", "the kubelet's cpuCFSQuotaPeriod counts", "CustomCPUCFSQuotaPeriod"),
+    "cpu_cfs_quota_period": Change(
+        36,
+        "Cgroups",
+        "the kubelet's cpuCFSQuotaPeriod counts",
+        "CustomCPUCFSQuotaPeriod",
+        introduced=12,
+    ),
     "dra_consumable_capacity": Change(
-        36, "DynamicResources", "several claims share a device by its capacity", "DRAConsumableCapacity"
+        36,
+        "DynamicResources",
+        "several claims share a device by its capacity",
+        "DRAConsumableCapacity",
+        introduced=34,
     ),
     "dra_device_binding_conditions": Change(
-        36, "DynamicResources", "a device may be made ready after it is allocated", "DRADeviceBindingConditions"
+        36,
+        "DynamicResources",
+        "a device may be made ready after it is allocated",
+        "DRADeviceBindingConditions",
+        introduced=34,
     ),
     "dra_device_taints": Change(
-        36, "DynamicResources", "a taint of a device keeps requests away from it", "DRADeviceTaints"
+        36,
+        "DynamicResources",
+        "a taint of a device keeps requests away from it",
+        "DRADeviceTaints",
+        introduced=33,
     ),
     "dra_extended_resource": Change(
-        36, "DynamicResources", "a DeviceClass can stand for an extended resource", "DRAExtendedResource"
+        36,
+        "DynamicResources",
+        "a DeviceClass can stand for an extended resource",
+        "DRAExtendedResource",
+        introduced=34,
+        locked=37,
     ),
     "dra_partitionable_devices": Change(
         36,
         "DynamicResources",
         "devices can share counters, and choose their nodes one by one",
         "DRAPartitionableDevices",
+        introduced=33,
     ),
     "in_place_pod_level_resources_vertical_scaling": Change(
         36,
         "Requests",
         "pod-level resources that a resize has allocated count as requested",
         "InPlacePodLevelResourcesVerticalScaling",
+        introduced=35,
     ),
     "in_place_pod_vertical_scaling_init_containers": Change(
-        36, "Requests", "init containers that end can be resized, too", "InPlacePodVerticalScalingInitContainers"
+        36,
+        "Requests",
+        "init containers that end can be resized, too",
+        "InPlacePodVerticalScalingInitContainers",
+        introduced=36,
+        locked=37,
     ),
     "node_declared_features": Change(
         36,
         "NodeDeclaredFeatures",
         "a pod that needs a kubelet's feature goes where it is declared",
         "NodeDeclaredFeatures",
+        introduced=35,
+        locked=37,
     ),
     "memory_qos": Change(
         37,
         "Cgroups",
         "memoryThrottlingFactor sets memory.high, and memoryReservationPolicy memory.min and memory.low",
         "MemoryQoS",
+        introduced=22,
     ),
     "pod_level_resources_fix_defaulting": Change(
         37,
         "Pod-level resources",
         "the API server fills them in after admission, and also limits where each container has one",
         "PodLevelResourcesFixDefaulting",
+        introduced=37,
     ),
     "pod_level_resources_fix_kubelet_qos_class": Change(
         37,
         "QoS class",
         "an empty spec.resources no longer makes a pod BestEffort",
         "PodLevelResourcesFixKubeletQOSClass",
+        introduced=37,
     ),
     "storage_capacity_scoring": Change(
-        37, "VolumeBinding", "nodes score by the storage that fits the pod's claims", "StorageCapacityScoring"
+        37,
+        "VolumeBinding",
+        "nodes score by the storage that fits the pod's claims",
+        "StorageCapacityScoring",
+        introduced=33,
     ),
     "volume_limit_scaling": Change(
-        37, "NodeVolumeLimits", "a node without the driver that a volume needs is rejected", "VolumeLimitScaling"
+        37,
+        "NodeVolumeLimits",
+        "a node without the driver that a volume needs is rejected",
+        "VolumeLimitScaling",
+        introduced=35,
     ),
     "dra_pools_as_a_whole": Change(
         35,

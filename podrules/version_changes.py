@@ -97,7 +97,11 @@ def assumed_gates(
     for field, change in GATES.items():
         if field in named:
             continue
-        holder = versions.kubelet(node) if change.rule in KUBELET_RULES else versions.api_server
+        kubelet = versions.kubelet(node)
+        holders = (kubelet,) if change.rule in KUBELET_RULES else (versions.api_server, versions.scheduler, kubelet)
+        holder = next((one for one in holders if change.can_be_set(one.minor)), None)
+        if holder is None:
+            continue
         on = bool(getattr(holder, field))
         other = versions.with_gate(field, on=not on)
         kinds = dict.fromkeys(one.kind for one in _differences(today, _values(pod, node, other)))

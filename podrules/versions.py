@@ -273,4 +273,5 @@ def _minor(version: str | None) -> int:
 
 @cache
 def _features(minor: int, gates: tuple[tuple[str, bool], ...]) -> Features:
-    return Features.of_minor(minor, dict(gates))
+    """The rules of a minor, with the gates that it lets its owner set."""
+    return Features.of_minor(minor, {field: on for field, on in gates if GATES[field].can_be_set(minor)})

@@ -15,7 +15,7 @@ from kubectl_plugin.options import Output
 from kubectl_plugin.parsing import COMMANDS, parse
 from kubectl_plugin.parsing.flags import groups_of
 from podrules.cluster.errors import UsageError
-from podrules.features import CHANGES
+from podrules.features import CHANGES, OLDEST_VERIFIED, Change
 from tests.golden import check
 from tests.kubectl_plugin.running import run
 
@@ -159,10 +159,17 @@ def test_the_table_of_formats_is_that_of_the_parsers() -> None:
     assert TABLE.search(text)
 
 
+def _settable(change: Change) -> str:
+    """In which of the listed minors a gate can be set, if not in all."""
+    first = f"since 1.{change.introduced}" if change.introduced > OLDEST_VERIFIED else ""
+    last = f"until 1.{change.locked - 1}" if change.locked else ""
+    return f" ({' '.join(filter(None, (first, last)))})" if first or last else ""
+
+
 def test_the_table_of_versions_is_that_of_the_rules() -> None:
     lines = ["| since | rule | what a user sees | feature gate |", "| --- | --- | --- | --- |"]
     for change in sorted(CHANGES.values(), key=lambda one: (-one.since, one.rule)):
-        gate = f"`{change.gate}`" if change.gate else ""
+        gate = f"`{change.gate}`{_settable(change)}" if change.gate else ""
         lines.append(f"| 1.{change.since} | {change.rule} | {change.effect} | {gate} |".replace("|  |", "| |"))
     page = ROOT / "docs" / "versions.md"
     text = page.read_text(encoding="utf-8")

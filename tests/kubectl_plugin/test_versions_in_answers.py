@@ -183,6 +183,30 @@ def test_a_gate_that_no_rule_reads_is_a_warning(cluster: Path) -> None:
     assert "no rule reads PodLevelResource; did you mean PodLevelResources?" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("version", "gate", "warning"),
+    [
+        ("1.36", "InPlacePodVerticalScaling=false", "locked to true since Kubernetes 1.35, and 1.36 runs"),
+        ("1.36", "PodLevelResourcesFixKubeletQOSClass=true", "came with Kubernetes 1.37, and 1.36 runs"),
+        ("1.36", "InPlacePodVerticalScaling=true", ""),
+        ("1.34", "InPlacePodVerticalScaling=false", ""),
+        ("1.37", "PodLevelResourcesFixKubeletQOSClass=false", ""),
+        ("1.39", "NodeDeclaredFeatures=false", "locked to true since Kubernetes 1.37, and 1.39 runs"),
+    ],
+)
+def test_a_gate_that_the_version_does_not_let_anybody_set_is_a_warning(
+    cluster: Path, version: str, gate: str, warning: str
+) -> None:
+    asked = ("explain", "pod/pod-n36", "-n", "shop", "--snapshot", str(cluster), f"--kubernetes-version={version}")
+    ran = run(*asked, f"--feature-gates={gate}")
+    assert ran.code == 0
+    name, locked = gate.partition("=")[0], "is " if "locked" in warning else ""
+    assert ran.err == (f"warning: --feature-gates: {name} {locked}{warning}\n" if warning else "")
+    if warning:
+        own = f" --feature-gates={gate}"
+        assert ran.out.replace(own, "") == run(*asked).out, "it changes nothing"
+
+
 def test_suggested_commands_keep_the_version(cluster: Path) -> None:
     ran = run("explain", "pod/pod-n36", "-n", "shop", "--snapshot", str(cluster), "--kubernetes-version=1.35")
     assert "--kubernetes-version=1.35" in ran.out

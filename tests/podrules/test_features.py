@@ -154,6 +154,19 @@ def test_defaults_are_upstreams(minor: int, specs: Mapping[str, Mapping[int, boo
     assert on_by_default(minor) == wanted
 
 
+def test_where_a_gate_can_be_set_is_upstreams(upstream: Path) -> None:
+    text = (upstream / "pkg/features/kube_features.go").read_text()
+    constants = re.findall(r'^\t(\w+)\s+featuregate\.Feature = "(\w+)"$', text, re.MULTILINE)
+    names = {name: constant for constant, name in constants}
+    for change in GATES.values():
+        entry = rf"^\t{names[change.gate]}: \{{\n((?:\t\t(?:\{{Version: |//).*\n)+)\t\}},"
+        found = re.search(entry, text, re.MULTILINE)
+        assert found is not None, change.gate
+        versions = re.findall(r'Version: version\.MustParse\("1\.(\d+)"\)(.*)', found[1])
+        locked = [int(minor) for minor, rest in versions if "LockToDefault: true" in rest.partition("}")[0]]
+        assert (change.introduced, change.locked) == (int(versions[0][0]), min(locked, default=None)), change.gate
+
+
 def test_no_gate_of_the_schedulers_plugins_is_missing(upstream: Path, specs: Mapping[str, Mapping[int, bool]]) -> None:
     text = (upstream / "pkg/scheduler/framework/plugins/feature/feature.go").read_text()
     read = set(re.findall(r"featureGate\.Enabled\(features\.(\w+)\)", text))

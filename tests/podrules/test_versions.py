@@ -126,12 +126,22 @@ def test_what_the_user_says_counts_for_the_control_plane() -> None:
 
 def test_told_gates_count_in_every_component() -> None:
     versions = Versions.of(
-        "v1.37.1", (), Told(None, (("pod_level_resources", False), ("node_declared_features", False)))
+        "v1.36.3", (), Told(None, (("pod_level_resources", False), ("node_declared_features", False)))
     )
     for features in (versions.api_server, versions.scheduler, versions.kubelet(node("v1.36.3"))):
         assert not features.pod_level_resources
         assert not features.node_declared_features
         assert features.dynamic_resource_allocation
+
+
+def test_a_told_gate_counts_where_it_can_be_set() -> None:
+    """1.37 cannot turn NodeDeclaredFeatures off; a kubelet of 1.36 can, and one of 1.34 has no such gate."""
+    versions = Versions.of("v1.37.1", (), Told(None, (("node_declared_features", False), ("memory_qos", True))))
+    on = [versions.kubelet(node(version)).node_declared_features for version in ("v1.37.1", "v1.36.3", "v1.34.4")]
+    assert on == [True, False, False]
+    assert versions.api_server.node_declared_features
+    early = Versions.of("v1.34.4", (), Told(None, (("volume_limit_scaling", True), ("storage_capacity_scoring", True))))
+    assert (early.scheduler.volume_limit_scaling, early.scheduler.storage_capacity_scoring) == (False, True)
 
 
 def test_a_kubelets_own_gates_count_first() -> None:
