@@ -36,6 +36,8 @@ class PodChangeKind(Enum):
     REQUESTS = "Requests"
     OOM_SCORE = "OOMScore"
     CGROUP = "Cgroup"
+    PLACEMENT = "Placement"
+    """Where it goes: of gates that are taken for granted alone."""
 
 
 class PodChange(Struct, frozen=True, rename="camel"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -20,9 +21,11 @@ from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.platform import NotModelled, not_modelled, scheduling_group
 from podrules.reachability import Reach
+from podrules.version_changes import AssumedGate
 
 if TYPE_CHECKING:
     from podrules.model.snapshot import ClusterSnapshot
+    from podrules.placement.situation import Situation
     from podrules.scheduler.framework.node_table import NodeTable
     from podrules.scheduler.profile import Profile
     from podrules.scheduler.runtime import Framework
@@ -151,8 +154,12 @@ class LikelyNodes:
         self._table: NodeTable | None = None
         self._tabled: ClusterSnapshot | None = None
 
-    def place(self, pod: Pod) -> LikelyNode:
+    def place(self, pod: Pod, *, gates: bool) -> LikelyNode:
         """Where a pod of the cluster would go if it came now.
+
+        Args:
+            pod: The pod.
+            gates: Whether the feature gates that decide about it are named, too.
 
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
@@ -160,7 +167,7 @@ class LikelyNodes:
         framework = self._schedulers.framework(pod, self._gatherer.versions.scheduler)
         if isinstance(framework, str):
             return LikelyNode(self._not_modelled(pod, framework))
-        return self._placed(pod, framework, lambda snapshot: (pod, snapshot))
+        return self._placed(pod, framework, lambda snapshot: (pod, snapshot), gates=gates)
 
     def place_coming(self, pod: Pod, maker: Maker, objects: ManifestObjects, pods: Sequence[Pod]) -> LikelyNode:
         """Where a pod to come would go.
@@ -192,7 +199,7 @@ class LikelyNodes:
             snapshot = with_controllers(with_manifest_objects(snapshot, objects), [controlled])
             return with_device_claims(named, with_claims(snapshot, claims))
 
-        return self._placed(named, framework, before, coming=True)
+        return self._placed(named, framework, before, coming=True, gates=True)
 
     def _placed(
         self,
@@ -201,6 +208,7 @@ class LikelyNodes:
         before: Callable[[ClusterSnapshot], tuple[Pod, ClusterSnapshot]],
         *,
         coming: bool = False,
+        gates: bool,
     ) -> LikelyNode:
         """The placement of a pod, after `before` has prepared the pod and the cluster."""
         from podrules.placement.likely import likely_placement, named_placement
@@ -222,7 +230,17 @@ class LikelyNodes:
         )
         if coming and pod.spec.node_name:
             return LikelyNode(named_placement(situation, self._gatherer.reach(pod.spec.node_name)))
-        return LikelyNode(self._with_reach(likely_placement(situation, every_node=self._every_node)))
+        placed = likely_placement(situation, every_node=self._every_node)
+        found = self._gates(situation, placed) if gates and self._every_node else ()
+        return LikelyNode(self._with_reach(placed), gates=found)
+
+    def _gates(self, situation: Situation, placed: Placement) -> tuple[AssumedGate, ...]:
+        """The gates that decide about a placement. It takes a scheduling cycle for each."""
+        from podrules.placement.assumed_gates import gates_of_placement
+
+        named = {field for field, _ in self._gatherer.versions.told.gates}
+        framework = partial(self._schedulers.in_version, situation.framework)
+        return tuple(gates_of_placement(situation, placed, named, framework))
 
     def not_modelled(self, pod: Pod) -> bool:
         """Whether a pod's placement is not modelled, because of its group or scheduler; raises as `place` does."""

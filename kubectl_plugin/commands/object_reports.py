@@ -72,13 +72,14 @@ class ReportBuilder:
         self._gatherer = gatherer or Gatherer(source)
         self._wants_placement = options.placement
         self._kept_positions: Pressures | None = None
-        self._placed: dict[tuple[str, str], LikelyNode] = {}
+        self._placed: dict[tuple[tuple[str, str], bool], LikelyNode] = {}
         self._timeline_way = options.timeline
         self._on = options.on
         self._placement_typed = options.placement is True
         self._admission = Admission(self._gatherer)
         self._schedulers = Schedulers(source, options.scheduler_config)
-        self._likely_nodes = LikelyNodes(source, self._gatherer, self._schedulers, every_node=options.output.whole)
+        self._whole = options.output.whole
+        self._likely_nodes = LikelyNodes(source, self._gatherer, self._schedulers, every_node=self._whole)
 
     def report(self, entry: Any, kind: Kind[Any], *, named: bool, in_line: bool = False) -> Report:
         """The report of an object of the cluster.
@@ -149,11 +150,12 @@ class ReportBuilder:
         placement = self._place(pod).placement
         return None if placement is None else placement.outcome
 
-    def _place(self, pod: Pod) -> LikelyNode:
-        """Where a pod of the cluster would go; computed once for each pod."""
-        if pod.metadata.place not in self._placed:
-            self._placed[pod.metadata.place] = self._likely_nodes.place(pod)
-        return self._placed[pod.metadata.place]
+    def _place(self, pod: Pod, *, gates: bool = False) -> LikelyNode:
+        """Where a pod of the cluster would go, and which gates decide about it; computed once for each pod."""
+        key = pod.metadata.place, gates and self._whole
+        if key not in self._placed:
+            self._placed[key] = self._likely_nodes.place(pod, gates=gates)
+        return self._placed[key]
 
     def _pod(self, pod: Pod, *, named: bool, in_line: bool) -> PodReport:
         gatherer, bound = self._gatherer, pod.spec.node_name
@@ -184,7 +186,7 @@ class ReportBuilder:
         wanted = not bound and self._timeline_way is None if self._wants_placement is None else self._wants_placement
         # kube-scheduler skips pods that are being deleted.
         placeable = wanted and not pod.finished and pod.metadata.deletion_timestamp is None
-        likely = self._place(pod) if placeable else LikelyNode()
+        likely = self._place(pod, gates=facts.named) if placeable else LikelyNode()
         if self._timeline_way is not None:
             timeline = self._timelines(self._timeline_way).of_stored(pod)
             config = self._config(facts)

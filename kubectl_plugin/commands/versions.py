@@ -152,7 +152,7 @@ class _Comparison:
                     framework=self._schedulers.in_version(framework, features),
                     now=self._source.now,
                 )
-                placed = likely_placement(situation, every_node=False)
+                placed = likely_placement(situation, ways_out=False)
                 choices.append(Choice(placed.outcome, tuple(sorted(placed.best)), placed.feasible, placed.message))
             if choices[0].differs_from(choices[1]):
                 waits = bool(pod.metadata.uid)

@@ -19,6 +19,7 @@ _KINDS: Final = {
     PodChangeKind.REQUESTS: "requests",
     PodChangeKind.OOM_SCORE: "OOM scores",
     PodChangeKind.CGROUP: "cgroups",
+    PodChangeKind.PLACEMENT: "where it goes",
 }
 
 

@@ -49,12 +49,13 @@ _ANY_TIME: Final = datetime.fromtimestamp(0, UTC)
 """Without a Lease the present decides nothing of what a node's condition tells."""
 
 
-def likely_placement(situation: Situation, *, every_node: bool = False) -> Placement:
+def likely_placement(situation: Situation, *, every_node: bool = False, ways_out: bool = True) -> Placement:
     """Where the scheduler would put a pod, why not elsewhere, and what would change that.
 
     Args:
         situation: The pod and the cluster. A bound pod is judged as if it were created again.
         every_node: Whether all nodes are named, with their numbers; else the best and the nearest to fit.
+        ways_out: Whether changes and a preemption are tried where no node fits.
     """
     pod = situation.pod
     anew = _anew(situation)
@@ -81,7 +82,7 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
         return replace(base, reason=unknown)
     # A pod that fits somewhere needs no way out, nor does one for which room is being made.
     coming = base.nominated is not None and base.nominated.under_way
-    remedies = not coming and not len(filtered.feasible)
+    remedies = ways_out and not coming and not len(filtered.feasible)
     rejected = tuple(_groups(anew, filtered, every_node=every_node, remedies=remedies))
     found = replace(base, rejected=rejected, spread=constraint_spreads(filtered))
     if filtered.error:
@@ -95,7 +96,7 @@ def likely_placement(situation: Situation, *, every_node: bool = False) -> Place
             outcome=PlacementOutcome.UNSCHEDULABLE,
             message=filtered.message,
             claims=claim_problems(filtered),
-            preemption=preview(filtered, anew.snapshot.pod_disruption_budgets),
+            preemption=preview(filtered, anew.snapshot.pod_disruption_budgets) if ways_out else None,
             current=_current(pod, filtered, None),
             told=_scheduler_message(pod, filtered.message),
         )

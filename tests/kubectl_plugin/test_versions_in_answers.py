@@ -172,6 +172,21 @@ def test_a_gate_that_decides_is_named(cluster: Path) -> None:
     assert "feature gate PodLevelResources is taken to be on, and decides" in " ".join(ran.out.split())
 
 
+def test_a_gate_that_decides_where_a_pod_goes_is_named(tmp_path: Path) -> None:
+    pod = raw_pod("needs", "shop", uid="1", hostNetwork=True, hostUsers=False)
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [_node("n36", "v1.36.2"), pod]}))
+    words = ("explain", "pod/needs", "-n", "shop")
+    (gate,) = answer(file, *words)["assumedGates"]
+    assert gate == {"name": "NodeDeclaredFeatures", "on": True, "changes": ["Placement"]}
+    ran = run(*words, "--snapshot", str(file), "-o", "wide")
+    said = " ".join(ran.out.split())
+    assert "feature gate NodeDeclaredFeatures is taken to be on, and decides where it goes; if it is not:" in said
+    assert "NodeDeclaredFeatures" not in run(*words, "--snapshot", str(file)).out.partition("Versions")[2]
+    assert answer(file, *words, "--feature-gates=NodeDeclaredFeatures=true")["assumedGates"] == []
+    assert answer(file, "explain", "pods", "-n", "shop")["items"][0]["assumedGates"] == []
+
+
 def test_of_many_pods_no_gate_is_named(cluster: Path) -> None:
     for item in answer(cluster, "explain", "pods", "-n", "shop")["items"]:
         assert item["assumedGates"] == []

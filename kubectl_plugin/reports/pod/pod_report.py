@@ -94,6 +94,8 @@ class LikelyNode(Struct, frozen=True):
     placement: Placement | None = None
     """None: it was not asked for."""
     unread: tuple[Unread, ...] = ()
+    gates: tuple[AssumedGate, ...] = ()
+    """The feature gates whose defaults decide about it, if that was asked for."""
 
 
 class PodPosition(Struct, frozen=True):
@@ -252,7 +254,9 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
         owner=owner_guarantee(pod),
         owners=facts.owners,
-        assumed_gates=assumed_gates(pod, facts.home, versions, cluster.config) if facts.named else (),
+        assumed_gates=(
+            (*assumed_gates(pod, facts.home, versions, cluster.config), *cluster.likely.gates) if facts.named else ()
+        ),
         version_notes=version_notes(versions, () if facts.home is None else (facts.home,)),
         unread=unread,
         preempted=cluster.preempted,
