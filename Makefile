@@ -87,7 +87,7 @@ format: $(VENV)/.dev ## format the code, and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-parity: $(VENV)/.dev ## ask upstream's own code N new random cases of each suite, from SEED; VERSION= (1.36), SUITE=; needs Go
+parity: $(VENV)/.dev ## ask upstream's own code N new random cases of each suite, from SEED; VERSION= (1.37), SUITE=; needs Go
 	$(BIN)/python -m tests.parity.run -n $(or $(N),1000) --seed $(or $(SEED),20261121) \
 	  $(if $(findstring command,$(origin VERSION)),--kubernetes-version $(VERSION)) $(if $(SUITE),--suite $(SUITE))
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -23,7 +23,7 @@ from podrules.defaults import default_pod, stored_pod
 from podrules.eviction.ranking import Disks
 from podrules.eviction.signals import NodeCondition
 from podrules.eviction.thresholds import parse_threshold_config
-from podrules.features import REFERENCE_VERSION, Features, minor_of
+from podrules.features import Features, minor_of
 from podrules.memory_qos import MemorySettings, pod_memory_qos
 from podrules.model.base import ResourceList
 from podrules.model.decode import from_json, from_object
@@ -404,13 +404,15 @@ SUITES: dict[str, Callable[[Case, Features], Answer]] = {
     "schedule": answer_schedule,
     "schedule_dra": answer_schedule_dra,
 }
+_UNNAMED: Final = "1.36"
+"""The version of cases that were recorded before there were those of others."""
 
 
 def main() -> int:
     """Answer standard input."""
     parser = argparse.ArgumentParser(prog="answer.py", description=__doc__)
     parser.add_argument("suite", choices=SUITES)
-    parser.add_argument("--kubernetes-version", default=REFERENCE_VERSION, help="whose rules answer")
+    parser.add_argument("--kubernetes-version", default=_UNNAMED, help=f"whose rules answer; {_UNNAMED}")
     args = parser.parse_args()
     minor = minor_of(args.kubernetes_version)
     if minor is None:
