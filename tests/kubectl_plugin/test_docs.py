@@ -161,9 +161,13 @@ def test_the_table_of_formats_is_that_of_the_parsers() -> None:
 
 def _settable(change: Change) -> str:
     """In which of the listed minors a gate can be set, if not in all."""
-    first = f"since 1.{change.introduced}" if change.introduced > OLDEST_VERIFIED else ""
-    last = f"until 1.{change.locked - 1}" if change.locked else ""
-    return f" ({' '.join(filter(None, (first, last)))})" if first or last else ""
+    first = change.introduced if change.introduced > OLDEST_VERIFIED else None
+    last = change.locked and change.locked - 1
+    if first and last:
+        return f" (1.{first} to 1.{last})" if first < last else f" (1.{first} alone)"
+    if first or last:
+        return f" (since 1.{first})" if first else f" (until 1.{last})"
+    return ""
 
 
 def test_the_table_of_versions_is_that_of_the_rules() -> None:
