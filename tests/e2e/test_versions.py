@@ -63,7 +63,8 @@ def test_a_placement_goes_by_the_schedulers_version(plane: ControlPlane, qos: In
     plane.apply([raw_pod("waits", "default", requests={"cpu": "2"})])
     message = wait_for(lambda: _message(plane), "the scheduler has judged the pod")
     assert "no new claims to deallocate" in message
-    assert qos.also("explain").json("pod/waits")["placement"]["message"] == message
+    placement = qos.also("explain").json("pod/waits")["placement"]
+    assert placement["preemption"]["message"] == message
 
 
 def _message(plane: ControlPlane) -> str:
