@@ -68,6 +68,9 @@ def _running_words(report: VersionsReport) -> str:
         kubelets["no known version" if minor is None else one.version if whole else f"1.{minor}"] += one.nodes
     server = report.server_version
     told = f"The API server is {server}" if server else "The API server's version is not known"
+    scheduler = next((one.version for one in report.running if one.component is Component.SCHEDULER), "")
+    if scheduler and scheduler != server:
+        told += f", the scheduler {scheduler}" if server else f"; the scheduler is {scheduler}"
     if not kubelets:
         return told
     nodes = [f"{version} on {counted(count, 'node')}" for version, count in kubelets.items()]

@@ -105,6 +105,8 @@ def test_a_lease_candidate_tells_the_schedulers_version_and_a_snapshot_keeps_it(
         running = {one["component"]: (one["version"], one["rules"]) for one in compared(file)["running"]}
         assert running["kube-scheduler"] == ("v1.36.2", "1.36.3"), f"anonymise={anonymise}"
         assert running["kube-apiserver"] == ("v1.37.1", "1.37.1")
+        said = compared(file)["verdict"]["text"]
+        assert said.startswith("The API server is v1.37.1, the scheduler v1.36.2; kubelets: ")
 
 
 def test_a_scheduler_that_nobody_names_is_not_known(tmp_path: Path) -> None:
