@@ -306,6 +306,9 @@ CHANGES: Final[Mapping[str, Change]] = {
     "dra_counters_by_driver": Change(
         37, "DynamicResources", "pools of the same name, of different drivers, no longer share counters"
     ),
+    "dra_shares_without_capacity": Change(
+        37, "DynamicResources", "a further share of a device without capacity takes no counters again"
+    ),
     "dra_errors_name_device": Change(37, "DynamicResources", "an error of a selector names the device"),
 }
 """By field of `Features`."""
@@ -413,6 +416,8 @@ class Features(Struct, frozen=True, kw_only=True):
     """What is left of a device does not decide whether it is one of "all devices" (validateDeviceRequest)."""
     dra_counters_by_driver: bool
     """Counters are kept by driver and pool, not by the pool's name alone."""
+    dra_shares_without_capacity: bool
+    """What is held in part counts as such without capacity, too (deviceCapacityInUse)."""
     dra_errors_name_device: bool
     """Errors of CEL selectors name the device, and say what to write for a missing key (cel.EnhanceRuntimeError)."""
 

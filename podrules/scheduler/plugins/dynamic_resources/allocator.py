@@ -267,8 +267,7 @@ class _Search:
             return None
         if device.consumes_counters and not self._features.dra_partitionable_devices:
             return None
-        known = shared and (found.id in self._state.capacity or found.id in self._capacity)
-        counted = bool(device.consumes_counters) and not known
+        counted = bool(device.consumes_counters) and not (shared and self._held_in_part(found.id))
         if counted and not self._counters.reserve(found):
             return None
         joined: list[Constraint] = []
@@ -289,6 +288,12 @@ class _Search:
             add_consumed(self._capacity.setdefault(found.id, {}), consumed)
         self._result[at.claim].append(AllocatedDevice(request.full_name, found.id, request.admin_access, consumed))
         return _Taken(counted, tuple(joined), consumed, existed)
+
+    def _held_in_part(self, device: DeviceID) -> bool:
+        """Whether the counters of a shared device are taken already (deviceCapacityInUse)."""
+        if device in self._state.capacity or device in self._capacity:
+            return True
+        return self._features.dra_shares_without_capacity and device in self._state.shared
 
     def _join(self, at: _Position, request: Request, found: Candidate, joined: list[Constraint], *, must: bool) -> bool:
         for constraint in self._asked.constraints[at.claim]:

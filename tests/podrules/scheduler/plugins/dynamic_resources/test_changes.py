@@ -149,6 +149,22 @@ def test_pools_of_one_name_share_counters_until_1_36() -> None:
     assert found(after) == SUCCESS
 
 
+def test_a_further_share_of_a_device_without_capacity_takes_no_counters_since_1_37() -> None:
+    before, after = around("dra_shares_without_capacity")
+    counters = {"set": {"slots": "1"}}
+    slices = [
+        make_slice(name="counters", slices=2, counters=counters),
+        make_slice(make_device("a", counters=counters, allowMultipleAllocations=True), name="devices", slices=2),
+    ]
+    claims = [make_claim("my-claim"), make_claim("other", allocated=[{"device": "a", "shareID": "share"}])]
+
+    def found(features: Features) -> Status:
+        return filter_status(DEVICES, make_context(POD, claims=claims, slices=slices, features=features))
+
+    assert found(before) == CANNOT
+    assert found(after) == SUCCESS
+
+
 def test_all_devices_of_a_later_alternative_until_1_35() -> None:
     """Upstream forgets which alternative it is at, and looks for what the first one still lacks."""
     before, after = around("dra_search_goes_on")
