@@ -159,6 +159,32 @@ def test_gates_of_the_flag_and_of_a_file(cluster: Path, tmp_path: Path) -> None:
     assert scores(answer(cluster, "explain", "pod/pod-n36", "-n", "shop", "--feature-gates", f"@{config}")) == without
 
 
+def test_a_pod_that_waits_has_the_cgroups_of_the_kubelet_that_it_may_come_to(tmp_path: Path) -> None:
+    """A sidecar's limit counts for the init container after it on 1.34 alone."""
+    pods = [_pod("any", ""), {**_pod("there", ""), "metadata": {"name": "there", "namespace": "shop", "uid": "t"}}]
+    for pod in pods:
+        del pod["spec"]["resources"]
+        pod["status"] = {"phase": "Pending"}
+    pods[1]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "n34"}
+    nodes = [_node(name, f"v1.{MINORS[name]}.2") for name in ("n34", "n37")]
+    for node in nodes:
+        node["metadata"]["labels"] = {"kubernetes.io/hostname": node["metadata"]["name"]}
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods]}))
+
+    def cgroup(pod: str, *more: str) -> tuple[Any, str]:
+        found = answer(file, "explain", f"pod/{pod}", "-n", "shop", *more)["cgroup"]
+        return found["config"]["memory"], found["asOn"]
+
+    assert cgroup("there") == (640 << 20, "")
+    assert cgroup("any", "--on", "n37") == (None, "")
+    assert cgroup("any", "--on", "n34") == (640 << 20, "")
+    assert cgroup("any") in ((640 << 20, "n34"), (None, "n37"))
+    on = cgroup("any")[1]
+    ran = run("explain", "pod/any", "-n", "shop", "--snapshot", str(file), "-o", "wide")
+    assert f"as on {on}: kubelets of other nodes have other rules" in " ".join(ran.out.split())
+
+
 def test_a_gate_that_decides_is_named(cluster: Path) -> None:
     """Nobody knows how the kubelet sets it, unless the user says so; on a page that has every detail."""
     words = ("explain", "pod/pod-n36", "-n", "shop")

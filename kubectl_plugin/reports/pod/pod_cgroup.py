@@ -37,15 +37,18 @@ class CgroupReport(Struct, frozen=True, rename="camel"):
     memory_qos: MemoryQoS | None
     """As of a container."""
     containers: tuple[ContainerCgroup, ...]
+    as_on: str = ""
+    """The node whose kubelet would write these; empty: it has a node, or its kubelets have the same rules."""
 
 
-def pod_cgroup(pod: Pod, features: Features, settings: MemorySettings | None) -> CgroupReport:
+def pod_cgroup(pod: Pod, features: Features, settings: MemorySettings | None, as_on: str = "") -> CgroupReport:
     """The cgroups of a pod with the requests that its kubelet has granted.
 
     Args:
         pod: The pod with its allocated resources.
         features: Gates of the kubelet's version.
         settings: What its node says of MemoryQoS; None: the gate is off, or nothing is known.
+        as_on: As in `CgroupReport`.
     """
     config = cgroup.pod_resource_config(pod, features=features)
     name = cgroup.pod_cgroup_name(pod, features=features) if pod.metadata.uid else None
@@ -57,6 +60,7 @@ def pod_cgroup(pod: Pod, features: Features, settings: MemorySettings | None) ->
         cpu_weight=None if config.cpu_shares is None else cgroup.cpu_weight(config.cpu_shares),
         memory_qos=None if settings is None else pod_memory_qos(pod, settings, features=features),
         containers=tuple(_container(pod, ref, features, settings) for ref in pod.containers()),
+        as_on=as_on,
     )
 
 

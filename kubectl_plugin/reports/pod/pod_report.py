@@ -26,9 +26,10 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod, PodStatus
 from podrules.model.policy import PriorityClass
 from podrules.oom import MemoryTooLow, memory_too_low
+from podrules.placement.eligible import eligible_nodes
 from podrules.placement.outcome import Placement
 from podrules.placement.preemption_victims import Preempted
-from podrules.platform import Platform, pod_platform
+from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
 from podrules.reachability import NodeReach
 from podrules.reading import Owner, Unread
@@ -243,7 +244,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         oom_unknown=oom if isinstance(oom, OOMUnknown) else None,
         memory_too_low=memory_too_low(granted, features=kubelet) if oom is OOMUnknown.NOT_IN_RANGE else None,
         resources=pod_resources(pod, facts.node, versions),
-        cgroup=_cgroup(granted, facts, cluster.config) if platform is Platform.LINUX else None,
+        cgroup=_cgroup(granted, facts, cluster) if platform is Platform.LINUX else None,
         priority=(
             stored_priority(pod, facts.classes, preemption_disabled=disabled)
             if admitted is None
@@ -272,9 +273,24 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
     )
 
 
-def _cgroup(granted: Pod, facts: PodFacts, config: KubeletConfiguration | None) -> CgroupReport:
-    features = facts.versions.kubelet(facts.home, config)
-    return pod_cgroup(granted, features, memory_settings(facts.home, config, features))
+def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster) -> CgroupReport:
+    """The cgroups by the rules of its kubelet; of a pod that may come to several, by those of the likely one."""
+    home, config = facts.home, cluster.config
+    features = facts.versions.kubelet(home, config)
+    settings = memory_settings(home, config, features)
+    likely = [] if home is not None else _likely_nodes(facts, cluster.likely.placement)
+    if not likely:
+        return pod_cgroup(granted, features, settings)
+    kubelets = [facts.versions.kubelet(node) for node in likely]
+    as_on = likely[0].metadata.name if len(set(kubelets)) > 1 else ""
+    return pod_cgroup(granted, kubelets[0], settings, as_on)
+
+
+def _likely_nodes(facts: PodFacts, placement: Placement | None) -> Sequence[Node]:
+    """The Linux nodes of which the scheduler takes one, else all to which the pod may come."""
+    nodes = [node for node in facts.nodes or () if node_platform(node) is Platform.LINUX]
+    best = () if placement is None else placement.best
+    return [node for node in nodes if node.metadata.name in best] or eligible_nodes(facts.pod, nodes)
 
 
 def _force_safety(facts: PodFacts, platform: Platform, plan: StopPlan) -> ForceSafety | None:

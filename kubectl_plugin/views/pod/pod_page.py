@@ -145,7 +145,8 @@ def _cgroup_section(report: PodReport) -> Section:
     if own is None:
         return Section("Cgroup", ())
     name = own.systemd.rpartition("/")[2] if own.systemd else f"pod<uid> in {own.parent}"
-    lines: list[str | Row] = [name, _cgroup_values(own.config, own.cpu_weight, own.memory_qos)]
+    place = f", as on {own.as_on}: kubelets of other nodes have other rules" if own.as_on else ""
+    lines: list[str | Row] = [f"{name}{place}", _cgroup_values(own.config, own.cpu_weight, own.memory_qos)]
     if own.cgroupfs:
         lines.append(f"with the cgroupfs driver: {own.cgroupfs}")
     lines += [
