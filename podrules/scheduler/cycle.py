@@ -172,21 +172,28 @@ class Filtered:
 
     @property
     def left_out(self) -> str:
-        """What is said of nodes that PreFilter left out."""
-        plugins = self.pre_filter.narrowed_by | {status.plugin for status in self.nominated.values()}
+        """What is said of nodes that PreFilter left out.
+
+        The plugin that rejects the pod's nominated node counts as one that left nodes out: that node is tried first,
+        and upstream keeps both in one set (findNodesThatFitPod).
+        """
+        plugins = self.pre_filter.narrowed_by | {status.plugin for status in self._tried_first.values()}
         return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
 
-    @cached_property
+    @property
     def nominated(self) -> Mapping[str, Status]:
-        """The verdict on the pod's nominated node, by name, where PreFilter left it out: it is tried before the others.
+        """The verdict on the pod's nominated node, by name, where PreFilter left it out and a plugin rejects it."""
+        index = self.context.table.index
+        return {name: status for name, status in self._tried_first.items() if not self.considered[index[name]]}
 
-        Its plugin then counts as one that left nodes out, because upstream keeps both in one set (findNodesThatFitPod).
-        """
+    @cached_property
+    def _tried_first(self) -> Mapping[str, Status]:
+        """The verdict on the pod's nominated node, by name, where PreFilter narrowed and a plugin rejects it."""
         row = self.context.table.index.get(self.context.pod.status.nominated_node_name)
-        if row is None or self.pre_filter.node_names is None or not self.pre_filter.status.ok or self.considered[row]:
+        if row is None or self.pre_filter.node_names is None or not self.pre_filter.status.ok:
             return {}
         status = self.status(row)
-        return {} if status.ok else {self.context.table.names[row]: status}
+        return {} if status.code in {Code.SUCCESS, Code.ERROR} else {self.context.table.names[row]: status}
 
     def rejecting(self, row: int) -> tuple[str, ...]:
         """All plugins that reject a considered row, in order; upstream stops at the first."""

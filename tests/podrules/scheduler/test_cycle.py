@@ -304,6 +304,16 @@ def test_the_nominated_node_is_judged_though_pre_filter_left_it_out() -> None:
     assert found.reasons(1) == ("node(s) were unschedulable",)
 
 
+def test_the_nominated_node_is_the_one_that_pre_filter_left_and_rejects() -> None:
+    pod = make_pod("web", affinity=on_node("small"), nominated="small", cpu="2")
+    found = cycle(pod, [SMALL, make_node("other")])
+    assert found.nominated == {}
+    assert found.message == (
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity NodeResourcesFit]."
+    )
+    assert found.reasons(1) == (found.left_out,)
+
+
 def test_a_node_that_fits_alone_needs_no_score() -> None:
     framework = make_framework(preScore=disable("TaintToleration"))
     alone = score_nodes(cycle(make_pod("web"), [make_node("a")], framework=framework))
