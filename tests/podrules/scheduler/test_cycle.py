@@ -308,10 +308,9 @@ def test_the_nominated_node_is_the_one_that_pre_filter_left_and_rejects() -> Non
     pod = make_pod("web", affinity=on_node("small"), nominated="small", cpu="2")
     found = cycle(pod, [SMALL, make_node("other")])
     assert found.nominated == {}
-    assert found.message == (
-        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity NodeResourcesFit]."
-    )
-    assert found.reasons(1) == (found.left_out,)
+    left_out = "node(s) didn't satisfy plugin(s) [NodeAffinity NodeResourcesFit]"
+    assert found.message == f"0/2 nodes are available: 1 Insufficient cpu, 1 {left_out}."
+    assert found.reasons(1) == (left_out,)
 
 
 def test_a_node_that_fits_alone_needs_no_score() -> None:
