@@ -68,13 +68,23 @@ def _run(parsed: Parsed) -> int:
     cluster = parsed.options.cluster
     with source_of(cluster, streams.err) as source:
         if cluster.kubernetes_version or cluster.feature_gates:
-            from kubectl_plugin.told_versions import gates_without_effect, read_told
-
-            source.told, warnings = read_told(cluster.kubernetes_version, cluster.feature_gates)
-            version = source.told.version or source.git_version
-            warn((*warnings, *gates_without_effect(source.told, version)), streams.err)
+            warn(_versions_told(source, cluster, getattr(parsed.options, "to", None)), streams.err)
         run: Run = import_module(f"kubectl_plugin.commands.{parsed.command}").run
         return run(parsed.options, source, streams)
+
+
+def _versions_told(source: Source, cluster: ClusterOptions, to: str | None) -> Iterator[str]:
+    """Let the source have what the user says of versions and gates; returns warnings about it."""
+    from kubectl_plugin.told_versions import gates_without_effect, read_told
+    from podrules.cluster.gather import Gatherer
+    from podrules.features import minor_of
+
+    source.told, unknown = read_told(cluster.kubernetes_version, cluster.feature_gates)
+    yield from unknown
+    if source.told.gates:
+        versions, after = Gatherer(source).versions, minor_of(to or "")
+        minors = (versions.api_server.gates_of, versions.scheduler.gates_of, after)
+        yield from gates_without_effect(source.told, [minor for minor in minors if minor is not None])
 
 
 @contextlib.contextmanager

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from podrules.cluster.errors import ManifestError, UsageError
 from podrules.cluster.similar_names import nearest_word
-from podrules.features import GATES, minor_of
+from podrules.features import GATES
 from podrules.versions import GATE_FIELDS, Told
 
 __all__ = ["gates_without_effect", "read_told"]
@@ -46,25 +46,23 @@ def read_told(version: str | None, gates: Iterable[str]) -> tuple[Told, tuple[st
     return Told(version, tuple(sorted(told.items()))), tuple(dict.fromkeys(unknown))
 
 
-def gates_without_effect(told: Told, version: str | None) -> Iterator[str]:
-    """A warning for each gate that the version of API server and scheduler does not let anybody set so.
+def gates_without_effect(told: Told, minors: Collection[int]) -> Iterator[str]:
+    """A warning for each gate that no version lets anybody set so.
 
     Args:
         told: What `read_told` returned.
-        version: Theirs; None: it is not known.
+        minors: Those whose rules hold for API server and scheduler, and the one to compare with.
     """
-    minor = minor_of(version) if version else None
-    if minor is None:
-        return
+    those = " and ".join(f"1.{minor}" for minor in sorted(set(minors)))
     for field, on in told.gates:
         change = GATES[field]
         problem = ""
-        if minor < change.introduced:
+        if max(minors) < change.introduced:
             problem = f"came with Kubernetes 1.{change.introduced}"
-        elif not on and not change.can_be_set(minor):
+        elif not on and not any(map(change.can_be_set, minors)):
             problem = f"is locked to true since Kubernetes 1.{change.locked}"
         if problem:
-            yield f"--feature-gates: {change.gate} {problem}, and 1.{minor} runs"
+            yield f"--feature-gates: {change.gate} {problem}, and the rules are those of {those}"
 
 
 def _named(gates: Iterable[str]) -> Iterator[tuple[str, bool]]:

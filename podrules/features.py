@@ -322,6 +322,8 @@ class Features(Struct, frozen=True, kw_only=True):
 
     minor: int
     """Kubernetes 1.<minor>."""
+    emulated: int | None = None
+    """The minor that the component emulates: its gates have that minor's defaults (KEP-4330). None: its own."""
     in_place_pod_vertical_scaling: bool
     """InPlacePodVerticalScaling: container resources in the status count (KEP-1287)."""
     dra_admin_access: bool
@@ -422,9 +424,24 @@ class Features(Struct, frozen=True, kw_only=True):
     """Errors of CEL selectors name the device, and say what to write for a missing key (cel.EnhanceRuntimeError)."""
 
     @classmethod
-    def of_minor(cls, minor: int, gates: Mapping[str, bool] = MappingProxyType({})) -> Features:
-        """The defaults of Kubernetes 1.<minor>, but for gates by field; a newer minor gets those of 1.37."""
-        return cls(minor=minor, **{field: minor >= change.since for field, change in CHANGES.items()} | dict(gates))
+    def of_minor(
+        cls, minor: int, gates: Mapping[str, bool] = MappingProxyType({}), *, emulated: int | None = None
+    ) -> Features:
+        """The defaults of Kubernetes 1.<minor>, but for gates by field; a newer minor gets those of 1.37.
+
+        Args:
+            minor: Of the component's own version.
+            gates: How some are set.
+            emulated: As the field.
+        """
+        whose = minor if emulated is None else emulated
+        found = {field: (whose if change.gate else minor) >= change.since for field, change in CHANGES.items()}
+        return cls(minor=minor, emulated=emulated, **found | dict(gates))
+
+    @property
+    def gates_of(self) -> int:
+        """The minor that decides about gates: which there are, their defaults, and which are locked."""
+        return self.minor if self.emulated is None else self.emulated
 
     @property
     def verified(self) -> bool:

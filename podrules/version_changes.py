@@ -101,7 +101,7 @@ def assumed_gates(
             continue
         kubelet = versions.kubelet(node)
         holders = (kubelet,) if change.rule in KUBELET_RULES else (versions.api_server, versions.scheduler, kubelet)
-        holder = next((one for one in holders if change.can_be_set(one.minor)), None)
+        holder = next((one for one in holders if change.can_be_set(one.gates_of)), None)
         if holder is None:
             continue
         on = bool(getattr(holder, field))

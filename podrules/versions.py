@@ -32,15 +32,16 @@ __all__ = [
     "NOTHING_TOLD",
     "SCHEDULER_NAMESPACE",
     "Component",
+    "Release",
     "Told",
     "VersionNote",
     "Versions",
     "leading_scheduler",
-    "scheduler_versions",
+    "static_versions",
     "version_notes",
 ]
 
-_SCHEDULER_LABEL: Final = ("component", "kube-scheduler")
+_COMPONENT_LABEL: Final = "component"
 """On the static pods of kubeadm (cmd/kubeadm/app/util/staticpod/utils.go, ComponentPod)."""
 SCHEDULER_NAMESPACE: Final = "kube-system"
 """The namespace of those pods, and of the schedulers' LeaseCandidates."""
@@ -79,6 +80,26 @@ class Told(Struct, frozen=True):
 NOTHING_TOLD: Final = Told()
 
 
+class Release(Struct, frozen=True, rename="camel"):
+    """The version of one component of the control plane."""
+
+    version: str
+    """``v1.37.1``"""
+    emulates: str = ""
+    """The version whose defaults of gates it has: ``1.36``; empty: its own."""
+
+    @property
+    def minor(self) -> int | None:
+        """Of its own version."""
+        return minor_of(self.version)
+
+    @property
+    def emulated(self) -> int | None:
+        """The minor that it emulates; None: none but its own."""
+        found = minor_of(self.emulates)
+        return None if found == self.minor else found
+
+
 class Versions(Struct, frozen=True, kw_only=True):
     """The rules that hold in one cluster."""
 
@@ -90,6 +111,8 @@ class Versions(Struct, frozen=True, kw_only=True):
     """The API server's version; None: it is not known, and the reference counts."""
     scheduler_version: str | None = None
     """The scheduler's version; None: it is not known, and the API server's counts."""
+    schedulers: tuple[str, ...] = ()
+    """The versions that were seen, if nobody knows which of them leads."""
     told: Told = NOTHING_TOLD
     kubelets: int | None = None
     """The minor of every kubelet; None: each node's own."""
@@ -98,9 +121,11 @@ class Versions(Struct, frozen=True, kw_only=True):
     def of(
         cls,
         server: str | None,
-        schedulers: Iterable[str] = (),
+        schedulers: Iterable[Release] = (),
         told: Told = NOTHING_TOLD,
         kubelets: Iterable[str] = (),
+        *,
+        emulates: str = "",
     ) -> Versions:
         """The rules of a cluster.
 
@@ -109,15 +134,29 @@ class Versions(Struct, frozen=True, kw_only=True):
             schedulers: The versions of its schedulers, as far as they are known. Where they differ, nobody knows which
                 one leads, and the API server's counts.
             told: What the user says; that version counts for both.
-            kubelets: Their versions. The newest counts where nobody knows the API server's, which is as new at least.
+            kubelets: Their versions. The newest of these and of the schedulers' counts where nobody knows the API
+                server's, which is as new at least.
+            emulates: The version that the API server emulates; empty: its own.
         """
-        server = told.version or server
-        known = {} if told.version else {minor: text for text in schedulers if (minor := minor_of(text)) is not None}
-        newest = max((minor for text in kubelets if (minor := minor_of(text)) is not None), default=REFERENCE.minor)
-        api_server = _features(_minor(server) if server else newest, told.gates)
-        minor, text = next(iter(known.items())) if len(known) == 1 else (api_server.minor, None)
-        scheduler = _features(minor, told.gates)
-        return cls(api_server=api_server, scheduler=scheduler, server_version=server, scheduler_version=text, told=told)
+        seen = () if told.version else tuple(one for one in schedulers if one.minor is not None)
+        if told.version:
+            api_server = _features(_minor(told.version), told.gates)
+        elif server:
+            api_server = _features(_minor(server), told.gates, Release(server, emulates).emulated)
+        else:
+            minors = (*map(minor_of, kubelets), *(one.minor for one in seen))
+            newest = max((minor for minor in minors if minor is not None), default=REFERENCE.minor)
+            api_server = _features(newest, told.gates)
+        rules = {_features(one.minor, told.gates, one.emulated): one.version for one in seen if one.minor is not None}
+        scheduler, version = next(iter(rules.items())) if len(rules) == 1 else (api_server, None)
+        return cls(
+            api_server=api_server,
+            scheduler=scheduler,
+            server_version=told.version or server,
+            scheduler_version=version,
+            schedulers=() if version else tuple(one.version for one in seen),
+            told=told,
+        )
 
     @property
     def rules_version(self) -> str:
@@ -140,8 +179,8 @@ class Versions(Struct, frozen=True, kw_only=True):
         told = Told(self.told.version, tuple(sorted({**dict(self.told.gates), field: on}.items())))
         return replace(
             self,
-            api_server=_features(self.api_server.minor, told.gates),
-            scheduler=_features(self.scheduler.minor, told.gates),
+            api_server=_features(self.api_server.minor, told.gates, self.api_server.emulated),
+            scheduler=_features(self.scheduler.minor, told.gates, self.scheduler.emulated),
             told=told,
         )
 
@@ -228,15 +267,15 @@ def _concerns(change: Change, component: Component) -> bool:
     return change.rule in (KUBELET_RULES | _OF_ALL if component is Component.KUBELET else _OF_ALL)
 
 
-def scheduler_versions(pods: Iterable[Pod]) -> tuple[str, ...]:
-    """The versions of the schedulers that run as static pods of kubeadm, by the tags of their images."""
-    label, name = _SCHEDULER_LABEL
+def static_versions(pods: Iterable[Pod], component: Component) -> tuple[str, ...]:
+    """The versions of a component that runs as static pods of kubeadm, by the tags of their images."""
     return tuple(
         sorted(
             {
                 tag
                 for pod in pods
-                if pod.metadata.namespace == SCHEDULER_NAMESPACE and pod.metadata.labels.get(label) == name
+                if pod.metadata.namespace == SCHEDULER_NAMESPACE
+                and pod.metadata.labels.get(_COMPONENT_LABEL) == component.value
                 for container in pod.spec.containers
                 if (tag := container.image.partition("@")[0].rpartition(":")[2]) and minor_of(tag) is not None
             }
@@ -244,20 +283,23 @@ def scheduler_versions(pods: Iterable[Pod]) -> tuple[str, ...]:
     )
 
 
-def leading_scheduler(candidates: Iterable[LeaseCandidate]) -> str | None:
-    """The version of the scheduler that leads; None: no LeaseCandidate tells.
+def leading_scheduler(candidates: Iterable[LeaseCandidate]) -> Release | None:
+    """The scheduler that leads; None: no LeaseCandidate tells.
 
     The one that emulates the oldest version leads, of several the oldest one.
     """
     found = [
-        (emulated, binary, one.metadata.creation_timestamp or "", one.spec.binary_version)
+        (emulated, binary, one.metadata.creation_timestamp or "", one.spec.binary_version, one.spec.emulation_version)
         for one in candidates
         if one.metadata.namespace == SCHEDULER_NAMESPACE
         and one.spec.lease_name == _SCHEDULER_LEASE
         and (binary := _semver(one.spec.binary_version)) is not None
         and (emulated := _semver(one.spec.emulation_version)) is not None
     ]
-    return f"v{min(found)[-1].removeprefix('v')}" if found else None
+    if not found:
+        return None
+    *_, version, emulates = min(found)
+    return Release(f"v{version.removeprefix('v')}", emulates)
 
 
 def _semver(text: str) -> tuple[int, ...] | None:
@@ -272,6 +314,8 @@ def _minor(version: str | None) -> int:
 
 
 @cache
-def _features(minor: int, gates: tuple[tuple[str, bool], ...]) -> Features:
+def _features(minor: int, gates: tuple[tuple[str, bool], ...], emulated: int | None = None) -> Features:
     """The rules of a minor, with the gates that it lets its owner set."""
-    return Features.of_minor(minor, {field: on for field, on in gates if GATES[field].can_be_set(minor)})
+    whose = minor if emulated is None else emulated
+    can_be_set = {field: on for field, on in gates if GATES[field].can_be_set(whose)}
+    return Features.of_minor(minor, can_be_set, emulated=emulated)

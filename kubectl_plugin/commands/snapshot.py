@@ -94,6 +94,7 @@ def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, 
         kinds=tuple(
             Captured(entry.kind.rbac_name, len(entry.objects), entry.not_captured, entry.only) for entry in found
         ),
+        emulates=source.emulates,
         schedulers=schedulers,
     )
     parts = snapshot_parts(header, {entry.kind.rbac_name: (entry.kind, entry.objects) for entry in found})

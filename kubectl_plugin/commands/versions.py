@@ -207,13 +207,19 @@ def _orders_of(
 
 def _running(versions: Versions, nodes: Sequence[Node]) -> Iterator[RunningVersion]:
     """Each version that runs; kubelets with the newest first."""
-    yield RunningVersion(Component.API_SERVER, versions.server_version or "", 0, versions.rules_version)
-    scheduler = versions.scheduler_version or versions.told.version or ""
-    yield RunningVersion(Component.SCHEDULER, scheduler, 0, versions.scheduler.nearest_verified)
+    server, scheduler = versions.api_server, versions.scheduler
+    name = versions.server_version or ""
+    yield RunningVersion(Component.API_SERVER, name, _emulates(server), 0, versions.rules_version)
+    name = versions.scheduler_version or versions.told.version or " or ".join(versions.schedulers)
+    yield RunningVersion(Component.SCHEDULER, name, _emulates(scheduler), 0, scheduler.nearest_verified)
     rules = {node.status.node_info.kubelet_version: versions.kubelet(node) for node in nodes}
     counted = Counter(node.status.node_info.kubelet_version for node in nodes)
     for version in sorted(counted, key=lambda one: (rules[one].minor, one), reverse=True):
-        yield RunningVersion(Component.KUBELET, version, counted[version], rules[version].nearest_verified)
+        yield RunningVersion(Component.KUBELET, version, "", counted[version], rules[version].nearest_verified)
+
+
+def _emulates(features: Features) -> str:
+    return "" if features.emulated is None else f"1.{features.emulated}"
 
 
 def _changes(

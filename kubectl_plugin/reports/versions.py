@@ -28,7 +28,9 @@ class RunningVersion(Struct, frozen=True, rename="camel"):
 
     component: Component
     version: str
-    """As it says itself; empty: it does not say."""
+    """As it says itself, ``A or B`` where nobody knows which one leads; empty: it does not say."""
+    emulates: str
+    """The version whose defaults of gates it has: ``1.36``; empty: its own."""
     nodes: int
     """Of kubelets: how many run it; else 0."""
     rules: str

@@ -9,7 +9,14 @@ from typing import Final
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode
-from kubectl_plugin.reports.versions import ChangedOrder, ChangedPlacement, ChangedPods, Choice, VersionsReport
+from kubectl_plugin.reports.versions import (
+    ChangedOrder,
+    ChangedPlacement,
+    ChangedPods,
+    Choice,
+    RunningVersion,
+    VersionsReport,
+)
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import counted, listed, memory
@@ -92,7 +99,7 @@ def versions_page(report: VersionsReport, *, wide: bool) -> Page:
 def _parts(report: VersionsReport, *, wide: bool) -> Iterator[Section | Table]:
     if report.to is None or wide:
         told = [
-            (one.component.value, one.version or "not known", str(one.nodes) if one.nodes else "", one.rules)
+            (one.component.value, _version(one), str(one.nodes) if one.nodes else "", one.rules)
             for one in report.running
         ]
         yield Table("What runs", ("component", "version", "nodes", "rules of"), tuple(told), right=frozenset({2}))
@@ -118,6 +125,11 @@ def _parts(report: VersionsReport, *, wide: bool) -> Iterator[Section | Table]:
         yield Table("Rules that change", ("since", "rule", "what changes"), tuple(rows))
     yield versions_section(report.version_notes)
     yield Section("Unknown", unread_lines(report.unread))
+
+
+def _version(running: RunningVersion) -> str:
+    known = running.version or "not known"
+    return f"{known} (emulates {running.emulates})" if running.emulates else known
 
 
 def _not_compared(report: VersionsReport) -> str:

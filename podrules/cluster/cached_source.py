@@ -40,6 +40,7 @@ class RememberedSource:
         self.description = source.description
         self.namespace = source.namespace
         self.git_version = source.git_version
+        self.emulates = source.emulates
         self.schedulers = source.schedulers
         self.told = source.told
         self.now = source.now

@@ -51,7 +51,7 @@ from podrules.platform import Platform, node_platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
 from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, node_reach
 from podrules.reading import Owner, Unread, read_or_none
-from podrules.versions import SCHEDULER_NAMESPACE, Versions, leading_scheduler, scheduler_versions
+from podrules.versions import SCHEDULER_NAMESPACE, Component, Release, Versions, leading_scheduler, static_versions
 from podrules.volumes import WriterGuard
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Gatherer:
         """From now on `versions` costs a live cluster the requests that tell its scheduler's version."""
         self._asks_schedulers = True
 
-    def schedulers(self, pods: Sequence[Pod]) -> Sequence[str]:
+    def schedulers(self, pods: Sequence[Pod]) -> Sequence[Release]:
         """The versions of the schedulers, as far as they are known.
 
         Args:
@@ -132,8 +132,8 @@ class Gatherer:
         """
         if self._source.schedulers is not None:
             return self._source.schedulers
-        seen = scheduler_versions(pods)
-        if len(set(map(minor_of, seen))) == 1:
+        seen = [Release(version) for version in static_versions(pods, Component.SCHEDULER)]
+        if len({one.minor for one in seen}) == 1:
             return seen
         # It takes a request that few clusters answer, and only with an alpha or beta API.
         candidates = read_or_none(self.list(LEASE_CANDIDATES, SCHEDULER_NAMESPACE))
@@ -146,9 +146,15 @@ class Gatherer:
 
         def found() -> Versions:
             schedulers = () if pods is None or source.told.version else self.schedulers(pods)
-            return Versions.of(source.git_version, schedulers, source.told, self._kubelets())
+            server = source.git_version or self._static_server(pods or ())
+            return Versions.of(server, schedulers, source.told, self._kubelets(), emulates=source.emulates)
 
         return self._kept("versions", "" if pods is None else "pods", found)
+
+    def _static_server(self, pods: Sequence[Pod]) -> str | None:
+        """The API server's version by its static pods; None: there are none, or they have several minors."""
+        seen = () if self._source.side_by_side else static_versions(pods, Component.API_SERVER)
+        return seen[-1] if len(set(map(minor_of, seen))) == 1 else None
 
     def _kubelets(self) -> Sequence[str]:
         """The versions of all kubelets, where they cost no request and the API server's is not known."""

@@ -34,6 +34,7 @@ class MemorySource:
 
     side_by_side = False
     told: Told = NOTHING_TOLD
+    emulates = ""
     schedulers = None
 
     def __init__(
@@ -144,6 +145,7 @@ class NothingSource:
     side_by_side = False
     told: Told = NOTHING_TOLD
     git_version = None
+    emulates = ""
     schedulers = None
     now = None
     is_plain_list = False

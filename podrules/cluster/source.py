@@ -13,7 +13,7 @@ from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
-from podrules.versions import Told
+from podrules.versions import Release, Told
 
 __all__ = ["Source", "tells_of"]
 
@@ -43,7 +43,12 @@ class Source(Protocol):
         ...
 
     @property
-    def schedulers(self) -> Sequence[str] | None:
+    def emulates(self) -> str:
+        """The version that the API server emulates: ``1.36``; empty: its own, or not known."""
+        ...
+
+    @property
+    def schedulers(self) -> Sequence[Release] | None:
         """The versions of the schedulers, as a snapshot keeps them; None: objects tell them, if anything does."""
         ...
 

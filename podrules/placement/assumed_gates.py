@@ -41,7 +41,7 @@ def gates_of_placement(
     own = situation.features
     for field, change in GATES.items():
         concerns = _CONCERNS.get(change.rule)
-        if concerns is None or field in named or not change.can_be_set(own.minor) or not concerns(situation.pod):
+        if concerns is None or field in named or not change.can_be_set(own.gates_of) or not concerns(situation.pod):
             continue
         on: bool = getattr(own, field)
         other = replace(situation, framework=framework(replace(own, **{field: not on})))

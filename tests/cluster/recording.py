@@ -31,6 +31,7 @@ class RecordingSource:
     description = "the cluster"
     namespace = "default"
     side_by_side = False
+    emulates = ""
     schedulers = None
     told = NOTHING_TOLD
     now = None

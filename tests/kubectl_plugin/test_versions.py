@@ -111,7 +111,13 @@ def test_a_lease_candidate_tells_the_schedulers_version_and_a_snapshot_keeps_it(
 
 def test_a_scheduler_that_nobody_names_is_not_known(tmp_path: Path) -> None:
     found = compared(written(tmp_path, [node("n1", "v1.36.3")]))
-    assert found["running"][1] == {"component": "kube-scheduler", "version": "", "nodes": 0, "rules": "1.36.3"}
+    assert found["running"][1] == {
+        "component": "kube-scheduler",
+        "version": "",
+        "emulates": "",
+        "nodes": 0,
+        "rules": "1.36.3",
+    }
     said = " ".join(run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3")])).out.split())
     assert "kube-scheduler not known 1.36.3" in said
 

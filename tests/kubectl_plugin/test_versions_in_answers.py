@@ -227,12 +227,20 @@ def test_a_gate_that_no_rule_reads_is_a_warning(cluster: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "gate", "warning"),
     [
-        ("1.36", "InPlacePodVerticalScaling=false", "locked to true since Kubernetes 1.35, and 1.36 runs"),
-        ("1.36", "PodLevelResourcesFixKubeletQOSClass=true", "came with Kubernetes 1.37, and 1.36 runs"),
+        (
+            "1.36",
+            "InPlacePodVerticalScaling=false",
+            "locked to true since Kubernetes 1.35, and the rules are those of 1.36",
+        ),
+        (
+            "1.36",
+            "PodLevelResourcesFixKubeletQOSClass=true",
+            "came with Kubernetes 1.37, and the rules are those of 1.36",
+        ),
         ("1.36", "InPlacePodVerticalScaling=true", ""),
         ("1.34", "InPlacePodVerticalScaling=false", ""),
         ("1.37", "PodLevelResourcesFixKubeletQOSClass=false", ""),
-        ("1.39", "NodeDeclaredFeatures=false", "locked to true since Kubernetes 1.37, and 1.39 runs"),
+        ("1.39", "NodeDeclaredFeatures=false", "locked to true since Kubernetes 1.37, and the rules are those of 1.39"),
     ],
 )
 def test_a_gate_that_the_version_does_not_let_anybody_set_is_a_warning(
@@ -246,6 +254,22 @@ def test_a_gate_that_the_version_does_not_let_anybody_set_is_a_warning(
     if warning:
         own = f" --feature-gates={gate}"
         assert ran.out.replace(own, "") == run(*asked).out, "it changes nothing"
+
+
+def test_a_gate_of_either_version_is_no_warning(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    file.write_text(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": [_node("n36", "v1.36.2"), _pod("a", "n36")]})
+    )
+    asked = ("versions", "--snapshot", str(file))
+    new, locked = (
+        "--feature-gates=PodLevelResourcesFixKubeletQOSClass=false",
+        "--feature-gates=DRAExtendedResource=false",
+    )
+    assert run(*asked, "--to", "1.37", new).err == ""
+    assert "came with Kubernetes 1.37, and the rules are those of 1.36" in run(*asked, new).err
+    assert run(*asked, "--to", "1.37", locked).err == "", "1.36 lets it be set"
+    assert "is locked to true since Kubernetes 1.37" in run("lint", "-f", str(file), locked).err
 
 
 def test_suggested_commands_keep_the_version(cluster: Path) -> None:

@@ -76,8 +76,8 @@ def test_answer_program_answers_by_the_rules_of_a_version() -> None:
         command = [sys.executable, str(ANSWER), "qos", *words]
         return subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=True).stdout
 
-    assert answered("--kubernetes-version", "1.37") == answered()
-    assert answered("--kubernetes-version", "1.36") != answered()
+    assert answered("--kubernetes-version", "1.36") == answered()
+    assert answered("--kubernetes-version", "1.37") != answered()
 
 
 def test_answer_program_refuses_what_is_no_version() -> None:

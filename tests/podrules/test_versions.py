@@ -12,10 +12,11 @@ from podrules.model.pod import Pod
 from podrules.versions import (
     GATE_FIELDS,
     Component,
+    Release,
     Told,
     Versions,
     leading_scheduler,
-    scheduler_versions,
+    static_versions,
     version_notes,
 )
 from tests.objects import raw_container, raw_node, raw_pod
@@ -49,9 +50,10 @@ def test_a_kubelet_has_its_own_version() -> None:
 
 
 def test_the_schedulers_static_pod_tells_its_version() -> None:
-    seen = scheduler_versions([scheduler("registry.k8s.io/kube-scheduler:v1.36.3"), scheduler("k/s:v1.36.3@sha256:aa")])
-    assert seen == ("v1.36.3",)
-    versions = Versions.of("v1.37.1", seen)
+    pods = [scheduler("registry.k8s.io/kube-scheduler:v1.36.3"), scheduler("k/s:v1.36.3@sha256:aa")]
+    assert static_versions(pods, Component.SCHEDULER) == ("v1.36.3",)
+    assert static_versions(pods, Component.API_SERVER) == ()
+    versions = Versions.of("v1.37.1", [Release("v1.36.3")])
     assert (versions.api_server.minor, versions.scheduler.minor, versions.scheduler_version) == (37, 36, "v1.36.3")
 
 
@@ -65,7 +67,7 @@ def test_the_schedulers_static_pod_tells_its_version() -> None:
     ],
 )
 def test_other_pods_tell_nothing_of_the_scheduler(pod: Pod) -> None:
-    assert scheduler_versions([pod]) == ()
+    assert static_versions([pod], Component.SCHEDULER) == ()
 
 
 def candidate(
@@ -83,10 +85,16 @@ def candidate(
 @pytest.mark.parametrize(
     ("candidates", "leads"),
     [
-        pytest.param([candidate("1.37.1", "1.37.0")], "v1.37.1", id="one"),
-        pytest.param([candidate("1.37.1", "1.37"), candidate("1.36.3", "1.36")], "v1.36.3", id="the oldest emulated"),
-        pytest.param([candidate("1.37.1", "1.36"), candidate("1.36.3", "1.36")], "v1.36.3", id="then the oldest"),
-        pytest.param([candidate("1.10.0", "1.10"), candidate("1.9.0", "1.9")], "v1.9.0", id="as numbers, not as text"),
+        pytest.param([candidate("1.37.1", "1.37.0")], ("v1.37.1", "1.37.0"), id="one"),
+        pytest.param(
+            [candidate("1.37.1", "1.36"), candidate("1.37.0", "1.37")], ("v1.37.1", "1.36"), id="the oldest emulated"
+        ),
+        pytest.param(
+            [candidate("1.37.1", "1.36"), candidate("1.36.3", "1.36")], ("v1.36.3", "1.36"), id="then the oldest"
+        ),
+        pytest.param(
+            [candidate("1.10.0", "1.10"), candidate("1.9.0", "1.9")], ("v1.9.0", "1.9"), id="as numbers, not as text"
+        ),
         pytest.param([candidate("1.36.3", "")], None, id="emulates nothing: may not lead"),
         pytest.param([candidate("latest", "1.37")], None, id="no version"),
         pytest.param([candidate("1.36.3", "1.36", lease="kube-controller-manager")], None, id="another component"),
@@ -95,31 +103,52 @@ def candidate(
     ],
 )
 def test_the_lease_candidate_that_leads_tells_the_schedulers_version(
-    candidates: list[LeaseCandidate], leads: str | None
+    candidates: list[LeaseCandidate], leads: tuple[str, str] | None
 ) -> None:
     """As TestPickBestLeaderOldestEmulationVersion of upstream's election_test.go has it."""
-    assert leading_scheduler(candidates) == leads
-    assert leading_scheduler(candidates[::-1]) == leads
+    for order in (candidates, candidates[::-1]):
+        found = leading_scheduler(order)
+        assert (found and (found.version, found.emulates)) == leads
 
 
 def test_a_scheduler_of_the_api_servers_minor_is_known_too() -> None:
-    versions = Versions.of("v1.37.1", ("v1.37.0",))
+    versions = Versions.of("v1.37.1", [Release("v1.37.0")])
     assert versions.scheduler_version == "v1.37.0"
     assert version_notes(versions) == ()
-    (note,) = version_notes(Versions.of("v1.33.2", ("v1.33.1",)))
+    (note,) = version_notes(Versions.of("v1.33.2", [Release("v1.33.1")]))
     assert note.component is Component.API_SERVER, "one line for both"
     assert any(effect.startswith("DynamicResources") for effect in note.without)
 
 
 def test_where_schedulers_differ_the_api_servers_version_counts() -> None:
     """Nobody knows which of them leads."""
-    versions = Versions.of("v1.37.1", ("v1.36.3", "v1.37.1"))
+    versions = Versions.of("v1.37.1", [Release("v1.36.3"), Release("v1.37.1")])
     assert versions.scheduler.minor == 37
     assert versions.scheduler_version is None
+    assert versions.schedulers == ("v1.36.3", "v1.37.1")
+
+
+def test_what_a_component_emulates_decides_about_its_gates_alone() -> None:
+    """Of 1.37, VolumeLimitScaling has a gate, and its messages have none."""
+    versions = Versions.of("v1.37.1", emulates="1.36", told=Told(None, (("pod_level_resources_fix_defaulting", True),)))
+    assert versions.scheduler == versions.api_server, "it is taken to be as the API server"
+    assert (versions.api_server.minor, versions.api_server.emulated) == (37, 36)
+    assert (versions.api_server.volume_limit_scaling, versions.api_server.preemption_message) == (False, True)
+    assert not versions.api_server.pod_level_resources_fix_defaulting, "1.36 has no such gate"
+    assert versions.with_gate("dra_device_taints", on=False).api_server.emulated == 36
+    own = Versions.of("v1.37.1", [Release("v1.37.1", "1.36")], emulates="1.37")
+    assert (own.api_server.emulated, own.scheduler.emulated) == (None, 36)
+    assert Versions.of("v1.37.1", told=Told("1.37"), emulates="1.36").api_server.emulated is None
+
+
+def test_an_unknown_api_server_is_as_new_as_the_newest_component() -> None:
+    assert Versions.of(None, [Release("v1.37.0")], kubelets=["v1.36.1"]).api_server.minor == 37
+    assert Versions.of(None, kubelets=["v1.35.1", "v1.36.1"]).api_server.minor == 36
+    assert Versions.of(None, [Release("v1.35.0"), Release("v1.34.0")]).api_server.minor == 35
 
 
 def test_what_the_user_says_counts_for_the_control_plane() -> None:
-    versions = Versions.of("v1.37.1", ("v1.36.3",), Told("1.34"))
+    versions = Versions.of("v1.37.1", [Release("v1.36.3")], Told("1.34"))
     assert (versions.api_server.minor, versions.scheduler.minor) == (34, 34)
     assert versions.kubelet(node("v1.36.3")).minor == 36
 

@@ -30,6 +30,7 @@ class SilentSource:
     description = "the cluster"
     namespace = "default"
     git_version = None
+    emulates = ""
     schedulers = None
     told = NOTHING_TOLD
     now = None

@@ -31,6 +31,7 @@ from podrules.cluster.kinds import Kind
 from podrules.cluster.live.garbage_collection import without_collection
 from podrules.model.base import KubeObject
 from podrules.model.decode import DecodeError
+from podrules.versions import Release
 
 __all__ = ["Captured", "Header", "SnapshotFile", "is_snapshot", "shape_of", "snapshot_parts"]
 
@@ -77,7 +78,9 @@ class Header(Struct, frozen=True, rename="camel"):
     """The namespace of requests that name none."""
     anonymised: bool
     kinds: tuple[Captured, ...]
-    schedulers: tuple[str, ...] | None = None
+    emulates: str = ""
+    """The version that the API server emulates; empty: its own, or not known."""
+    schedulers: tuple[Release, ...] | None = None
     """The versions of the schedulers, as far as they are known; None in a file of a version that did not keep them."""
 
 

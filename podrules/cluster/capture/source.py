@@ -44,6 +44,7 @@ class SnapshotSource:
         self.description = f"snapshot {file.path}"
         self.namespace = namespace or header.namespace
         self.git_version = header.server_version
+        self.emulates = header.emulates
         self.schedulers = header.schedulers
         self.now = header.captured_at
 

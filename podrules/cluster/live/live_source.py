@@ -59,6 +59,8 @@ class _Named(Model, frozen=True):
 
 class _Version(Model, frozen=True):
     git_version: str = ""
+    emulation_major: str = ""
+    emulation_minor: str = ""
 
 
 class LiveSource:
@@ -132,6 +134,13 @@ class LiveSource:
         """``gitVersion`` of the API server; None when it may not be read."""
         status, body = self._version
         return from_json(body, _Version).git_version or None if status == 200 else None
+
+    @property
+    def emulates(self) -> str:
+        """See `Source.emulates`; versions before 1.33 do not say it."""
+        status, body = self._version
+        said = from_json(body, _Version) if status == 200 else _Version()
+        return f"{said.emulation_major}.{said.emulation_minor}" if said.emulation_minor else ""
 
     @cached_property
     def _version(self) -> Response:

@@ -340,7 +340,10 @@ func (c *cluster) genDRARich() {
 			for n := range d.cap {
 				cc[n] = pick(g, "1Gi", "2Gi", "100M")
 			}
-			res["consumedCapacity"] = cc
+			// The API server keeps no empty map.
+			if len(cc) > 0 {
+				res["consumedCapacity"] = cc
+			}
 		}
 		if g.p(0.06) {
 			res["adminAccess"] = true
