@@ -8,7 +8,7 @@ upgrade may change them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from typing import Final
 
@@ -23,8 +23,8 @@ from podrules.model.pod import Pod
 from podrules.oom import container_oom_score_adj
 from podrules.platform import Platform, pod_platform
 from podrules.qos import compute_pod_qos, with_class
-from podrules.resources import CPU, EPHEMERAL_STORAGE, MEMORY, scheduler_request
-from podrules.versions import KUBELET_RULES, Versions
+from podrules.resources import CPU, EPHEMERAL_STORAGE, MEMORY, allocated_pod, scheduler_request
+from podrules.versions import KUBELET_RULES, Component, Versions, concerns
 
 __all__ = ["AssumedGate", "PodChange", "PodChangeKind", "assumed_gates", "changed_rules", "pod_changes"]
 
@@ -53,10 +53,25 @@ class PodChange(Struct, frozen=True, rename="camel"):
     after: str
 
 
-def changed_rules(before: Features, after: Features) -> tuple[Change, ...]:
-    """What changes between two minors, whether or not a pod has to do with it; the oldest change first."""
-    low, high = sorted((before.minor, after.minor))
-    return tuple(sorted((one for one in CHANGES.values() if low < one.since <= high), key=lambda one: one.since))
+def changed_rules(before: Mapping[Component, Collection[Features]], after: Features) -> tuple[Change, ...]:
+    """What changes for some component, whether or not a pod has to do with it; the oldest change first.
+
+    Args:
+        before: The rules by which the components go now.
+        after: Those by which all of them will go.
+    """
+
+    def differs(field: str, change: Change) -> bool:
+        then = getattr(after, field)
+        return any(
+            getattr(rules, field) != then
+            for component, several in before.items()
+            if concerns(change, component)
+            for rules in several
+        )
+
+    found = (change for field, change in CHANGES.items() if differs(field, change))
+    return tuple(sorted(found, key=lambda one: one.since))
 
 
 def pod_changes(pod: Pod, node: Node | None, before: Versions, after: Versions) -> tuple[PodChange, ...]:
@@ -114,7 +129,7 @@ def assumed_gates(
 
 _Key = tuple[PodChangeKind, str, str]
 _UNKNOWN: Final = "unknown"
-"""A value that takes the configuration of a kubelet: nothing is said of it."""
+"""A value that takes what is not known of a node or its kubelet: nothing is said of it."""
 
 
 def _differences(before: Mapping[_Key, str], after: Mapping[_Key, str]) -> Iterator[PodChange]:
@@ -132,11 +147,13 @@ def _values(pod: Pod, node: Node | None, versions: Versions) -> Mapping[_Key, st
     amounts = {CPU: request.milli_cpu, MEMORY: request.memory, EPHEMERAL_STORAGE: request.ephemeral_storage}
     found += [((PodChangeKind.REQUESTS, name, ""), str(amount)) for name, amount in (amounts | request.scalar).items()]
     if pod_platform(pod, node) is Platform.LINUX:
-        found += _on_linux(with_class(pod, qos_class), node, versions.kubelet(node))
+        kubelet = versions.kubelet(node)
+        found += _on_linux(allocated_pod(with_class(pod, qos_class), features=kubelet), node, kubelet)
     return dict(found)
 
 
 def _on_linux(pod: Pod, node: Node | None, kubelet: Features) -> Iterator[tuple[_Key, str]]:
+    """What the kubelet writes for a pod with the resources that it has allocated."""
     capacity = node.status.capacity.get(MEMORY) if node is not None else None
     settings = memory_settings(node, None, kubelet)
     yield from _cgroup("", pod_resource_config(pod, features=kubelet))
@@ -145,8 +162,8 @@ def _on_linux(pod: Pod, node: Node | None, kubelet: Features) -> Iterator[tuple[
     for ref in pod.containers():
         name = ref.container.name
         score = container_oom_score_adj(pod, ref, None if capacity is None else capacity.value, features=kubelet)
-        if score is not None:
-            yield (PodChangeKind.OOM_SCORE, "", name), str(score.value)
+        value = str(score.value) if score is not None else _UNKNOWN if capacity is None else ""
+        yield (PodChangeKind.OOM_SCORE, "", name), value
         yield from _cgroup(name, container_resource_config(pod, ref, features=kubelet))
         found = None if settings is None else container_memory_qos(pod, ref, settings, features=kubelet)
         yield from _memory_qos(name, kubelet, found)

@@ -36,6 +36,7 @@ __all__ = [
     "Told",
     "VersionNote",
     "Versions",
+    "concerns",
     "leading_scheduler",
     "static_versions",
     "version_notes",
@@ -254,13 +255,12 @@ def _note(
     without = tuple(
         f"{change.rule}: {change.effect}"
         for change in CHANGES.values()
-        if features.minor < change.since <= OLDEST_VERIFIED
-        and any(_concerns(change, one) for one in (component, *also))
+        if features.minor < change.since <= OLDEST_VERIFIED and any(concerns(change, one) for one in (component, *also))
     )
     return VersionNote(component, version, nodes, features.nearest_verified, without)
 
 
-def _concerns(change: Change, component: Component) -> bool:
+def concerns(change: Change, component: Component) -> bool:
     """Whether a component goes by a rule; the scheduler by all that is no other component's alone."""
     if component is Component.SCHEDULER:
         return change.rule not in KUBELET_RULES

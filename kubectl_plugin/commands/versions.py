@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.likely_node import Schedulers
+from kubectl_plugin.commands.likely_node import Schedulers, left_out
 from kubectl_plugin.commands.targets import check_namespace
 from kubectl_plugin.options import Streams, VersionsOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.pod.similar_pods import PodKinds
 from kubectl_plugin.reports.verdict import Verdict
 from kubectl_plugin.reports.versions import (
+    MAX_PLACED,
     ChangedOrder,
     ChangedPlacement,
     ChangedPods,
     ChangedRule,
     Choice,
+    NotCompared,
     RunningVersion,
     VersionsReport,
 )
@@ -32,6 +34,7 @@ from podrules.features import Features
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodStatus
 from podrules.oom import container_oom_score_adj
+from podrules.placement.outcome import PlacementOutcome
 from podrules.platform import pod_platform
 from podrules.pressure.node import MemoryOrders, memory_orders
 from podrules.pressure.usage import NO_USAGE, NodeUsage
@@ -44,8 +47,8 @@ __all__ = ["run"]
 
 _ON_THEIR_NODE: Final = frozenset({"DaemonSet", "Node"})
 """Controllers whose pods no scheduler chooses a node for."""
-_MAX_PLACED: Final = 300
-"""Pods that both schedulers place, each on every node."""
+_PLACED: Final = frozenset({PlacementOutcome.FITS, PlacementOutcome.UNSCHEDULABLE})
+"""Outcomes of which it is known where the pod goes, or that no node fits."""
 
 
 def run(options: VersionsOptions, source: Source, streams: Streams) -> int:
@@ -80,7 +83,7 @@ class _Comparison:
         gatherer = self._gatherer
         nodes = self._source.list(NODES)
         listed = self._source.list(PODS, self._namespace) if self._options.to else ()
-        if self._options.to and self._namespace and not listed:
+        if self._namespace and not listed:
             check_namespace(self._source)
         pods = [pod for pod in listed if not pod.finished]
         report = VersionsReport(
@@ -97,41 +100,47 @@ class _Comparison:
 
     def _compared(self, report: VersionsReport, to: str, nodes: Sequence[Node], pods: Sequence[Pod]) -> VersionsReport:
         after = self._gatherer.versions.upgraded(to)
-        placements, placed, left = self._placements(pods, after)
+        compared = self._placements(pods, after)
         # Known better once the pods of all namespaces were read: the scheduler's may be among them.
         before = self._gatherer.versions
         by_name = {node.metadata.name: node for node in nodes}
-        changes = _changes(pods, by_name, before, after)
+        changes = _changes(map(_made_again, pods), by_name, before, after)
         touched = {pod.spec.node_name for pod, _ in changes}
         orders = self._orders([node for node in nodes if node.metadata.name in touched], before, after)
-        oldest = min((before.scheduler, before.api_server, *map(before.kubelet, nodes)), key=lambda one: one.minor)
+        rules = {
+            Component.API_SERVER: {before.api_server},
+            Component.SCHEDULER: {before.scheduler},
+            Component.KUBELET: set(map(before.kubelet, nodes)),
+        }
         return replace(
             report,
             running=tuple(_running(before, nodes)),
             rules=tuple(
                 ChangedRule(f"1.{one.since}", one.rule, one.effect, one.gate)
-                for one in changed_rules(oldest, after.api_server)
+                for one in changed_rules(rules, after.api_server)
             ),
             changed=tuple(_grouped(changes)),
             orders=tuple(orders),
-            placed=placed,
-            not_placed=left,
-            placements=placements,
+            placed=compared.placed,
+            not_placed=compared.left,
+            not_compared=compared.unknown,
+            placements=compared.differ,
             version_notes=(*version_notes(before, nodes), *(_compared_note(note) for note in version_notes(after))),
             unread=self._gatherer.unread,
         )
 
-    def _placements(self, pods: Sequence[Pod], after: Versions) -> tuple[tuple[ChangedPlacement, ...], int, int]:
-        """What is placed otherwise, how many pods were placed, and how many were left out."""
+    def _placements(self, pods: Sequence[Pod], after: Versions) -> _Placements:
+        """Where pods go by both versions."""
         # Loaded only for a comparison.
         from podrules.placement.likely import likely_placement
         from podrules.placement.situation import Situation
         from podrules.scheduler.framework.node_table import NodeTable
 
         at_first = self._gatherer.versions.scheduler
-        frameworks = ((pod, self._schedulers.framework(pod, at_first)) for pod in _to_place(pods))
+        frameworks = [(pod, self._schedulers.framework(pod, at_first)) for pod in _to_place(pods)]
         standing = [(pod, framework) for pod, framework in frameworks if not isinstance(framework, str)]
-        chosen, found = standing[:_MAX_PLACED], []
+        unknown = Counter(framework for _, framework in frameworks if isinstance(framework, str))
+        chosen, found, placed = standing[:MAX_PLACED], [], 0
         # One set of arguments counts for all: they only say whether the default constraints of services are needed.
         args = chosen[0][1].args if chosen else {}
         # In one go: what is read is the same for all of them.
@@ -139,11 +148,14 @@ class _Comparison:
         if cluster.snapshot is None or not cluster.snapshot.nodes:
             for unread in cluster.unread:
                 self._gatherer.noted(unread)
-            return (), 0, len(standing)
+            return _Placements((), 0, len(standing), _not_compared(unknown))
         table = NodeTable(cluster.snapshot.nodes, cluster.snapshot.pods)
         now = self._gatherer.versions.scheduler
         for pod, framework in chosen:
-            choices = []
+            if missing := left_out(self._source, pod, cluster.snapshot):
+                unknown[missing] += 1
+                continue
+            choices, reason = [], ""
             for features in (now, after.scheduler):
                 situation = Situation(
                     pod=pod,
@@ -152,12 +164,17 @@ class _Comparison:
                     framework=self._schedulers.in_version(framework, features),
                     now=self._source.now,
                 )
-                placed = likely_placement(situation, ways_out=False)
-                choices.append(Choice(placed.outcome, tuple(sorted(placed.best)), placed.feasible, placed.message))
+                likely = likely_placement(situation, ways_out=False)
+                choices.append(Choice(likely.outcome, tuple(sorted(likely.best)), likely.feasible, likely.message))
+                reason = reason or likely.reason
+            if all(choice.outcome not in _PLACED for choice in choices):
+                unknown[reason] += 1
+                continue
+            placed += 1
             if choices[0].differs_from(choices[1]):
                 waits = bool(pod.metadata.uid)
                 found.append(ChangedPlacement(pod.metadata.namespace, pod.metadata.name, waits, *choices))
-        return tuple(found), len(chosen), len(standing) - len(chosen)
+        return _Placements(tuple(found), placed, len(standing) - len(chosen), _not_compared(unknown))
 
     def _orders(self, nodes: Sequence[Node], before: Versions, after: Versions) -> Iterator[ChangedOrder]:
         """The nodes on which others go first when memory runs short."""
@@ -178,6 +195,26 @@ class _Comparison:
             for order in ("OOM", "Eviction"):
                 if sides[0][order] != sides[1][order]:
                     yield ChangedOrder(name, order, sides[0][order], sides[1][order])
+
+
+class _Placements(NamedTuple):
+    """Where pods go by two versions."""
+
+    differ: tuple[ChangedPlacement, ...]
+    placed: int
+    """Pods that both schedulers placed."""
+    left: int
+    """Pods beyond `MAX_PLACED`, or all where something could not be read."""
+    unknown: tuple[NotCompared, ...]
+
+
+def _not_compared(reasons: Counter[str]) -> tuple[NotCompared, ...]:
+    return tuple(NotCompared(reason, pods) for reason, pods in reasons.most_common())
+
+
+def _made_again(pod: Pod) -> Pod:
+    """The pod without what its kubelet reports: no resize is in flight then."""
+    return replace(pod, status=PodStatus())
 
 
 def _compared_note(note: VersionNote) -> VersionNote:

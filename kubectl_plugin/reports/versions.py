@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -13,14 +13,20 @@ from podrules.version_changes import PodChange
 from podrules.versions import Component, VersionNote
 
 __all__ = [
+    "MAX_PLACED",
     "ChangedOrder",
     "ChangedPlacement",
     "ChangedPods",
     "ChangedRule",
     "Choice",
+    "NotCompared",
     "RunningVersion",
     "VersionsReport",
 ]
+
+
+MAX_PLACED: Final = 300
+"""Pods that both schedulers place, each on every node."""
 
 
 class RunningVersion(Struct, frozen=True, rename="camel"):
@@ -87,6 +93,13 @@ class Choice(Struct, frozen=True, rename="camel"):
         return (self.outcome, self.best, self.message) != (other.outcome, other.best, other.message)
 
 
+class NotCompared(Struct, frozen=True, rename="camel"):
+    """Pods whose placements were not compared."""
+
+    reason: str
+    pods: int
+
+
 class ChangedPlacement(Struct, frozen=True, rename="camel"):
     """A pod that is placed otherwise."""
 
@@ -118,6 +131,8 @@ class VersionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     """Pods that both schedulers placed: those that wait, and one of each controller."""
     not_placed: int = 0
     """More of those, which were left out: they are too many."""
+    not_compared: tuple[NotCompared, ...] = ()
+    """Others, of which the rules do not tell where they go."""
     placements: tuple[ChangedPlacement, ...] = ()
     version_notes: tuple[VersionNote, ...] = ()
     """The versions of this cluster that the rules were not held against."""

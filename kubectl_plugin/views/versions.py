@@ -10,6 +10,7 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode
 from kubectl_plugin.reports.versions import (
+    MAX_PLACED,
     ChangedOrder,
     ChangedPlacement,
     ChangedPods,
@@ -19,7 +20,7 @@ from kubectl_plugin.reports.versions import (
 )
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import counted, listed, memory
+from kubectl_plugin.views.words import counted, cpu, listed, memory
 from podrules.features import VERIFIED, minor_of
 from podrules.placement.outcome import PlacementOutcome
 from podrules.version_changes import PodChange, PodChangeKind
@@ -27,6 +28,7 @@ from podrules.versions import Component
 
 __all__ = ["versions_page", "versions_verdict"]
 
+Rows = Sequence[tuple[str, ...]]
 _MOST_NODES: Final = 3
 _MOST_MINORS: Final = 8
 _MOST_ROWS: Final = 20
@@ -44,13 +46,16 @@ def versions_verdict(report: VersionsReport) -> Verdict:
     if report.to is None:
         told = f"{_running_words(report)}."
         return Verdict(VerdictCode.VERSIONS_LISTED, Severity.NOTICE if report.version_notes else Severity.FINE, (told,))
+    differ = len(report.placements)
     pods, scope = counted(report.pods, "pod"), f" in namespace {report.scope}" if report.scope else ""
     parts = [
-        f"{report.pods_changed} of {pods} change once they are made again" if report.changed else "",
+        f"{report.pods_changed} of {pods} {_verb('change', report.pods_changed)} once made again"
+        if report.changed
+        else "",
         f"{counted(len({entry.node for entry in report.orders}), 'node')} would kill or evict in another order"
         if report.orders
         else "",
-        f"{len(report.placements)} of {counted(report.placed, 'placement')} differ" if report.placements else "",
+        f"{differ} of {counted(report.placed, 'placement')} {_verb('differ', differ)}" if differ else "",
     ]
     found = [part for part in parts if part]
     if not report.pods:
@@ -58,11 +63,19 @@ def versions_verdict(report: VersionsReport) -> Verdict:
         return Verdict(VerdictCode.NOTHING_CHANGES, Severity.NOTICE, (told,))
     if not found:
         placed = f", nor for {counted(report.placed, 'placement')}" if report.placed else ""
-        told = f"With Kubernetes {report.to} nothing changes for the {pods}{scope}{placed}."
+        told = f"With Kubernetes {report.to} nothing changes for {_the(report.pods)}{scope}{placed}."
         return Verdict(VerdictCode.NOTHING_CHANGES, Severity.FINE, (told,))
     return Verdict(
         VerdictCode.ANSWERS_CHANGE, Severity.NOTICE, (f"With Kubernetes {report.to}{scope}: {'; '.join(found)}.",)
     )
+
+
+def _verb(plural: str, count: int) -> str:
+    return f"{plural}s" if count == 1 else plural
+
+
+def _the(pods: int) -> str:
+    return "the one pod" if pods == 1 else f"the {pods} pods"
 
 
 def _running_words(report: VersionsReport) -> str:
@@ -103,20 +116,19 @@ def _parts(report: VersionsReport, *, wide: bool) -> Iterator[Section | Table]:
             for one in report.running
         ]
         yield Table("What runs", ("component", "version", "nodes", "rules of"), tuple(told), right=frozenset({2}))
-    rows: list[tuple[str, ...]]
+    blocks: list[list[tuple[str, ...]]]
+    rules = f"today's rules -> those of {report.to}"
     if report.changed:
-        rows = [row for entry in report.changed for row in _pod_rows(entry, wide=wide)]
-        yield _table(
-            "What changes of pods once they are made again", ("pods", "of", "value", "now -> then"), rows, wide=wide
-        )
+        blocks = [list(_pod_rows(entry, wide=wide)) for entry in report.changed]
+        yield _table("What changes of pods once they are made again", ("pods", "of", "value", rules), blocks, wide=wide)
     if report.orders:
-        rows = [_order_row(entry) for entry in report.orders]
-        yield _table("Who goes first", ("node", "when memory is short", "now -> then"), rows, wide=wide)
+        blocks = [[_order_row(entry)] for entry in report.orders]
+        title = "Who goes first, once all pods are made again"
+        yield _table(title, ("node", "when memory is short", rules), blocks, wide=wide)
     if report.placements:
-        rows = [row for entry in report.placements for row in _placement_rows(entry)]
-        yield _table("Where pods go", ("pod", "node"), rows, wide=wide)
-    if report.not_placed:
-        yield Section("Not compared", (_not_compared(report),))
+        blocks = [list(_placement_rows(entry)) for entry in report.placements]
+        yield _table("Where pods go", ("pod", f"node: {rules}"), blocks, wide=wide)
+    yield Section("Not compared", tuple(_not_compared(report)))
     if report.rules and wide:
         rows = [
             (one.since, one.rule, one.effect + (f" (feature gate {one.gate})" if one.gate else ""))
@@ -132,17 +144,25 @@ def _version(running: RunningVersion) -> str:
     return f"{known} (emulates {running.emulates})" if running.emulates else known
 
 
-def _not_compared(report: VersionsReport) -> str:
-    where = f"where {counted(report.not_placed, 'more pod' if report.placed else 'pod')} would go"
-    if report.placed:
-        return f"{where}: both schedulers are asked about {report.placed} at most"
-    return f"{where}: {'something could not be read' if report.unread else 'there are no nodes'}"
+def _not_compared(report: VersionsReport) -> Iterator[str]:
+    if report.not_placed:
+        where = f"where {counted(report.not_placed, 'more pod' if report.placed else 'pod')} would go"
+        why = "something could not be read" if report.unread else "there are no nodes"
+        yield f"{where}: {f'both schedulers are asked about {MAX_PLACED} at most' if report.placed else why}"
+    for one in report.not_compared:
+        yield f"where {counted(one.pods, 'pod')} would go: {one.reason}"
 
 
-def _table(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, wide: bool) -> Table:
-    shown = rows if wide else rows[:_MOST_ROWS]
-    left = len(rows) - len(shown)
-    return Table(f"{title} ({left} more rows: -o wide)" if left else title, headings, tuple(shown))
+def _table(title: str, headings: tuple[str, ...], blocks: Sequence[Rows], *, wide: bool) -> Table:
+    """The blocks of rows that fit; each has one subject, and is shown whole or not at all."""
+    shown: list[tuple[str, ...]] = []
+    left = 0
+    for place, rows in enumerate(blocks):
+        if not wide and shown and len(shown) + len(rows) > _MOST_ROWS:
+            left = len(blocks) - place
+            break
+        shown += rows
+    return Table(f"{title} ({left} more: -o wide)" if left else title, headings, tuple(shown))
 
 
 def _pod_rows(entry: ChangedPods, *, wide: bool) -> Iterator[tuple[str, ...]]:
@@ -165,7 +185,7 @@ def _value(change: PodChange, text: str) -> str:
     if not text.isdigit():
         return text or "none"
     if change.kind is PodChangeKind.REQUESTS and change.field == "cpu":
-        return f"{text}m"
+        return cpu(int(text))
     return memory(int(text)) if "memory" in change.field or "storage" in change.field else text
 
 
@@ -197,8 +217,9 @@ def _choice(choice: Choice) -> str:
 
 def _next_commands(report: VersionsReport, *, wide: bool) -> Iterator[Command]:
     if report.to is None:
-        newest = f"1.{max(VERIFIED)}"
-        yield qos("versions", "--to", newest, namespace=report.scope or None)
+        newest = max(VERIFIED)
+        if any(minor_of(one.version) != newest for one in report.running if one.version):
+            yield qos("versions", "--to", f"1.{newest}", namespace=report.scope or None)
     elif not wide and report.rules:
         differ = f"{counted(len(report.rules), 'rule')} that differ"
         yield qos("versions", "--to", report.to, "-o", "wide", namespace=report.scope or None, comment=differ)

@@ -161,15 +161,79 @@ def test_nothing_changes_is_an_answer(tmp_path: Path) -> None:
     assert found["verdict"]["code"] == "NothingChanges"
     assert found["rules"], "rules do differ, though no pod has to do with them"
     ran = run("versions", "--snapshot", file, "--kubernetes-version=1.36", "--to", "1.37")
-    assert "With Kubernetes 1.37 nothing changes for the 1 pod" in ran.out
+    assert "With Kubernetes 1.37 nothing changes for the one pod" in ran.out
 
 
-def test_the_rules_are_those_between_the_oldest_and_the_other_version(tmp_path: Path) -> None:
+def test_the_rules_are_those_that_change_for_the_component_that_goes_by_them(tmp_path: Path) -> None:
     file = written(tmp_path, [node("n1", "v1.34.4"), node("n2", "v1.36.3"), pods()[2]])
     found = compared(file, "--kubernetes-version", "1.36", "--to", "1.37")
-    assert len(found["rules"]) == sum(34 < change.since <= 37 for change in CHANGES.values())
+    newest = [one for one in found["rules"] if one["since"] == "1.37"]
+    assert len(newest) == sum(change.since == 37 for change in CHANGES.values())
+    of_kubelets = {one["rule"] for one in found["rules"] if one["since"] != "1.37"}
+    assert of_kubelets == {"Cgroups", "Requests"}, "the scheduler already goes by the others"
     back = compared(file, "--kubernetes-version", "1.36", "--to", "1.34")
-    assert back["rules"] == [], "the oldest already goes by them"
+    assert {one["since"] for one in back["rules"]} == {"1.35", "1.36"}
+    assert {"Cgroups", "NodeResourcesBalancedAllocation", "DynamicResources"} <= {one["rule"] for one in back["rules"]}
+
+
+def test_a_rule_whose_gate_is_off_in_both_versions_does_not_change(tmp_path: Path) -> None:
+    file = written(tmp_path, [node("n1", "v1.36.3"), pods()[2]])
+    asked = (file, "--kubernetes-version", "1.36", "--to", "1.37")
+    gate = "PodLevelResourcesFixKubeletQOSClass"
+    assert gate in {one["gate"] for one in compared(*asked)["rules"]}
+    assert gate not in {one["gate"] for one in compared(*asked, f"--feature-gates={gate}=false")["rules"]}
+
+
+def test_a_resize_in_flight_is_none_once_a_pod_is_made_again(tmp_path: Path) -> None:
+    granted = {"requests": {"memory": "2Gi"}}
+    statuses = [{"name": name, "allocatedResources": granted["requests"], "resources": granted} for name in ("a", "b")]
+    containers = [raw_container("a", {"memory": "1Gi"}), raw_container("b", {"memory": "4Gi"})]
+    status = {"phase": "Running", "qosClass": "Burstable", "containerStatuses": statuses}
+    resized = raw_pod("resized", "shop", uid="1", containers=containers, nodeName="n1", status=status)
+    file = written(tmp_path, [node("n1", "v1.36.3"), resized])
+    assert compared(file, "--kubernetes-version", "1.36", "--to", "1.37")["changed"] == []
+
+
+def test_where_a_pod_goes_that_no_rule_tells_is_not_compared(tmp_path: Path) -> None:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    waiting = [
+        raw_pod("claims", "shop", uid="1", volumes=volumes),
+        raw_pod("other", "shop", uid="2", schedulerName="mine"),
+        raw_pod("held", "shop", uid="3", schedulingGates=[{"name": "quota"}]),
+        raw_pod("goes", "shop", uid="4"),
+    ]
+    found = compared(written(tmp_path, [node("n1", "v1.36.3"), *waiting]), "--to", "1.37")
+    assert (found["placed"], found["notPlaced"]) == (1, 0)
+    reasons = {one["reason"]: one["pods"] for one in found["notCompared"]}
+    assert list(reasons.values()) == [1, 1, 1]
+    for part in ("persistentvolumeclaims", 'schedulerName "mine"', "scheduling gates"):
+        assert any(part in reason for reason in reasons)
+    ran = run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3"), *waiting]), "--to", "1.37")
+    assert "nothing changes for the 4 pods, nor for 1 placement" in " ".join(ran.out.split())
+    assert ran.out.count("where 1 pod would go") == 3
+
+
+def test_of_a_pod_without_a_node_no_score_is_told_that_takes_its_memory(tmp_path: Path) -> None:
+    empty = pods("")[0]
+    found = compared(written(tmp_path, [node("n1", "v1.36.3"), empty]), "--to", "1.37")
+    assert "OOMScore" not in {change["kind"] for entry in found["changed"] for change in entry["changes"]}
+    assert "QoSClass" in {change["kind"] for entry in found["changed"] for change in entry["changes"]}
+
+
+def test_a_table_shows_each_pod_whole(tmp_path: Path) -> None:
+    many = [
+        {**pods()[0], "metadata": {"name": f"empty-{number}", "namespace": "shop", "uid": str(number)}}
+        for number in range(20)
+    ]
+    ran = run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3"), *many]), "--to", "1.37")
+    shown = [line for line in ran.out.splitlines() if "shop/empty-" in line]
+    assert f"made again ({20 - len(shown)} more: -o wide)" in ran.out
+    assert ran.out.count("oom_score_adj of app") == len(shown), "the last one, too"
+
+
+def test_the_newest_version_suggests_no_other(tmp_path: Path) -> None:
+    assert "--to" not in run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.37.0")])).out
+    assert "--to 1.37" in run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.0")])).out
 
 
 def test_pods_that_wait_are_placed_as_explain_says_on_both_sides() -> None:
@@ -219,8 +283,9 @@ def test_without_pods_nothing_is_compared(tmp_path: Path) -> None:
     assert "there is nothing to compare: no pods." in ran.out
 
 
-def test_a_namespace_that_is_not_there() -> None:
-    ran = run("versions", "--demo", "--to", "1.37", "-n", "shopp")
+@pytest.mark.parametrize("to", [(), ("--to", "1.37")], ids=["what runs", "what changes"])
+def test_a_namespace_that_is_not_there(to: tuple[str, ...]) -> None:
+    ran = run("versions", "--demo", *to, "-n", "shopp")
     assert ran.code == 3
     assert "did you mean -n shop?" in ran.err
 
