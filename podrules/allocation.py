@@ -12,7 +12,8 @@ same sums without pod-level resources and resizes in flight.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -45,9 +46,9 @@ class ResourceAllocation(Struct, frozen=True):
     allocatable: Quantity
     requested: Quantity
     limited: Quantity
-    """The sum of limits of the pods that have one."""
+    """The sum of limits of the containers and pods that have one."""
     without_limit: int
-    """Pods without a limit on it: they may take all there is."""
+    """Pods with a container that nothing limits: they may take all there is."""
     requested_by_class: dict[PodQOSClass, Quantity]
 
     @property
@@ -84,25 +85,53 @@ def node_allocation(node: Node, pods: Iterable[Pod], *, features: Features = REF
     """Sum what the pods of a node ask for; pods bound elsewhere and finished ones are left out."""
     own = [pod for pod in pods if pod.spec.node_name == node.metadata.name and not pod.finished]
     options = scheduler_options(features)
-    asked = [(get_pod_qos(pod, features=features), pod_requests(pod, options), pod_limits(pod, options)) for pod in own]
+    asked = [
+        _Asked(
+            get_pod_qos(pod, features=features),
+            pod_requests(pod, options),
+            pod_limits(pod, options),
+            _limited(pod, features),
+        )
+        for pod in own
+    ]
     extended = sorted(name for name in node.status.allocatable if "/" in name or name.startswith("hugepages-"))
     names = [CPU, MEMORY, EPHEMERAL_STORAGE, *extended]
     return NodeAllocation(
         pods=len(own),
         max_pods=node.status.allocatable.get("pods", ZERO).value,
-        pods_by_class={qos_class: sum(1 for entry, _, _ in asked if entry is qos_class) for qos_class in PodQOSClass},
+        pods_by_class={
+            qos_class: sum(1 for entry in asked if entry.qos_class is qos_class) for qos_class in PodQOSClass
+        },
         resources=tuple(_resource(node, name, asked) for name in names if name in node.status.allocatable),
     )
 
 
-def _resource(node: Node, name: str, asked: list[tuple[PodQOSClass, ResourceList, ResourceList]]) -> ResourceAllocation:
+class _Asked(NamedTuple):
+    """What one pod asks for."""
+
+    qos_class: PodQOSClass
+    requests: ResourceList
+    limits: ResourceList
+    limited: frozenset[str]
+    """The resources of which each container that runs with the others has a limit, or the pod itself."""
+
+
+def _limited(pod: Pod, features: Features) -> frozenset[str]:
+    """The resources that nothing in the pod may use without a limit, once its init containers have ended."""
+    own = pod.spec.resources if features.pod_level_resources else None
+    whole = () if own is None else (name for name, limit in own.limits.items() if not limit.is_zero)
+    running = [ref.container for ref in pod.containers() if not ref.is_init or ref.is_sidecar]
+    limits = [{name for name, limit in one.resources.limits.items() if not limit.is_zero} for one in running]
+    return frozenset(whole).union(set.intersection(*limits) if limits else ())
+
+
+def _resource(node: Node, name: str, asked: Sequence[_Asked]) -> ResourceAllocation:
     by_class = dict.fromkeys(PodQOSClass, ZERO)
     limited, without_limit = ZERO, 0
-    for qos_class, requests, limits in asked:
-        by_class[qos_class] += requests.get(name, ZERO)
-        limit = limits.get(name, ZERO)
-        limited += limit
-        without_limit += limit.is_zero
+    for pod in asked:
+        by_class[pod.qos_class] += pod.requests.get(name, ZERO)
+        limited += pod.limits.get(name, ZERO)
+        without_limit += name not in pod.limited
     allocatable = node.status.allocatable[name]
     return ResourceAllocation(
         name=name,

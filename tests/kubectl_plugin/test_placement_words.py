@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_plugin.views.scheduling.changes import remedy_words, ways_out
-from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words
+from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
 from kubectl_plugin.views.words import amounts_apart
 from podrules.model.pod_reference import PodOnNode, PodReference
 from podrules.placement.outcome import (
@@ -77,6 +77,15 @@ FACTS: dict[Fact, str] = {
     MissingFeature("RestartAllContainers"): "does not declare RestartAllContainers",
     DevicePool("gpus", 4, 3): "pool gpus: 3 of 4 devices in use",
 }
+
+
+def test_a_driver_that_a_node_lacks_is_no_limit_of_volumes() -> None:
+    missing = ("csi.example.com CSI driver is not installed on the node",)
+    assert rejection_words("NodeVolumeLimits", missing, one=True) == "lacks its volume's driver"
+    assert rejection_words("NodeVolumeLimits", missing, one=False) == "lack its volume's driver"
+    full = ("node(s) exceed max volume count",)
+    assert rejection_words("NodeVolumeLimits", full, one=True) == "can attach no more volumes"
+    assert rejection_words("NodeVolumeLimits", (), one=True) == "can attach no more volumes"
 
 
 @pytest.mark.parametrize(("fact", "words"), FACTS.items(), ids=map(str, range(len(FACTS))))

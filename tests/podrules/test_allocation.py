@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from podrules.allocation import NodeAllocation, ResourceAllocation, node_allocation
-from podrules.features import Features
-from podrules.model.pod import PodQOSClass
-from tests.builders import make_container_status, make_node, make_pod, make_resources
+from podrules.features import REFERENCE, Features
+from podrules.model.pod import Pod, PodQOSClass
+from tests.builders import make_container, make_container_status, make_node, make_pod, make_resources, make_sidecar
 
 GUARANTEED, BURSTABLE, BEST_EFFORT = PodQOSClass.GUARANTEED, PodQOSClass.BURSTABLE, PodQOSClass.BEST_EFFORT
 NODE = make_node(
@@ -42,6 +44,25 @@ def test_Q4_requests_against_allocatable_and_limits_beyond_it() -> None:
 def test_Q4_pods_without_a_limit_are_counted_by_resource() -> None:
     cpu = _resource(node_allocation(NODE, [STEADY, BURSTY, IDLE]), "cpu")
     assert (str(cpu.requested), str(cpu.limited), cpu.without_limit) == ("1500m", "1", 2)
+
+
+def test_Q4_a_pod_with_a_container_that_nothing_limits_counts_as_without_limit() -> None:
+    limited, free = make_container("a", limits={"memory": "1Gi"}), make_container("b")
+    ended, sidecar = make_container("init"), make_sidecar("mesh")
+    whole = make_resources(limits={"memory": "2Gi"})
+    pods = {
+        "each": make_pod(containers=[limited], init_containers=[ended]),
+        "some": make_pod(containers=[limited, free]),
+        "sidecar": make_pod(containers=[limited], init_containers=[sidecar]),
+        "pod": make_pod(containers=[free], resources=whole),
+    }
+
+    def without(pod: Pod, features: Features = REFERENCE) -> int:
+        bound = replace(pod, spec=replace(pod.spec, node_name="node-1"))
+        return _resource(node_allocation(NODE, [bound], features=features), "memory").without_limit
+
+    assert {name: without(pod) for name, pod in pods.items()} == {"each": 0, "some": 1, "sidecar": 1, "pod": 0}
+    assert without(pods["pod"], Features.of_minor(33)) == 1, "spec.resources does not count there"
 
 
 def test_Q4_pods_by_class() -> None:

@@ -41,6 +41,8 @@ class PluginPhrases(Struct, frozen=True):
     several: str
     facts: Mapping[str, Callable[[Any], str]] = {}
     """The words of each kind of fact, by the name of its class."""
+    reasons: Mapping[str, tuple[str, str]] = {}
+    """Other words, of one node and of several, for the reasons of upstream that end so."""
 
 
 def fact_words(node: RejectedNode) -> str:
@@ -67,7 +69,9 @@ def rejection_words(plugin: str, reasons: Sequence[str], *, one: bool) -> str:
     words = PLUGIN_PHRASES.get(plugin)
     if words is None:
         return f"{'is' if one else 'are'} rejected by {plugin}"
-    return words.one if one else words.several
+    forms = [own for end, own in words.reasons.items() if all(reason.endswith(end) for reason in reasons)]
+    for_one, for_several = forms[0] if reasons and forms else (words.one, words.several)
+    return for_one if one else for_several
 
 
 _INSUFFICIENT: Final = "Insufficient "
@@ -188,7 +192,10 @@ PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
         "is outside its volume's zone", "are outside its volume's zone", {"ClaimMismatch": _claim}
     ),
     "NodeVolumeLimits": PluginPhrases(
-        "can attach no more volumes", "can attach no more volumes", {"VolumeLimit": _volume_limit}
+        "can attach no more volumes",
+        "can attach no more volumes",
+        {"VolumeLimit": _volume_limit},
+        {" CSI driver is not installed on the node": ("lacks its volume's driver", "lack its volume's driver")},
     ),
     "DynamicResources": PluginPhrases(
         "has no devices for it", "have no devices for it", {"ClaimMismatch": _claim, "DevicePool": _device_pool}
