@@ -58,6 +58,12 @@ class AdmittedPod(Struct, frozen=True, kw_only=True):
     """The classes that decided; None: they are not known."""
     rejected: str | None
     """Upstream's refusal; None: the pod is let in."""
+    objects: AdmissionObjects
+    """What the admission plugins read."""
+
+    def by(self, features: Features) -> Pod:
+        """The pod as an API server with other rules would store it."""
+        return admit_pod(self.written, self.objects, features=features).pod
 
 
 def admit_pod(pod: Pod, objects: AdmissionObjects, *, features: Features = REFERENCE) -> AdmittedPod:
@@ -87,6 +93,7 @@ def admit_pod(pod: Pod, objects: AdmissionObjects, *, features: Features = REFER
         priority=priority,
         priority_classes=classes,
         rejected=resolved if isinstance(resolved, str) else None,
+        objects=objects,
     )
 
 

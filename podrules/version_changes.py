@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from podrules.admission import AdmittedPod
 from podrules.cgroup import ResourceConfig, container_resource_config, pod_resource_config
 from podrules.features import CHANGES, GATES, Change, Features
 from podrules.memory_qos import MemoryQoS, container_memory_qos, memory_settings, pod_memory_qos
@@ -97,7 +98,12 @@ class AssumedGate(Struct, frozen=True, rename="camel"):
 
 
 def assumed_gates(
-    pod: Pod, node: Node | None, versions: Versions, config: KubeletConfiguration | None = None
+    pod: Pod,
+    node: Node | None,
+    versions: Versions,
+    config: KubeletConfiguration | None = None,
+    *,
+    admitted: AdmittedPod | None = None,
 ) -> tuple[AssumedGate, ...]:
     """The gates that decide about a pod's class, requests, scores and cgroups, and that the user did not name.
 
@@ -106,6 +112,7 @@ def assumed_gates(
         node: As for `pod_changes`.
         versions: The rules that hold in its cluster.
         config: Of the node's kubelet, which says how its own gates are set; None: it was not read.
+        admitted: For a pod to come, how it came to be stored so: some gates decide about that.
     """
     named = {field for field, _ in versions.told.gates}
     if config is not None:
@@ -121,7 +128,8 @@ def assumed_gates(
             continue
         on = bool(getattr(holder, field))
         other = versions.with_gate(field, on=not on)
-        kinds = dict.fromkeys(one.kind for one in _differences(today, _values(pod, node, other)))
+        stored = pod if admitted is None else admitted.by(other.api_server)
+        kinds = dict.fromkeys(one.kind for one in _differences(today, _values(stored, node, other)))
         if kinds:
             found.append(AssumedGate(change.gate, on, tuple(kinds)))
     return tuple(found)

@@ -211,10 +211,13 @@ class LikelyNodes:
         gates: bool,
     ) -> LikelyNode:
         """The placement of a pod, after `before` has prepared the pod and the cluster."""
+        from podrules.placement.assumed_gates import every_gate
         from podrules.placement.likely import likely_placement, named_placement
         from podrules.placement.situation import Situation
 
-        cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True)
+        # The other setting of a gate may read more.
+        others = (every_gate(framework.features),) if gates and self._every_node else ()
+        cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True, others=others)
         if cluster.snapshot is None:
             missing = ", ".join(dict.fromkeys(entry.resource for entry in cluster.unread))
             return LikelyNode(self._unknown(pod, f"it takes all of {missing} to tell"), cluster.unread)

@@ -24,7 +24,7 @@ from podrules.scheduler.plugins.volume_binding.storage_index import claim_refere
 from podrules.scheduler.runtime import Framework
 from podrules.version_changes import AssumedGate, PodChangeKind
 
-__all__ = ["gates_of_placement"]
+__all__ = ["every_gate", "gates_of_placement"]
 
 
 def gates_of_placement(
@@ -47,6 +47,12 @@ def gates_of_placement(
         other = replace(situation, framework=framework(replace(own, **{field: not on})))
         if _choice(likely_placement(other, ways_out=False)) != _choice(placed):
             yield AssumedGate(change.gate, on, (PodChangeKind.PLACEMENT,))
+
+
+def every_gate(features: Features) -> Features:
+    """The same with every gate on that can be set: what these read suffices for each of them."""
+    on = {field: True for field, change in GATES.items() if change.can_be_set(features.gates_of)}
+    return replace(features, **on)
 
 
 def _choice(placement: Placement) -> tuple[object, ...]:

@@ -115,6 +115,7 @@ def test_old_kubelets_are_named_where_their_node_is_judged(cluster: Path) -> Non
         (("--feature-gates", "PodLevelResources=yes"), '"PodLevelResources=yes": neither true nor false'),
         (("--feature-gates=",), "--feature-gates: no gate is named"),
         (("--feature-gates", "@"), "--feature-gates @: it names no file"),
+        (("--feature-gates", "@/"), "--feature-gates @/: it is a folder"),
         (("--feature-gates", "@nowhere.yaml"), "--feature-gates @nowhere.yaml: nowhere.yaml: No such file"),
     ],
 )
@@ -128,8 +129,9 @@ def test_what_cannot_be_read_is_refused(cluster: Path, arguments: tuple[str, ...
     ("content", "says"),
     [
         pytest.param("", "it is empty", id="empty"),
-        pytest.param('{"kubeletconfig": {}}', "apiVersion and kind are missing", id="a node's configz"),
-        pytest.param("apiVersion: v1\nkind: Pod\n", "it has no featureGates", id="of another kind"),
+        pytest.param('{"kubeletconfig": {}}', "it has no featureGates", id="a node's configz"),
+        pytest.param("[]", "it has no featureGates", id="a list"),
+        pytest.param("kind: Pod\nfeatureGates: {}\n", "it is a Pod, no KubeletConfiguration", id="of another kind"),
         pytest.param(
             "apiVersion: v1\nkind: KubeletConfiguration\nfeatureGates: {MemoryQoS: null}\n",
             '"MemoryQoS=null": neither true nor false',
@@ -152,11 +154,14 @@ def test_gates_of_the_flag_and_of_a_file(cluster: Path, tmp_path: Path) -> None:
     )
     assert without != base
     config = tmp_path / "kubelet.yaml"
-    config.write_text(
-        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
-        "featureGates: {PodLevelResources: false}\n"
-    )
-    assert scores(answer(cluster, "explain", "pod/pod-n36", "-n", "shop", "--feature-gates", f"@{config}")) == without
+    for text in (
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfeatureGates: {PodLevelResources: off}",
+        '{"kubeletconfig": {"enableServer": true, "featureGates": {"PodLevelResources": false}}}',
+        '{"enableServer": true, "featureGates": {"PodLevelResources": false}}',
+    ):
+        config.write_text(text)
+        found = answer(cluster, "explain", "pod/pod-n36", "-n", "shop", "--feature-gates", f"@{config}")
+        assert scores(found) == without
 
 
 def test_a_pod_that_waits_has_the_cgroups_of_the_kubelet_that_it_may_come_to(tmp_path: Path) -> None:

@@ -256,7 +256,12 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         owner=owner_guarantee(pod),
         owners=facts.owners,
         assumed_gates=(
-            (*assumed_gates(pod, facts.home, versions, cluster.config), *cluster.likely.gates) if facts.named else ()
+            (
+                *assumed_gates(pod, facts.home, versions, cluster.config, admitted=admitted),
+                *cluster.likely.gates,
+            )
+            if facts.named
+            else ()
         ),
         version_notes=version_notes(versions, () if facts.home is None else (facts.home,)),
         unread=unread,

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from itertools import islice
+from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 from msgspec import Struct
@@ -30,6 +31,7 @@ __all__ = [
     "objects_in",
     "parse_documents",
     "read_documents",
+    "read_values",
     "read_what_can_be",
 ]
 
@@ -102,6 +104,16 @@ def parse_documents(where: str, text: str) -> Iterator[Document]:
         ManifestError: as `read_documents`.
     """
     return _raise_errors(_documents(where, text))
+
+
+def read_values(path: str, stdin: IO[str] | None = None) -> Iterator[Any]:
+    """What the documents of one file, or of ``-`` (stdin), hold, whether or not they are API objects.
+
+    Raises:
+        ManifestError: the file is missing, too large, or not YAML or JSON.
+    """
+    where, text = (STDIN, read_stdin(stdin)) if path == "-" else (path, read_text(Path(path)))
+    return (content for content, _ in _parse(where, text) if content is not None)
 
 
 def _raise_errors(found: Iterable[Document | ManifestError]) -> Iterator[Document]:
