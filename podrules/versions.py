@@ -91,7 +91,7 @@ class Release(Struct, frozen=True, rename="camel"):
 
     @property
     def minor(self) -> int | None:
-        """Of its own version."""
+        """The minor of its own version; None: that is no version."""
         return minor_of(self.version)
 
     @property

@@ -33,8 +33,7 @@ from podrules.cluster.manifests.located import MAX_TEXT, Ignore, Located, Places
 from podrules.cluster.manifests.text import STDIN, advice_for, files_of, read_stdin, read_text
 from podrules.cluster.similar_names import nearest_word
 from podrules.cluster.source import Source
-from podrules.features import Features
-from podrules.versions import Versions
+from podrules.versions import Versions, version_notes
 
 __all__ = ["run"]
 
@@ -69,13 +68,13 @@ class _ReadFiles:
 
 def run(options: LintOptions, source: Source, streams: Streams) -> int:
     """Check the files that were named, and print the findings."""
-    features = Versions.of(None, (), source.told).api_server
+    versions = Versions.of(None, (), source.told)
     disabled = _known(options.disabled)
     if not options.files:
         raise UsageError("nothing to check", advice="Name it: -f FILE, -f FOLDER, or -f - for standard input")
     read = _read(options, streams.stdin)
     _report_empty_files(read, options.files, streams.err)
-    report = _report(read, disabled, features)
+    report = _report(read, disabled, versions)
     severity = Level(options.severity)
     _print(report, severity, options, streams)
     if report.unreadable:
@@ -179,13 +178,15 @@ def _annotated(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name.strip() for name in asked.split(",")) if isinstance(asked, str) else ()
 
 
-def _report(read: _ReadFiles, disabled: frozenset[str], features: Features) -> LintReport:
+def _report(read: _ReadFiles, disabled: frozenset[str], versions: Versions) -> LintReport:
+    features = versions.api_server
     found = [*read.misshapen, *check(Objects.of(read.manifests, features))]
     findings = [_lint_finding(one, read.entries[one.position]) for one in found if one.rule.name not in disabled]
     order = {entry.object: number for number, entry in enumerate(read.entries)}
     findings.sort(key=lambda one: (one.level.rank, order[one.object], one.line, one.column))
     return LintReport(
         rules_version=features.nearest_verified,
+        version_notes=version_notes(versions),
         files=read.files,
         objects=tuple(entry.object for entry in read.entries),
         passed_over=read.passed_over,

@@ -30,7 +30,7 @@ from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, PODS
 from podrules.cluster.node_usage import read_usages
 from podrules.cluster.source import Source
-from podrules.features import Features
+from podrules.features import Features, minor_of
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodStatus
 from podrules.oom import container_oom_score_adj
@@ -251,7 +251,7 @@ def _running(versions: Versions, nodes: Sequence[Node]) -> Iterator[RunningVersi
     yield RunningVersion(Component.SCHEDULER, name, _emulates(scheduler), 0, scheduler.nearest_verified)
     rules = {node.status.node_info.kubelet_version: versions.kubelet(node) for node in nodes}
     counted = Counter(node.status.node_info.kubelet_version for node in nodes)
-    for version in sorted(counted, key=lambda one: (rules[one].minor, one), reverse=True):
+    for version in sorted(counted, key=lambda one: (minor_of(one) or 0, one), reverse=True):
         yield RunningVersion(Component.KUBELET, version, "", counted[version], rules[version].nearest_verified)
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from podrules.checks.finding import Level
+from podrules.versions import VersionNote
 
 __all__ = ["IgnoredBy", "LintFinding", "LintObject", "LintReport", "UnknownIgnore", "UnreadableFile"]
 
@@ -72,6 +73,8 @@ class LintReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
 
     api_version: Literal["kubectl-qos/v1"] = API_VERSION
     rules_version: str
+    version_notes: tuple[VersionNote, ...]
+    """The version that was named, if the rules were not held against it."""
     files: int
     """All that were named or are in folders, also those that cannot be read."""
     objects: tuple[LintObject, ...]

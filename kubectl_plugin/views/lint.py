@@ -9,6 +9,7 @@ from kubectl_plugin.render.command import qos
 from kubectl_plugin.render.page import Page, Section
 from kubectl_plugin.reports.lint import LintFinding, LintReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import counted, listed
 from podrules.checks.finding import Level
 
@@ -22,12 +23,18 @@ def lint_page(report: LintReport, severity: Level) -> Page:
     """Every finding that is not ignored."""
     shown = [finding for finding in report.findings if finding.ignored is None]
     verdict = lint_verdict(report, severity)
+    notes = versions_section(report.version_notes)
     terms = dict.fromkeys(finding.term for finding in shown if finding.term)
     return Page(
         title="kubectl qos lint",
         verdict=verdict.sentences,
         severity=verdict.severity,
-        parts=(*_unread(report), *map(_section, shown), *_unknown_ignores(report)),
+        parts=(
+            *_unread(report),
+            *map(_section, shown),
+            *_unknown_ignores(report),
+            *((notes,) if notes.lines else ()),
+        ),
         next_commands=tuple(qos("why", term) for term in list(terms)[:_MAX_TERMS]),
     )
 

@@ -26,6 +26,7 @@ from kubectl_plugin.views.node.node_findings import finding_words
 from kubectl_plugin.views.node.node_lines import nearest_threshold
 from kubectl_plugin.views.node.node_page import node_condition, node_verdict
 from kubectl_plugin.views.verdict import verdict
+from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import clock, counted, is_plain_name
 from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, standing
 from podrules.eviction.signals import Signal
@@ -107,10 +108,12 @@ class TargetTable:
         self._rows: list[_Row] = []
         self._asking: set[str] = set()
         """What looks at usage that was left out."""
+        self._notes = VersionNotes()
 
     def add(self, report: PodReport | NodeReport | WorkloadReport, printed: str) -> None:
         """Take one; ``printed`` is what ``-o name`` calls it."""
         self._rows.append(_row(report, printed, self._now))
+        self._notes.add((report.template if isinstance(report, WorkloadReport) else report).version_notes)
         if isinstance(report, NodeReport):
             self._asking |= {"kubectl qos node"} if report.usage is None else set()
         elif isinstance(report, PodReport) and report.status is not None:
@@ -137,11 +140,16 @@ class TargetTable:
             does = "does" if len(self._asking) == 1 else "do"
             counts.append(f"usage was not looked at: {' and '.join(sorted(self._asking))} {does}")
         worst = most_urgent(row.severity for row in self._rows)
+        notes = self._notes.section()
         return Page(
             title="",
             verdict=(),
             severity=worst,
-            parts=(*tables, Section("Total", (*counts, "-o wide: a page each"))),
+            parts=(
+                *tables,
+                Section("Total", (*counts, "-o wide: a page each")),
+                *((notes,) if notes.lines else ()),
+            ),
             next_commands=tuple(self._next_commands()),
         )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
+
+from msgspec.structs import replace
 
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.views.words import listed
@@ -11,7 +13,7 @@ from podrules.features import VERIFIED, minor_of
 from podrules.version_changes import AssumedGate, PodChangeKind
 from podrules.versions import Component, VersionNote
 
-__all__ = ["assumed_gate_words", "version_note_words", "versions_section"]
+__all__ = ["VersionNotes", "assumed_gate_words", "version_note_words", "versions_section"]
 
 _MOST_NODES: Final = 3
 _KINDS: Final = {
@@ -21,6 +23,26 @@ _KINDS: Final = {
     PodChangeKind.CGROUP: "cgroups",
     PodChangeKind.PLACEMENT: "where it goes",
 }
+
+
+class VersionNotes:
+    """The notes of many reports, each once."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._notes: dict[tuple[Component, str], VersionNote] = {}
+        self._nodes: dict[tuple[Component, str], dict[str, None]] = {}
+
+    def add(self, notes: Iterable[VersionNote]) -> None:
+        """Take those of one report."""
+        for note in notes:
+            key = note.component, note.version
+            self._notes.setdefault(key, note)
+            self._nodes.setdefault(key, {}).update(dict.fromkeys(note.nodes))
+
+    def section(self) -> Section:
+        """A line for each version, with all its nodes."""
+        return versions_section([replace(note, nodes=tuple(self._nodes[key])) for key, note in self._notes.items()])
 
 
 def versions_section(notes: Sequence[VersionNote], gates: Sequence[AssumedGate] = ()) -> Section:
@@ -40,6 +62,8 @@ def version_note_words(note: VersionNote) -> str:
     """A line that names the version, the rules that are used, and what is known to differ."""
     oldest, newest = f"1.{min(VERIFIED)}", f"1.{max(VERIFIED)}"
     nodes = f" on {listed(note.nodes, _MOST_NODES)}" if note.component is Component.KUBELET else ""
+    if not note.version:
+        return f"{note.component.value}{nodes} does not name a version: the rules of {note.nearest} are used"
     if minor_of(note.version) is None:
         problem = "that is no version that is known here"
         return f'{note.component.value}{nodes} is "{note.version}": {problem}, so the rules of {note.nearest} are used'
@@ -50,4 +74,4 @@ def version_note_words(note: VersionNote) -> str:
     if not note.without:
         return told
     rules = tuple(dict.fromkeys(effect.partition(":")[0] for effect in note.without))
-    return f"{told}, without what {oldest} added to {listed(rules)}; more may differ"
+    return f"{told}, without what newer versions added to {listed(rules)}; more may differ"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.controlplane
 
 NEWER = GATE_MINORS[-1]
+EMULATED = "1.36"
 ELECTED = "--feature-gates=CoordinatedLeaderElection=true"
 
 
@@ -29,7 +31,7 @@ def plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
     with ControlPlane(
         mixed,
         controllers=False,
-        apiserver_args=[ELECTED, "--runtime-config=coordination.k8s.io/v1beta1=true"],
+        apiserver_args=[ELECTED, "--runtime-config=coordination.k8s.io/v1beta1=true", f"--emulated-version={EMULATED}"],
         scheduler_args=[ELECTED],
         scheduler_config={"leaderElection": {"leaderElect": True}},
     ) as running:
@@ -57,6 +59,15 @@ def test_the_scheduler_is_known_by_its_lease_candidate(qos: InProcess) -> None:
     assert running["kube-scheduler"] == f"v{_version('1.36')}"
 
 
+def test_what_the_api_server_emulates_decides_about_its_gates(qos: InProcess) -> None:
+    server = next(one for one in qos.json()["running"] if one["component"] == "kube-apiserver")
+    assert (server["emulates"], server["rules"]) == (EMULATED, _version(NEWER))
+    assert f"v{_version(NEWER)} (emulates {EMULATED})" in qos.text()
+    pod = raw_pod("empty", "default", requests={"cpu": "1"}, resources={})
+    explained = qos.also("explain").json("-f", "-", stdin=json.dumps(pod))
+    assert explained["qos"]["qosClass"] == "BestEffort", "PodLevelResourcesFixKubeletQOSClass is off in 1.36"
+
+
 def test_a_placement_goes_by_the_schedulers_version(plane: ControlPlane, qos: InProcess) -> None:
     """Without preemption 1.36 says "no new claims to deallocate, preemption: …", and 1.37 does not."""
     plane.create_node("n1", {"cpu": "1", "memory": "1Gi", "pods": "1"})
@@ -75,5 +86,6 @@ def _message(plane: ControlPlane) -> str:
 def test_a_snapshot_keeps_it(qos: InProcess, tmp_path: Path) -> None:
     file = tmp_path / "cluster.qos"
     assert qos.also("snapshot")("-o", file, "--anonymise").code == 0
-    running = {one["component"]: one["version"] for one in qos.json("--snapshot", file)["running"]}
-    assert running["kube-scheduler"] == f"v{_version('1.36')}"
+    running = {one["component"]: (one["version"], one["emulates"]) for one in qos.json("--snapshot", file)["running"]}
+    assert running["kube-scheduler"] == (f"v{_version('1.36')}", "")
+    assert running["kube-apiserver"] == (f"v{_version(NEWER)}", EMULATED)

@@ -277,6 +277,75 @@ def test_a_gate_of_either_version_is_no_warning(tmp_path: Path) -> None:
     assert "is locked to true since Kubernetes 1.37" in run("lint", "-f", str(file), locked).err
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(("explain", "pods", "-n", "shop"), id="explain of many"),
+        pytest.param(("explain", "nodes"), id="explain of nodes"),
+        pytest.param(("node",), id="node"),
+        pytest.param(("explain", "node/old"), id="explain of one node"),
+        pytest.param(("explain", "pod/pod-old", "-n", "shop"), id="explain of one pod"),
+        pytest.param(("report", "-n", "shop"), id="report"),
+    ],
+)
+def test_every_answer_names_a_version_that_was_not_checked(cluster: Path, asked: tuple[str, ...]) -> None:
+    ran = run(*asked, "--snapshot", str(cluster), "--kubernetes-version", "1.37")
+    said = " ".join(ran.out.split())
+    assert said.count("kubelet on old is v1.33.2, and answers were checked on 1.34 to 1.37 only") == 1
+    if "old" not in asked[-1]:
+        ran = run(*asked, "--snapshot", str(cluster), "--kubernetes-version", "1.99")
+        said = " ".join(ran.out.split())
+        assert said.count("kube-apiserver is 1.99, and answers were checked on 1.34 to 1.37 only") == 1
+
+
+def test_lint_names_a_version_that_was_not_checked(cluster: Path) -> None:
+    ran = run("lint", "-f", str(cluster), "--kubernetes-version", "1.99")
+    assert "kube-apiserver is 1.99, and answers were checked on 1.34 to 1.37 only" in " ".join(ran.out.split())
+    assert "answers were checked" not in run("lint", "-f", str(cluster), "--kubernetes-version", "1.35").out
+
+
+def test_the_gate_that_decides_how_a_manifest_is_stored_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    amounts = {"cpu": "500m", "memory": "100Mi"}
+    whole = {"requests": {"cpu": "1", "memory": "1Gi"}}
+    pod = raw_pod("web", containers=[raw_container("app", amounts, amounts)], resources=whole)
+    file.write_text(json.dumps(pod))
+    ran = run("explain", "-f", str(file), "--offline", "--kubernetes-version", "1.37", "-o", "json")
+    gates = {gate["name"]: gate["changes"] for gate in json.loads(ran.out)["assumedGates"]}
+    assert "QoSClass" in gates["PodLevelResourcesFixDefaulting"]
+
+
+def test_a_gate_that_takes_more_of_the_cluster_is_named(tmp_path: Path) -> None:
+    """On 1.36 a scheduler reads no CSIDrivers for a bound claim, unless VolumeLimitScaling is on."""
+    bound = {"name": "c", "namespace": "shop", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    csi = {"driver": "csi.example.com", "volumeHandle": "1"}
+    claim: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": bound,
+        "spec": {"volumeName": "v"},
+        "status": {"phase": "Bound"},
+    }
+    volume: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "v"},
+        "spec": {"csi": csi, "claimRef": {"name": "c", "namespace": "shop"}},
+    }
+    driver: dict[str, Any] = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": {"name": csi["driver"]},
+        "spec": {"preventPodSchedulingIfMissing": True},
+    }
+    pod = raw_pod("db", "shop", uid="1", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}])
+    file = tmp_path / "cluster.json"
+    items = [_node("n36", "v1.36.2"), claim, volume, driver, pod]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    (gate,) = answer(file, "explain", "pod/db", "-n", "shop")["assumedGates"]
+    assert gate == {"name": "VolumeLimitScaling", "on": False, "changes": ["Placement"]}
+
+
 def test_suggested_commands_keep_the_version(cluster: Path) -> None:
     ran = run("explain", "pod/pod-n36", "-n", "shop", "--snapshot", str(cluster), "--kubernetes-version=1.35")
     assert "--kubernetes-version=1.35" in ran.out

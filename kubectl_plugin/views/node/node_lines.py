@@ -22,6 +22,7 @@ from kubectl_plugin.views.node.node_page import node_condition
 from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
 from kubectl_plugin.views.node.pressure import candidate_name
 from kubectl_plugin.views.node.pressure_words import pressure_names
+from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import counted, is_plain_name
 from podrules.platform import Platform
 from podrules.pressure.nearness import Nearness, headroom_nearness
@@ -63,11 +64,13 @@ class NodeLines:
         self._now = now
         self._rows: list[_Row] = []
         self._first: NodePressureReport | None = None
+        self._notes = VersionNotes()
 
     def add(self, report: NodePressureReport) -> None:
         """Take one."""
         self._first = self._first or report
         self._rows.append(_row(report, self._now))
+        self._notes.add(report.promised.version_notes)
 
     @property
     def only(self) -> NodePressureReport | None:
@@ -90,11 +93,13 @@ class NodeLines:
             one_line=True,
             narrow=_NARROW,
         )
+        notes = self._notes.section()
+        total = Section("Total", (*self._counts(), "-o wide: a page each"))
         return Page(
             title="",
             verdict=(),
             severity=most_urgent(row.severity for row in rows),
-            parts=(table, Section("Total", (*self._counts(), "-o wide: a page each"))),
+            parts=(table, total, *((notes,) if notes.lines else ())),
             next_commands=tuple(self._next_commands()),
         )
 
