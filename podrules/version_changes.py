@@ -128,13 +128,17 @@ def assumed_gates(
             continue
         on = bool(getattr(holder, field))
         other = versions.with_gate(field, on=not on)
-        stored = pod if admitted is None else admitted.by(other.api_server)
+        stored = pod
+        if admitted is not None and pod.spec.resources is not None and change.rule == _DEFAULTED:
+            stored = admitted.by(other.api_server)
         kinds = dict.fromkeys(one.kind for one in _differences(today, _values(stored, node, other)))
         if kinds:
             found.append(AssumedGate(change.gate, on, tuple(kinds)))
     return tuple(found)
 
 
+_DEFAULTED: Final = "Pod-level resources"
+"""The rule by which the API server fills in ``spec.resources``."""
 _Key = tuple[PodChangeKind, str, str]
 _UNKNOWN: Final = "unknown"
 """A value that takes what is not known of a node or its kubelet: nothing is said of it."""

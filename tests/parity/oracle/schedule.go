@@ -132,7 +132,7 @@ func scheduleSuite(g *G, i int) (any, any, bool) {
 	// short: one more look would miss every second case.
 	looks := 4
 	if richDRA {
-		looks = 8
+		looks = looksAtDevices
 	}
 	outs := lookedAt(in, looks)
 	out := outs[0]

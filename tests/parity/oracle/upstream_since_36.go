@@ -36,3 +36,6 @@ func podResourceConfig(pod *v1.Pod, enforceCPULimits bool, cpuPeriod uint64, mem
 	}
 	return cm.ResourceConfigForPod(pod, enforceCPULimits, cpuPeriod, memoryQoS, policy)
 }
+
+// looksAtDevices: pools of devices have an order.
+const looksAtDevices = 8

@@ -35,3 +35,7 @@ func preemptNobody(dp *defaultpreemption.DefaultPreemption) {
 		return nil
 	}
 }
+
+// looksAtDevices: pools of devices come in map order, and a case of two orders must not
+// pass for one of one.
+const looksAtDevices = 32
