@@ -25,7 +25,7 @@ from podrules.model.quantity import ZERO, Quantity
 from podrules.qos import get_pod_qos
 from podrules.resources import CPU, EPHEMERAL_STORAGE, MEMORY, pod_limits, pod_requests, scheduler_options
 
-__all__ = ["NodeAllocation", "ResourceAllocation", "is_full", "node_allocation", "percent_of"]
+__all__ = ["NodeAllocation", "ResourceAllocation", "is_full", "limited_resources", "node_allocation", "percent_of"]
 
 
 def is_full(allocatable: int, requested: int) -> bool:
@@ -90,7 +90,7 @@ def node_allocation(node: Node, pods: Iterable[Pod], *, features: Features = REF
             get_pod_qos(pod, features=features),
             pod_requests(pod, options),
             pod_limits(pod, options),
-            _limited(pod, features),
+            limited_resources(pod, features),
         )
         for pod in own
     ]
@@ -116,7 +116,7 @@ class _Asked(NamedTuple):
     """The resources of which each container that runs with the others has a limit, or the pod itself."""
 
 
-def _limited(pod: Pod, features: Features) -> frozenset[str]:
+def limited_resources(pod: Pod, features: Features) -> frozenset[str]:
     """The resources that nothing in the pod may use without a limit, once its init containers have ended."""
     own = pod.spec.resources if features.pod_level_resources else None
     whole = () if own is None else (name for name, limit in own.limits.items() if not limit.is_zero)

@@ -39,9 +39,9 @@ class Promised(Struct, frozen=True, rename="camel"):
     allocatable: int
     requested: dict[PodQOSClass, int]
     limited: int
-    """The sum of the limits of pods that have one."""
+    """The sum of the limits of containers and pods that have one."""
     without_limit: int
-    """Pods without one."""
+    """Pods with a container that nothing limits."""
     used: int | None
     """None: not measured."""
 

@@ -178,6 +178,7 @@ class _Entries:
         self._note(orders)
         self._note_cpu(pods, usage)
         asked = [self._alike.asked(pod) for pod in pods]
+        limited = [self._alike.limited(pod) for pod in pods]
         allocatable = node.status.allocatable
         return NodeEntry(
             name=name,
@@ -194,11 +195,13 @@ class _Entries:
             cpu=_promised(
                 allocatable.get(CPU, ZERO).milli_value,
                 [(one.qos_class, one.cpu, one.cpu_limit) for one in asked],
+                sum(CPU not in names for names in limited),
                 _milli(usage.summary.node.cpu),
             ),
             memory=_promised(
                 allocatable.get(MEMORY, ZERO).value,
                 [(one.qos_class, one.memory, one.memory_limit) for one in asked],
+                sum(MEMORY not in names for names in limited),
                 usage.summary.node.memory.working_set_bytes if usage.summary.node.memory else None,
             ),
             usage_source=usage.source,
@@ -313,12 +316,13 @@ def _level(headroom: Headroom) -> EvictionLevel:
     return EvictionLevel(headroom.threshold.signal, left, 100 * left // capacity if capacity else 0, headroom.met)
 
 
-def _promised(allocatable: int, asked: Iterable[tuple[PodQOSClass, int, int]], used: int | None = None) -> Promised:
-    requested, limited, without = dict.fromkeys(PodQOSClass, 0), 0, 0
+def _promised(
+    allocatable: int, asked: Iterable[tuple[PodQOSClass, int, int]], without: int, used: int | None
+) -> Promised:
+    requested, limited = dict.fromkeys(PodQOSClass, 0), 0
     for qos_class, request, limit in asked:
         requested[qos_class] += request
         limited += limit
-        without += not limit
     return Promised(allocatable, requested, limited, without, used)
 
 

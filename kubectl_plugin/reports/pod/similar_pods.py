@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from podrules.allocation import limited_resources
 from podrules.features import Features
 from podrules.model.pod import ContainerRef, Pod, PodQOSClass
 from podrules.model.quantity import ZERO
@@ -61,6 +62,7 @@ class SimilarPods:
         self._versions = versions
         self._kinds = PodKinds()
         self._sums: dict[int, Asked] = {}
+        self._limited: dict[int, frozenset[str]] = {}
         self._scores: dict[tuple[int, str, int, int], OOMScoreAdj | None] = {}
 
     def asked(self, pod: Pod) -> Asked:
@@ -69,6 +71,13 @@ class SimilarPods:
         if kind not in self._sums:
             self._sums[kind] = self._asked(pod)
         return self._sums[kind]
+
+    def limited(self, pod: Pod) -> frozenset[str]:
+        """The resources that nothing in it may use without a limit; see `limited_resources`."""
+        kind = self._kinds.of(pod)
+        if kind not in self._limited:
+            self._limited[kind] = limited_resources(pod, self._versions.scheduler)
+        return self._limited[kind]
 
     def score(self, pod: Pod, ref: ContainerRef, capacity: int, *, features: Features) -> OOMScoreAdj | None:
         """A container's oom_score_adj; see `container_oom_score_adj`."""
