@@ -6,6 +6,7 @@ import itertools
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,12 @@ ANSWER = Path(__file__).with_name("answer.py")
 WITHOUT_VERSION = {"quantity"}
 
 
-def _wrong(suite: str, minor: int, features: Features) -> dict[str, Grade]:
-    grades = {}
+def _wrong(suite: str, minor: int, features: Features) -> Iterator[tuple[str, Grade]]:
     for case in recorded(suite, minor):
         given = {**case["input"], "expected": case["expected"]}
-        grades[case["id"]] = graded(suite, SUITES[suite](given, features), case["expected"])
-    return {case: grade for case, grade in grades.items() if grade != EQUAL}
+        grade = graded(suite, SUITES[suite](given, features), case["expected"])
+        if grade != EQUAL:
+            yield case["id"], grade
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,7 @@ def _wrong(suite: str, minor: int, features: Features) -> dict[str, Grade]:
     [(suite, minor) for suite in SUITES for minor in MINORS if minor == FULL_MINOR or suite not in WITHOUT_VERSION],
 )
 def test_answers_equal_upstreams(suite: str, minor: int) -> None:
-    assert _wrong(suite, minor, Features.of_minor(minor)) == {}
+    assert dict(_wrong(suite, minor, Features.of_minor(minor))) == {}
 
 
 def test_there_are_cases_of_each_version() -> None:
@@ -42,9 +43,9 @@ def test_there_are_cases_of_each_version() -> None:
 @pytest.mark.parametrize(("of", "by"), list(itertools.permutations(MINORS, 2)))
 def test_the_rules_of_one_version_are_not_those_of_another(of: int, by: int) -> None:
     # What tells the versions apart is among the recorded cases.
-    assert _wrong("schedule_dra", of, Features.of_minor(by))
+    assert any(_wrong("schedule_dra", of, Features.of_minor(by)))
     if {of, by} != {34, 35}:
-        assert _wrong("schedule", of, Features.of_minor(by))
+        assert any(_wrong("schedule", of, Features.of_minor(by)))
 
 
 @pytest.mark.parametrize("suite", SUITES)
