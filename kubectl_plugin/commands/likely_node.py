@@ -211,12 +211,15 @@ class LikelyNodes:
         gates: bool,
     ) -> LikelyNode:
         """The placement of a pod, after `before` has prepared the pod and the cluster."""
-        from podrules.placement.assumed_gates import every_gate
         from podrules.placement.likely import likely_placement, named_placement
         from podrules.placement.situation import Situation
 
-        # The other setting of a gate may read more.
-        others = (every_gate(framework.features),) if gates and self._every_node else ()
+        others: tuple[Features, ...] = ()
+        if gates := gates and self._every_node:
+            from podrules.placement.assumed_gates import every_gate
+
+            # The other setting of a gate may read more.
+            others = (every_gate(framework.features),)
         cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True, others=others)
         if cluster.snapshot is None:
             missing = ", ".join(dict.fromkeys(entry.resource for entry in cluster.unread))
@@ -234,7 +237,7 @@ class LikelyNodes:
         if coming and pod.spec.node_name:
             return LikelyNode(named_placement(situation, self._gatherer.reach(pod.spec.node_name)))
         placed = likely_placement(situation, every_node=self._every_node)
-        found = self._gates(situation, placed) if gates and self._every_node else ()
+        found = self._gates(situation, placed) if gates else ()
         return LikelyNode(self._with_reach(placed), gates=found)
 
     def _gates(self, situation: Situation, placed: Placement) -> tuple[AssumedGate, ...]:
