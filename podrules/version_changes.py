@@ -25,7 +25,7 @@ from podrules.oom import container_oom_score_adj
 from podrules.platform import Platform, pod_platform
 from podrules.qos import compute_pod_qos, with_class
 from podrules.resources import CPU, EPHEMERAL_STORAGE, MEMORY, allocated_pod, scheduler_request
-from podrules.versions import KUBELET_RULES, Component, Versions, concerns
+from podrules.versions import KUBELET_RULES, RULES_OF_ALL, Component, Versions, concerns
 
 __all__ = ["AssumedGate", "PodChange", "PodChangeKind", "assumed_gates", "changed_rules", "pod_changes"]
 
@@ -117,11 +117,11 @@ def assumed_gates(
     named = {field for field, _ in versions.told.gates}
     if config is not None:
         named |= {field for field, change in GATES.items() if change.rule in KUBELET_RULES}
-    found, today = [], _values(pod, node, versions)
+    kubelet = versions.kubelet(node)
+    found, today = [], None
     for field, change in GATES.items():
-        if field in named:
+        if field in named or not _may_decide(field, change, pod):
             continue
-        kubelet = versions.kubelet(node)
         holders = (kubelet,) if change.rule in KUBELET_RULES else (versions.api_server, versions.scheduler, kubelet)
         holder = next((one for one in holders if change.can_be_set(one.gates_of)), None)
         if holder is None:
@@ -129,14 +129,32 @@ def assumed_gates(
         on = bool(getattr(holder, field))
         other = versions.with_gate(field, on=not on)
         stored = pod
-        if admitted is not None and pod.spec.resources is not None and change.rule == _DEFAULTED:
+        if admitted is not None and change.rule == _DEFAULTED:
             stored = admitted.by(other.api_server)
+        today = today or _values(pod, node, versions)
         kinds = dict.fromkeys(one.kind for one in _differences(today, _values(stored, node, other)))
         if kinds:
             found.append(AssumedGate(change.gate, on, tuple(kinds)))
     return tuple(found)
 
 
+def _may_decide(field: str, change: Change, pod: Pod) -> bool:
+    """Whether the rules of `_values` read a gate for such a pod."""
+    if field in _OF_POD_LEVEL:
+        stored = pod.status
+        return pod.spec.resources is not None or stored.resources is not None or bool(stored.allocated_resources)
+    return change.rule in KUBELET_RULES | RULES_OF_ALL
+
+
+_OF_POD_LEVEL: Final = frozenset(
+    {
+        "in_place_pod_level_resources_vertical_scaling",
+        "pod_level_resources",
+        "pod_level_resources_fix_defaulting",
+        "pod_level_resources_fix_kubelet_qos_class",
+    }
+)
+"""Gates that only a pod with pod-level resources has to do with; a resize of these is in the status."""
 _DEFAULTED: Final = "Pod-level resources"
 """The rule by which the API server fills in ``spec.resources``."""
 _Key = tuple[PodChangeKind, str, str]

@@ -30,6 +30,7 @@ __all__ = [
     "GATE_FIELDS",
     "KUBELET_RULES",
     "NOTHING_TOLD",
+    "RULES_OF_ALL",
     "SCHEDULER_NAMESPACE",
     "Component",
     "Release",
@@ -57,7 +58,7 @@ GATE_FIELDS: Final[Mapping[str, str]] = {change.gate: field for field, change in
 
 KUBELET_RULES: Final = frozenset({"OOM score", "Cgroups", "Eviction"})
 """Rules by which kubelets alone go."""
-_OF_ALL: Final = frozenset({"QoS class", "Pod-level resources", "Requests"})
+RULES_OF_ALL: Final = frozenset({"QoS class", "Pod-level resources", "Requests"})
 """Rules by which several components go. All other rules are the scheduler's plugins."""
 
 
@@ -264,7 +265,7 @@ def concerns(change: Change, component: Component) -> bool:
     """Whether a component goes by a rule; the scheduler by all that is no other component's alone."""
     if component is Component.SCHEDULER:
         return change.rule not in KUBELET_RULES
-    return change.rule in (KUBELET_RULES | _OF_ALL if component is Component.KUBELET else _OF_ALL)
+    return change.rule in (KUBELET_RULES | RULES_OF_ALL if component is Component.KUBELET else RULES_OF_ALL)
 
 
 def static_versions(pods: Iterable[Pod], component: Component) -> tuple[str, ...]:
