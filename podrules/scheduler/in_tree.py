@@ -58,6 +58,8 @@ class InTreePlugin(Struct, frozen=True):
 
     def points_in(self, features: Features) -> frozenset[ExtensionPoint]:
         """The points that it has in a version."""
+        if not self.newer_points:
+            return self.points
         return self.points - {point for point, field in self.newer_points.items() if not getattr(features, field)}
 
 

@@ -18,6 +18,7 @@ pkg/scheduler/apis/config/validation/validation.go; KEP-2891.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import accumulate
 from typing import Annotated, Final
 
@@ -107,6 +108,8 @@ def default_multi_point(features: Features) -> PluginSet:
 
 
 _MULTI_POINT: Final = "multiPoint"
+_MAX_KEPT: Final = 32
+"""Profiles whose plugins are kept: every pod asks for those of its own."""
 _NEEDED: Final = {ExtensionPoint.QUEUE_SORT: "PrioritySort", ExtensionPoint.BIND: "DefaultBinder"}
 _SINGLE: Final = (ExtensionPoint.QUEUE_SORT, ExtensionPoint.PLACEMENT_GENERATE)
 
@@ -131,6 +134,11 @@ def enabled_plugins(plugins: Plugins, features: Features = REFERENCE) -> Enabled
         plugins: Its changes, in which `plugin_problems` found nothing.
         features: What the scheduler's version has.
     """
+    return _enabled_plugins(plugins, features)
+
+
+@lru_cache(maxsize=_MAX_KEPT)
+def _enabled_plugins(plugins: Plugins, features: Features) -> EnabledPlugins:
     multi_point = merge_plugin_set(default_multi_point(features), plugins.multi_point)
     at = {point: _expand(point, multi_point, plugins.at(point), features) for point in ExtensionPoint}
     weights = {plugin.name: plugin.weight or 1 for plugin in (*multi_point.enabled, *plugins.score.enabled)}
