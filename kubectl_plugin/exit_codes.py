@@ -110,7 +110,7 @@ def _helps(error: ClusterError, target: Target | None) -> str:
 
     target = target or Target()
     if isinstance(error, NotFound) and error.advice in {"", error.meant}:
-        hint = Hint(_listing(error), "Which there are: ")
+        hint = Hint(_listing(error), "To list them: ")
     elif error.remedy:
         hint = Hint(target.corrected(error.remedy) if error.corrects else Command(error.remedy), "Try ")
     else:

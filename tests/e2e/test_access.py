@@ -216,7 +216,7 @@ def test_not_found_with_near_names(control_plane: ControlPlane, qos: Qos, pod: s
 
     assert (ran.code, ran.out) == (3, "")
     lead = re.escape(f'error: pods "postgres-3" not found in namespace {pod}\nDid you mean ')
-    more = re.escape(f"? Which there are: kubectl qos explain pods -n {pod}\n")
+    more = re.escape(f"? To list them: kubectl qos explain pods -n {pod}\n")
     assert re.fullmatch(rf"{lead}pod/postgres-[01] or pod/postgres-[01]{more}", ran.err)
 
 
@@ -225,7 +225,7 @@ def test_not_found_by_one_who_may_not_list(control_plane: ControlPlane, qos: Qos
 
     ran = qos("pod/wep", "-n", pod, kubeconfig=kubeconfig)
 
-    which = f"Which there are: kubectl qos explain pods -n {pod}\n"
+    which = f"To list them: kubectl qos explain pods -n {pod}\n"
     assert ran == (3, "", f'error: pods "wep" not found in namespace {pod}\n{which}')
 
 

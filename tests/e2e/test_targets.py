@@ -103,7 +103,7 @@ def test_one_of_two_is_missing(qos: Qos, pods: str) -> None:
     assert pages.out.startswith(f"pod/web in namespace {pods}\n")
     for ran in (table, pages):
         assert ran.code == 3
-        which = f"Did you mean pod/web? Which there are: kubectl qos explain pods -n {pods}"
+        which = f"Did you mean pod/web? To list them: kubectl qos explain pods -n {pods}"
         assert ran.err == f'error: pods "wep" not found in namespace {pods}\n{which}\n'
 
 

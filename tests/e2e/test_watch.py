@@ -135,7 +135,7 @@ def test_K_an_API_server_that_goes_away_is_asked_again(control_plane_binaries: B
 
 def test_K_what_is_not_there_ends_at_once(kubectl_qos: Plugin, namespace: str) -> None:
     ran = kubectl_qos("pod/nobody", "-n", namespace, "--watch")
-    which = f"Which there are: kubectl qos explain pods -n {namespace}\n"
+    which = f"To list them: kubectl qos explain pods -n {namespace}\n"
     assert ran == (3, "", f'error: pods "nobody" not found in namespace {namespace}\n{which}')
 
 

@@ -391,9 +391,9 @@ def test_every_target_that_is_not_there_is_told() -> None:
     assert ran.code == 3
     assert ran.err.splitlines() == [
         'error: pods "no-one" not found in namespace shop',
-        "Which there are: kubectl qos explain pods -n shop --demo",
+        "To list them: kubectl qos explain pods -n shop --demo",
         'error: pods "no-other" not found in namespace shop',
-        "Which there are: kubectl qos explain pods -n shop --demo",
+        "To list them: kubectl qos explain pods -n shop --demo",
     ]
 
 

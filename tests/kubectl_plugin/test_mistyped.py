@@ -453,8 +453,8 @@ def test_a_name_of_three_parts_is_refused() -> None:
     assert ran.err == 'error: "pod/db-0/x": a name has no "/"\nWrite TYPE/NAME, and the namespace with -n\n'
 
 
-DB = "Did you mean pod/db-0 or pod/db-1? Which there are: kubectl qos explain pods -n shop --demo"
-NODES = "Did you mean node/node-a1, node/node-c1 or node/node-b1? Which there are: kubectl qos explain nodes --demo"
+DB = "Did you mean pod/db-0 or pod/db-1? To list them: kubectl qos explain pods -n shop --demo"
+NODES = "Did you mean node/node-a1, node/node-c1 or node/node-b1? To list them: kubectl qos explain nodes --demo"
 WEB = "place deploy/web -n shop"
 
 
@@ -466,7 +466,7 @@ WEB = "place deploy/web -n shop"
             "explain deploy/chekout -n shop",
             3,
             'deployments.apps "chekout" not found in namespace shop',
-            "Did you mean deployment/checkout? Which there are: kubectl qos explain deployments -n shop --demo",
+            "Did you mean deployment/checkout? To list them: kubectl qos explain deployments -n shop --demo",
         ),
         (
             "explain pod/db-0 -n Shop",
@@ -478,7 +478,7 @@ WEB = "place deploy/web -n shop"
             "explain pod/xyzzy -n shop",
             3,
             'pods "xyzzy" not found in namespace shop',
-            "Which there are: kubectl qos explain pods -n shop --demo",
+            "To list them: kubectl qos explain pods -n shop --demo",
         ),
         ("node nod-a1", 3, 'nodes "nod-a1" not found', NODES),
         (f"{WEB} --exclude-node nod-a1", 3, 'nodes "nod-a1" not found', NODES),

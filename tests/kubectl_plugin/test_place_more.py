@@ -337,7 +337,7 @@ def test_names_files_and_changes_go_together() -> None:
         (
             "deployment/nope",
             3,
-            'deployments.apps "nope" not found in namespace shop\nWhich there are: kubectl qos explain deployments',
+            'deployments.apps "nope" not found in namespace shop\nTo list them: kubectl qos explain deployments',
         ),
         (
             "web",
