@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from podrules.cluster.errors import ManifestError, UsageError
-from podrules.cluster.similar_names import nearest_word
 from podrules.features import GATES
+from podrules.similar_names import nearest_word
 from podrules.versions import GATE_FIELDS, Told
 
 __all__ = ["gates_without_effect", "read_told"]

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from podrules.cluster.errors import UsageError
-from podrules.cluster.similar_names import nearest_word
 from podrules.model.base import ResourceList
 from podrules.model.node import Taint
 from podrules.model.quantity import Quantity
 from podrules.placement.what_if import NodeSpecification
+from podrules.similar_names import nearest_word
 
 __all__ = ["read_node_specification"]
 

@@ -10,11 +10,11 @@ from kubectl_plugin.views.words import listed
 from podrules.cluster.errors import ClusterError, NotFound, UsageError
 from podrules.cluster.field_selector import check_fields
 from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, WORKLOADS, Kind, find_kind
-from podrules.cluster.similar_names import near_names, nearest_word
 from podrules.cluster.source import Source
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
+from podrules.similar_names import near_names, nearest_word
 
 __all__ = [
     "EXPLAINED",

@@ -12,12 +12,12 @@ from podrules.cluster.field_selector import FieldIndex, FieldTerm
 from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.list_time import newest_time
-from podrules.cluster.similar_names import near_names
 from podrules.defaults import default_grace_period
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector
+from podrules.similar_names import near_names
 from podrules.versions import NOTHING_TOLD, Told
 
 __all__ = ["MemorySource", "NothingSource"]

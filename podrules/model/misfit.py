@@ -14,7 +14,7 @@ from typing import Any, Final
 from podrules.model.field_error import FieldError
 from podrules.model.quantity import Quantity, QuantityError
 
-__all__ = ["misfit", "not_json"]
+__all__ = ["misfit", "not_json", "unfit"]
 
 _MAX_SHOWN: Final = 40
 """The most characters of a value that a message shows."""
@@ -48,6 +48,20 @@ def misfit(error: Exception, value: Any) -> FieldError:
     quantity = isinstance(error.__cause__, QuantityError)
     place, found = _found(path.rstrip("`").removeprefix("$"), value, _is_quantity if quantity else _is_text)
     return FieldError(place, problem if quantity else _problem(problem, found))
+
+
+def unfit(value: Any, wanted: str, bits: int = 0) -> str:
+    """Explain a value of the wrong type: ``5 is a number; write a string ("5")``.
+
+    Args:
+        value: What the manifest has.
+        wanted: What the decoder calls the right type: ``str int float bool array object``.
+        bits: Of an integer.
+    """
+    example = _example(value, [wanted])
+    if bits and isinstance(value, int) and not isinstance(value, bool):
+        example = f" of at most {2 ** (bits - 1) - 1}" if value > 0 else f" of at least {-(2 ** (bits - 1))}"
+    return f"{_what_it_is(value, [wanted])}; write {_WRITE[wanted]}{example}"
 
 
 def not_json(error: Exception) -> str:

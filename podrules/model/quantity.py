@@ -19,7 +19,7 @@ from enum import Enum
 from functools import lru_cache, total_ordering
 from typing import Final
 
-__all__ = ["ZERO", "Format", "Quantity", "QuantityError"]
+__all__ = ["ZERO", "Format", "Quantity", "QuantityError", "go_float"]
 
 MILLI: Final = -3
 NANO: Final = -9
@@ -42,10 +42,22 @@ _BINARY_EXPONENTS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "E
 _BINARY_SUFFIXES: Final = {exponent // 10: suffix for suffix, exponent in _BINARY_EXPONENTS.items()}
 
 
-class QuantityError(ValueError):
-    """The text is not a quantity. The message quotes the text and says what is accepted."""
+_FORMAT_WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_SUFFIX_WRONG: Final = "unable to parse quantity's suffix"
+_NUMERIC_WRONG: Final = "unable to parse numeric part of quantity"
 
-    def __init__(self, text: str, problem: str) -> None:
+
+class QuantityError(ValueError):
+    """The text is not a quantity. The message quotes the text and says what is accepted.
+
+    Args:
+        text: What was written.
+        problem: What is wrong with it.
+        upstream: The API server's words.
+    """
+
+    def __init__(self, text: str, problem: str, upstream: str = _FORMAT_WRONG) -> None:
+        self.upstream = upstream
         shown = text if len(text) <= 40 else text[:37] + "..."
         super().__init__(f"{shown!r} is not a quantity: {problem}; write e.g. 250m, 1.5, 128Mi, 2Gi or 1e3")
 
@@ -103,7 +115,7 @@ class Quantity:
             case int():
                 return _parse(str(value))
             case float():
-                return _parse(_go_float(value))
+                return _parse(go_float(value))
             case _:
                 raise QuantityError(json.dumps(value, default=str), "a number or a string is needed")
 
@@ -252,7 +264,7 @@ def _without_tens(unscaled: int, exponent: int) -> tuple[int, int]:
     return unscaled, exponent
 
 
-def _go_float(value: float) -> str:
+def go_float(value: float) -> str:
     """A float as Go's encoding/json writes it: kubectl sends a manifest's number to the API server in this form."""
     if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN is the one value unequal to itself
         raise QuantityError(str(value), "it is not a finite number")
@@ -274,7 +286,7 @@ def _suffix(text: str, suffix: str) -> tuple[Format, int]:
         if abs(exponent) > _MAX_EXPONENT:
             raise QuantityError(text, f"the exponent is beyond {_MAX_EXPONENT}")
         return Format.DECIMAL_EXPONENT, exponent
-    raise QuantityError(text, f"unable to parse the suffix {suffix!r}")
+    raise QuantityError(text, f"unable to parse the suffix {suffix!r}", _SUFFIX_WRONG)
 
 
 @lru_cache(maxsize=16384)
@@ -297,7 +309,7 @@ def _parse(text: str) -> Quantity:
     if small is not None:
         return small
     if not (zeros or whole or decimals):
-        raise QuantityError(text, "unable to parse the numeric part")
+        raise QuantityError(text, "unable to parse the numeric part", _NUMERIC_WRONG)
     return _parse_big(digits, decimals, form, exponent, factor)
 
 

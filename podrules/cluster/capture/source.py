@@ -10,9 +10,9 @@ from podrules.cluster.errors import KubeletUnavailable, NotCaptured, NotFound
 from podrules.cluster.field_selector import FieldIndex, FieldTerm
 from podrules.cluster.kinds import ALL_KINDS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
-from podrules.cluster.similar_names import near_names
 from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
+from podrules.similar_names import near_names
 from podrules.versions import NOTHING_TOLD, Told
 
 __all__ = ["SnapshotSource"]

@@ -32,10 +32,10 @@ from podrules.cluster.live.large_lists import NoProgress, Progress, can_read_who
 from podrules.cluster.live.responses import Response, service_account_namespace
 from podrules.cluster.live.transport import LargeTransport, Transport
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin, host_of
-from podrules.cluster.similar_names import near_names
 from podrules.model.base import KubeObject, Model, ObjectMeta
 from podrules.model.decode import DecodeError, from_json
 from podrules.model.selectors import Selector
+from podrules.similar_names import near_names
 from podrules.versions import NOTHING_TOLD, Told
 
 if TYPE_CHECKING:
