@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from enum import Enum
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kubectl_plugin.render.formats import FORMATS, Reads
@@ -227,6 +228,15 @@ class Selection(NamedTuple):
 NO_SELECTION: Final = Selection()
 
 
+class Validation(Enum):
+    """What becomes of a manifest with unknown fields: kubectl's ``--validate``."""
+
+    STRICT = "strict"
+    """It is refused."""
+    WARN = "warn"
+    IGNORE = "ignore"
+
+
 class ExplainOptions(NamedTuple):
     """``kubectl qos explain``."""
 
@@ -247,6 +257,8 @@ class ExplainOptions(NamedTuple):
     """Seconds between two looks; None: one is enough."""
     selection: Selection = NO_SELECTION
     """For types without names."""
+    validation: Validation = Validation.STRICT
+    """Of ``files``."""
 
 
 class PlaceOptions(NamedTuple):
@@ -267,6 +279,8 @@ class PlaceOptions(NamedTuple):
     cluster: ClusterOptions
     scheduler_config: str | None = None
     """As in `ExplainOptions`."""
+    validation: Validation = Validation.STRICT
+    """Of ``files``."""
 
 
 class SnapshotOptions(NamedTuple):
@@ -321,6 +335,8 @@ class ReportOptions(NamedTuple):
     cluster: ClusterOptions
     selection: Selection = NO_SELECTION
     """Chooses among those pods."""
+    validation: Validation = Validation.STRICT
+    """Of ``files``."""
 
 
 class NodeOptions(NamedTuple):

@@ -216,7 +216,7 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
     for path in options.files:
         from kubectl_plugin.commands.manifest_files import ManifestFile
 
-        file = ManifestFile(path, source, streams.stdin)
+        file = ManifestFile(path, source, options.validation, streams.stdin)
         yield from file.errors
         warn(file.warnings, streams.err)
         reporter = ReportBuilder(source, options)

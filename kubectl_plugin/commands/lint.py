@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
@@ -31,8 +31,9 @@ from podrules.checks.shape import read_manifest
 from podrules.cluster.errors import ManifestError, UsageError
 from podrules.cluster.manifests.located import MAX_TEXT, Ignore, Located, Places, located_objects
 from podrules.cluster.manifests.text import STDIN, advice_for, files_of, read_stdin, read_text
-from podrules.cluster.similar_names import nearest_word
 from podrules.cluster.source import Source
+from podrules.schema.table import Schema, schema
+from podrules.similar_names import nearest_word
 from podrules.versions import Versions, version_notes
 
 __all__ = ["run"]
@@ -72,7 +73,7 @@ def run(options: LintOptions, source: Source, streams: Streams) -> int:
     disabled = _known(options.disabled)
     if not options.files:
         raise UsageError("nothing to check", advice="Name it: -f FILE, -f FOLDER, or -f - for standard input")
-    read = _read(options, streams.stdin)
+    read = _read(options, streams.stdin, schema(versions.api_server.minor))
     _report_empty_files(read, options.files, streams.err)
     report = _report(read, disabled, versions)
     severity = Level(options.severity)
@@ -106,18 +107,18 @@ def _known(disabled: Iterable[str]) -> frozenset[str]:
     return frozenset(disabled)
 
 
-def _read(options: LintOptions, stdin: IO[str]) -> _ReadFiles:
+def _read(options: LintOptions, stdin: IO[str], known: Schema) -> _ReadFiles:
     """Read every file. One that cannot be read does not keep the others from being checked."""
     read = _ReadFiles()
     for where, text in _texts(options.files, stdin, read):
-        found = list(located_objects(where, text, KINDS))
+        found = list(located_objects(where, text, _Checked(known)))
         if not found:
             read.empty.append(where)
         for located in found:
             if isinstance(located, ManifestError):
                 read.unreadable.append(_unreadable(where, located))
             else:
-                _add(read, where, located, options.namespace)
+                _add(read, where, located, known, options.namespace)
     return read
 
 
@@ -150,12 +151,22 @@ def _unreadable(where: str, error: ManifestError) -> UnreadableFile:
     return UnreadableFile(file=where, problem=f"{problem}. {advice}" if advice else problem)
 
 
-def _add(read: _ReadFiles, file: str, located: Located | None, namespace: str) -> None:
-    position = len(read.entries)
-    manifest = None if located is None else read_manifest(position, located.content, namespace=namespace)
-    if located is None or manifest is None:
+class _Checked(Container[tuple[str, str]]):
+    """The kinds that are checked, and those of Kubernetes that this version does not serve."""
+
+    def __init__(self, known: Schema) -> None:
+        self._known = known
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in KINDS or (isinstance(kind, tuple) and self._known.serves(*map(str, kind)) is False)
+
+
+def _add(read: _ReadFiles, file: str, located: Located | None, known: Schema, namespace: str) -> None:
+    if located is None:
         read.passed_over += 1
         return
+    position = len(read.entries)
+    manifest, findings = read_manifest(position, located.content, known=known, namespace=namespace)
     metadata = located.content.get("metadata")
     named = metadata if isinstance(metadata, Mapping) else {}
     shown = LintObject(
@@ -165,9 +176,8 @@ def _add(read: _ReadFiles, file: str, located: Located | None, namespace: str) -
         namespace=str(named.get("namespace") or ""),
         name=str(named.get("name") or named.get("generateName") or ""),
     )
-    if isinstance(manifest, Finding):
-        read.misshapen.append(manifest)
-    else:
+    read.misshapen += findings
+    if manifest is not None:
         read.manifests.append((manifest, located.content))
     read.entries.append(_Entry(shown, located.places, located.ignores, _annotated(named)))
 

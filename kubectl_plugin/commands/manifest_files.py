@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import IO, Any, Final
 
+from kubectl_plugin.commands.field_validation import ValidDocuments
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, is_manifest_object, read_manifest_objects
 from kubectl_plugin.commands.manifest_pods import PodManifest, own_replicas, read_manifests
+from kubectl_plugin.options import Validation
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.kinds import DAEMON_SETS, PODS, WORKLOADS, find_kind
 from podrules.cluster.manifests.files import Document, read_what_can_be
@@ -21,12 +23,13 @@ _AUTOSCALER: Final = "HorizontalPodAutoscaler"
 class ManifestFile:
     """The content of a file, a folder or standard input."""
 
-    def __init__(self, path: str, source: Source, stdin: IO[str] | None = None) -> None:
+    def __init__(self, path: str, source: Source, validation: Validation, stdin: IO[str] | None = None) -> None:
         """Read what can be read.
 
         Args:
             path: As it was typed; ``-``: standard input.
             source: Where they would be created; objects that name no namespace get its own.
+            validation: What becomes of objects with unknown fields.
             stdin: Standard input.
 
         Raises:
@@ -43,11 +46,13 @@ class ManifestFile:
                 self.errors.append(entry)
             else:
                 documents.append(entry)
-        self.warnings = list(dict.fromkeys(_warnings(documents)))
+        valid = ValidDocuments([one for one in documents if _is_explained(one) or _counts(one)], source, validation)
+        self.warnings = list(dict.fromkeys((*_warnings(documents), *valid.warnings)))
+        self.errors += valid.errors
         self.objects: ManifestObjects
-        self.objects, errors = read_manifest_objects(documents, source.namespace)
+        self.objects, errors = read_manifest_objects(valid.documents, source.namespace)
         self.errors += errors
-        for manifest in read_manifests(documents, source):
+        for manifest in read_manifests(valid.documents, source):
             if isinstance(manifest, ManifestError):
                 self.errors.append(manifest)
             else:

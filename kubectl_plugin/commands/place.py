@@ -31,7 +31,6 @@ from podrules.cluster.kinds import (
     find_kind,
 )
 from podrules.cluster.manifests.text import advice_for
-from podrules.cluster.similar_names import near_names
 from podrules.cluster.source import Source
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference, reference
@@ -45,6 +44,7 @@ from podrules.placement.situation import Situation
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from podrules.reading import Unread
 from podrules.scheduler.framework.node_table import NodeTable
+from podrules.similar_names import near_names
 from podrules.versions import version_notes
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
     Raises:
         ManifestError: there is nothing to place.
     """
-    files = [ManifestFile(path, source, streams.stdin) for path in options.files]
+    files = [ManifestFile(path, source, options.validation, streams.stdin) for path in options.files]
     manifests = tuple(manifest for file in files for manifest in file.manifests)
     errors = [error for file in files for error in _wrong(file, with_targets=bool(options.targets))]
     for file in files:

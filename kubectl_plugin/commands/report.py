@@ -8,12 +8,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.manifest_objects import read_manifest_objects
-from kubectl_plugin.commands.manifest_pods import read_manifests
 from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
 from kubectl_plugin.commands.previous_report import read_previous_report
-from kubectl_plugin.exit_codes import REFUSED, tell
+from kubectl_plugin.exit_codes import REFUSED, tell, warn
 from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
 from kubectl_plugin.printing import Printer, without_missing_objects
@@ -31,7 +29,7 @@ from kubectl_plugin.views.cluster.cluster_terminal import report_verdict, summar
 from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod.pod_page import pod_page
 from kubectl_plugin.views.words import is_plain_name
-from podrules.cluster.errors import ClusterError, ManifestError, Unreachable, UsageError
+from podrules.cluster.errors import ClusterError, Unreachable, UsageError
 from podrules.cluster.kinds import PODS
 from podrules.cluster.manifests.whole_file import write_whole
 from podrules.cluster.origin import Origin
@@ -154,7 +152,7 @@ def _manifests(
     pages: list[Page] = []
     code = 0
     for path in options.files:
-        for answer in _of_file(path, reporter, read, streams):
+        for answer in _of_file(path, options, reporter, read, streams):
             if isinstance(answer, ClusterError):
                 told = tell(answer, streams.err, options.cluster.target())
             else:
@@ -165,23 +163,15 @@ def _manifests(
 
 
 def _of_file(
-    path: str, reporter: ReportBuilder, read: Overview, streams: Streams
+    path: str, options: ReportOptions, reporter: ReportBuilder, read: Overview, streams: Streams
 ) -> Iterator[PodReport | ClusterError]:
-    from podrules.cluster.manifests.files import Document, read_what_can_be
+    from kubectl_plugin.commands.manifest_files import ManifestFile
 
-    documents: list[Document] = []
-    for entry in read_what_can_be(path, streams.stdin):
-        if isinstance(entry, ManifestError):
-            yield entry
-        else:
-            documents.append(entry)
-    objects, errors = read_manifest_objects(documents, read.source.namespace)
-    yield from errors
-    for manifest in read_manifests(documents, read.source):
-        if isinstance(manifest, ManifestError):
-            yield manifest
-        else:
-            yield reporter.manifest(manifest, objects)
+    file = ManifestFile(path, read.source, options.validation, streams.stdin)
+    yield from file.errors
+    warn(file.warnings, streams.err)
+    for manifest in file.manifests:
+        yield reporter.manifest(manifest, file.objects)
 
 
 def _pod_pages(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from kubectl_plugin.options import ClusterOptions
+    from kubectl_plugin.options import ClusterOptions, Validation
 
 __all__ = [
     "add_common",
@@ -18,11 +18,13 @@ __all__ = [
     "add_files",
     "add_scheduler_config",
     "add_timeout",
+    "add_validation",
     "add_versions",
     "add_watch",
     "cluster_options",
     "scheduler_config",
     "seconds",
+    "validation",
     "version",
     "wants_colour",
     "watch_interval",
@@ -59,6 +61,30 @@ def add_files(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="manifest file or folder, - for standard input; may be repeated",
     )
+
+
+_VALIDATION: Final = {"true": "strict", "false": "ignore"}
+"""kubectl's older values."""
+
+
+def add_validation(parser: argparse.ArgumentParser) -> None:
+    """``--validate``."""
+    parser.add_argument(
+        "--validate",
+        type=lambda text: _VALIDATION.get(text, text),
+        choices=["strict", "warn", "ignore"],
+        nargs="?",
+        const="strict",
+        default="strict",
+        help="of unknown fields in manifests: refuse them, warn of them, or pass over them (default: strict)",
+    )
+
+
+def validation(args: argparse.Namespace) -> Validation:
+    """``--validate``."""
+    from kubectl_plugin.options import Validation
+
+    return Validation(args.validate)
 
 
 def add_scheduler_config(parser: argparse.ArgumentParser) -> None:

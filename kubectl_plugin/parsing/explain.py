@@ -9,10 +9,12 @@ from kubectl_plugin.parsing.common import (
     add_common,
     add_files,
     add_scheduler_config,
+    add_validation,
     add_versions,
     add_watch,
     cluster_options,
     scheduler_config,
+    validation,
     wants_colour,
     watch_interval,
 )
@@ -78,6 +80,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_selection(parser)
     add_files(parser)
+    add_validation(parser)
     add_output(parser, wide=True, names=True)
     add_watch(parser)
     parser.add_argument(
@@ -149,6 +152,7 @@ def options(args: argparse.Namespace) -> ExplainOptions:
         targets=tuple(args.targets),
         selection=selection,
         files=tuple(args.files),
+        validation=validation(args),
         output=wanted_output(args),
         colour=wants_colour(args),
         placement=args.placement,

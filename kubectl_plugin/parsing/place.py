@@ -9,9 +9,11 @@ from kubectl_plugin.parsing.common import (
     add_common,
     add_files,
     add_scheduler_config,
+    add_validation,
     add_versions,
     cluster_options,
     scheduler_config,
+    validation,
     wants_colour,
 )
 from kubectl_plugin.parsing.output import add_output, wanted_output
@@ -50,6 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="one more pod of this workload, or like this pod; --replicas: so many more",
     )
     add_files(parser)
+    add_validation(parser)
     parser.add_argument(
         "--replicas",
         type=_replicas,
@@ -128,6 +131,7 @@ def options(args: argparse.Namespace) -> PlaceOptions:
     return PlaceOptions(
         targets=tuple(args.targets),
         files=tuple(args.files),
+        validation=validation(args),
         replicas=args.replicas,
         exclude_nodes=tuple(args.exclude_nodes),
         add_nodes=tuple(args.add_nodes),

@@ -9,9 +9,11 @@ from kubectl_plugin.parsing.common import (
     add_common,
     add_files,
     add_scheduler_config,
+    add_validation,
     add_versions,
     cluster_options,
     scheduler_config,
+    validation,
     wants_colour,
 )
 from kubectl_plugin.parsing.output import add_page_or_output
@@ -68,6 +70,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_selection(parser, all_namespaces=False)
     add_files(parser)
+    add_validation(parser)
     add_scheduler_config(parser)
     add_common(parser)
     add_versions(parser)
@@ -91,6 +94,7 @@ def options(args: argparse.Namespace) -> ReportOptions:
         everything=args.everything,
         selection=wanted_selection(args),
         files=tuple(args.files),
+        validation=validation(args),
         path=page,
         output=Output() if page is not None else args.output,
         compare=args.compare,

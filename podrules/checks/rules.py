@@ -11,12 +11,14 @@ from typing import Final
 from podrules.checks import budgets, claims, ending, placement, priority, resources, spread, workloads, writers
 from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import Objects, PodCase
-from podrules.checks.shape import InvalidField
+from podrules.checks.shape import InvalidField, UnknownField, UnservedVersion
 
 __all__ = ["RULES", "check", "refusals"]
 
 _FINDINGS: Final[tuple[type[Finding], ...]] = (
     InvalidField,
+    UnknownField,
+    UnservedVersion,
     workloads.NoContainers,
     resources.NegativeNumber,
     resources.RequestOverLimit,

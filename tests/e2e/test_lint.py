@@ -9,9 +9,11 @@ import pytest
 import yaml
 
 from podrules.checks.finding import Level
-from podrules.checks.objects import Manifest, Objects
+from podrules.checks.objects import Objects
 from podrules.checks.rules import check
 from podrules.checks.shape import read_manifest
+from podrules.features import REFERENCE
+from podrules.schema.table import schema
 from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
 
@@ -32,9 +34,12 @@ def _problem(control_plane: ControlPlane, entry: dict[str, Any], namespace: str)
     entry = {**entry, "metadata": {**entry["metadata"], "namespace": namespace}}
     if entry["kind"] == "PriorityClass":
         del entry["metadata"]["namespace"]
-    path = api.path(entry["apiVersion"], entry["kind"], entry["metadata"].get("namespace"))
     try:
-        api.request("POST", path, entry, query={"dryRun": "All"})
+        path = api.path(entry["apiVersion"], entry["kind"], entry["metadata"].get("namespace"))
+    except LookupError as error:
+        return f"400 {error}"
+    try:
+        api.request("POST", path, entry, query={"dryRun": "All", "fieldValidation": "Strict"})
     except ApiError as error:
         return str(error)
     return ""
@@ -52,8 +57,11 @@ def test_errors_are_refused(control_plane: ControlPlane, namespace: str) -> None
 
 def test_what_has_no_error_is_taken(control_plane: ControlPlane, namespace: str) -> None:
     entries = _read("unwanted")
-    manifests = [(read_manifest(number, entry), entry) for number, entry in enumerate(entries)]
-    findings = check(Objects.of([(found, entry) for found, entry in manifests if isinstance(found, Manifest)]))
+    manifests = [
+        (read_manifest(number, entry, known=schema(REFERENCE.minor)), entry) for number, entry in enumerate(entries)
+    ]
+    findings = check(Objects.of([(one.manifest, entry) for one, entry in manifests if one.manifest is not None]))
+    assert not [one.findings for one, _ in manifests if one.findings]
     assert not [finding for finding in findings if finding.rule.level is Level.ERROR]
     expected = {finding.position for finding in findings if finding.rule.name in REFUSED_UNLESS}
     problems = {number: _problem(control_plane, entry, namespace) for number, entry in enumerate(entries)}

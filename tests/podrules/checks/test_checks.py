@@ -18,6 +18,8 @@ from podrules.checks.rules import RULES, check
 from podrules.checks.scaled import scaled
 from podrules.checks.shape import read_manifest
 from podrules.checks.writers import TwoWriters
+from podrules.features import REFERENCE
+from podrules.schema.table import schema
 from tests.objects import raw_workload
 
 DATA = Path(__file__).resolve().parents[2] / "testdata" / "lint"
@@ -28,10 +30,13 @@ Object = dict[str, Any]
 LIMITED = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
 
 
+KNOWN = schema(REFERENCE.minor)
+
+
 def _check(*objects: Mapping[str, Any]) -> list[Finding]:
-    read = [(read_manifest(number, entry), entry) for number, entry in enumerate(objects)]
-    misshapen = [found for found, _ in read if isinstance(found, Finding)]
-    good = [(found, entry) for found, entry in read if found is not None and not isinstance(found, Finding)]
+    read = [(read_manifest(number, entry, known=KNOWN), entry) for number, entry in enumerate(objects)]
+    misshapen = [finding for found, _ in read for finding in found.findings]
+    good = [(found.manifest, entry) for found, entry in read if found.manifest is not None]
     return [*misshapen, *check(Objects.of(good))]
 
 
@@ -124,7 +129,7 @@ def test_every_kind_of_finding_is_registered_once_and_states_one_check() -> None
     levels = [rule.level.rank for rule in RULES.values()]
     assert levels == sorted(levels)
     without = {name for name, rule in RULES.items() if (rule.check_pod is None) == (rule.check_objects is None)}
-    assert without == {"invalid-field"}, "found while manifests are read"
+    assert without == {"invalid-field", "unknown-field", "unserved-version"}, "found while manifests are read"
 
 
 def test_every_rule_has_an_example() -> None:
