@@ -127,7 +127,8 @@ def _served(documents: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]
     """Each kind that is served, and the type that OpenAPI gives it."""
     for schemas in documents:
         for name, schema in schemas.items():
-            if name.startswith("io.k8s.api."):
+            # The kinds of apimachinery are options and lists, which stand in every group.
+            if not name.startswith("io.k8s.apimachinery."):
                 for one in schema.get("x-kubernetes-group-version-kind", ()):
                     version = f"{one['group']}/{one['version']}".lstrip("/")
                     if not one["kind"].endswith("List"):
@@ -140,7 +141,7 @@ def _fields(modules: Path, minor: int, served: Mapping[str, str]) -> Mapping[str
     waiting = []
     for name, type_name in served.items():
         *_, group, version, kind = type_name.split(".")
-        if name.rpartition(" ")[2] in _READ:
+        if name.rpartition(" ")[2] in _READ and type_name.startswith("io.k8s.api."):
             waiting.append((f"k8s.io/api/{group}/{version}", kind))
     found: dict[str, Any] = {}
     while waiting:

@@ -69,10 +69,18 @@ def _problems(document: Document, known: Schema) -> tuple[list[ManifestError], l
     api_version, kind = document.content["apiVersion"], document.content["kind"]
     if known.serves(api_version, kind) is False:
         problem = f'no matches for kind "{kind}" in version "{api_version}" in Kubernetes 1.{known.minor}'
-        served = known.versions_of(kind)
-        return [refused(document, "apiVersion", problem, f"Write apiVersion: {served[0]}" if served else "")], []
+        return [refused(document, "apiVersion", problem, _served(kind, known))], []
     decoding = decode(document.content, known)
     return ([], []) if decoding is None else ([*_misfits(document, decoding)], [*_unknown(document, decoding)])
+
+
+def _served(kind: str, known: Schema) -> str:
+    from podrules.checks.shape import near_kind
+
+    if served := known.versions_of(kind):
+        return f"Write apiVersion: {served[0]}"
+    near = near_kind(kind, known)
+    return f"Did you mean {near}?" if near else ""
 
 
 def _misfits(document: Document, decoding: Decoding) -> Iterator[ManifestError]:
@@ -84,7 +92,7 @@ def _unknown(document: Document, decoding: Decoding) -> Iterator[ManifestError]:
     for number, one in enumerate(decoding.unknown[:_MAX_FIELDS], start=1):
         more = len(decoding.unknown) - number if number == _MAX_FIELDS else 0
         also = f", and {more} more" if more else ""
-        yield refused(document, one.field, f'unknown field "{one.field}"{also}', _remedy(one))
+        yield refused(document, one.field, f"{one}{also}", _remedy(one))
 
 
 def _remedy(unknown: UnknownField) -> str:

@@ -152,13 +152,15 @@ def _unreadable(where: str, error: ManifestError) -> UnreadableFile:
 
 
 class _Checked(Container[tuple[str, str]]):
-    """The kinds that are checked, and those of Kubernetes that this version does not serve."""
+    """The kinds that rules check, those whose fields are known, and those of Kubernetes that the version lacks."""
 
     def __init__(self, known: Schema) -> None:
         self._known = known
 
     def __contains__(self, kind: object) -> bool:
-        return kind in KINDS or (isinstance(kind, tuple) and self._known.serves(*map(str, kind)) is False)
+        if kind in KINDS or not isinstance(kind, tuple):
+            return kind in KINDS
+        return self._known.serves(*kind) is False or self._known.root(*kind) is not None
 
 
 def _add(read: _ReadFiles, file: str, located: Located | None, known: Schema, namespace: str) -> None:

@@ -46,18 +46,18 @@ class ManifestFile:
                 self.errors.append(entry)
             else:
                 documents.append(entry)
-        valid = ValidDocuments([one for one in documents if _is_explained(one) or _counts(one)], source, validation)
+        valid = ValidDocuments(documents, source, validation)
         self.warnings = list(dict.fromkeys((*_warnings(documents), *valid.warnings)))
         self.errors += valid.errors
         self.objects: ManifestObjects
         self.objects, errors = read_manifest_objects(valid.documents, source.namespace)
         self.errors += errors
-        for manifest in read_manifests(valid.documents, source):
+        for manifest in read_manifests(list(filter(_is_explained, valid.documents)), source):
             if isinstance(manifest, ManifestError):
                 self.errors.append(manifest)
             else:
                 self.manifests.append(manifest)
-        others = [document for document in documents if not _is_explained(document)]
+        others = [document for document in valid.documents if not _is_explained(document)]
         self.read_with: Sequence[tuple[str, str]] = [_name(one.content) for one in others if _counts(one)]
         """Kinds and names of what counts for the pods and has no page of its own."""
         self.ignored: Sequence[tuple[str, str]] = [_name(one.content) for one in others if not _counts(one)]
@@ -107,7 +107,10 @@ def _warnings(documents: Sequence[Document]) -> Iterator[str]:
 
 
 def _is_explained(document: Document) -> bool:
-    return find_kind(str(document.content["kind"])) in (PODS, *WORKLOADS)
+    """Whether it is a pod or a workload; other people's kinds may have the same name."""
+    kind = find_kind(str(document.content["kind"]))
+    group = str(document.content["apiVersion"]).rpartition("/")[0]
+    return kind is not None and kind in (PODS, *WORKLOADS) and group == kind.group
 
 
 def _counts(document: Document) -> bool:

@@ -63,8 +63,11 @@ def add_files(parser: argparse.ArgumentParser) -> None:
     )
 
 
-_VALIDATION: Final = {"true": "strict", "false": "ignore"}
-"""kubectl's older values."""
+_VALIDATION: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), "strict"),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), "ignore"),
+}
+"""kubectl's older values, as Go reads them."""
 
 
 def add_validation(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +79,7 @@ def add_validation(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="strict",
         default="strict",
-        help="of unknown fields in manifests: refuse them, warn of them, or pass over them (default: strict)",
+        help="of unknown fields in manifests: refuse (or true; the default), warn, or pass over (or false)",
     )
 
 

@@ -14,7 +14,15 @@ from podrules.schema.strict import decode
 from podrules.schema.table import Schema
 from podrules.similar_names import nearest_word
 
-__all__ = ["InvalidField", "ReadManifest", "UnknownField", "UnservedVersion", "near_field", "read_manifest"]
+__all__ = [
+    "InvalidField",
+    "ReadManifest",
+    "UnknownField",
+    "UnservedVersion",
+    "near_field",
+    "near_kind",
+    "read_manifest",
+]
 
 _CLOSE: Final = 0.75
 """Of names of fields: terminationGracePeriod is near terminationGracePeriodSeconds, command is not near comment."""
@@ -46,12 +54,13 @@ class UnknownField(Finding, frozen=True):
         remedy="Write the field's own name, at the place where it belongs.",
         source="k8s.io/apimachinery/pkg/runtime/serializer/json/json.go (strict decoding)",
     )
+    unknown: str
+    """The API server's words."""
     near: str
     """The most similar field; empty: none is similar."""
 
     def __str__(self) -> str:
-        unknown = f'unknown field "{self.field}"'
-        return f"{unknown}; the nearest is {self.near}." if self.near else f"{unknown}."
+        return f"{self.unknown}; the nearest is {self.near}." if self.near else f"{self.unknown}."
 
 
 class UnservedVersion(Finding, frozen=True):
@@ -61,7 +70,7 @@ class UnservedVersion(Finding, frozen=True):
         name="unserved-version",
         level=Level.ERROR,
         about="This version of Kubernetes does not serve the kind in that apiVersion.",
-        remedy="Write an apiVersion that the version serves.",
+        remedy="Write a kind and an apiVersion that the version serves.",
         source="api/openapi-spec/v3",
     )
     kind: str
@@ -69,10 +78,14 @@ class UnservedVersion(Finding, frozen=True):
     minor: int
     served: tuple[str, ...]
     """The apiVersions that have the kind, the best first."""
+    near: str
+    """The most similar kind, if none has it; empty: none is similar."""
 
     def __str__(self) -> str:
         problem = f'no matches for kind "{self.kind}" in version "{self.api_version}" in Kubernetes 1.{self.minor}'
-        return f"{problem}: write {self.served[0]}." if self.served else f"{problem}: there is no such kind any more."
+        if self.served:
+            return f"{problem}: write {self.served[0]}."
+        return f"{problem}; the nearest is {self.near}." if self.near else f"{problem}."
 
 
 def near_field(field: str, known: Collection[str]) -> str:
@@ -85,6 +98,12 @@ def near_field(field: str, known: Collection[str]) -> str:
     own = field.rpartition(".")[2]
     lower = {name.lower(): name for name in known}
     return lower.get(own.lower()) or lower.get(nearest_word(own.lower(), lower, closeness=_CLOSE), "")
+
+
+def near_kind(kind: str, known: Schema) -> str:
+    """The kind that was meant; empty: none is similar."""
+    lower = {name.lower(): name for name in known.kinds}
+    return lower.get(nearest_word(kind.lower(), lower, closeness=_CLOSE), "")
 
 
 class ReadManifest(NamedTuple):
@@ -109,13 +128,15 @@ def read_manifest(
     """
     api_version, kind = str(written.get("apiVersion")), str(written.get("kind"))
     if known.serves(api_version, kind) is False:
-        served = known.versions_of(kind)
-        return ReadManifest(None, [UnservedVersion(position, "apiVersion", kind, api_version, known.minor, served)])
+        served, near = known.versions_of(kind), near_kind(kind, known)
+        return ReadManifest(
+            None, [UnservedVersion(position, "apiVersion", kind, api_version, known.minor, served, near)]
+        )
     decoding = decode(written, known)
     misfits = () if decoding is None else decoding.misfits
     unknown = () if decoding is None else decoding.unknown
     findings: list[Finding] = [InvalidField(position, one.field, one.problem) for one in misfits]
-    findings += [UnknownField(position, one.field, near_field(one.field, one.known)) for one in unknown]
+    findings += [UnknownField(position, one.field, str(one), near_field(one.field, one.known)) for one in unknown]
     model = KINDS.get((api_version, kind))
     if model is None:
         return ReadManifest(None, findings)

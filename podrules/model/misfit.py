@@ -114,7 +114,8 @@ def _what_it_is(found: Any, wanted: list[str]) -> str:
 def _example(found: Any, wanted: list[str]) -> str:
     """The value in a form that fits the field, if there is an obvious one."""
     if isinstance(found, bool | int | float) and "str" in wanted:
-        return f" ({json.dumps(_shown(found))})"
+        # What stands in the file may look different: 3.10, 0777, yes.
+        return ", in quotation marks"
     if isinstance(found, str) and "int" in wanted and _NUMERAL.fullmatch(found):
         return f" ({found.removeprefix('+')})"
     if isinstance(found, str) and wanted == ["bool"] and found.lower() in {"true", "false"}:

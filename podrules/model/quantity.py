@@ -35,6 +35,8 @@ _MAX_EXPONENT: Final = 1000
 _WRAPPING_SHIFTS: Final = frozenset({1, 2, 3, 6, 9})
 """Powers of ten for which upstream multiplies in one step and lets the int64 wrap; for all others it gives 0."""
 
+_SPACES: Final = " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""What the API server strips: white space that JSON writes as it is."""
 _NUMBER: Final = re.compile(r"([+-]?)(0*)([0-9]*)(?:(\.)([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
 _DECIMAL_EXPONENTS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _DECIMAL_SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL_EXPONENTS.items()}
@@ -109,7 +111,7 @@ class Quantity:
         """
         match value:
             case str():
-                return _parse(value.strip())
+                return _parse(value.strip(_SPACES))
             case bool():
                 raise QuantityError(str(value).lower(), "a number or a string is needed")
             case int():

@@ -17,6 +17,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -34,7 +35,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\
 _EMBEDDED_SINCE: Final = 35
 """The first minor whose messages name the embedded structs on the way to a field."""
 _MAX_UNKNOWN: Final = 100
-"""As many unknown fields as the decoder keeps."""
+"""As many unknown fields as the API server names."""
 
 
 class UnknownField(Struct, frozen=True):
@@ -44,6 +45,9 @@ class UnknownField(Struct, frozen=True):
     """Its path: ``spec.containers[0].resource``."""
     known: tuple[str, ...]
     """The fields that there are at this place."""
+
+    def __str__(self) -> str:
+        return f"unknown field {json.dumps(self.field, ensure_ascii=False)}"
 
 
 class Misfit(Struct, frozen=True):
@@ -76,7 +80,7 @@ class Decoding(Struct, frozen=True):
         first = self.first_misfit
         if first is None and not self.unknown:
             return ""
-        unknown = ", ".join(f'unknown field "{one.field}"' for one in self.unknown)
+        unknown = ", ".join(map(str, self.unknown[:_MAX_UNKNOWN]))
         problem = f"strict decoding error: {unknown}" if first is None else first.words
         version = self.api_version.rpartition("/")[2]
         return f'{self.kind} in version "{version}" cannot be handled as a {self.kind}: {problem}'
@@ -98,7 +102,7 @@ def decode(content: Mapping[str, Any], known: Schema) -> Decoding | None:
         return None
     reader = _Reader(known)
     reader.struct(content, root, _At("", (), ""))
-    unknown = tuple(reader.unknown[:_MAX_UNKNOWN]) if known.complete else ()
+    unknown = tuple(reader.unknown) if known.complete else ()
     return Decoding(api_version, kind, tuple(reader.misfits), unknown)
 
 
@@ -234,7 +238,7 @@ def _json_name(value: Any, into: GoType) -> str:
             return "array"
         case Mapping():
             return "object"
-        case float():
+        case float() if math.isfinite(value):
             text = go_float(value)
         case _:
             text = str(value)

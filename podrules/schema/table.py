@@ -9,6 +9,7 @@ Source: ``api.json`` (`release.api_schema`), from k8s.io/kubernetes and k8s.io/a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -34,8 +35,10 @@ _THEIR_OWN: Final[Mapping[str, Shape]] = {
     "runtime.RawExtension": "raw",
 }
 """Types that decode themselves."""
+_VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_LIST: Final = "List"
 _SINGLE: Final[Mapping[str, Shape]] = {"string": "string", "types.UID": "string", "bool": "bool", "float64": "float"}
-_ONCE_BUILT_IN: Final = frozenset({"extensions"})
+_ONCE_BUILT_IN: Final = frozenset({"auditregistration.k8s.io", "extensions", "settings.k8s.io"})
 """Groups of which nothing is served any more."""
 
 
@@ -71,24 +74,38 @@ class Schema(Struct, frozen=True, eq=False):
 
     minor: int
     complete: bool
-    """Whether the version is one of those that the schema has: of a newer one it lacks fields."""
+    """Whether it lacks no field of the version: newer versions than those that it has are held against the newest."""
+    exact: bool
+    """Whether the version is one of those that it has."""
     _data: _Data
 
     def serves(self, api_version: str, kind: str) -> bool | None:
-        """Whether a kind is served in a version; None: its group is not one of Kubernetes' own."""
+        """Whether a kind is served in a version; None: that is not known.
+
+        It is not of groups that are not Kubernetes' own, whose names have a dot, of lists, and of kinds that a version
+        which the schema does not have may serve.
+        """
         group = api_version.rpartition("/")[0]
+        found = self._data.kinds.get(api_version, {}).get(kind)
+        if found is not None and _has(found, self.minor):
+            return True
         if group in _ONCE_BUILT_IN:
             return False
-        if group not in {version.rpartition("/")[0] for version in self._data.kinds}:
-            return None
-        found = self._data.kinds.get(api_version, {}).get(kind)
-        return found is not None and _has(found, self.minor)
+        if group not in _groups():
+            return None if "." in group else False
+        return False if self.exact and not kind.endswith(_LIST) else None
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds that it serves."""
+        served = self._data.kinds.values()
+        return frozenset(kind for kinds in served for kind, entry in kinds.items() if _has(entry, self.minor))
 
     def versions_of(self, kind: str) -> tuple[str, ...]:
-        """The apiVersions in which a kind is served, the stable ones first."""
+        """The apiVersions in which a kind is served, the stable and newest ones first."""
         found = [version for version, kinds in self._data.kinds.items() if kind in kinds]
         there = [version for version in found if _has(self._data.kinds[version][kind], self.minor)]
-        return tuple(sorted(there, key=lambda version: ("alpha" in version, "beta" in version, version)))
+        return tuple(sorted(there, key=_by_age))
 
     def root(self, api_version: str, kind: str) -> str | None:
         """The struct of a kind; None: its fields are not known here."""
@@ -115,7 +132,19 @@ def _data() -> _Data:
 def schema(minor: int) -> Schema:
     """The schema of a version, or of the nearest one that is known."""
     nearest = min(max(minor, min(VERIFIED)), max(VERIFIED))
-    return Schema(nearest, complete=minor <= nearest, _data=_data())
+    return Schema(nearest, complete=minor <= nearest, exact=minor == nearest, _data=_data())
+
+
+@cache
+def _groups() -> frozenset[str]:
+    return frozenset(version.rpartition("/")[0] for version in _data().kinds)
+
+
+def _by_age(api_version: str) -> tuple[str, int, int, str]:
+    """Stable versions first, then beta, then alpha; of each the newest first."""
+    found = _VERSION.fullmatch(api_version.rpartition("/")[2])
+    major, stage, number = found.groups() if found else ("0", "alpha", "0")
+    return {None: "0", "beta": "1"}.get(stage, "2"), -int(major), -int(number or 0), api_version
 
 
 def _has(entry: str, minor: int) -> bool:

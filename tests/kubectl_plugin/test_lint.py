@@ -193,7 +193,7 @@ def test_an_unknown_rule_in_an_ignore_is_told() -> None:
 
 
 def test_nothing_to_check_is_told() -> None:
-    ran = run("lint", "-f", "-", stdin="apiVersion: v1\nkind: ConfigMap\n")
+    ran = run("lint", "-f", "-", stdin="apiVersion: v1\nkind: Secret\n")
     assert ran.code == 0
     assert "There is no object of a kind that is checked." in ran.out
 

@@ -120,6 +120,6 @@ def test_an_object_of_a_snapshot_that_cannot_be_read_is_told_of_and_gives_one_co
     ran = run(*words, "--snapshot", str(file))
     problem, remedy = ran.err.splitlines()
     assert problem.startswith(f"error: {kind.lower()}/")
-    assert problem.endswith(f' in snapshot {file}: metadata.uid: true is a boolean; write a string ("true")')
+    assert problem.endswith(f" in snapshot {file}: metadata.uid: true is a boolean; write a string, in quotation marks")
     assert remedy == "Correct the field in the file, or capture that cluster again: kubectl qos snapshot"
     assert (ran.code, ran.out) == (6, "")

@@ -9,7 +9,6 @@ depth are limited before any object is built, also after aliases and merge keys 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import islice
@@ -18,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.manifests.files import Document, check_depth, check_expanded, go_loader, objects_in
+from podrules.cluster.manifests.files import Document, check_depth, check_expanded, go_loader, json_value, objects_in
 from podrules.cluster.manifests.partial_yaml import readable_part
 from podrules.cluster.manifests.yaml_words import yaml_problem
 
@@ -192,7 +191,7 @@ def _json(where: str, text: str) -> Any:
     if text.lstrip()[:1] != "{":
         return None
     try:
-        return json.loads(text)
+        return json_value(text)
     except RecursionError as error:
         raise ManifestError(f"{where}: nested too deeply") from error
     except ValueError:

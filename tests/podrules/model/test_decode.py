@@ -88,7 +88,7 @@ def test_null_is_absent() -> None:
         ),
         pytest.param(
             {"spec": {"containers": [{"name": "a"}, {"name": 5}]}},
-            'spec.containers[1].name: 5 is a number; write a string ("5")',
+            "spec.containers[1].name: 5 is a number; write a string, in quotation marks",
             id="in a list",
         ),
         pytest.param([], "this is a list; write a mapping", id="not an object"),

@@ -108,8 +108,14 @@ def test_no_wrong_value_is_told_in_a_program_s_words(model: type[KubeObject]) ->
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ({"spec": {"containers": [{"image": 5}]}}, 'spec.containers[0].image: 5 is a number; write a string ("5")'),
-        ({"spec": {"nodeSelector": {"a": True}}}, 'spec.nodeSelector.a: true is a boolean; write a string ("true")'),
+        (
+            {"spec": {"containers": [{"image": 5}]}},
+            "spec.containers[0].image: 5 is a number; write a string, in quotation marks",
+        ),
+        (
+            {"spec": {"nodeSelector": {"a": True}}},
+            "spec.nodeSelector.a: true is a boolean; write a string, in quotation marks",
+        ),
         (
             {"spec": {"hostNetwork": "true"}},
             'spec.hostNetwork: "true" is a string; write true or false without quotation marks (true)',

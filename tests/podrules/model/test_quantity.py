@@ -164,7 +164,7 @@ def test_refusal_of_a_long_text_is_short() -> None:
     ("value", "text"),
     [
         pytest.param("100m", "100m", id="string"),
-        pytest.param(" 100m\n", "100m", id="white space around a string"),
+        pytest.param(" 100m\xa0", "100m", id="white space around a string"),
         pytest.param(2, "2", id="integer"),
         pytest.param(-3, "-3", id="negative integer"),
         pytest.param(1_000_000, "1M", id="large integer"),

@@ -42,6 +42,10 @@ def test_it_is_small() -> None:
         ("policy/v1beta1", "PodDisruptionBudget", set()),
         ("policy/v1beta1", "PodSecurityPolicy", set()),
         ("apps/v1", "Pod", set()),
+        ("core/v1", "Pod", set()),
+        ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition", set()),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", {34, 35, 36, 37}),
+        ("settings.k8s.io/v1alpha1", "PodPreset", set()),
         ("scheduling.k8s.io/v1alpha1", "Workload", {35}),
         ("resource.k8s.io/v1", "DeviceTaintRule", {37}),
     ],
@@ -51,11 +55,16 @@ def test_a_version_serves_its_kinds(api_version: str, kind: str, served: set[int
 
 
 def test_other_groups_are_not_judged() -> None:
-    for api_version in ("autoscaling.k8s.io/v1", "metrics.k8s.io/v1beta1", "example.com/v1", "apiextensions.k8s.io/v1"):
+    for api_version in (
+        "autoscaling.k8s.io/v1",
+        "metrics.k8s.io/v1beta1",
+        "example.com/v1",
+        "gateway.networking.k8s.io/v1",
+    ):
         assert schema(37).serves(api_version, "Thing") is None
 
 
 def test_the_best_version_of_a_kind_comes_first() -> None:
-    assert schema(37).versions_of("HorizontalPodAutoscaler") == ("autoscaling/v1", "autoscaling/v2")
+    assert schema(37).versions_of("HorizontalPodAutoscaler") == ("autoscaling/v2", "autoscaling/v1")
     assert schema(36).versions_of("Workload") == ("scheduling.k8s.io/v1alpha2",)
     assert schema(37).versions_of("PodSecurityPolicy") == ()
