@@ -27,30 +27,38 @@ __all__ = ["api_schema"]
 
 _META: Final = "k8s.io/apimachinery/pkg/apis/meta/v1"
 _READ: Final = frozenset(
-    {
-        *(
-            "Pod",
-            "PodTemplate",
-            "ReplicationController",
-            "PersistentVolumeClaim",
-            "PersistentVolume",
-            "Node",
-            "Namespace",
-        ),
-        *(
-            "Service",
-            "ConfigMap",
-            "LimitRange",
-            "ResourceQuota",
-            "Deployment",
-            "ReplicaSet",
-            "StatefulSet",
-            "DaemonSet",
-        ),
-        *("Job", "CronJob", "PodDisruptionBudget", "PriorityClass", "RuntimeClass", "HorizontalPodAutoscaler"),
-        *("StorageClass", "CSIDriver", "CSINode", "CSIStorageCapacity", "VolumeAttachment"),
-        *("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass"),
-    }
+    [
+        "Pod",
+        "PodTemplate",
+        "ReplicationController",
+        "Deployment",
+        "ReplicaSet",
+        "StatefulSet",
+        "DaemonSet",
+        "Job",
+        "CronJob",
+        "HorizontalPodAutoscaler",
+        "PodDisruptionBudget",
+        "PriorityClass",
+        "RuntimeClass",
+        "LimitRange",
+        "ResourceQuota",
+        "Node",
+        "Namespace",
+        "Service",
+        "ConfigMap",
+        "PersistentVolumeClaim",
+        "PersistentVolume",
+        "StorageClass",
+        "CSIDriver",
+        "CSINode",
+        "CSIStorageCapacity",
+        "VolumeAttachment",
+        "ResourceClaim",
+        "ResourceClaimTemplate",
+        "ResourceSlice",
+        "DeviceClass",
+    ]
 )
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _NAMED: Final = re.compile(r"^type (\w+) ((?:map\[|\[\]|\*)?[\w.\]]+)(?: //.*)?$", re.MULTILINE)
@@ -102,18 +110,14 @@ def _merged(by_minor: Mapping[int, Any]) -> Any:
     if any(isinstance(found, str) for found in by_minor.values()):
         (single,) = {found for found in by_minor.values() if found}
         return single
+    has = [minor for minor, fields in by_minor.items() if fields]
     merged: dict[str, str] = {}
     for name in sorted({name for fields in by_minor.values() for name in fields}):
         there = {minor: fields[name] for minor, fields in by_minor.items() if name in fields}
-        variants: dict[_Field, list[int]] = {}
-        for minor, field in there.items():
-            variants.setdefault(field, []).append(minor)
         # Where a type was renamed, the newest name counts.
-        field = list(variants)[-1]
-        has = [minor for minor, fields in by_minor.items() if fields]
-        merged[name] = (f"{field.through}~" if field.through else "") + (
-            field.type if list(there) == has else _ranged(field.type, there, by_minor)
-        )
+        field = there[max(there)]
+        ranged = field.type if list(there) == has else _ranged(field.type, there, by_minor)
+        merged[name] = f"{field.through}~{ranged}" if field.through else ranged
     return merged
 
 

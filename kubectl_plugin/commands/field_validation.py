@@ -5,18 +5,15 @@ A value that its field cannot hold, and a kind that is not served, are refused i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from kubectl_plugin.commands.manifest_pods import refused
 from kubectl_plugin.options import Validation
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.gather import Gatherer
-from podrules.cluster.source import Source
 
 if TYPE_CHECKING:
     from podrules.cluster.manifests.files import Document
-    from podrules.schema.strict import Decoding, UnknownField
     from podrules.schema.table import Schema
 
 __all__ = ["ValidDocuments"]
@@ -28,23 +25,18 @@ _MAX_FIELDS: Final = 10
 class ValidDocuments:
     """The documents that the API server can decode, and what is wrong with the others."""
 
-    def __init__(self, documents: Iterable[Document], source: Source, validation: Validation) -> None:
+    def __init__(self, documents: Iterable[Document], known: Schema, validation: Validation) -> None:
         """Hold documents against their kinds.
 
         Args:
             documents: Those that count.
-            source: Where they would be created: its version counts.
+            known: What the version of the API server knows that gets them.
             validation: What becomes of a document with unknown fields.
-
-        Raises:
-            ClusterError: the version of that cluster cannot be asked for.
         """
         self.documents: list[Document] = []
         self.errors: list[ManifestError] = []
         self.warnings: list[str] = []
-        known = None
         for document in documents:
-            known = known or _known_to(source)
             errors, unknown = _problems(document, known)
             if validation is Validation.STRICT:
                 errors += unknown
@@ -55,48 +47,27 @@ class ValidDocuments:
                 self.documents.append(document)
 
 
-def _known_to(source: Source) -> Schema:
-    # Loaded and asked for only where there is a document.
-    from podrules.schema.table import schema
-
-    return schema(Gatherer(source).versions.api_server.minor)
-
-
 def _problems(document: Document, known: Schema) -> tuple[list[ManifestError], list[ManifestError]]:
     """Why an object is refused in any case, and its unknown fields."""
-    from podrules.schema.strict import decode
+    # Loaded only for manifests.
+    from podrules.checks.shape import InvalidField, UnknownField, UnservedVersion, check_shape
 
-    api_version, kind = document.content["apiVersion"], document.content["kind"]
-    if known.serves(api_version, kind) is False:
-        problem = f'no matches for kind "{kind}" in version "{api_version}" in Kubernetes 1.{known.minor}'
-        return [refused(document, "apiVersion", problem, _served(kind, known))], []
-    decoding = decode(document.content, known)
-    return ([], []) if decoding is None else ([*_misfits(document, decoding)], [*_unknown(document, decoding)])
+    errors, unknown = [], []
+    found = check_shape(0, document.content, known)
+    misfits = [one for one in found if isinstance(one, InvalidField)]
+    others = [one for one in found if isinstance(one, UnknownField)]
+    for unserved in found:
+        if isinstance(unserved, UnservedVersion):
+            remedy = f"Write apiVersion: {unserved.served}" if unserved.served else _did_you_mean(unserved.near)
+            errors.append(refused(document, unserved.field, unserved.problem, remedy))
+    errors += [refused(document, one.field, f"{one.field}: {one.problem}") for one in misfits[:_MAX_FIELDS]]
+    for number, one in enumerate(others[:_MAX_FIELDS], start=1):
+        more = len(others) - number if number == _MAX_FIELDS else 0
+        problem = f"{one.problem}, and {more} more" if more else one.problem
+        remedy = _did_you_mean(one.near) or "Remove it; --validate=warn goes on without it"
+        unknown.append(refused(document, one.field, problem, remedy))
+    return errors, unknown
 
 
-def _served(kind: str, known: Schema) -> str:
-    from podrules.checks.shape import near_kind
-
-    if served := known.versions_of(kind):
-        return f"Write apiVersion: {served[0]}"
-    near = near_kind(kind, known)
+def _did_you_mean(near: str) -> str:
     return f"Did you mean {near}?" if near else ""
-
-
-def _misfits(document: Document, decoding: Decoding) -> Iterator[ManifestError]:
-    for one in decoding.misfits[:_MAX_FIELDS]:
-        yield refused(document, one.field, f"{one.field}: {one.problem}")
-
-
-def _unknown(document: Document, decoding: Decoding) -> Iterator[ManifestError]:
-    for number, one in enumerate(decoding.unknown[:_MAX_FIELDS], start=1):
-        more = len(decoding.unknown) - number if number == _MAX_FIELDS else 0
-        also = f", and {more} more" if more else ""
-        yield refused(document, one.field, f"{one}{also}", _remedy(one))
-
-
-def _remedy(unknown: UnknownField) -> str:
-    from podrules.checks.shape import near_field
-
-    near = near_field(unknown.field, unknown.known)
-    return f"Did you mean {near}?" if near else "Remove it; --validate=warn goes on without it"

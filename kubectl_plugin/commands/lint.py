@@ -158,9 +158,9 @@ class _Checked(Container[tuple[str, str]]):
         self._known = known
 
     def __contains__(self, kind: object) -> bool:
-        if kind in KINDS or not isinstance(kind, tuple):
-            return kind in KINDS
-        return self._known.serves(*kind) is False or self._known.root(*kind) is not None
+        if not isinstance(kind, tuple):
+            return False
+        return kind in KINDS or self._known.serves(*kind) is False or self._known.root(*kind) is not None
 
 
 def _add(read: _ReadFiles, file: str, located: Located | None, known: Schema, namespace: str) -> None:

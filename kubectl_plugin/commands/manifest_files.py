@@ -11,9 +11,11 @@ from kubectl_plugin.commands.manifest_objects import ManifestObjects, is_manifes
 from kubectl_plugin.commands.manifest_pods import PodManifest, own_replicas, read_manifests
 from kubectl_plugin.options import Validation
 from podrules.cluster.errors import ManifestError
+from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import DAEMON_SETS, PODS, WORKLOADS, find_kind
 from podrules.cluster.manifests.files import Document, read_what_can_be
 from podrules.cluster.source import Source
+from podrules.features import REFERENCE
 
 __all__ = ["ManifestFile"]
 
@@ -46,13 +48,18 @@ class ManifestFile:
                 self.errors.append(entry)
             else:
                 documents.append(entry)
-        valid = ValidDocuments(documents, source, validation)
+        # Loaded only for manifests.
+        from podrules.schema.table import schema
+
+        # A file with nothing in it asks the cluster for nothing.
+        features = Gatherer(source).versions.api_server if documents else REFERENCE
+        valid = ValidDocuments(documents, schema(features.minor), validation)
         self.warnings = list(dict.fromkeys((*_warnings(documents), *valid.warnings)))
         self.errors += valid.errors
         self.objects: ManifestObjects
         self.objects, errors = read_manifest_objects(valid.documents, source.namespace)
         self.errors += errors
-        for manifest in read_manifests(list(filter(_is_explained, valid.documents)), source):
+        for manifest in read_manifests(filter(_is_explained, valid.documents), source.namespace, features):
             if isinstance(manifest, ManifestError):
                 self.errors.append(manifest)
             else:

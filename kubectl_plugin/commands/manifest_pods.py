@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     CRON_JOBS,
     DEPLOYMENTS,
@@ -20,7 +19,7 @@ from podrules.cluster.kinds import (
     Kind,
     find_kind,
 )
-from podrules.cluster.source import Source
+from podrules.features import Features
 from podrules.model.base import OwnerReference
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import Pod, PodTemplateSpec
@@ -64,15 +63,15 @@ class PodManifest(NamedTuple):
         return printed_name(self.kind, self.entry.metadata.name)
 
 
-def read_manifests(documents: Sequence[Document], source: Source) -> Iterator[PodManifest | ManifestError]:
+def read_manifests(
+    documents: Iterable[Document], namespace: str, features: Features
+) -> Iterator[PodManifest | ManifestError]:
     """The pods and workloads among the documents of a file, and the errors of those that cannot be read.
 
     Args:
         documents: In order.
-        source: Names the namespace of those that name none, and the version whose API server gets them.
-
-    Raises:
-        ClusterError: the version cannot be asked for.
+        namespace: Of those that name none.
+        features: The rules of the API server that gets them.
     """
     for document in documents:
         kind = find_kind(str(document.content["kind"]))
@@ -88,16 +87,16 @@ def read_manifests(documents: Sequence[Document], source: Source) -> Iterator[Po
                 field = "spec.containers" if isinstance(entry, Pod) else "spec.template.spec.containers"
                 remedy = "Write one container or more, e.g. containers: [{name: web, image: nginx}]"
                 raise refused(document, field, f"{field} is empty", remedy)
-            _check_numbers(document, entry, pod, source)
+            _check_numbers(document, entry, pod, features)
         except ManifestError as error:
             yield error
             continue
         if not pod.metadata.namespace:
-            pod = replace(pod, metadata=replace(pod.metadata, namespace=source.namespace))
+            pod = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
         yield PodManifest(entry, kind, pod, document.content, document.file)
 
 
-def _check_numbers(document: Document, entry: Any, pod: Pod, source: Source) -> None:
+def _check_numbers(document: Document, entry: Any, pod: Pod, features: Features) -> None:
     """Refuse numbers that the API server refuses.
 
     Raises:
@@ -106,7 +105,6 @@ def _check_numbers(document: Document, entry: Any, pod: Pod, source: Source) -> 
     # Loaded only for manifests.
     from podrules.checks.refused import refused_numbers
 
-    features = Gatherer(source).versions.api_server
     for number in refused_numbers(entry, pod, features=features):
         raise refused(document, number.field, f"{number.path}: {number.value}: {number.problem}", number.remedy)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import DEFAULT_NAMESPACE, KINDS, Manifest
 from podrules.model.decode import DecodeError, from_object
-from podrules.schema.strict import decode
+from podrules.schema.strict import decode, unknown_field
 from podrules.schema.table import Schema
 from podrules.similar_names import nearest_word
 
@@ -19,13 +19,12 @@ __all__ = [
     "ReadManifest",
     "UnknownField",
     "UnservedVersion",
-    "near_field",
-    "near_kind",
+    "check_shape",
     "read_manifest",
 ]
 
 _CLOSE: Final = 0.75
-"""Of names of fields: terminationGracePeriod is near terminationGracePeriodSeconds, command is not near comment."""
+"""Of fields and kinds: terminationGracePeriod is near terminationGracePeriodSeconds, command is not near comment."""
 
 
 class InvalidField(Finding, frozen=True):
@@ -54,13 +53,22 @@ class UnknownField(Finding, frozen=True):
         remedy="Write the field's own name, at the place where it belongs.",
         source="k8s.io/apimachinery/pkg/runtime/serializer/json/json.go (strict decoding)",
     )
-    unknown: str
-    """The API server's words."""
-    near: str
-    """The most similar field; empty: none is similar."""
+    known: tuple[str, ...]
+    """The fields that there are at its place."""
+
+    @property
+    def problem(self) -> str:
+        """The API server's words."""
+        return unknown_field(self.field)
+
+    @property
+    def near(self) -> str:
+        """The field that was meant; empty: none is similar."""
+        return _near(self.field.rpartition(".")[2], self.known)
 
     def __str__(self) -> str:
-        return f"{self.unknown}; the nearest is {self.near}." if self.near else f"{self.unknown}."
+        near = self.near
+        return f"{self.problem}; the nearest is {near}." if near else f"{self.problem}."
 
 
 class UnservedVersion(Finding, frozen=True):
@@ -76,34 +84,48 @@ class UnservedVersion(Finding, frozen=True):
     kind: str
     api_version: str
     minor: int
-    served: tuple[str, ...]
-    """The apiVersions that have the kind, the best first."""
+    served: str
+    """The best apiVersion that has the kind; empty: none has it."""
     near: str
-    """The most similar kind, if none has it; empty: none is similar."""
+    """The most similar kind, where none has it; empty: none is similar."""
+
+    @property
+    def problem(self) -> str:
+        """The API server's words, as kubectl has them, and the version."""
+        return f'no matches for kind "{self.kind}" in version "{self.api_version}" in Kubernetes 1.{self.minor}'
 
     def __str__(self) -> str:
-        problem = f'no matches for kind "{self.kind}" in version "{self.api_version}" in Kubernetes 1.{self.minor}'
         if self.served:
-            return f"{problem}: write {self.served[0]}."
-        return f"{problem}; the nearest is {self.near}." if self.near else f"{problem}."
+            return f"{self.problem}: write {self.served}."
+        return f"{self.problem}; the nearest is {self.near}." if self.near else f"{self.problem}."
 
 
-def near_field(field: str, known: Collection[str]) -> str:
-    """The field that was meant; empty: none is similar.
+def _near(name: str, known: Iterable[str]) -> str:
+    """The field or kind that was meant; empty: none is similar."""
+    lower = {one.lower(): one for one in known}
+    return lower.get(name.lower()) or lower.get(nearest_word(name.lower(), lower, closeness=_CLOSE), "")
+
+
+def check_shape(position: int, written: Mapping[str, Any], known: Schema) -> list[Finding]:
+    """What of an object the API server cannot decode, also of fields that no rule reads.
 
     Args:
-        field: The path of the unknown field.
-        known: The fields that there are at its place.
+        position: The number by which findings name the object.
+        written: The object as it stands in the manifest.
+        known: What the version of the API server knows.
     """
-    own = field.rpartition(".")[2]
-    lower = {name.lower(): name for name in known}
-    return lower.get(own.lower()) or lower.get(nearest_word(own.lower(), lower, closeness=_CLOSE), "")
-
-
-def near_kind(kind: str, known: Schema) -> str:
-    """The kind that was meant; empty: none is similar."""
-    lower = {name.lower(): name for name in known.kinds}
-    return lower.get(nearest_word(kind.lower(), lower, closeness=_CLOSE), "")
+    api_version, kind = str(written.get("apiVersion")), str(written.get("kind"))
+    if known.serves(api_version, kind) is False:
+        served = next(iter(known.versions_of(kind)), "")
+        near = "" if served else _near(kind, known.kinds)
+        return [UnservedVersion(position, "apiVersion", kind, api_version, known.minor, served, near)]
+    decoding = decode(written, known)
+    if decoding is None:
+        return []
+    return [
+        *(InvalidField(position, one.field, one.problem) for one in decoding.misfits),
+        *(UnknownField(position, one.field, one.known) for one in decoding.unknown),
+    ]
 
 
 class ReadManifest(NamedTuple):
@@ -126,24 +148,15 @@ def read_manifest(
         known: What the version of the API server knows.
         namespace: The namespace of an object that names none.
     """
-    api_version, kind = str(written.get("apiVersion")), str(written.get("kind"))
-    if known.serves(api_version, kind) is False:
-        served, near = known.versions_of(kind), near_kind(kind, known)
-        return ReadManifest(
-            None, [UnservedVersion(position, "apiVersion", kind, api_version, known.minor, served, near)]
-        )
-    decoding = decode(written, known)
-    misfits = () if decoding is None else decoding.misfits
-    unknown = () if decoding is None else decoding.unknown
-    findings: list[Finding] = [InvalidField(position, one.field, one.problem) for one in misfits]
-    findings += [UnknownField(position, one.field, str(one), near_field(one.field, one.known)) for one in unknown]
-    model = KINDS.get((api_version, kind))
+    findings = check_shape(position, written, known)
+    kind = str(written.get("kind"))
+    model = KINDS.get((str(written.get("apiVersion")), kind))
     if model is None:
         return ReadManifest(None, findings)
     try:
         content = from_object(written, model)
     except DecodeError as error:
-        if not misfits:
+        if not any(isinstance(one, InvalidField) for one in findings):
             findings.append(InvalidField(position, error.field, error.problem))
         return ReadManifest(None, findings)
     if not content.metadata.namespace:

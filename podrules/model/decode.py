@@ -14,7 +14,7 @@ import msgspec
 
 from podrules.model.quantity import Quantity
 
-__all__ = ["DecodeError", "dec_hook", "exactly", "from_json", "from_object"]
+__all__ = ["DecodeError", "dec_hook", "exactly", "from_json", "from_object", "key_text"]
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -125,12 +125,12 @@ def dec_hook(kind: type[Any], value: Any) -> Any:
 def _without_nulls(value: Any) -> Any:
     """A copy without null fields: Go reads null as absent."""
     if isinstance(value, dict):
-        return {_key(key): _without_nulls(item) for key, item in value.items() if item is not None}
+        return {key_text(key): _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
         return [_without_nulls(item) for item in value]
     return value
 
 
-def _key(key: Any) -> str:
+def key_text(key: Any) -> str:
     """A key as a string: kubectl converts numbers and booleans among YAML's keys to strings (sigs.k8s.io/yaml)."""
     return key if isinstance(key, str) else json.dumps(key, default=str)

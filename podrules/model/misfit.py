@@ -14,7 +14,7 @@ from typing import Any, Final
 from podrules.model.field_error import FieldError
 from podrules.model.quantity import Quantity, QuantityError
 
-__all__ = ["misfit", "not_json", "unfit"]
+__all__ = ["misfit", "no_time", "not_json", "unfit"]
 
 _MAX_SHOWN: Final = 40
 """The most characters of a value that a message shows."""
@@ -38,7 +38,7 @@ _SIDES: Final = {">=": "at least", "<=": "at most"}
 
 
 def misfit(error: Exception, value: Any) -> FieldError:
-    """Explain an error of msgspec: ``spec.containers[0].image`` and ``5 is a number; write a string ("5")``.
+    """Explain an error of msgspec: the field's path, and ``5 is a number; write a string, in quotation marks``.
 
     Args:
         error: The error that msgspec raised.
@@ -51,7 +51,7 @@ def misfit(error: Exception, value: Any) -> FieldError:
 
 
 def unfit(value: Any, wanted: str, bits: int = 0) -> str:
-    """Explain a value of the wrong type: ``5 is a number; write a string ("5")``.
+    """Explain a value of the wrong type: ``5 is a number; write a string, in quotation marks``.
 
     Args:
         value: What the manifest has.
@@ -62,6 +62,11 @@ def unfit(value: Any, wanted: str, bits: int = 0) -> str:
     if bits and isinstance(value, int) and not isinstance(value, bool):
         example = f" of at most {2 ** (bits - 1) - 1}" if value > 0 else f" of at least {-(2 ** (bits - 1))}"
     return f"{_what_it_is(value, [wanted])}; write {_WRITE[wanted]}{example}"
+
+
+def no_time(found: str) -> str:
+    """Explain a text that is no time."""
+    return f"{_shown(found)} is no time; write one as {_A_TIME}"
 
 
 def not_json(error: Exception) -> str:
@@ -85,7 +90,7 @@ def _problem(problem: str, found: Any) -> str:
     if not wanted:
         return f"{_shown(found)} does not fit this field"
     if _OF_TIME in problem and isinstance(found, str):
-        return f"{_shown(found)} is no time; write one as {_A_TIME}"
+        return no_time(found)
     bound = _BOUND.search(problem)
     example = f" of {_SIDES[bound[1]]} {bound[2]}" if bound else _example(found, wanted)
     return f"{_what_it_is(found, wanted)}; write {' or '.join(_WRITE[kind] for kind in wanted)}{example}"

@@ -24,12 +24,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from podrules.model.decode import key_text
 from podrules.model.instant import instant
-from podrules.model.misfit import unfit
+from podrules.model.misfit import no_time, unfit
 from podrules.model.quantity import Quantity, QuantityError, go_float
 from podrules.schema.table import GoType, Schema
 
-__all__ = ["Decoding", "Misfit", "UnknownField", "decode"]
+__all__ = ["Decoding", "Misfit", "UnknownField", "decode", "unknown_field"]
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)", re.ASCII)
 _EMBEDDED_SINCE: Final = 35
@@ -46,8 +47,10 @@ class UnknownField(Struct, frozen=True):
     known: tuple[str, ...]
     """The fields that there are at this place."""
 
-    def __str__(self) -> str:
-        return f"unknown field {json.dumps(self.field, ensure_ascii=False)}"
+
+def unknown_field(field: str) -> str:
+    """What the API server says of an unknown field."""
+    return f"unknown field {json.dumps(field, ensure_ascii=False)}"
 
 
 class Misfit(Struct, frozen=True):
@@ -55,7 +58,7 @@ class Misfit(Struct, frozen=True):
 
     field: str
     problem: str
-    """``5 is a number; write a string ("5")``."""
+    """``5 is a number; write a string, in quotation marks``."""
     words: str
     """The API server's."""
     decodes_itself: bool = False
@@ -70,17 +73,12 @@ class Decoding(Struct, frozen=True):
     unknown: tuple[UnknownField, ...]
 
     @property
-    def first_misfit(self) -> Misfit | None:
-        """The one that the API server names."""
-        return next((one for one in self.misfits if one.decodes_itself), next(iter(self.misfits), None))
-
-    @property
     def words(self) -> str:
         """Why the API server refuses the object; empty: the decoder takes it."""
-        first = self.first_misfit
+        first = next((one for one in self.misfits if one.decodes_itself), next(iter(self.misfits), None))
         if first is None and not self.unknown:
             return ""
-        unknown = ", ".join(map(str, self.unknown[:_MAX_UNKNOWN]))
+        unknown = ", ".join(unknown_field(one.field) for one in self.unknown[:_MAX_UNKNOWN])
         problem = f"strict decoding error: {unknown}" if first is None else first.words
         version = self.api_version.rpartition("/")[2]
         return f'{self.kind} in version "{version}" cannot be handled as a {self.kind}: {problem}'
@@ -173,9 +171,8 @@ class _Reader:
                     self.misfits.append(Misfit(at.path, str(error), error.upstream, decodes_itself=True))
             case "time", str():
                 if not _TIME.fullmatch(value) or instant(value) is None:
-                    problem = f'"{value}" is no time; write one as "2026-11-22T10:00:00Z"'
                     words = f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00"'
-                    self.misfits.append(Misfit(at.path, problem, words, decodes_itself=True))
+                    self.misfits.append(Misfit(at.path, no_time(value), words, decodes_itself=True))
             case "time", _:
                 self._misfit(value, GoType("string", "string"), at, decodes_itself=True)
             case "intOrString", _:
@@ -210,11 +207,7 @@ _WANTED: Final = {
 
 def _sorted(value: Mapping[Any, Any]) -> list[tuple[str, Any]]:
     """The fields in kubectl's order, and their names as kubectl writes them: those of YAML may be numbers."""
-    return sorted(((_name(key), entry) for key, entry in value.items()), key=lambda pair: pair[0])
-
-
-def _name(key: Any) -> str:
-    return key if isinstance(key, str) else json.dumps(key, default=str)
+    return sorted(((key_text(key), entry) for key, entry in value.items()), key=lambda pair: pair[0])
 
 
 def _is_number_of(value: Any, into: GoType) -> bool:
