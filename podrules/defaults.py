@@ -5,8 +5,8 @@ amounts are rounded up to thousandths; the grace period becomes 30 s. So a manif
 with them the QoS class. Then admission fills in what is still missing from the LimitRanges of the namespace, and the
 overhead of the RuntimeClass.
 
-Source: pkg/apis/core/v1/{defaults.go,zz_generated.defaults.go} (SetDefaults_Pod, SetDefaults_ResourceList) and
-plugin/pkg/admission/limitranger/admission.go (PodMutateLimitFunc) at v1.36.3.
+Source: pkg/apis/core/v1/{defaults.go,zz_generated.defaults.go} (SetDefaults_Pod, SetDefaults_ResourceList,
+SetDefaults_LimitRangeItem) and plugin/pkg/admission/limitranger/admission.go (PodMutateLimitFunc) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from podrules.features import REFERENCE, Features
 from podrules.model.base import ResourceList
 from podrules.model.pod import Container, Pod, ResourceRequirements
-from podrules.model.policy import LimitRange, RuntimeClass
+from podrules.model.policy import LimitRange, LimitRangeItem, RuntimeClass
 from podrules.model.quantity import MILLI, Quantity
 from podrules.resources import (
     HUGEPAGES_PREFIX,
@@ -36,6 +36,7 @@ __all__ = [
     "apply_limit_ranges",
     "apply_runtime_class",
     "default_grace_period",
+    "default_limit_range",
     "default_pod",
     "default_pod_level_resources",
     "defaulted_fields",
@@ -96,6 +97,30 @@ def default_grace_period(pod: Pod) -> Pod:
         seconds = DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS
     # Conversion makes a negative period 1 (pkg/apis/core/v1/conversion.go).
     return replace(pod, spec=replace(pod.spec, termination_grace_period_seconds=1 if seconds < 0 else seconds))
+
+
+def default_limit_range(limit_range: LimitRange) -> LimitRange:
+    """The LimitRange as the API server stores it.
+
+    A container's missing default limit is the maximum; its missing default request is that default limit, else the
+    minimum. Idempotent.
+    """
+
+    def stored(item: LimitRangeItem) -> LimitRangeItem:
+        default, request = item.default, item.default_request
+        if item.type == "Container":
+            default = {**item.max, **default}
+            request = {**item.min, **default, **request}
+        return replace(
+            item,
+            max=_rounded_list(item.max),
+            min=_rounded_list(item.min),
+            default=_rounded_list(default),
+            default_request=_rounded_list(request),
+            max_limit_request_ratio=_rounded_list(item.max_limit_request_ratio),
+        )
+
+    return replace(limit_range, spec=replace(limit_range.spec, limits=tuple(map(stored, limit_range.spec.limits))))
 
 
 def apply_limit_ranges(pod: Pod, limit_ranges: Iterable[LimitRange]) -> Pod:
@@ -186,7 +211,7 @@ def _pod_level_limits(pod: Pod, own: ResourceRequirements) -> ResourceRequiremen
     limits = dict(own.limits)
     for name in missing:
         if all(name in container.resources.limits for container in containers) and name in together:
-            limits[name] = max(own.requests[name], together[name])
+            limits[name] = max(together[name], own.requests[name])
     return replace(own, limits=limits)
 
 

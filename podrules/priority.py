@@ -43,6 +43,7 @@ __all__ = [
     "is_reserved_class_name",
     "is_static_pod",
     "priority_mismatch",
+    "reserved_name_problem",
     "resolve_priority",
     "static_pod_uid",
     "validate_priority_class",
@@ -54,6 +55,8 @@ SYSTEM_NODE_CRITICAL: Final = "system-node-critical"
 SYSTEM_CLUSTER_CRITICAL: Final = "system-cluster-critical"
 PREEMPT_LOWER_PRIORITY: Final = "PreemptLowerPriority"
 PREEMPT_NEVER: Final = "Never"
+TOO_HIGH: Final = f"maximum allowed value of a user defined priority is {HIGHEST_USER_DEFINABLE_PRIORITY}"
+"""What upstream says of a higher one."""
 
 _SYSTEM_PREFIX: Final = "system-"
 _SYSTEM_VALUES: Final = {
@@ -183,6 +186,20 @@ def priority_mismatch(pod: Pod, resolved: ResolvedPriority) -> PriorityMismatch 
     return None
 
 
+def reserved_name_problem(name: str, value: int, *, global_default: bool) -> str:
+    """Why a class may not have a reserved name, in upstream's words; empty: it is Kubernetes' own class."""
+    wanted = _SYSTEM_VALUES.get(name)
+    if wanted is None:
+        problem = f"{name} is not a known system priority class"
+    elif value != wanted:
+        problem = f"value of {name} PriorityClass must be {wanted}"
+    elif global_default:
+        problem = f"globalDefault of {name} PriorityClass must be false"
+    else:
+        return ""
+    return f"priority class names with '{_SYSTEM_PREFIX}' prefix are reserved for system use only. error: {problem}"
+
+
 def validate_priority_class(new: PriorityClass) -> tuple[FieldError, ...]:
     """Upstream's field errors for a new class (validation.ValidatePriorityClass)."""
     errors: list[FieldError] = []
@@ -200,13 +217,11 @@ def validate_priority_class(new: PriorityClass) -> tuple[FieldError, ...]:
         )
         errors.append(FieldError("metadata.name", problem))
     if is_reserved_class_name(name):
-        problem = _system_class_problem(new)
+        problem = reserved_name_problem(name, new.value, global_default=new.global_default)
         if problem:
-            reserved = f"priority class names with '{_SYSTEM_PREFIX}' prefix are reserved for system use only"
-            errors.append(FieldError("metadata.name", f"Forbidden: {reserved}. error: {problem}"))
+            errors.append(FieldError("metadata.name", f"Forbidden: {problem}"))
     elif new.value > HIGHEST_USER_DEFINABLE_PRIORITY:
-        problem = f"maximum allowed value of a user defined priority is {HIGHEST_USER_DEFINABLE_PRIORITY}"
-        errors.append(FieldError("value", f"Forbidden: {problem}"))
+        errors.append(FieldError("value", f"Forbidden: {TOO_HIGH}"))
     if not new.preemption_policy and new.preemption_policy is not None:
         errors.append(FieldError("preemptionPolicy", "Required value"))
     elif new.preemption_policy not in {None, PREEMPT_LOWER_PRIORITY, PREEMPT_NEVER}:
@@ -221,18 +236,6 @@ def _resolved(found: PriorityClass, source: PrioritySource) -> ResolvedPriority:
 
 def _policy(found: PriorityClass) -> str:
     return found.preemption_policy or PREEMPT_LOWER_PRIORITY
-
-
-def _system_class_problem(new: PriorityClass) -> str:
-    name = new.metadata.name
-    wanted = _SYSTEM_VALUES.get(name)
-    if wanted is None:
-        return f"{name} is not a known system priority class"
-    if new.value != wanted:
-        return f"value of {name} PriorityClass must be {wanted}"
-    if new.global_default:
-        return f"globalDefault of {name} PriorityClass must be false"
-    return ""
 
 
 def _forbidden(name: str, problem: str) -> str:

@@ -38,6 +38,7 @@ __all__ = [
     "QOSExplanation",
     "QOSProblem",
     "compute_pod_qos",
+    "created_pod_qos",
     "explain_qos",
     "get_pod_qos",
     "resize_rejection",
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 _COMPUTE: Final = (CPU, MEMORY)
+_STATUS_CLEARED_SINCE: Final = 37
 _BY_NAME: Final = {qos_class.value: qos_class for qos_class in PodQOSClass}
 
 
@@ -107,6 +109,16 @@ def get_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
 def compute_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
     """The class that the pod's resources give (v1qos.ComputePodQOS)."""
     return _class_of(_rows(pod, features), features)
+
+
+def created_pod_qos(pod: Pod, *, features: Features = REFERENCE) -> PodQOSClass:
+    """The class that a new pod gets: until 1.36 the one in its manifest's status, if there is any.
+
+    Source: pkg/registry/core/pod/strategy.go (PrepareForCreate) at v1.36.3 and v1.37.1.
+    """
+    if features.minor >= _STATUS_CLEARED_SINCE:
+        return compute_pod_qos(pod, features=features)
+    return get_pod_qos(pod, features=features)
 
 
 def with_class(pod: Pod, qos_class: PodQOSClass) -> Pod:

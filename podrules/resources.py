@@ -37,6 +37,8 @@ __all__ = [
     "aggregate_container_requests",
     "allocated_pod",
     "container_limits",
+    "is_extended_resource_name",
+    "is_native_resource",
     "is_overcommit_allowed",
     "is_pod_level_limits_set",
     "is_pod_level_requests_set",
@@ -105,8 +107,20 @@ def is_supported_pod_level_resource(name: str) -> bool:
 
 def is_overcommit_allowed(name: str) -> bool:
     """Whether its limit may exceed its request: native resources but huge pages."""
-    native = "/" not in name or _NATIVE_DOMAIN in name
-    return native and not name.startswith(HUGEPAGES_PREFIX)
+    return is_native_resource(name) and not name.startswith(HUGEPAGES_PREFIX)
+
+
+def is_native_resource(name: str) -> bool:
+    """Whether it is Kubernetes' own: a name without a domain, or of kubernetes.io (helper.IsNativeResource)."""
+    return "/" not in name or _NATIVE_DOMAIN in name
+
+
+def is_extended_resource_name(name: str) -> bool:
+    """Whether it is a resource that somebody else adds, such as a device (helper.IsExtendedResourceName)."""
+    if is_native_resource(name) or name.startswith("requests."):
+        return False
+    quota_name = _QUALIFIED_NAME.fullmatch(f"requests.{name}")
+    return quota_name is not None and len(quota_name["prefix"]) <= 253 and len(quota_name["name"]) <= 63
 
 
 def is_pod_level_requests_set(pod: Pod) -> bool:
@@ -363,7 +377,9 @@ def _raise_to(total: ResourceList, floor: Mapping[str, Quantity]) -> None:
         known = total.get(name)
         # Equal texts are read as one object.
         if known is None or (known is not amount and known < amount):
-            total[name] = amount
+            # Upstream's Cmp gives an amount the form of the one that it is compared with.
+            widened = known is not None and known.big and not amount.big
+            total[name] = Quantity(amount.unscaled, amount.exponent, amount.format, big=True) if widened else amount
 
 
 def is_scalar_resource_name(name: str) -> bool:
@@ -372,7 +388,4 @@ def is_scalar_resource_name(name: str) -> bool:
         return False
     if name.startswith((HUGEPAGES_PREFIX, "attachable-volumes-")) or _NATIVE_DOMAIN in name:
         return True
-    if "/" not in name or name.startswith("requests."):
-        return False
-    quota_name = _QUALIFIED_NAME.fullmatch(f"requests.{name}")
-    return quota_name is not None and len(quota_name["prefix"]) <= 253 and len(quota_name["name"]) <= 63
+    return is_extended_resource_name(name)

@@ -127,7 +127,9 @@ def raw_workload(
         spec: More of ``spec``.
     """
     selector = {} if kind == "Job" else {"selector": {"matchLabels": {"app": name}}}
-    pods = {"metadata": {"labels": {"app": name}}, "spec": pod_spec or raw_pod()["spec"]}
+    # The API server takes no Job whose pods start again for ever.
+    ends = {"restartPolicy": "Never"} if kind == "Job" else {}
+    pods = {"metadata": {"labels": {"app": name}}, "spec": {**ends, **(pod_spec or raw_pod()["spec"])}}
     return _object(
         kind,
         {"name": name, "namespace": namespace},

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubectl_plugin.commands.controllers import Controllers
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, with_manifest_objects
 from kubectl_plugin.commands.manifest_pods import claim_templates, first_ordinal
-from kubectl_plugin.reports.pod.pod_report import LikelyNode
+from kubectl_plugin.reports.pod.pod_report import LikelyNode, RefusedField
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, Kind
 from podrules.cluster.source import Source, tells_of
@@ -40,6 +40,8 @@ class Maker(Struct, frozen=True):
     entry: Any
     written: Mapping[str, Any] | None = None
     """Its manifest; None: it is in the cluster."""
+    refusals: Sequence[RefusedField] = ()
+    """The values for which the API server refuses its manifest."""
 
 
 class Schedulers:

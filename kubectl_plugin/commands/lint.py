@@ -62,7 +62,7 @@ class _ReadFiles:
         self.empty: list[str] = []
         self.passed_over = 0
         self.entries: list[_Entry] = []
-        self.manifests: list[tuple[Manifest, Mapping[str, Any]]] = []
+        self.manifests: list[Manifest] = []
         self.misshapen: list[Finding] = []
         self.unreadable: list[UnreadableFile] = []
 
@@ -180,7 +180,7 @@ def _add(read: _ReadFiles, file: str, located: Located | None, known: Schema, na
     )
     read.misshapen += findings
     if manifest is not None:
-        read.manifests.append((manifest, located.content))
+        read.manifests.append(manifest)
     read.entries.append(_Entry(shown, located.places, located.ignores, _annotated(named)))
 
 
@@ -210,7 +210,7 @@ def _report(read: _ReadFiles, disabled: frozenset[str], versions: Versions) -> L
 
 def _lint_finding(finding: Finding, entry: _Entry) -> LintFinding:
     """The finding with its words and its place in the file."""
-    rule, place = finding.rule, entry.places.of(finding.field)
+    rule, place = finding.rule, entry.places.of(finding.place)
     return LintFinding(
         rule=rule.name,
         level=rule.level,

@@ -12,7 +12,7 @@ from kubectl_plugin.commands.manifest_pods import PodManifest, own_replicas, rea
 from kubectl_plugin.options import Validation
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import DAEMON_SETS, PODS, WORKLOADS, find_kind
+from podrules.cluster.kinds import DAEMON_SETS
 from podrules.cluster.manifests.files import Document, read_what_can_be
 from podrules.cluster.source import Source
 from podrules.features import REFERENCE
@@ -57,14 +57,14 @@ class ManifestFile:
         self.warnings = list(dict.fromkeys((*_warnings(documents), *valid.warnings)))
         self.errors += valid.errors
         self.objects: ManifestObjects
-        self.objects, errors = read_manifest_objects(valid.documents, source.namespace)
+        others = [one.document for one in valid.documents if one.kind is None]
+        self.objects, errors = read_manifest_objects(others, source.namespace)
         self.errors += errors
-        for manifest in read_manifests(filter(_is_explained, valid.documents), source.namespace, features):
+        for manifest in read_manifests(valid.documents, source.namespace):
             if isinstance(manifest, ManifestError):
                 self.errors.append(manifest)
             else:
                 self.manifests.append(manifest)
-        others = [document for document in valid.documents if not _is_explained(document)]
         self.read_with: Sequence[tuple[str, str]] = [_name(one.content) for one in others if _counts(one)]
         """Kinds and names of what counts for the pods and has no page of its own."""
         self.ignored: Sequence[tuple[str, str]] = [_name(one.content) for one in others if not _counts(one)]
@@ -111,13 +111,6 @@ def _warnings(documents: Sequence[Document]) -> Iterator[str]:
         for field, line, first in document.twice:
             place = f"{document.place}, line {line}"
             yield f"{place}: {field} stands in line {first} already; the last one counts: keep one"
-
-
-def _is_explained(document: Document) -> bool:
-    """Whether it is a pod or a workload; other people's kinds may have the same name."""
-    kind = find_kind(str(document.content["kind"]))
-    group = str(document.content["apiVersion"]).rpartition("/")[0]
-    return kind is not None and kind in (PODS, *WORKLOADS) and group == kind.group
 
 
 def _counts(document: Document) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -15,11 +15,8 @@ from podrules.cluster.kinds import (
     PODS,
     REPLICA_SETS,
     STATEFUL_SETS,
-    WORKLOADS,
     Kind,
-    find_kind,
 )
-from podrules.features import Features
 from podrules.model.base import OwnerReference
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import Pod, PodTemplateSpec
@@ -27,6 +24,8 @@ from podrules.model.storage import PersistentVolumeClaim
 from podrules.model.workload import CronJob, ReplicationController, Workload
 
 if TYPE_CHECKING:
+    from kubectl_plugin.commands.field_validation import ValidDocument
+    from kubectl_plugin.reports.pod.pod_report import RefusedField
     from podrules.cluster.manifests.files import Document
 
 __all__ = [
@@ -56,6 +55,8 @@ class PodManifest(NamedTuple):
     """As it stands in the file; None: it is in the cluster."""
     file: str = ""
     """In which it stands; empty: that is not known."""
+    refusals: Sequence[RefusedField] = ()
+    """The values for which the API server refuses it."""
 
     @property
     def name(self) -> str:
@@ -63,50 +64,25 @@ class PodManifest(NamedTuple):
         return printed_name(self.kind, self.entry.metadata.name)
 
 
-def read_manifests(
-    documents: Iterable[Document], namespace: str, features: Features
-) -> Iterator[PodManifest | ManifestError]:
+def read_manifests(documents: Iterable[ValidDocument], namespace: str) -> Iterator[PodManifest | ManifestError]:
     """The pods and workloads among the documents of a file, and the errors of those that cannot be read.
 
     Args:
         documents: In order.
         namespace: Of those that name none.
-        features: The rules of the API server that gets them.
     """
-    for document in documents:
-        kind = find_kind(str(document.content["kind"]))
-        if kind is None or kind not in (PODS, *WORKLOADS):
+    for document, kind, refusals in documents:
+        if kind is None:
             continue
         try:
             entry = decode(document, kind)
-            pod = entry if isinstance(entry, Pod) else template_pod(entry, kind)
-            if not (entry.metadata.name or entry.metadata.generate_name):
-                remedy = f"Name the {kind.kind}, e.g. metadata: {{name: web}}"
-                raise refused(document, "metadata.name", "metadata.name is missing", remedy)
-            if not pod.spec.containers:
-                field = "spec.containers" if isinstance(entry, Pod) else "spec.template.spec.containers"
-                remedy = "Write one container or more, e.g. containers: [{name: web, image: nginx}]"
-                raise refused(document, field, f"{field} is empty", remedy)
-            _check_numbers(document, entry, pod, features)
         except ManifestError as error:
             yield error
             continue
+        pod = entry if isinstance(entry, Pod) else template_pod(entry, kind)
         if not pod.metadata.namespace:
             pod = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
-        yield PodManifest(entry, kind, pod, document.content, document.file)
-
-
-def _check_numbers(document: Document, entry: Any, pod: Pod, features: Features) -> None:
-    """Refuse numbers that the API server refuses.
-
-    Raises:
-        ManifestError: of the first of them.
-    """
-    # Loaded only for manifests.
-    from podrules.checks.refused import refused_numbers
-
-    for number in refused_numbers(entry, pod, features=features):
-        raise refused(document, number.field, f"{number.path}: {number.value}: {number.problem}", number.remedy)
+        yield PodManifest(entry, kind, pod, document.content, document.file, refusals)
 
 
 def template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[Any]) -> Pod:

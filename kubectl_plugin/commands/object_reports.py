@@ -112,7 +112,9 @@ class ReportBuilder:
         kind, entry, pod = manifest.kind, manifest.entry, manifest.pod
         numbered = place and kind is STATEFUL_SETS and not isinstance(self._source, NothingSource)
         pods = self._pods_of(entry, pod.metadata.namespace) if numbered else None
-        return self._to_come(pod, Maker(kind, entry, manifest.written), objects, place=place, pods=pods or ())
+        return self._to_come(
+            pod, Maker(kind, entry, manifest.written, manifest.refusals), objects, place=place, pods=pods or ()
+        )
 
     def not_modelled(self, pod: Pod) -> bool:
         """Whether a pod's placement is not modelled, because of its group or scheduler.
@@ -264,7 +266,7 @@ class ReportBuilder:
     ) -> PodReport:
         """The report of a pod that does not exist yet: of a manifest, or the next one of a workload."""
         gatherer, kind = self._gatherer, maker.kind
-        reviewed = self._admission.review(pod, kind, maker.entry, maker.written, objects.classes)
+        reviewed = self._admission.review(pod, maker.refusals, objects.classes)
         facts = PodFacts(
             pod=reviewed.admitted.pod,
             admitted=reviewed.admitted,

@@ -17,7 +17,7 @@ from kubectl_plugin.commands.manifest_pods import (
 from kubectl_plugin.commands.more_pods import WorkloadOrPod, more_of
 from kubectl_plugin.commands.node_spec import read_node_specification
 from kubectl_plugin.commands.pods_to_place import PlaceableSpec, PlaceableSpecs, waiting_pods
-from kubectl_plugin.exit_codes import NO_PLACE, UNREADABLE, tell, warn
+from kubectl_plugin.exit_codes import NO_PLACE, REFUSED, tell, warn
 from kubectl_plugin.options import PlaceOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
@@ -83,8 +83,8 @@ def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
     names = [*(spec.name for spec in report.specs), *(entry.name for entry in report.refused)]
     printer.add(report, names, partial(_pages, report, wide=options.output.wide))
     printer.finish()
-    if files.incomplete:
-        return UNREADABLE
+    if files.incomplete or any(entry.by_api_server for entry in report.refused):
+        return REFUSED
     return 0 if report.everything_fits else NO_PLACE
 
 

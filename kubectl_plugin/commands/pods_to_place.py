@@ -81,9 +81,9 @@ class PlaceableSpecs:
         name, namespace = f"{manifest.kind.singular}/{manifest.entry.metadata.name}", manifest.pod.metadata.namespace
         if manifest.kind is DAEMON_SETS:
             return RefusedSpec(name, namespace, "its controller names the node of each pod itself: nothing is chosen")
-        stored = self._admission.review(manifest.pod, manifest.kind, manifest.entry, manifest.written, classes).stored
+        stored = self._admission.review(manifest.pod, manifest.refusals, classes).stored
         if isinstance(stored, str):
-            return RefusedSpec(name, namespace, stored)
+            return RefusedSpec(name, namespace, stored, by_api_server=bool(manifest.refusals))
         framework = self._schedulers.framework(stored, self._features)
         if isinstance(framework, str):
             return RefusedSpec(name, namespace, f"not modelled: {framework}")

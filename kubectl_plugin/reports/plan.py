@@ -33,6 +33,8 @@ class RefusedSpec(Struct, frozen=True, rename="camel"):
     name: str
     namespace: str
     reason: str
+    by_api_server: bool = False
+    """Whether the API server refuses its manifest, whatever the cluster is like."""
 
 
 class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PlacementPlan"):

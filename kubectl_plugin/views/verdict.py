@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.reports.node.node_condition import QUIET_CODES
 from kubectl_plugin.reports.pod.pod_priority import PriorityReport
-from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.reports.pod.pod_report import PodReport, RefusedField
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.views.node.platform_words import NOT_KNOWN
@@ -69,16 +69,21 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
 
 def _refused(report: PodReport) -> Iterator[str]:
     """For what the API server does not make it, and the remedy; what is wrong besides by the names of the fields."""
-    reasons = [(str(entry), entry.remedy, entry.field) for entry in report.refusals]
+    reasons = [(_refused_words(entry), entry.remedy, entry.field) for entry in report.refusals]
     if report.priority.rejected:
         # A pod's priority is resolved before its fields are checked; a workload's fields, before it makes a pod.
         rejected = report.priority.rejected, _class_remedy(report.priority), "spec.priorityClassName"
         reasons.insert(len(reasons) if report.owner.kind else 0, rejected)
     (problem, remedy, _), *more = reasons
     yield f"{_REFUSED}: {problem}."
-    yield remedy
+    if remedy:
+        yield remedy
     if more:
         yield f"Refused as well: {listed([field for _, _, field in more], most=3)}."
+
+
+def _refused_words(entry: RefusedField) -> str:
+    return str(entry) if entry.line is None else f"line {entry.line}: {entry}"
 
 
 def _class_remedy(own: PriorityReport) -> str:

@@ -17,7 +17,7 @@ from podrules.checks.scaled import percentage, scaled
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import Requirement, Selector, SelectorError
 
-__all__ = ["BudgetBlocksDrains", "BudgetSelectsNothing", "InvalidBudget", "TwoBudgets", "check_budgets"]
+__all__ = ["BudgetBlocksDrains", "BudgetSelectsNothing", "TwoBudgets", "check_budgets"]
 
 _NOTHING: Final = Selector((Requirement("", "in"),))
 _MAX_NAMES: Final = 3
@@ -39,12 +39,10 @@ def check_budgets(objects: Objects) -> Iterator[Finding]:
         if len(own) > 1:
             yield TwoBudgets(*case.at("metadata.labels"), tuple(manifest.name for manifest in own))
     for manifest, budget in objects.budgets:
-        problems = tuple(_problems(budget))
-        for field, problem in problems:
-            yield InvalidBudget(*manifest.at(field), problem)
-        if not problems:
-            yield from _blocking(manifest, budget, selected[manifest.position])
-        if not problems and not selected[manifest.position] and manifest.namespace in populated:
+        if not _readable(budget):
+            continue
+        yield from _blocking(manifest, budget, selected[manifest.position])
+        if not selected[manifest.position] and manifest.namespace in populated:
             yield BudgetSelectsNothing(*manifest.at("spec.selector"), manifest.namespace)
 
 
@@ -58,19 +56,15 @@ def _selector(budget: PodDisruptionBudget) -> Selector:
         return _NOTHING
 
 
-def _problems(budget: PodDisruptionBudget) -> Iterator[tuple[str, str]]:
-    spec = budget.spec
-    if spec.min_available is not None and spec.max_unavailable is not None:
-        yield "spec.maxUnavailable", "minAvailable and maxUnavailable cannot be both set"
-    for field, value in (("spec.minAvailable", spec.min_available), ("spec.maxUnavailable", spec.max_unavailable)):
-        if isinstance(value, int) and value < 0:
-            yield field, f"{value} is below 0"
-        if isinstance(value, str):
-            percent = percentage(value)
-            if percent is None:
-                yield field, f'"{value}" is neither a whole number nor a percentage'
-            elif percent > 100:
-                yield field, f"{value} is more than 100%"
+def _readable(budget: PodDisruptionBudget) -> bool:
+    """Whether its numbers say how many pods may go; the API server refuses a budget whose numbers do not."""
+    given = [value for value in (budget.spec.min_available, budget.spec.max_unavailable) if value is not None]
+    return len(given) < 2 and all(value >= 0 if isinstance(value, int) else _is_share(value) for value in given)
+
+
+def _is_share(value: str) -> bool:
+    percent = percentage(value)
+    return percent is not None and percent <= 100
 
 
 def _blocking(manifest: Manifest, budget: PodDisruptionBudget, cases: Sequence[PodCase]) -> Iterator[Finding]:
@@ -84,24 +78,6 @@ def _blocking(manifest: Manifest, budget: PodDisruptionBudget, cases: Sequence[P
         yield BudgetBlocksDrains(*manifest.at("spec.minAvailable"), "minAvailable", least)
     elif least is not None and replicas and (scaled(least, replicas, up=True) or 0) >= replicas:
         yield BudgetBlocksDrains(*manifest.at("spec.minAvailable"), "minAvailable", least, replicas)
-
-
-class InvalidBudget(Finding, frozen=True):
-    """minAvailable and maxUnavailable together, a number below 0, or more than 100%."""
-
-    rule = LintRule(
-        name="invalid-budget",
-        level=Level.ERROR,
-        about="A PodDisruptionBudget that the API server refuses.",
-        remedy="Set one of minAvailable and maxUnavailable, to a number or to 0% to 100%.",
-        source="pkg/apis/policy/validation/validation.go",
-        term="PodDisruptionBudget",
-        check_objects=check_budgets,
-    )
-    problem: str
-
-    def __str__(self) -> str:
-        return f"{self.problem}."
 
 
 class BudgetBlocksDrains(Finding, frozen=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.checks.finding import PODS, Finding, Level, LintRule
+from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import Objects, PodCase
 from podrules.checks.scaled import scaled
 from podrules.model.storage import READ_WRITE_ONCE_POD
@@ -18,24 +18,12 @@ from podrules.model.workload import UpdateStrategy, Workload
 
 __all__ = [
     "ClaimForOne",
-    "InvalidAccessModes",
     "RolloutWaitsForClaim",
-    "check_claims",
     "check_shared_claims",
     "surge_of",
 ]
 
 _ONE_WRITER: Final = frozenset(("ReadWriteOnce", READ_WRITE_ONCE_POD))
-
-
-def check_claims(objects: Objects) -> Iterator[Finding]:
-    """Every finding in a claim alone."""
-    for manifest in objects.manifests:
-        claim = objects.claims.get((manifest.namespace, manifest.name))
-        if manifest.kind == "PersistentVolumeClaim" and claim is not None:
-            modes = claim.spec.access_modes
-            if READ_WRITE_ONCE_POD in modes and len(set(modes)) > 1:
-                yield InvalidAccessModes(*manifest.at("spec.accessModes"), tuple(modes))
 
 
 def check_shared_claims(objects: Objects) -> Iterator[Finding]:
@@ -80,24 +68,6 @@ def surge_of(strategy: UpdateStrategy, replicas: int) -> int | None:
     """How many pods a Deployment's rollout may make beyond its replicas; None: the field is not a number."""
     rolling = strategy.rolling_update
     return scaled("25%" if rolling is None or rolling.max_surge is None else rolling.max_surge, replicas, up=True)
-
-
-class InvalidAccessModes(Finding, frozen=True):
-    """ReadWriteOncePod together with another mode."""
-
-    rule = LintRule(
-        name="invalid-access-modes",
-        level=Level.ERROR,
-        about="A claim has ReadWriteOncePod together with another access mode.",
-        remedy="Keep one of the modes.",
-        source=f"{PODS} (ValidatePersistentVolumeClaimSpec)",
-        term="ReadWriteOncePod",
-        check_objects=check_claims,
-    )
-    modes: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"ReadWriteOncePod excludes other access modes: {', '.join(self.modes)}."
 
 
 class RolloutWaitsForClaim(Finding, frozen=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podrules.checks.finding import PODS, Finding, Level, LintRule
+from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import PodCase
 from podrules.defaults import default_grace_period
 from podrules.model.node import Taint
@@ -17,9 +17,7 @@ from podrules.tolerations import tolerates_taint
 
 __all__ = [
     "GraceZero",
-    "PreStopOverGrace",
     "PreStopTakesGrace",
-    "ReadinessProbeGrace",
     "StaysOnSilentNode",
     "check_ending",
 ]
@@ -32,8 +30,6 @@ _SILENT: Final = (
 
 def check_ending(case: PodCase) -> Iterator[Finding]:
     """Every finding in how a pod ends."""
-    for field in case.readiness_graces:
-        yield ReadinessProbeGrace(*case.at(field))
     yield from _grace(case)
     # The DaemonSet controller writes such tolerations itself.
     if case.owner.kind != "DaemonSet":
@@ -49,9 +45,7 @@ def _grace(case: PodCase) -> Iterator[Finding]:
         if hook is None or hook.sleep is None:
             continue
         sleep, field = hook.sleep.seconds, f"{ref.field}.lifecycle.preStop.sleep.seconds"
-        if sleep > seconds or sleep < 0:
-            yield PreStopOverGrace(*case.at(field), sleep, seconds)
-        elif sleep == seconds > 0:
+        if sleep == seconds > 0:
             yield PreStopTakesGrace(*case.at(field), sleep)
 
 
@@ -85,43 +79,6 @@ class GraceZero(Finding, frozen=True):
             "With terminationGracePeriodSeconds 0 each deletion is a force deletion: "
             "a copy may start while this one runs."
         )
-
-
-class ReadinessProbeGrace(Finding, frozen=True):
-    """A readiness probe ends nothing, so it has no grace period."""
-
-    rule = LintRule(
-        name="readiness-probe-grace",
-        level=Level.ERROR,
-        about="A readiness probe has a termination grace period of its own.",
-        remedy="Remove the field, or set it on the liveness or startup probe.",
-        source=f"{PODS} (validateReadinessProbe)",
-        check_pod=check_ending,
-    )
-
-    def __str__(self) -> str:
-        return "A readiness probe ends no container, so it may have no terminationGracePeriodSeconds."
-
-
-class PreStopOverGrace(Finding, frozen=True):
-    """A preStop sleep that cannot end in time."""
-
-    rule = LintRule(
-        name="prestop-over-grace",
-        level=Level.ERROR,
-        about="A preStop sleep is longer than the grace period.",
-        remedy="Shorten the sleep or raise terminationGracePeriodSeconds.",
-        source=f"{PODS} (validateSleepAction)",
-        term="preStop",
-        check_pod=check_ending,
-    )
-    sleep: int
-    """Seconds."""
-    grace: int
-    """Seconds."""
-
-    def __str__(self) -> str:
-        return f"preStop sleeps {self.sleep} s, the grace period is {self.grace} s."
 
 
 class PreStopTakesGrace(Finding, frozen=True):

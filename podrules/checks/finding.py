@@ -69,6 +69,11 @@ class Finding(Struct, frozen=True):
     field: str
     """``spec.template.spec.containers[0].resources.requests.cpu``; the object may lack it."""
 
+    @property
+    def place(self) -> str:
+        """The field whose line and column are shown."""
+        return self.field
+
     def __str__(self) -> str:
         """What is wrong here, in one sentence."""
         raise NotImplementedError

@@ -27,7 +27,6 @@ __all__ = [
     "Manifest",
     "Objects",
     "PodCase",
-    "pod_case",
 ]
 
 DEFAULT_NAMESPACE: Final = "default"
@@ -115,8 +114,6 @@ class PodCase(Struct, frozen=True):
     """The prefix of the pod's fields: empty, or ``spec.template.`` with its dot."""
     replicas: int | None
     """None: the number of nodes or an autoscaler decides."""
-    readiness_graces: tuple[str, ...]
-    """Fields of readiness probes with a termination grace period, below the pod."""
     features: Features = REFERENCE
     """The rules of the API server's version."""
 
@@ -165,34 +162,27 @@ class Objects(Struct, frozen=True, dict=True):
         return ((manifest, manifest.content) for manifest in self.manifests if isinstance(manifest.content, kind))
 
     @classmethod
-    def of(cls, read: Iterable[tuple[Manifest, Mapping[str, Any]]], features: Features = REFERENCE) -> Objects:
-        """The objects and their pods, in a version. Each manifest comes with its object as it was written."""
-        pairs = tuple(read)
+    def of(cls, read: Iterable[Manifest], features: Features = REFERENCE) -> Objects:
+        """The objects and their pods, in a version."""
+        manifests = tuple(read)
         scaled = {
             (
                 manifest.namespace,
                 manifest.content.spec.scale_target_ref.kind,
                 manifest.content.spec.scale_target_ref.name,
             )
-            for manifest, _ in pairs
+            for manifest in manifests
             if isinstance(manifest.content, Autoscaler)
         }
-        cases = (pod_case(manifest, written, scaled, features=features) for manifest, written in pairs)
-        return cls(tuple(manifest for manifest, _ in pairs), tuple(case for case in cases if case is not None))
+        cases = (_pod_case(manifest, scaled, features) for manifest in manifests)
+        return cls(manifests, tuple(case for case in cases if case is not None))
 
 
-def pod_case(
-    manifest: Manifest,
-    written: Mapping[str, Any],
-    scaled: Collection[tuple[str, str, str]] = (),
-    *,
-    features: Features = REFERENCE,
-) -> PodCase | None:
+def _pod_case(manifest: Manifest, scaled: Collection[tuple[str, str, str]], features: Features) -> PodCase | None:
     """The pods of an object; None: it makes none.
 
     Args:
         manifest: The object.
-        written: As it stands in the manifest.
         scaled: Namespaces, kinds and names of workloads whose replicas an autoscaler decides.
         features: The rules of the API server's version.
     """
@@ -200,7 +190,7 @@ def pod_case(
     replicas: int | None
     match content:
         case Pod():
-            return PodCase(manifest, content, "", 1, _readiness_graces(written, ""), features)
+            return PodCase(manifest, content, "", 1, features)
         case CronJob():
             template, path = content.spec.job_template.spec.template, "spec.jobTemplate.spec.template."
             replicas = _or_one(content.spec.job_template.spec.parallelism)
@@ -216,7 +206,7 @@ def pod_case(
         replicas = None
     metadata = replace(template.metadata, namespace=manifest.namespace)
     pod = Pod(metadata=metadata, spec=template.spec)
-    return PodCase(manifest, pod, path, replicas, _readiness_graces(written, path), features)
+    return PodCase(manifest, pod, path, replicas, features)
 
 
 def _replicas(kind: str, workload: Workload) -> int | None:
@@ -227,18 +217,3 @@ def _replicas(kind: str, workload: Workload) -> int | None:
 
 def _or_one(number: int | None) -> int:
     return 1 if number is None else number
-
-
-def _readiness_graces(written: Mapping[str, Any], path: str) -> tuple[str, ...]:
-    """Read here because the model of a pod has no readiness probes: only one rule needs them."""
-    at: Any = written
-    for step in (*path.removesuffix(".").split("."), "spec"):
-        at = (at.get(step) or {}) if step else at
-    field = "readinessProbe.terminationGracePeriodSeconds"
-    return tuple(
-        f"spec.{name}[{index}].{field}"
-        for name in ("containers", "initContainers")
-        for index, container in enumerate(at.get(name) or ())
-        if isinstance(probe := container.get("readinessProbe"), dict)
-        and probe.get("terminationGracePeriodSeconds") is not None
-    )

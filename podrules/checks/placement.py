@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from podrules.checks.finding import PODS, Finding, Level, LintRule
+from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import PodCase
-from podrules.model.affinity import NodeAffinity, NodeSelectorTerm, Toleration
-from podrules.model.selectors import is_label_key
+from podrules.model.affinity import NodeAffinity, NodeSelectorTerm
 from podrules.priority import is_static_pod
-from podrules.scheduler.plugins.node_selector_problems import NAME_FIELD, ProblemKind, term_problems
+from podrules.scheduler.plugins.node_selector_problems import ProblemKind, term_problems
 
 __all__ = [
     "BarePod",
     "HostPortReplicas",
-    "InvalidNodeAffinity",
-    "InvalidToleration",
     "NodeNameSet",
     "UnusableNodeAffinity",
     "check_placement",
@@ -40,9 +37,6 @@ def check_placement(case: PodCase) -> Iterator[Finding]:
     spec = case.pod.spec
     if spec.affinity is not None and spec.affinity.node_affinity is not None:
         yield from _node_affinity(case, spec.affinity.node_affinity)
-    for index, toleration in enumerate(spec.tolerations):
-        for name, problem in _toleration_problems(toleration):
-            yield InvalidToleration(*case.at(f"spec.tolerations[{index}].{name}"), problem)
     if spec.node_name:
         yield NodeNameSet(*case.at("spec.nodeName"), spec.node_name)
     if case.replicas is not None and case.replicas > 1:
@@ -51,57 +45,21 @@ def check_placement(case: PodCase) -> Iterator[Finding]:
         yield BarePod(*case.at("kind"))
 
 
-def _node_affinity(case: PodCase, affinity: NodeAffinity) -> Iterator[Finding]:
+def _node_affinity(case: PodCase, affinity: NodeAffinity) -> Iterator[UnusableNodeAffinity]:
     required = affinity.required_during_scheduling_ignored_during_execution
-    if required is not None:
-        path = f"{_REQUIRED}.nodeSelectorTerms"
-        terms = [(term, f"{path}[{index}]") for index, term in enumerate(required.node_selector_terms)]
-        if not terms:
-            problem = "Required value: must have at least one node selector term"
-            yield InvalidNodeAffinity(*case.at(path), problem)
-        for term, place in terms:
-            yield from _syntax(case, term, place, _ACCEPTED)
-        for term, place in terms:
-            yield from _unknown_fields(case, term, place)
-    preferred = affinity.preferred_during_scheduling_ignored_during_execution
-    for index, weighed in enumerate(preferred):
-        if not 1 <= weighed.weight <= 100:
-            problem = f"Invalid value: {weighed.weight}: must be in the range 1-100"
-            yield InvalidNodeAffinity(*case.at(f"{_PREFERRED}[{index}].weight"), problem)
-        yield from _unknown_fields(case, weighed.preference, f"{_PREFERRED}[{index}].preference")
-    for index, weighed in enumerate(preferred):
+    for index, term in enumerate(required.node_selector_terms if required is not None else ()):
+        yield from _unusable(case, term, f"{_REQUIRED}.nodeSelectorTerms[{index}]", _ACCEPTED)
+    for index, weighed in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
         if weighed.weight:
-            yield from _syntax(case, weighed.preference, f"{_PREFERRED}[{index}].preference", _ACCEPTED_IF_PREFERRED)
+            yield from _unusable(case, weighed.preference, f"{_PREFERRED}[{index}].preference", _ACCEPTED_IF_PREFERRED)
 
 
-def _syntax(
+def _unusable(
     case: PodCase, term: NodeSelectorTerm, path: str, accepted: Collection[ProblemKind]
-) -> Iterator[InvalidNodeAffinity | UnusableNodeAffinity]:
+) -> Iterator[UnusableNodeAffinity]:
     for found in term_problems(term, path):
-        kind = UnusableNodeAffinity if found.kind in accepted else InvalidNodeAffinity
-        yield kind(*case.at(found.field), found.problem)
-
-
-def _unknown_fields(case: PodCase, term: NodeSelectorTerm, path: str) -> Iterator[InvalidNodeAffinity]:
-    for index, requirement in enumerate(term.match_fields):
-        if requirement.key != NAME_FIELD:
-            problem = f"nodes have {NAME_FIELD} alone, and no {requirement.key}"
-            yield InvalidNodeAffinity(*case.at(f"{path}.matchFields[{index}].key"), problem)
-
-
-def _toleration_problems(toleration: Toleration) -> Iterator[tuple[str, str]]:
-    if toleration.key and not is_label_key(toleration.key):
-        yield "key", f"{toleration.key} is no label key"
-    if not toleration.key and toleration.operator != "Exists":
-        yield "operator", "it must be Exists where key is empty"
-    if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
-        yield "effect", "it must be NoExecute where tolerationSeconds is set"
-    if toleration.operator not in _OPERATORS:
-        yield "operator", f"{toleration.operator} is neither Exists nor Equal"
-    elif toleration.operator == "Exists" and toleration.value:
-        yield "value", "it must be empty where operator is Exists"
-    if toleration.effect not in _EFFECTS:
-        yield "effect", f"{toleration.effect} is none of NoSchedule, PreferNoSchedule and NoExecute"
+        if found.kind in accepted:
+            yield UnusableNodeAffinity(*case.at(found.field), found.problem)
 
 
 def _host_ports(case: PodCase, replicas: int) -> Iterator[Finding]:
@@ -114,24 +72,6 @@ def _host_ports(case: PodCase, replicas: int) -> Iterator[Finding]:
             if number:
                 field = f"{ref.field}.ports[{index}].{'hostPort' if port.host_port else 'containerPort'}"
                 yield HostPortReplicas(*case.at(field), number, replicas)
-
-
-class InvalidNodeAffinity(Finding, frozen=True):
-    """A term that cannot be read, or a weight outside 1 to 100."""
-
-    rule = LintRule(
-        name="invalid-node-affinity",
-        level=Level.ERROR,
-        about="A node affinity term that cannot be read.",
-        remedy="Correct the term.",
-        source=f"{PODS} (ValidateNodeSelectorRequirement)",
-        term="nodeAffinity",
-        check_pod=check_placement,
-    )
-    problem: str
-
-    def __str__(self) -> str:
-        return f"{self.problem}."
 
 
 class UnusableNodeAffinity(Finding, frozen=True):
@@ -153,24 +93,6 @@ class UnusableNodeAffinity(Finding, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.problem}: the scheduler does not read the term."
-
-
-class InvalidToleration(Finding, frozen=True):
-    """Key, operator, value, effect and tolerationSeconds that do not go together."""
-
-    rule = LintRule(
-        name="invalid-toleration",
-        level=Level.ERROR,
-        about="Fields of a toleration do not go together.",
-        remedy="Correct the toleration.",
-        source=f"{PODS} (ValidateTolerations)",
-        term="toleration",
-        check_pod=check_placement,
-    )
-    problem: str
-
-    def __str__(self) -> str:
-        return f"{self.problem}."
 
 
 class NodeNameSet(Finding, frozen=True):

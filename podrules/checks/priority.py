@@ -1,7 +1,6 @@
 """Priorities and their classes.
 
-Source: plugin/pkg/admission/priority/admission.go and pkg/apis/scheduling/validation/validation.go at v1.36.3, as
-restated in `podrules.priority`.
+Source: plugin/pkg/admission/priority/admission.go at v1.36.3, as restated in `podrules.priority`.
 """
 
 from __future__ import annotations
@@ -17,11 +16,9 @@ from podrules.priority import (
     is_reserved_class_name,
     priority_mismatch,
     resolve_priority,
-    validate_priority_class,
 )
 
 __all__ = [
-    "InvalidPriorityClass",
     "NoSuchSystemClass",
     "PriorityDiffers",
     "PriorityWithoutClass",
@@ -50,9 +47,6 @@ def check_priority(objects: Objects) -> Iterator[Finding]:
 
 def check_classes(objects: Objects) -> Iterator[Finding]:
     """Every finding in PriorityClasses."""
-    for manifest, entry in objects.classes:
-        for error in validate_priority_class(entry):
-            yield InvalidPriorityClass(*manifest.at(error.field), error.problem)
     defaults = [manifest for manifest, entry in objects.classes if entry.global_default]
     for manifest in defaults[1:]:
         yield SeveralDefaultClasses(*manifest.at("globalDefault"), defaults[0].name, len(defaults))
@@ -128,24 +122,6 @@ class UnknownClass(Finding, frozen=True):
 
     def __str__(self) -> str:
         return f"PriorityClass {self.name} is in none of these files: without it in the cluster the pod is refused."
-
-
-class InvalidPriorityClass(Finding, frozen=True):
-    """A value over 1,000,000,000, a reserved name, or an unknown preemption policy."""
-
-    rule = LintRule(
-        name="invalid-priority-class",
-        level=Level.ERROR,
-        about="A PriorityClass that the API server refuses.",
-        remedy="Choose a value up to 1000000000 and a name that does not begin with system-.",
-        source="pkg/apis/scheduling/validation/validation.go",
-        term="PriorityClass",
-        check_objects=check_classes,
-    )
-    problem: str
-
-    def __str__(self) -> str:
-        return f"{self.problem}."
 
 
 class SeveralDefaultClasses(Finding, frozen=True):

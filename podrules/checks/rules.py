@@ -8,32 +8,33 @@ from __future__ import annotations
 
 from typing import Final
 
-from podrules.checks import budgets, claims, ending, placement, priority, resources, spread, workloads, writers
-from podrules.checks.finding import Finding, Level, LintRule
+from podrules.checks import budgets, claims, ending, placement, priority, resources, spread, values, writers
+from podrules.checks.finding import Finding, LintRule
 from podrules.checks.objects import Objects, PodCase
 from podrules.checks.shape import InvalidField, UnknownField, UnservedVersion
 
-__all__ = ["RULES", "check", "refusals"]
+__all__ = ["RULES", "check"]
 
 _FINDINGS: Final[tuple[type[Finding], ...]] = (
     InvalidField,
     UnknownField,
     UnservedVersion,
-    workloads.NoContainers,
-    resources.NegativeNumber,
-    resources.RequestOverLimit,
-    resources.InvalidPodResources,
-    spread.InvalidSpread,
-    ending.ReadinessProbeGrace,
-    ending.PreStopOverGrace,
-    placement.InvalidNodeAffinity,
-    placement.InvalidToleration,
+    values.NoContainers,
+    values.NegativeNumber,
+    values.RequestOverLimit,
+    values.InvalidPodResources,
+    values.InvalidSpread,
+    values.ReadinessProbeGrace,
+    values.PreStopOverGrace,
+    values.InvalidNodeAffinity,
+    values.InvalidToleration,
     priority.PriorityDiffers,
     priority.NoSuchSystemClass,
-    priority.InvalidPriorityClass,
-    budgets.InvalidBudget,
-    claims.InvalidAccessModes,
-    workloads.SelectorDiffers,
+    values.InvalidPriorityClass,
+    values.InvalidBudget,
+    values.InvalidAccessModes,
+    values.SelectorDiffers,
+    values.RefusedValue,
     resources.BestEffort,
     ending.GraceZero,
     ending.PreStopTakesGrace,
@@ -64,7 +65,10 @@ RULES: Final[dict[str, LintRule]] = {kind.rule.name: kind.rule for kind in _FIND
 
 
 def check(objects: Objects) -> tuple[Finding, ...]:
-    """Every finding, in the order of the objects; of one object the most severe first."""
+    """Every finding of what the API server takes, in the order of the objects; of one object the most severe first.
+
+    What it refuses is found where an object is read (`podrules.checks.shape`).
+    """
     found: list[Finding] = []
     for check_objects in dict.fromkeys(rule.check_objects for rule in RULES.values()):
         if check_objects is not None:
@@ -72,14 +76,6 @@ def check(objects: Objects) -> tuple[Finding, ...]:
     for case in objects.cases:
         found += _of_pod(case)
     return tuple(sorted(found, key=lambda finding: (finding.position, finding.rule.level.rank)))
-
-
-def refusals(case: PodCase) -> tuple[Finding, ...]:
-    """Why the API server refuses a pod, or the workload that makes it, in every cluster.
-
-    Its priority is left out, because the cluster's classes decide about it (`podrules.priority.admit_pod_create`).
-    """
-    return tuple(finding for finding in _of_pod(case) if finding.rule.level is Level.ERROR)
 
 
 def _of_pod(case: PodCase) -> list[Finding]:

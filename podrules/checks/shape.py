@@ -1,4 +1,7 @@
-"""Whether an object of a manifest has the shape of its kind; one that a field does not fit is checked no further."""
+"""Whether the API server takes an object of a manifest: its shape first, then its values.
+
+One that does not have the shape of its kind is checked no further.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from msgspec.structs import replace
 
 from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import DEFAULT_NAMESPACE, KINDS, Manifest
+from podrules.checks.values import refused_values
 from podrules.model.decode import DecodeError, from_object
 from podrules.schema.strict import decode, unknown_field
 from podrules.schema.table import Schema
@@ -107,7 +111,7 @@ def _near(name: str, known: Iterable[str]) -> str:
 
 
 def check_shape(position: int, written: Mapping[str, Any], known: Schema) -> list[Finding]:
-    """What of an object the API server cannot decode, also of fields that no rule reads.
+    """Why the API server refuses an object, also for fields that no rule reads.
 
     Args:
         position: The number by which findings name the object.
@@ -122,10 +126,9 @@ def check_shape(position: int, written: Mapping[str, Any], known: Schema) -> lis
     decoding = decode(written, known)
     if decoding is None:
         return []
-    return [
-        *(InvalidField(position, one.field, one.problem) for one in decoding.misfits),
-        *(UnknownField(position, one.field, one.known) for one in decoding.unknown),
-    ]
+    misfits = [InvalidField(position, one.field, one.problem) for one in decoding.misfits]
+    unknown = [UnknownField(position, one.field, one.known) for one in decoding.unknown]
+    return [*misfits, *unknown, *(() if misfits else refused_values(position, written, known.asked))]
 
 
 class ReadManifest(NamedTuple):

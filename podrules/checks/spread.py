@@ -1,7 +1,6 @@
-"""Topology spread constraints: refused ones, and those that do not do what they seem to.
+"""Topology spread constraints that do not do what they seem to.
 
-Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering}.go (selfMatch) and
-pkg/apis/core/validation/validation.go (validateTopologySpreadConstraints) at v1.36.3; KEP-3243.
+Source: pkg/scheduler/framework/plugins/podtopologyspread/{common,filtering}.go (selfMatch) at v1.36.3; KEP-3243.
 """
 
 from __future__ import annotations
@@ -12,16 +11,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.checks.finding import PODS, SPREAD, Finding, Level, LintRule
+from podrules.checks.finding import SPREAD, Finding, Level, LintRule
 from podrules.checks.objects import ADDED_LABELS, PodCase
 from podrules.model.affinity import PodAffinityTerm
 from podrules.model.pod import TopologySpreadConstraint
 from podrules.model.selectors import LabelSelector, Selector, SelectorError
 from podrules.model.workload import Workload
-from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, constraint_errors
+from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE
 
 __all__ = [
-    "InvalidSpread",
     "Miss",
     "SelectorMiss",
     "SpreadCountsOldPods",
@@ -95,7 +93,6 @@ def check_spread(case: PodCase) -> Iterator[Finding]:
     """Every finding in a pod's constraints."""
     added = ADDED_LABELS if case.templated else frozenset()
     labels = case.pod.metadata.labels
-    yield from _refused(case, {*labels, *added})
     for index, constraint in enumerate(case.pod.spec.topology_spread_constraints):
         path = f"spec.topologySpreadConstraints[{index}]"
         miss = selector_misses(constraint, labels, added)
@@ -103,45 +100,6 @@ def check_spread(case: PodCase) -> Iterator[Finding]:
             yield SpreadMissesOwnPod(*case.at(path + miss.field), miss)
         elif constraint.when_unsatisfiable == DO_NOT_SCHEDULE:
             yield from _hard(case, constraint, path)
-
-
-def _refused(case: PodCase, labels: Collection[str]) -> Iterator[InvalidSpread]:
-    """Why the API server refuses a pod's constraints.
-
-    Args:
-        case: The pod.
-        labels: Keys of its labels, with those that a controller adds.
-    """
-    seen: set[tuple[str, str]] = set()
-    for index, constraint in enumerate(case.pod.spec.topology_spread_constraints):
-        path = f"spec.topologySpreadConstraints[{index}]"
-        kind = constraint.topology_key, constraint.when_unsatisfiable
-        if kind in seen:
-            problem = f"another constraint has topologyKey {kind[0]} and whenUnsatisfiable {kind[1]} too"
-            yield InvalidSpread(*case.at(path), problem)
-        seen.add(kind)
-        for field, problem in (*constraint_errors(constraint, path), *_selector_errors(constraint, path, labels)):
-            yield InvalidSpread(*case.at(field), problem)
-
-
-def _selector_errors(
-    constraint: TopologySpreadConstraint, path: str, labels: Collection[str]
-) -> Iterator[tuple[str, str]]:
-    """Fields and problems."""
-    selector = constraint.label_selector
-    if selector is None:
-        if constraint.match_label_keys:
-            yield f"{path}.matchLabelKeys", "must not be specified when labelSelector is not set"
-        return
-    try:
-        Selector.from_label_selector(selector)
-    except SelectorError as error:
-        yield f"{path}.labelSelector", str(error)
-    keys = {*selector.match_labels, *(term.key for term in selector.match_expressions)}
-    for index, key in enumerate(constraint.match_label_keys):
-        # The API server makes a term of the keys that are labels of the pod, and refuses two terms of one key.
-        if key in keys and key in labels:
-            yield f"{path}.matchLabelKeys[{index}]", f"{key} exists in both matchLabelKeys and labelSelector"
 
 
 def _hard(case: PodCase, constraint: TopologySpreadConstraint, path: str) -> Iterator[Finding]:
@@ -174,24 +132,6 @@ def _selects_the_same(term: PodAffinityTerm, constraint: TopologySpreadConstrain
     narrowed = term.namespaces or term.namespace_selector is not None or term.mismatch_label_keys
     same_keys = set(term.match_label_keys) == set(constraint.match_label_keys)
     return not narrowed and same_keys and term.label_selector == constraint.label_selector
-
-
-class InvalidSpread(Finding, frozen=True):
-    """maxSkew below 1, minDomains with ScheduleAnyway, one key in labelSelector and in matchLabelKeys, and the like."""
-
-    rule = LintRule(
-        name="invalid-spread",
-        level=Level.ERROR,
-        about="A topology spread constraint that the API server refuses.",
-        remedy="Correct the constraint.",
-        source=f"{PODS} (validateTopologySpreadConstraints)",
-        term="topologySpreadConstraints",
-        check_pod=check_spread,
-    )
-    problem: str
-
-    def __str__(self) -> str:
-        return f"{self.problem}."
 
 
 class SpreadMissesOwnPod(Finding, frozen=True):

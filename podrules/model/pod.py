@@ -215,6 +215,7 @@ class PodSpec(Model, frozen=True):
     priority_class_name: str = ""
     preemption_policy: str | None = None
     termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
     restart_policy: str = ""
     """Always (default), OnFailure or Never."""
     scheduling_gates: tuple[SchedulingGate, ...] = ()

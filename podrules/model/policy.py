@@ -1,4 +1,4 @@
-"""The models of a cluster's policies for pods: PriorityClass, LimitRange, RuntimeClass, PodDisruptionBudget.
+"""The models of a cluster's policies for pods: PriorityClass, LimitRange, ResourceQuota, RuntimeClass, budgets.
 
 Source: k8s.io/api/{scheduling,core,node,policy}/v1/types.go at v0.36.3.
 """
@@ -17,7 +17,12 @@ __all__ = [
     "PodDisruptionBudgetSpec",
     "PodDisruptionBudgetStatus",
     "PriorityClass",
+    "ResourceQuota",
+    "ResourceQuotaSpec",
+    "ResourceQuotaStatus",
     "RuntimeClass",
+    "ScopeSelector",
+    "ScopedResourceSelectorRequirement",
 ]
 
 
@@ -34,8 +39,12 @@ class LimitRangeItem(Model, frozen=True):
     """``spec.limits[]``; the API server fills in missing defaults from each other and from max."""
 
     type: str = ""
+    """Container, Pod or PersistentVolumeClaim."""
+    max: ResourceList = {}
+    min: ResourceList = {}
     default: ResourceList = {}
     default_request: ResourceList = {}
+    max_limit_request_ratio: ResourceList = {}
 
 
 class LimitRangeSpec(Model, frozen=True):
@@ -45,9 +54,45 @@ class LimitRangeSpec(Model, frozen=True):
 
 
 class LimitRange(KubeObject, frozen=True):
-    """A LimitRange, with the fields that fill in a pod's missing requests and limits."""
+    """A LimitRange: fills in a pod's missing requests and limits, and bounds them."""
 
     spec: LimitRangeSpec = field(default_factory=LimitRangeSpec)
+
+
+class ScopedResourceSelectorRequirement(Model, frozen=True):
+    """``scopeSelector.matchExpressions[]``: In, NotIn, Exists, DoesNotExist; only PriorityClass has values."""
+
+    scope_name: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class ScopeSelector(Model, frozen=True):
+    """``scopeSelector``: requirements that must all hold."""
+
+    match_expressions: tuple[ScopedResourceSelectorRequirement, ...] = ()
+
+
+class ResourceQuotaSpec(Model, frozen=True):
+    """``spec``."""
+
+    hard: ResourceList = {}
+    scopes: tuple[str, ...] = ()
+    scope_selector: ScopeSelector | None = None
+
+
+class ResourceQuotaStatus(Model, frozen=True):
+    """``status``, which the quota controller writes; admission goes by it, not by the spec's ``hard``."""
+
+    hard: ResourceList = {}
+    used: ResourceList = {}
+
+
+class ResourceQuota(KubeObject, frozen=True):
+    """A ResourceQuota: how much of each resource the pods of a namespace may ask for together."""
+
+    spec: ResourceQuotaSpec = field(default_factory=ResourceQuotaSpec)
+    status: ResourceQuotaStatus = field(default_factory=ResourceQuotaStatus)
 
 
 class Overhead(Model, frozen=True):

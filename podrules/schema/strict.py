@@ -75,13 +75,18 @@ class Decoding(Struct, frozen=True):
     @property
     def words(self) -> str:
         """Why the API server refuses the object; empty: the decoder takes it."""
-        first = next((one for one in self.misfits if one.decodes_itself), next(iter(self.misfits), None))
-        if first is None and not self.unknown:
-            return ""
-        unknown = ", ".join(unknown_field(one.field) for one in self.unknown[:_MAX_UNKNOWN])
-        problem = f"strict decoding error: {unknown}" if first is None else first.words
         version = self.api_version.rpartition("/")[2]
-        return f'{self.kind} in version "{version}" cannot be handled as a {self.kind}: {problem}'
+        problem = self.problem
+        return problem and f'{self.kind} in version "{version}" cannot be handled as a {self.kind}: {problem}'
+
+    @property
+    def problem(self) -> str:
+        """The decoder's own part of these words."""
+        first = next((one for one in self.misfits if one.decodes_itself), next(iter(self.misfits), None))
+        if first is not None:
+            return first.words
+        unknown = ", ".join(unknown_field(one.field) for one in self.unknown[:_MAX_UNKNOWN])
+        return unknown and f"strict decoding error: {unknown}"
 
 
 def decode(content: Mapping[str, Any], known: Schema) -> Decoding | None:

@@ -77,6 +77,8 @@ class Schema(Struct, frozen=True, eq=False):
     """Whether it lacks no field of the version: newer versions than those that it has are held against the newest."""
     exact: bool
     """Whether the version is one of those that it has."""
+    asked: int
+    """The version that was asked about."""
     _data: _Data
 
     def serves(self, api_version: str, kind: str) -> bool | None:
@@ -132,7 +134,7 @@ def _data() -> _Data:
 def schema(minor: int) -> Schema:
     """The schema of a version, or of the nearest one that is known."""
     nearest = min(max(minor, min(VERIFIED)), max(VERIFIED))
-    return Schema(nearest, complete=minor <= nearest, exact=minor == nearest, _data=_data())
+    return Schema(nearest, complete=minor <= nearest, exact=minor == nearest, asked=minor, _data=_data())
 
 
 @cache

@@ -182,6 +182,7 @@ def _full_pod() -> Object:
         "overhead": {"cpu": "10m", "memory": "20Mi"},
         "priorityClassName": "rich",
         "terminationGracePeriodSeconds": 45,
+        "activeDeadlineSeconds": 86_400,
         "readinessGates": [{"conditionType": "example.com/in-balancer"}],
         "volumes": [{"name": name.lower(), name: source} for name, source in _VOLUMES.items()],
         "nodeSelector": {"kubernetes.io/os": "linux"},
@@ -379,7 +380,17 @@ def others() -> list[Object]:
             "v1",
             "LimitRange",
             "limits",
-            spec={"limits": [{"type": "Container", "default": {"cpu": "1"}, "defaultRequest": {"cpu": "100m"}}]},
+            spec={
+                "limits": [
+                    {"type": "Container", "default": {"cpu": "1"}, "defaultRequest": {"cpu": "100m"}},
+                    {
+                        "type": "PersistentVolumeClaim",
+                        "min": {"storage": "1"},
+                        "max": {"storage": "1Pi"},
+                        "maxLimitRequestRatio": {"storage": "2"},
+                    },
+                ]
+            },
         ),
         _named(
             "v1", "ReplicationController", "rc", spec={"replicas": 0, "selector": {"app": "rich"}, "template": template}

@@ -57,11 +57,9 @@ def test_errors_are_refused(control_plane: ControlPlane, namespace: str) -> None
 
 def test_what_has_no_error_is_taken(control_plane: ControlPlane, namespace: str) -> None:
     entries = _read("unwanted")
-    manifests = [
-        (read_manifest(number, entry, known=schema(REFERENCE.minor)), entry) for number, entry in enumerate(entries)
-    ]
-    findings = check(Objects.of([(one.manifest, entry) for one, entry in manifests if one.manifest is not None]))
-    assert not [one.findings for one, _ in manifests if one.findings]
+    manifests = [read_manifest(number, entry, known=schema(REFERENCE.minor)) for number, entry in enumerate(entries)]
+    findings = check(Objects.of([one.manifest for one in manifests if one.manifest is not None]))
+    assert not [one.findings for one in manifests if one.findings]
     assert not [finding for finding in findings if finding.rule.level is Level.ERROR]
     expected = {finding.position for finding in findings if finding.rule.name in REFUSED_UNLESS}
     problems = {number: _problem(control_plane, entry, namespace) for number, entry in enumerate(entries)}

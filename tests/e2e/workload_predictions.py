@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kubectl_plugin.commands.field_validation import ValidDocument
 from kubectl_plugin.commands.manifest_objects import NO_OBJECTS
 from kubectl_plugin.commands.manifest_pods import PodManifest, read_manifests
 from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.options import ClusterOptions, ExplainOptions, Output
-from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import MemorySource
+from podrules.cluster.kinds import find_kind
 from podrules.cluster.manifests.files import Document
 from podrules.placement.outcome import Placement
 from tests.controlplane.client import Object
@@ -29,8 +30,8 @@ def predict(case: Case, cluster: Sequence[Object]) -> Placement:
     """The placement of the next pod of a manifest, as `kubectl qos explain -f` says it."""
     namespace = case.manifest["metadata"]["namespace"]
     source = MemorySource(cluster, description="the cluster", git_version="v1.36.3", namespace=namespace)
-    features = Gatherer(source).versions.api_server
-    (manifest,) = read_manifests([Document("manifest", case.manifest)], namespace, features)
+    kind = find_kind(case.manifest["kind"])
+    (manifest,) = read_manifests([ValidDocument(Document("manifest", case.manifest), kind, ())], namespace)
     assert isinstance(manifest, PodManifest)
     placement = ReportBuilder(source, _OPTIONS).manifest(manifest, NO_OBJECTS).placement
     assert placement is not None

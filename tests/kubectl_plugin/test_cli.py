@@ -292,8 +292,11 @@ def test_manifest_from_standard_input() -> None:
             "no pod and no workload in it, only ConfigMap; there is nothing to explain",
         ),
         ("", "no object in it; there is nothing to explain"),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}", "line 4: spec.containers is empty"),
-        ("apiVersion: v1\nkind: Pod\nspec: {}", "metadata.name is missing\nName the Pod, e.g. metadata: {name: web}\n"),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}",
+            "line 4: spec.containers: Required value\nWrite one",
+        ),
+        ("apiVersion: v1\nkind: Pod\nspec: {}", "metadata.name: Required value: name or generateName is required\n"),
         (
             "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a, resources: {limits: {cpu: lots}}}]}",
             "spec.containers[0].resources.limits.cpu: 'lots' is not a quantity",

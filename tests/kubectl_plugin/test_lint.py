@@ -106,7 +106,7 @@ def test_a_finding_stands_at_its_field() -> None:
     report = _found("-f", EXAMPLE)
     (error,) = (entry for entry in report["findings"] if entry["level"] == "error")
     assert error["rule"] == "request-over-limit"
-    assert error["field"] == "spec.template.spec.containers[0].resources.requests.memory"
+    assert error["field"] == "spec.template.spec.containers[0].resources.requests"
     text = (ROOT / EXAMPLE).read_text(encoding="utf-8").splitlines()[error["line"] - 1]
     assert text[error["column"] - 1 :].startswith("memory: 2Gi")
 

@@ -133,7 +133,10 @@ def test_a_pod_that_the_api_server_refuses_is_told() -> None:
 
 
 def test_claims_of_a_stateful_set_are_taken_as_made() -> None:
-    claim = {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
     (spec,) = placed("-f", "-", stdin=manifest("StatefulSet", replicas=2, volumeClaimTemplates=[claim]))["specs"]
     assert spec["placed"] == 2
 
@@ -259,7 +262,11 @@ CRON_JOB = yaml.safe_dump(
         "apiVersion": "batch/v1",
         "kind": "CronJob",
         "metadata": {"name": "x"},
-        "spec": {"suspend": True, "jobTemplate": {"spec": {"template": {"spec": raw_pod()["spec"]}}}},
+        "spec": {
+            "schedule": "@daily",
+            "suspend": True,
+            "jobTemplate": {"spec": {"template": {"spec": raw_pod(restartPolicy="Never")["spec"]}}},
+        },
     }
 )
 SPREAD = {"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
@@ -278,7 +285,7 @@ SPREAD = {"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
         ),
         (
             yaml.safe_dump(raw_pod("x", topologySpreadConstraints=[SPREAD])),
-            7,
+            6,
             "pod/x is not placed: the API server refuses spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0:",
         ),
     ],
@@ -294,7 +301,7 @@ def test_what_keeps_pods_from_being_made_or_placed_is_said(document: str, code: 
 def test_explain_and_place_say_alike_what_the_api_server_refuses() -> None:
     document = yaml.safe_dump(raw_pod("x", topologySpreadConstraints=[SPREAD]))
     field = "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0:"
-    for command, words in (("place", "the API server refuses"), ("explain", "Refused:")):
+    for command, words in (("place", "the API server refuses"), ("explain", "Refused: line 10:")):
         text = " ".join(run(command, "--demo", "-f", "-", stdin=document).out.split())
         assert f"{words} {field}" in text
         assert "way out" not in text

@@ -12,7 +12,7 @@ from tests.kubectl_plugin.running import run
 
 FILES: Final = {
     "empty.yaml": "",
-    "nameless.yaml": "{apiVersion: v1, kind: Pod, metadata: {}, spec: {containers: [{name: a, image: b}]}}",
+    "nameless.yaml": "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: []}}",
     "containerless.yaml": "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: []}}",
     "open.yaml": "a: [\n",
     "map.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",

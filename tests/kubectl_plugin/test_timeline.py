@@ -163,7 +163,7 @@ def test_T5_manifest_is_told_with_what_admission_adds() -> None:
 
 
 def test_T5_daemon_set_tolerates_what_its_controller_adds(tmp_path: Path) -> None:
-    daemon = raw_workload("DaemonSet", "agent", updateStrategy={"rollingUpdate": {"maxSurge": 1}})
+    daemon = raw_workload("DaemonSet", "agent", updateStrategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}})
     file = tmp_path / "daemon.yaml"
     file.write_text(yaml.safe_dump(daemon))
     told = json.loads(run("explain", "--offline", "-f", str(file), "--timeline", "-o", "json").out)["timeline"]

@@ -35,6 +35,11 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.oom import pod_oom_score_adjs
 from podrules.scheduler.plugins.pod_topology_spread.default_selector import default_selector
 from podrules.scheduler.plugins.pod_topology_spread.siblings import SnapshotSiblings
+from podrules.schema.strict import decode
+from podrules.schema.table import schema
+from podrules.validation.objects import validate
+from tests.parity.limits import answer_limits
+from tests.parity.pod_security import answer_pod_security
 from tests.parity.schedule import answer_schedule, answer_schedule_dra
 from tests.restated import eviction_manager as manager
 from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd, qos_resource_configs
@@ -390,6 +395,16 @@ def _evicted(entry: manager.Evicted) -> Answer:
     }
 
 
+def answer_validate(case: Case, features: Features) -> Answer:
+    """What the API server says when the object is created; what does not decode is validated no further."""
+    content = case["object"]
+    decoding = decode(content, schema(features.minor))
+    if decoding is not None and decoding.words:
+        return {"refused": True, "errors": [decoding.problem]}
+    errors = [str(error) for error in validate(content, features.minor)]
+    return {"refused": bool(errors), "errors": errors}
+
+
 SUITES: dict[str, Callable[[Case, Features], Answer]] = {
     "quantity": answer_quantity,
     "qos": answer_qos,
@@ -403,6 +418,9 @@ SUITES: dict[str, Callable[[Case, Features], Answer]] = {
     "eviction": answer_eviction,
     "schedule": answer_schedule,
     "schedule_dra": answer_schedule_dra,
+    "validate": answer_validate,
+    "limits": answer_limits,
+    "pod_security": answer_pod_security,
 }
 _UNNAMED: Final = "1.36"
 """The version of cases that were recorded before there were those of others."""

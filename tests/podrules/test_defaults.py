@@ -10,15 +10,18 @@ from podrules.defaults import (
     DefaultedField,
     apply_limit_ranges,
     apply_runtime_class,
+    default_limit_range,
     default_pod,
     defaulted_fields,
     stored_pod,
 )
 from podrules.features import Features
+from podrules.model.decode import from_object
 from podrules.model.pod import Container, Pod, PodQOSClass, ResourceRequirements
 from podrules.model.policy import LimitRange, RuntimeClass
 from podrules.qos import compute_pod_qos
 from tests.builders import (
+    amounts,
     make_container,
     make_limit_range,
     make_pod,
@@ -330,3 +333,25 @@ def test_Q4_runtime_class_adds_its_overhead(
 ) -> None:
     pod = apply_runtime_class(make_pod(overhead=given), runtime_class)
     assert {name: str(amount) for name, amount in pod.spec.overhead.items()} == overhead
+
+
+def test_a_limit_range_is_stored_with_the_defaults_of_containers_from_its_bounds() -> None:
+    bounds = {"max": {"cpu": "2", "memory": "1Gi"}, "min": {"cpu": "100m", "ephemeral-storage": "1"}}
+    given = {"default": {"memory": "1.0005"}, "maxLimitRequestRatio": {"cpu": "2"}, **bounds}
+    items = [{"type": kind, **given} for kind in ("Container", "Pod")]
+    stored = default_limit_range(from_object({"spec": {"limits": items}}, LimitRange))
+    container, pod = stored.spec.limits
+    assert container.default == amounts(cpu="2", memory="1001m")
+    assert container.default_request == amounts(cpu="2", memory="1001m", ephemeral_storage="1")
+    assert (pod.default, pod.default_request) == (amounts(memory="1001m"), {})
+    assert default_limit_range(stored) == stored
+
+
+def test_a_pod_level_limit_that_is_filled_in_is_written_as_the_containers_write_it() -> None:
+    pod = make_pod(
+        containers=[make_container(limits={"memory": "1073741824"})],
+        resources=make_resources(requests={"memory": "1Gi"}),
+    )
+    own = stored_pod(pod).spec.resources
+    assert own is not None
+    assert _texts(own) == ({"memory": "1Gi"}, {"memory": "1073741824"})

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kubectl_plugin.html.data import embedded
 from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_pod
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -120,7 +122,7 @@ def test_scopes() -> None:
 
 def test_pods_to_come_are_explained(tmp_path: Path) -> None:
     manifest = tmp_path / "web.yaml"
-    manifest.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: coming}\nspec: {containers: [{name: c}]}\n")
+    manifest.write_text(yaml.safe_dump(raw_pod("coming")))
     said = written("--demo", "-f", str(manifest)).said
     assert "Pods to come pod/coming in namespace shop" in said
     assert "Pods to come" not in written("--demo").said

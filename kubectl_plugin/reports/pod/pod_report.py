@@ -70,7 +70,7 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """For a manifest: the pod that already has its name."""
     classes: Mapping[str, PriorityClass] | None = None
     """For a pod of the cluster, its PriorityClass by name; None when it could not be read."""
-    refusals: tuple[RefusedField, ...] = ()
+    refusals: Sequence[RefusedField] = ()
     """The refused fields of a manifest."""
     owners: tuple[Owner, ...] = ()
     """Nearest first."""
@@ -132,11 +132,15 @@ class RefusedField(Struct, frozen=True, rename="camel"):
     field: str
     """``spec.template.spec.tolerations[0].operator``; it may be absent."""
     message: str
+    """The API server's words, with a full stop."""
     remedy: str
+    """Empty: the words say it."""
     source: str
     """Where Kubernetes says so: a path in k8s.io/kubernetes."""
     term: str
     """What ``kubectl qos why`` explains; empty: nothing fits."""
+    line: int | None
+    """In its file, of the field or of what is nearest above it; None: it is not known."""
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message.removesuffix('.')}"
@@ -201,7 +205,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """Who keeps a second writer off each volume of a pod that has a node. Empty: it has none, or nobody asked."""
     moving: tuple[VolumePosition, ...]
     """Where the volumes are that a pod waits for, or that leave with it. Other volumes are left out."""
-    refusals: tuple[RefusedField, ...]
+    refusals: Sequence[RefusedField]
     """The fields for which the API server refuses a manifest, without `priority.rejected`. Empty: none."""
 
     @property

@@ -41,6 +41,7 @@ from podrules.termination import GraceSource
 
 __all__ = ["pod_page", "unread_section"]
 
+_IF_ACCEPTED: Final = "If it were accepted:"
 _KINDS: Final = {
     ContainerKind.APP: "",
     ContainerKind.INIT: " (init)",
@@ -61,7 +62,7 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
     place = f", on {node.name}" if node else ""
     return Page(
         title=f"pod/{report.name}{namespace}{place}",
-        verdict=told.sentences,
+        verdict=(*told.sentences, *((_IF_ACCEPTED,) if report.refused else ())),
         severity=told.severity,
         parts=(*placed_first, *(section for section in sections if section.lines), *placed_last),
         next_commands=tuple(_next_commands(report, now, wide=wide)),

@@ -47,9 +47,16 @@ class Places(Struct, frozen=True):
     """``spec.containers[0].name``; the empty path is the object itself."""
 
     def of(self, path: str) -> Place:
-        """The place of a field; of an absent field, the place of its nearest parent."""
+        """The place of a field; of an absent field, the place of its nearest parent.
+
+        The API server writes the keys of maps in brackets: ``limits[cpu]``.
+        """
         while path and path not in self.by_path:
-            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+            parent, bracket, key = path.removesuffix("]").rpartition("[")
+            if bracket and path.endswith("]") and f"{parent}.{key}" in self.by_path:
+                path = f"{parent}.{key}"
+            else:
+                path = path[: max(path.rfind("."), path.rfind("["), 0)]
         return self.by_path.get(path, Place(1, 1))
 
 

@@ -451,8 +451,11 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     },
     "core/v1.LimitRangeItem": {
         "type": (1, "string"),
+        "max": (2, "map[string]resource.Quantity"),
+        "min": (3, "map[string]resource.Quantity"),
         "default": (4, "map[string]resource.Quantity"),
         "defaultRequest": (5, "map[string]resource.Quantity"),
+        "maxLimitRequestRatio": (6, "map[string]resource.Quantity"),
     },
     "core/v1.LimitRangeSpec": {
         "limits": (1, "[]core/v1.LimitRangeItem"),
@@ -639,6 +642,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "containers": (2, "[]core/v1.Container"),
         "restartPolicy": (3, "string"),
         "terminationGracePeriodSeconds": (4, "*int64"),
+        "activeDeadlineSeconds": (5, "*int64"),
         "nodeSelector": (7, "map[string]string"),
         "nodeName": (10, "string"),
         "hostNetwork": (11, "bool"),

@@ -9,9 +9,12 @@ import (
 	"unsafe"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	"k8s.io/kubernetes/pkg/kubelet/eviction"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	podsecuritypolicy "k8s.io/pod-security-admission/policy"
 )
 
 func (r *recorder) Create(c *cm.CgroupConfig) error { return r.put(c) }
@@ -44,4 +47,12 @@ func synchronize(m unsafe.Pointer, d eviction.DiskInfoProvider, pods eviction.Ac
 
 func evictionPass(m unsafe.Pointer, _ context.Context, d eviction.DiskInfoProvider, pods eviction.ActivePodsFunc) ([]*v1.Pod, error) {
 	return synchronize(m, d, pods)
+}
+
+func newPodSecurityEvaluator() (podsecuritypolicy.Evaluator, error) {
+	return podsecuritypolicy.NewEvaluator(podsecuritypolicy.DefaultChecks())
+}
+
+func inspectVersion(plugin any) {
+	plugin.(initializer.WantsFeatures).InspectFeatureGates(utilfeature.DefaultFeatureGate)
 }

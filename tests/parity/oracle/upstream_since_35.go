@@ -9,12 +9,15 @@ import (
 	"unsafe"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	"k8s.io/kubernetes/pkg/kubelet/eviction"
+	podsecuritypolicy "k8s.io/pod-security-admission/policy"
 )
 
 func (r *recorder) Create(_ klog.Logger, c *cm.CgroupConfig) error { return r.put(c) }
@@ -46,3 +49,11 @@ func resolvesClass(m sharedDRAManager, name v1.ResourceName) bool {
 
 //go:linkname evictionPass k8s.io/kubernetes/pkg/kubelet/eviction.(*managerImpl).synchronize
 func evictionPass(m unsafe.Pointer, ctx context.Context, d eviction.DiskInfoProvider, pods eviction.ActivePodsFunc) ([]*v1.Pod, error)
+
+func newPodSecurityEvaluator() (podsecuritypolicy.Evaluator, error) {
+	return podsecuritypolicy.NewEvaluator(podsecuritypolicy.DefaultChecks(), nil)
+}
+
+func inspectVersion(plugin any) {
+	plugin.(initializer.WantsEffectiveVersion).InspectEffectiveVersion(compatibility.DefaultBuildEffectiveVersion())
+}

@@ -17,6 +17,7 @@ from podrules.checks.objects import Objects
 from podrules.checks.rules import RULES, check
 from podrules.checks.scaled import scaled
 from podrules.checks.shape import read_manifest
+from podrules.checks.values import REFUSED_VALUES
 from podrules.checks.writers import TwoWriters
 from podrules.features import REFERENCE
 from podrules.schema.table import schema
@@ -34,9 +35,9 @@ KNOWN = schema(REFERENCE.minor)
 
 
 def _check(*objects: Mapping[str, Any]) -> list[Finding]:
-    read = [(read_manifest(number, entry, known=KNOWN), entry) for number, entry in enumerate(objects)]
-    misshapen = [finding for found, _ in read for finding in found.findings]
-    good = [(found.manifest, entry) for found, entry in read if found.manifest is not None]
+    read = [read_manifest(number, entry, known=KNOWN) for number, entry in enumerate(objects)]
+    misshapen = [finding for found in read for finding in found.findings]
+    good = [found.manifest for found in read if found.manifest is not None]
     return [*misshapen, *check(Objects.of(good))]
 
 
@@ -100,7 +101,7 @@ def _rolling(**rolling: Any) -> Object:
 
 
 def _container(**more: Any) -> list[Object]:
-    return [{"name": "app", "resources": LIMITED, **more}]
+    return [{"name": "app", "image": "a", "resources": LIMITED, **more}]
 
 
 def _tolerates(**more: Any) -> list[Object]:
@@ -124,12 +125,17 @@ def test_what_the_api_server_refuses_is_an_error(entry: Object) -> None:
 
 
 def test_every_kind_of_finding_is_registered_once_and_states_one_check() -> None:
-    kinds = [kind for kind in Finding.__subclasses__() if kind.__module__.startswith("podrules.")]
+    kinds = [kind for kind in _subclasses(Finding) if kind.__module__.startswith("podrules.")]
     assert sorted(kind.rule.name for kind in kinds) == sorted(RULES)
     levels = [rule.level.rank for rule in RULES.values()]
     assert levels == sorted(levels)
     without = {name for name, rule in RULES.items() if (rule.check_pod is None) == (rule.check_objects is None)}
-    assert without == {"invalid-field", "unknown-field", "unserved-version"}, "found while manifests are read"
+    read = {"invalid-field", "unknown-field", "unserved-version", *(kind.rule.name for kind in REFUSED_VALUES)}
+    assert without == read, "found while manifests are read"
+
+
+def _subclasses(kind: type[Finding]) -> list[type[Finding]]:
+    return [one for below in kind.__subclasses__() for one in (below, *_subclasses(below))]
 
 
 def test_every_rule_has_an_example() -> None:
@@ -178,7 +184,7 @@ FINE: dict[str, list[Object]] = {
     "highest value": [_class("gold", 1_000_000_000)],
     "preStop shorter": [_workload(containers=_container(lifecycle={"preStop": {"sleep": {"seconds": 29}}}))],
     "liveness probe's own grace": [
-        _workload(containers=_container(livenessProbe={"terminationGracePeriodSeconds": 5}))
+        _workload(containers=_container(livenessProbe={"tcpSocket": {"port": 1}, "terminationGracePeriodSeconds": 5}))
     ],
     "host port of one": [_workload(containers=_container(ports=[{"containerPort": 1, "hostPort": 1}]))],
     "soft spread": [
@@ -213,7 +219,9 @@ FINE: dict[str, list[Object]] = {
             }
         )
     ],
-    "pod-level resources": [_workload(resources=LIMITED, containers=[{"name": "app"}, {"name": "proxy"}])],
+    "pod-level resources": [
+        _workload(resources=LIMITED, containers=[{"name": name, "image": "a"} for name in ("app", "proxy")])
+    ],
     "other versions are other kinds": [_workload() | {"apiVersion": "example.com/v1", "spec": {"replicas": "x"}}],
     "nulls are absent": [_workload(tolerations=None, affinity=None, initContainers=None, nodeName=None)],
 }
@@ -262,7 +270,20 @@ def _deployment(**strategy: Any) -> Object:
             [_deployment(), _named(RWO), _volume(CSI), _driver(attachRequired=False)], True, id="CSI, not attached"
         ),
         pytest.param(
-            [_workload(volumes=[{"name": "data", "iscsi": {"targetPortal": "p", "iqn": "q", "lun": 0}}])],
+            [
+                _workload(
+                    volumes=[
+                        {
+                            "name": "data",
+                            "iscsi": {
+                                "targetPortal": "1.2.3.4:3260",
+                                "iqn": "iqn.2001-04.com.example:storage",
+                                "lun": 0,
+                            },
+                        }
+                    ]
+                )
+            ],
             True,
             id="iSCSI in the pod itself",
         ),
@@ -366,7 +387,7 @@ def test_a_spread_that_leaves_its_pod_out_is_not_told_as_redundant_too() -> None
 
 
 def test_fields_of_pods_stand_below_their_template() -> None:
-    job = _workload(tolerations=_tolerates())["spec"]["template"]
+    job = _workload(tolerations=_tolerates(), restartPolicy="Never")["spec"]["template"]
     spec = {"schedule": "@daily", "jobTemplate": {"spec": {"template": job}}}
     cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "web"}, "spec": spec}
     assert [finding.field for finding in _check(cron)] == ["spec.jobTemplate.spec.template.spec.tolerations[0]"]

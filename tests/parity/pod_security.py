@@ -1,0 +1,44 @@
+"""Suite ``pod_security``: a Pod or a workload in a namespace with labels, and Pod Security admission's words on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from podrules.features import Features
+from podrules.pod_security.admission import refusal, warning
+from podrules.pod_security.evaluation import evaluate
+from podrules.pod_security.pods import SecuredPod, pod_of
+from podrules.pod_security.policy import Level, LevelVersion, parse_version, policy_of
+from podrules.validation.gates import Rules
+
+__all__ = ["answer_pod_security"]
+
+Answer = dict[str, Any]
+
+
+def answer_pod_security(case: Mapping[str, Any], features: Features) -> Answer:
+    """The answer to one case, in the shape of ``expected``.
+
+    Args:
+        case: Its input.
+        features: What holds in the version that was asked.
+    """
+    policy, pod = policy_of(case["labels"]), pod_of(case["object"], Rules(features.minor))
+    warned = None if pod is None else warning(pod, policy)
+    return {
+        "evaluation": None if pod is None else _evaluation(pod, case["level"], case["version"]),
+        "policy": {
+            "enforce": str(policy.enforce),
+            "audit": str(policy.audit),
+            "warn": str(policy.warn),
+            "problems": [str(problem) for problem in policy.problems],
+        },
+        "refusal": None if pod is None else refusal(pod, policy),
+        "warnings": [] if warned is None else [warned],
+    }
+
+
+def _evaluation(pod: SecuredPod, level: str, version: str) -> Answer:
+    found = evaluate(pod, LevelVersion(Level(level), parse_version(version)))
+    return {"allowed": found.allowed, "reason": found.reason, "detail": found.detail}
