@@ -27,12 +27,12 @@ from podrules.model.base import KubeObject, Model
 from podrules.model.decode import from_json
 from podrules.reading import Access
 
-__all__ = ["ACCESS_REVIEWS", "Sender", "Writer"]
+__all__ = ["ACCESS_REVIEWS", "AUTHORIZER_REFUSAL", "Sender", "Writer"]
 
 ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _JSON_PATCH: Final = "application/json-patch+json"
 _DRY_RUN: Final = "?dryRun=All"
-_AUTHORIZER_REFUSAL: Final = re.compile(r'User ".*" cannot \S+ (resource|path) "')
+AUTHORIZER_REFUSAL: Final = re.compile(r'User ".*" cannot \S+ (resource|path) "')
 """Every authorizer's refusal has this text; admission rejects with 403 too, though the user has the right."""
 _ADMISSION_REFUSAL: Final = re.compile(
     r"""(?P<who>admission\ webhook\ ".*?"|ValidatingAdmissionPolicy\ '.*?')(\ with\ binding\ '.*?')?
@@ -150,7 +150,7 @@ class Writer:
                 raise NotFound(kind, name, namespace)
             case 409:
                 raise Conflict(f"{kind.singular}/{name} is not as it was looked at: {message}")
-            case 403 if _AUTHORIZER_REFUSAL.search(message):
+            case 403 if AUTHORIZER_REFUSAL.search(message):
                 raise Forbidden(verb, kind, namespace, message)
             case status if 400 <= status < 500:
                 raise _refused(f"{verb} {kind.singular}/{name}", message)

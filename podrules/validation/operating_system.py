@@ -69,10 +69,10 @@ def validate_os(pod: PodContext) -> Iterator[FieldError]:
         return
     match pod.os:
         case "":
-            yield required(spec.at("os", "name"))
+            yield required(spec.at("os.name"))
         case "linux":
             for holder in (spec, *pod.every_container()):
-                place = holder.at("securityContext", "windowsOptions")
+                place = holder.at("securityContext.windowsOptions")
                 if holder.struct("securityContext").has("windowsOptions"):
                     yield forbidden(place, "windows options cannot be set for a linux pod")
         case "windows":
@@ -146,7 +146,7 @@ def validate_windows_host_process(pod: PodContext) -> Iterator[FieldError]:
         own = _host_process(container)
         if own is not None and shared is not None and own != shared:
             words = f"pod hostProcess value must be identical if both are specified, was {str(shared).lower()}"
-            yield invalid(container.at("securityContext", "windowsOptions", "hostProcess"), own, words)
+            yield invalid(container.at("securityContext.windowsOptions.hostProcess"), own, words)
         hosted.add(bool(shared if own is None else own))
     if True not in hosted:
         return

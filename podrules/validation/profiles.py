@@ -139,7 +139,7 @@ def _app_armor_matches(pod: PodContext, annotations: Mapping[str, str]) -> Itera
             continue
         profile = context.struct("appArmorProfile")
         for field, what in _differences(profile, annotation, _APP_ARMOR_DEFAULTS):
-            place = own.at("appArmorProfile", field)
+            place = own.at(f"appArmorProfile.{field}")
             yield forbidden(place, f"apparmor {what} in annotation and field must match")
 
 

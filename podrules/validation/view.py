@@ -24,9 +24,9 @@ class View:
         self.content: Mapping[str, Any] = content or {}
         self.path = path
 
-    def at(self, *steps: str) -> str:
+    def at(self, field: str) -> str:
         """The path of a field below."""
-        return ".".join((self.path, *steps)) if self.path else ".".join(steps)
+        return f"{self.path}.{field}" if self.path else field
 
     def has(self, name: str) -> bool:
         """Whether a field is there at all."""
@@ -67,12 +67,16 @@ class View:
 
     def structs(self, name: str) -> Sequence[View]:
         """A list of structs."""
+        found = self.content.get(name)
+        if not found:
+            return ()
         path = self.at(name)
-        return [View(entry, f"{path}[{index}]") for index, entry in enumerate(self.content.get(name) or ())]
+        return [View(entry, f"{path}[{index}]") for index, entry in enumerate(found)]
 
     def texts(self, name: str) -> Sequence[str]:
         """A list of texts."""
-        return [entry or "" for entry in self.content.get(name) or ()]
+        found = self.content.get(name)
+        return [entry or "" for entry in found] if found else ()
 
     def numbers(self, name: str) -> Sequence[int]:
         """A list of integers."""
@@ -80,12 +84,13 @@ class View:
 
     def texts_by_key(self, name: str) -> Mapping[str, str]:
         """A map of texts."""
-        return {key_text(key): entry or "" for key, entry in (self.content.get(name) or {}).items()}
+        found = self.content.get(name)
+        return {key_text(key): entry or "" for key, entry in found.items()} if found else {}
 
     def amounts(self, name: str) -> Mapping[str, Quantity]:
         """A map of amounts."""
-        found = self.content.get(name) or {}
-        return {key_text(key): _amount(entry) for key, entry in found.items()}
+        found = self.content.get(name)
+        return {key_text(key): _amount(entry) for key, entry in found.items()} if found else {}
 
 
 def _amount(entry: Any) -> Quantity:

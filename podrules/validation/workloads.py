@@ -213,7 +213,7 @@ def _selected(spec: View, template: View) -> bool:
 
 def _unselected(template: View) -> FieldError:
     shown = shown_labels(template.struct("metadata"), "labels")
-    return invalid(template.at("metadata", "labels"), shown, "`selector` does not match template `labels`")
+    return invalid(template.at("metadata.labels"), shown, "`selector` does not match template `labels`")
 
 
 def _only_always(template: View, kind: str) -> Iterator[FieldError]:

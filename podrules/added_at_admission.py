@@ -1,0 +1,188 @@
+"""What admission adds to a pod: the difference between the pod that was sent and the pod that would be stored.
+
+Fields that the API fills in by itself, such as imagePullPolicy, are no additions. The API server's own plugins are
+named by what they always add; the rest comes from webhooks and policies, and which of them it was nobody records.
+
+Source: plugin/pkg/admission/{serviceaccount,defaulttolerationseconds,priority,runtimeclass,limitranger,
+podtolerationrestriction} of k8s.io/kubernetes at v1.37.1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any, Final
+
+from msgspec import Struct
+
+__all__ = ["Added", "Plugin", "added_at_admission"]
+
+Content = Mapping[str, Any]
+
+_ACCESS_VOLUME: Final = "kube-api-access-"
+_ACCESS_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+_DEFAULT_TOLERATIONS: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+_LIMIT_RANGER: Final = "kubernetes.io/limit-ranger"
+
+
+class Plugin(Enum):
+    """The API server's own admission plugins that add something to pods."""
+
+    SERVICE_ACCOUNT = "ServiceAccount"
+    DEFAULT_TOLERATION_SECONDS = "DefaultTolerationSeconds"
+    PRIORITY = "Priority"
+    RUNTIME_CLASS = "RuntimeClass"
+    LIMIT_RANGER = "LimitRanger"
+
+
+class Added(Struct, frozen=True, rename="camel"):
+    """Something that the pod did not have when it was sent, or that was changed."""
+
+    field: str
+    """``spec.containers``."""
+    what: str
+    """``container istio-proxy``."""
+    changed: bool = False
+    """Whether it was there, and is another one now."""
+    by: Plugin | None = None
+    """None: a webhook, a policy, or a plugin that is not on by default."""
+
+
+def added_at_admission(sent: Content, stored: Content) -> tuple[Added, ...]:
+    """Everything that was added or changed, in the order of the fields.
+
+    Args:
+        sent: The pod as it was sent.
+        stored: The pod as the API server would store it.
+    """
+    found = [*_of_metadata(_map(sent, "metadata"), _map(stored, "metadata"))]
+    before, after = _map(sent, "spec"), _map(stored, "spec")
+    limited = any(one.what.endswith(_LIMIT_RANGER) for one in found)
+    for name, word in (("initContainers", "init container"), ("containers", "container")):
+        found += _containers(name, word, before, after, limited=limited)
+    found += _listed("volumes", "volume", before, after, _volume_plugin)
+    found += _listed("tolerations", "toleration", before, after, _toleration_plugin)
+    found += _listed("imagePullSecrets", "image pull secret", before, after, lambda _: Plugin.SERVICE_ACCOUNT)
+    found += _listed("topologySpreadConstraints", "topology spread constraint", before, after, _nobody)
+    found += _scalars(before, after)
+    return tuple(found)
+
+
+def _map(content: Content, name: str) -> Content:
+    found: Content = content.get(name) or {}
+    return found
+
+
+def _items(content: Content, name: str) -> Sequence[Content]:
+    return [entry or {} for entry in content.get(name) or ()]
+
+
+def _of_metadata(sent: Content, stored: Content) -> Iterator[Added]:
+    for name, word in (("labels", "label"), ("annotations", "annotation")):
+        before = _map(sent, name)
+        for key, value in _map(stored, name).items():
+            if before.get(key) != value:
+                by = Plugin.LIMIT_RANGER if key == _LIMIT_RANGER else None
+                yield Added(f"metadata.{name}", f"{word} {key}", key in before, by)
+
+
+def _containers(name: str, word: str, sent: Content, stored: Content, *, limited: bool) -> Iterator[Added]:
+    before = {entry.get("name"): entry for entry in _items(sent, name)}
+    for entry in _items(stored, name):
+        own = before.get(entry.get("name"))
+        if own is None:
+            yield Added(f"spec.{name}", f"{word} {entry.get('name')}")
+        else:
+            yield from _inside(f"spec.{name}", f"{word} {entry.get('name')}", own, entry, limited=limited)
+
+
+def _inside(field: str, container: str, sent: Content, stored: Content, *, limited: bool) -> Iterator[Added]:
+    """What a container that was sent got."""
+    if sent.get("image") != stored.get("image"):
+        yield Added(field, f"image {stored.get('image')} of {container}", changed=True)
+    variables = {entry.get("name"): entry.get("value") for entry in _items(sent, "env")}
+    for entry in _items(stored, "env"):
+        if entry.get("name") not in variables or variables[entry.get("name")] != entry.get("value"):
+            yield Added(field, f"variable {entry.get('name')} of {container}", entry.get("name") in variables)
+    mounts = {entry.get("mountPath") for entry in _items(sent, "volumeMounts")}
+    for entry in _items(stored, "volumeMounts"):
+        if entry.get("mountPath") not in mounts:
+            by = Plugin.SERVICE_ACCOUNT if entry.get("mountPath") == _ACCESS_PATH else None
+            yield Added(field, f"mount {entry.get('mountPath')} of {container}", by=by)
+    yield from _resources(field, container, sent, stored, limited=limited)
+
+
+def _resources(field: str, container: str, sent: Content, stored: Content, *, limited: bool) -> Iterator[Added]:
+    before, after = _map(sent, "resources"), _map(stored, "resources")
+    limits = _map(before, "limits")
+    for side in ("requests", "limits"):
+        own = _map(before, side)
+        for resource, amount in _map(after, side).items():
+            # The API copies a limit into a request that is missing.
+            if resource in own or (side == "requests" and resource in limits):
+                continue
+            by = Plugin.LIMIT_RANGER if limited else None
+            yield Added(field, f"{side[:-1]} {resource} {amount} of {container}", by=by)
+
+
+def _listed(
+    name: str, word: str, sent: Content, stored: Content, plugin: Callable[[Content], Plugin | None]
+) -> Iterator[Added]:
+    """New items of a list; those without a name are compared whole."""
+    before = {_key(entry) for entry in _items(sent, name)}
+    for entry in _items(stored, name):
+        if _key(entry) not in before:
+            yield Added(f"spec.{name}", f"{word} {_item_word(entry)}", by=plugin(entry))
+
+
+def _key(entry: Content) -> str:
+    name = entry.get("name")
+    return str(name) if name is not None else json.dumps(entry, sort_keys=True)
+
+
+def _item_word(entry: Content) -> str:
+    if "name" in entry:
+        return str(entry["name"])
+    if "topologyKey" in entry:
+        return f"by {entry['topologyKey']} ({entry.get('whenUnsatisfiable')})"
+    seconds = entry.get("tolerationSeconds")
+    effect = f":{entry['effect']}" if entry.get("effect") else ""
+    return f"{entry.get('key') or 'of all taints'}{effect}{'' if seconds is None else f' for {seconds} s'}"
+
+
+def _nobody(entry: Content) -> None:
+    del entry
+
+
+def _volume_plugin(entry: Content) -> Plugin | None:
+    return Plugin.SERVICE_ACCOUNT if str(entry.get("name")).startswith(_ACCESS_VOLUME) else None
+
+
+def _toleration_plugin(entry: Content) -> Plugin | None:
+    known = entry.get("key") in _DEFAULT_TOLERATIONS and entry.get("effect") == "NoExecute"
+    return Plugin.DEFAULT_TOLERATION_SECONDS if known else None
+
+
+_SCALARS: Final[Mapping[str, Plugin | None]] = {
+    "serviceAccountName": Plugin.SERVICE_ACCOUNT,
+    "priority": Plugin.PRIORITY,
+    "priorityClassName": Plugin.PRIORITY,
+    "overhead": Plugin.RUNTIME_CLASS,
+    "runtimeClassName": None,
+    "nodeSelector": Plugin.RUNTIME_CLASS,
+    "affinity": None,
+    "hostNetwork": None,
+    "hostAliases": None,
+    "schedulingGates": None,
+    "shareProcessNamespace": None,
+}
+"""Fields that the API does not fill in by itself, and who fills them in by default."""
+
+
+def _scalars(sent: Content, stored: Content) -> Iterator[Added]:
+    for name, plugin in _SCALARS.items():
+        after = stored.get(name)
+        if after not in (None, "", {}, [], False) and sent.get(name) != after:
+            word = f"{name} {after}" if isinstance(after, str | int) else name
+            yield Added(f"spec.{name}", word, sent.get(name) is not None, plugin)
