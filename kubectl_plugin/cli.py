@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 from kubectl_plugin.exit_codes import INTERRUPTED, UNEXPECTED, tell, warn
 from kubectl_plugin.parsing import Parsed, parse
 from kubectl_plugin.render.escape import escape
-from podrules.cluster.errors import ClusterError
+from podrules.cluster.errors import ClusterError, NotFound
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import ClusterOptions, Connection, Run
@@ -113,6 +113,10 @@ def source_of(cluster: ClusterOptions, err: IO[str]) -> Iterator[Source]:
             return
         print(f"kubectl qos: going on without a cluster: {problem}", file=err)
         yield _offline_source(cluster, err)
+    except NotFound as error:
+        # The connection is needed to find similar names.
+        _ = error.near
+        raise
     finally:
         connection.close()
 

@@ -259,6 +259,8 @@ class ExplainOptions(NamedTuple):
     """For types without names."""
     validation: Validation = Validation.STRICT
     """Of ``files``."""
+    dry_run: bool = False
+    """Whether the API server's own dry run is asked about ``files``."""
 
 
 class PlaceOptions(NamedTuple):
@@ -281,6 +283,8 @@ class PlaceOptions(NamedTuple):
     """As in `ExplainOptions`."""
     validation: Validation = Validation.STRICT
     """Of ``files``."""
+    dry_run: bool = False
+    """Whether the API server's own dry run is asked about ``files``."""
 
 
 class SnapshotOptions(NamedTuple):

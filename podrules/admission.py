@@ -12,6 +12,7 @@ Source: the plugins in plugin/pkg/admission, on by default in pkg/kubeapiserver/
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,11 +26,39 @@ from podrules.defaults import (
     defaulted_fields,
 )
 from podrules.features import REFERENCE, Features
-from podrules.model.pod import Pod
+from podrules.model.pod import Pod, PodStatus
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
-from podrules.priority import SYSTEM_PRIORITY_CLASSES, ResolvedPriority, admit_pod_create, is_reserved_class_name
+from podrules.priority import (
+    PREEMPT_LOWER_PRIORITY,
+    SYSTEM_PRIORITY_CLASSES,
+    PrioritySource,
+    ResolvedPriority,
+    admit_pod_create,
+    is_reserved_class_name,
+)
 
-__all__ = ["AdmissionObjects", "AdmittedPod", "admit_pod"]
+__all__ = ["AdmissionObjects", "AdmittedPod", "PodRefusal", "RefusedBy", "admit_pod", "admitted_by_server"]
+
+
+class RefusedBy(StrEnum):
+    """Who refuses a pod after all these steps (`podrules.pod_review`)."""
+
+    VALIDATION = "validation"
+    LIMIT_RANGER = "LimitRanger"
+    POD_SECURITY = "PodSecurity"
+    RESOURCE_QUOTA = "ResourceQuota"
+
+
+class PodRefusal(Struct, frozen=True, rename="camel"):
+    """Why the API server refuses a pod for what holds in its namespace."""
+
+    by: RefusedBy
+    message: str
+    """The API server's words."""
+    quota: str = ""
+    """The name of the quota that refuses it; empty: none does."""
+    resources: tuple[str, ...] = ()
+    """What that quota has not enough of; empty: it refuses for another reason."""
 
 
 class AdmissionObjects(Struct, frozen=True, kw_only=True):
@@ -93,6 +122,36 @@ def admit_pod(pod: Pod, objects: AdmissionObjects, *, features: Features = REFER
         priority=priority,
         priority_classes=classes,
         rejected=resolved if isinstance(resolved, str) else None,
+        objects=objects,
+    )
+
+
+def admitted_by_server(pod: Pod, stored: Pod, objects: AdmissionObjects) -> AdmittedPod:
+    """A pod as the API server's own dry run stores it, under the name by which it is known.
+
+    Args:
+        pod: As its author wrote it.
+        stored: As the API server would store it.
+        objects: What the admission plugins would read here.
+    """
+    spec, own = stored.spec, pod.metadata
+    # The name, the uid and the time are drawn for the dry run.
+    meta = replace(
+        stored.metadata, name=own.name, uid="", creation_timestamp=None, owner_references=own.owner_references
+    )
+    made = replace(stored, metadata=meta, status=PodStatus())
+    named = bool(pod.spec.priority_class_name)
+    source = PrioritySource.CLASS if named else PrioritySource.GLOBAL_DEFAULT
+    if not spec.priority_class_name:
+        source = PrioritySource.NONE
+    policy = spec.preemption_policy or PREEMPT_LOWER_PRIORITY
+    return AdmittedPod(
+        written=pod,
+        pod=made,
+        changed=defaulted_fields(pod, made, "the API server"),
+        priority=ResolvedPriority(spec.priority_class_name, spec.priority or 0, policy, source),
+        priority_classes=objects.priority_classes,
+        rejected=None,
         objects=objects,
     )
 

@@ -160,10 +160,13 @@ def defaulted_fields(given: Pod, stored: Pod, by: str = "API defaults") -> tuple
             if old is None or old != amount:
                 changes.append(DefaultedField(f"{path}.{name}", None if old is None else str(old), str(amount), by))
 
-    for before, after in zip(given.containers(), stored.containers(), strict=True):
+    own = {ref.container.name: ref.container.resources for ref in given.containers()}
+    for after in stored.containers():
+        # Admission may add containers: all of theirs is new.
+        before = own.get(after.container.name, ResourceRequirements())
         path = f"{after.field}.resources"
-        compare(f"{path}.requests", before.container.resources.requests, after.container.resources.requests)
-        compare(f"{path}.limits", before.container.resources.limits, after.container.resources.limits)
+        compare(f"{path}.requests", before.requests, after.container.resources.requests)
+        compare(f"{path}.limits", before.limits, after.container.resources.limits)
     if given.spec.resources is not None and stored.spec.resources is not None:
         compare("spec.resources.requests", given.spec.resources.requests, stored.spec.resources.requests)
         compare("spec.resources.limits", given.spec.resources.limits, stored.spec.resources.limits)

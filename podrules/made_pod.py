@@ -20,6 +20,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from podrules.tolerations import daemon_tolerations
+
 __all__ = ["NO_UID", "PLANNED_HASH", "MadePod", "made_pod"]
 
 Content = dict[str, Any]
@@ -31,14 +33,6 @@ PLANNED_HASH: Final = "planned"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 _TRACKING: Final = "batch.kubernetes.io/job-tracking"
-_DAEMON_TOLERATIONS: Final = (
-    *((f"node.kubernetes.io/{name}", "NoExecute") for name in ("not-ready", "unreachable")),
-    *(
-        (f"node.kubernetes.io/{name}", "NoSchedule")
-        for name in ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
-    ),
-)
-_NETWORK_TOLERATION: Final = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 
 
 class MadePod(Struct, frozen=True):
@@ -128,11 +122,20 @@ def _of_daemon_set(workload: Mapping[str, Any]) -> MadePod:
     owner = _owner("apps/v1", "DaemonSet", _name(workload), workload)
     labels = {"controller-revision-hash": PLANNED_HASH, "pod-template-generation": "1"}
     pod = _pod(workload, _part(workload, "spec", "template"), owner, labels)
-    keys = (*_DAEMON_TOLERATIONS, *((_NETWORK_TOLERATION,) if pod["spec"].get("hostNetwork") else ()))
-    added = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in keys]
-    own = [one for one in pod["spec"].get("tolerations") or () if one not in added]
+    added = [
+        {"key": one.key, "operator": one.operator, "effect": one.effect}
+        for one in daemon_tolerations(host_network=bool(pod["spec"].get("hostNetwork")))
+    ]
+    own = [one for one in pod["spec"].get("tolerations") or () if _without_end(one) not in added]
     pod["spec"]["tolerations"] = [*own, *added]
     return MadePod(pod, "spec.template.")
+
+
+def _without_end(toleration: Any) -> Any:
+    """The same without its time and without an empty value."""
+    if not isinstance(toleration, Mapping):
+        return toleration
+    return {key: value for key, value in toleration.items() if key != "tolerationSeconds" and value not in ("", None)}
 
 
 def _of_job(workload: Mapping[str, Any]) -> MadePod:

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-__all__ = ["USAGE_NOT_ASKED", "Access", "Owner", "Unread", "read_or_none"]
+__all__ = ["LABELS_NOT_ASKED", "QUOTAS_NOT_ASKED", "USAGE_NOT_ASKED", "Access", "Owner", "Unread", "read_or_none"]
 
 T = TypeVar("T")
 
@@ -35,6 +35,11 @@ def read_or_none(found: T | Unread) -> T | None:
 
 USAGE_NOT_ASKED: Final = Unread("get", "nodes/proxy", None, "not asked for a list")
 """Of pods that were not named, in a source that takes a request for each node."""
+
+
+LABELS_NOT_ASKED: Final = Unread("get", "namespaces", None, "not asked for Pod Security; --dry-run=server tells")
+QUOTAS_NOT_ASKED: Final = Unread("list", "resourcequotas", None, "not asked, as Pod Security; --dry-run=server tells")
+"""What bounds a namespace, where one answer about a manifest is to take a live cluster no more requests."""
 
 
 class Owner(Struct, frozen=True, rename="camel"):

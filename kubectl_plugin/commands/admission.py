@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kubectl_plugin.commands.manifest_objects import ManifestObjects
+from kubectl_plugin.reports.pod.dry_run import DryRunReport
 from kubectl_plugin.reports.pod.pod_report import RefusedField
-from podrules.admission import AdmissionObjects, AdmittedPod, admit_pod
+from podrules.admission import AdmissionObjects, AdmittedPod, PodRefusal, admit_pod, admitted_by_server
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import LIMIT_RANGES, RUNTIME_CLASSES
+from podrules.cluster.kinds import PODS, RUNTIME_CLASSES
 from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
+
+if TYPE_CHECKING:
+    from kubectl_plugin.commands.dry_run import DryRunPod
+    from kubectl_plugin.commands.namespace_rules import NamespaceReader
+    from podrules.limits.quotas import QuotaRoom
 
 __all__ = ["Admission", "ReviewedPod"]
 
@@ -21,42 +28,119 @@ class ReviewedPod(NamedTuple):
     admitted: AdmittedPod
     refusals: Sequence[RefusedField]
     """The refused fields of its manifest."""
+    dry_run: DryRunReport | None = None
+    """What the API server's own dry run says; None: it was not asked for one."""
+    refusal: PodRefusal | None = None
+    """Why the API server refuses it for what holds in its namespace; None: it does not, or refuses it before."""
+    warning: str = ""
+    """The warning of Pod Security; empty: none."""
 
     @property
     def stored(self) -> Pod | str:
         """The pod as the API server stores it, or why it refuses the pod."""
+        if self.dry_run is not None and self.dry_run.refusal:
+            return self.dry_run.refusal
         if self.refusals:
             return f"the API server refuses {self.refusals[0]}"
-        return self.admitted.rejected or self.admitted.pod
+        if self.admitted.rejected or self.refusal is None:
+            return self.admitted.rejected or self.admitted.pod
+        return self.refusal.message
 
 
 class Admission:
     """Reviews the pods of manifests. What several of them need is read once."""
 
-    def __init__(self, gatherer: Gatherer) -> None:
-        """Read nothing yet."""
+    def __init__(self, gatherer: Gatherer, *, asks: bool = True) -> None:
+        """Read nothing yet.
+
+        Args:
+            gatherer: Reads the cluster.
+            asks: Whether quotas and labels of namespaces may take requests of their own.
+        """
         self._gatherer = gatherer
+        self._asks = asks
+        self._kept_reader: NamespaceReader | None = None
 
     def review(
         self,
         pod: Pod,
         refusals: Sequence[RefusedField],
-        classes: Mapping[str, PriorityClass],
+        files: ManifestObjects,
+        asked: DryRunPod | None = None,
+        *,
+        written: Mapping[str, Any] | None = None,
+        exists: bool = False,
     ) -> ReviewedPod:
         """A pod to come, after review.
 
         Args:
             pod: As its author wrote it.
             refusals: The values for which the API server refuses its manifest; none of what is in the cluster.
-            classes: PriorityClasses that come with it.
+            files: What comes with it.
+            asked: What the API server's own dry run says, which then decides.
+            written: Its manifest, or that of the workload that makes it; None: that is in the cluster.
+            exists: Whether the pod is there already: nothing holds a change of it against the namespace's limits.
         """
         gatherer, runtime_class = self._gatherer, pod.spec.runtime_class_name
         objects = AdmissionObjects(
-            priority_classes=self._classes(pod, classes),
-            limit_ranges=gatherer.noted(gatherer.list(LIMIT_RANGES, pod.metadata.namespace)),
+            priority_classes=self._classes(pod, files.classes),
+            limit_ranges=self._reader.limit_ranges(pod.metadata.namespace, files),
             runtime_class=gatherer.noted(gatherer.named(RUNTIME_CLASSES, runtime_class)) if runtime_class else None,
         )
-        return ReviewedPod(admit_pod(pod, objects, features=gatherer.versions.api_server), refusals)
+        admitted = admit_pod(pod, objects, features=gatherer.versions.api_server)
+        if asked is not None and asked.pod is not None:
+            return ReviewedPod(admitted_by_server(pod, asked.pod, objects), (), asked.report)
+        if asked is not None and asked.report.refusal:
+            return ReviewedPod(admitted, (), asked.report)
+        report = None if asked is None else asked.report
+        if refusals or admitted.rejected or exists:
+            return ReviewedPod(admitted, refusals, report)
+        refusal, warning = self._in_namespace(admitted, files, written)
+        return ReviewedPod(admitted, refusals, report, refusal, warning)
+
+    def take(self, pod: Pod, wanted: int | None) -> QuotaRoom | None:
+        """Take what pods like a reviewed one use from the quotas; the room of these, where some find none.
+
+        Args:
+            pod: As the API server would store it.
+            wanted: None: as many as fit.
+        """
+        return self._reader.take(pod, wanted, self._gatherer.versions.api_server)
+
+    @property
+    def _reader(self) -> NamespaceReader:
+        # Loaded for pods to come: it takes many rules.
+        from kubectl_plugin.commands.namespace_rules import NamespaceReader
+
+        if self._kept_reader is None:
+            self._kept_reader = NamespaceReader(self._gatherer, asks=self._asks)
+        return self._kept_reader
+
+    def _in_namespace(
+        self, admitted: AdmittedPod, files: ManifestObjects, written: Mapping[str, Any] | None
+    ) -> tuple[PodRefusal | None, str]:
+        """What holds against a pod in its namespace: why it is refused, and what is warned of."""
+        from podrules.made_pod import made_pod
+        from podrules.pod_review import needs_content, pod_refusal, pod_warning
+        from podrules.pod_security.pods import pod_of
+        from podrules.validation.gates import Rules
+
+        pod, features = admitted.pod, self._gatherer.versions.api_server
+        bare = written is not None and written.get("kind") == PODS.kind
+        # In place of the request for similar names, which a pod took that is not there.
+        rules = self._reader.rules(
+            pod.metadata.namespace,
+            files,
+            admitted.objects.limit_ranges,
+            quotas=bare and bool(pod.metadata.name),
+            of_file=written is not None,
+        )
+        if written is None or not needs_content(rules.policy):
+            return pod_refusal(pod, None, rules, features=features), ""
+        server = Rules(features.minor)
+        made = None if bare else made_pod(written)
+        secured = pod_of(written if made is None else made.content, server)
+        return pod_refusal(pod, secured, rules, features=features), pod_warning(pod_of(written, server), rules)
 
     def _classes(self, pod: Pod, from_file: Mapping[str, PriorityClass]) -> Mapping[str, PriorityClass] | None:
         """The classes that decide about a pod; None: they are not known.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -11,11 +10,13 @@ from msgspec.structs import replace
 from kubectl_plugin.commands.manifest_pods import PodManifest
 from kubectl_plugin.options import ClusterOptions, Validation, connect_for_changes
 from kubectl_plugin.reports.pod.dry_run import AddedField, DryRunReport, DryRunVerdict
+from kubectl_plugin.views.words import is_plain_name
 from podrules.added_at_admission import Added, added_at_admission
 from podrules.cluster.dry_run import DryRunAnswer, DryRuns
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NAMESPACES, PODS, WORKLOADS, Kind
 from podrules.cluster.live.transport import ProxySettings
+from podrules.cluster.source import Source
 from podrules.made_pod import MadePod, made_pod
 from podrules.model.base import KubeObject
 from podrules.model.decode import DecodeError, from_object
@@ -23,7 +24,7 @@ from podrules.model.pod import Pod
 from podrules.mutating_webhooks import MutatingWebhookConfiguration, asked_about_pods
 from podrules.reading import Unread
 
-__all__ = ["DryRunPod", "ServerDryRuns", "server_dry_runs"]
+__all__ = ["DryRunPod", "with_dry_runs"]
 
 _WEBHOOKS: Final = Kind(
     "MutatingWebhookConfiguration",
@@ -55,36 +56,41 @@ class DryRunPod(NamedTuple):
     report: DryRunReport
 
 
-@contextlib.contextmanager
-def server_dry_runs(
-    cluster: ClusterOptions, gatherer: Gatherer, manifests: Sequence[PodManifest], validation: Validation
-) -> Iterator[ServerDryRuns]:
-    """Opens a connection that accepts what these manifests need, and nothing else.
+def with_dry_runs(
+    manifests: Sequence[PodManifest], source: Source, cluster: ClusterOptions, validation: Validation
+) -> Sequence[PodManifest]:
+    """The manifests, each with what the API server says of it. The connection accepts what they need, and nothing else.
 
     Args:
-        cluster: Which cluster, as whom; a live one.
-        gatherer: Reads from the same.
         manifests: What is asked about.
+        source: Reads from the same cluster.
+        cluster: Which cluster, as whom; a live one.
         validation: What becomes of unknown fields.
 
     Raises:
         Unreachable: there is no kubectl.
     """
+    if not manifests:
+        return manifests
     paths = tuple(dict.fromkeys(path for manifest in manifests for path in _paths(manifest)))
     with connect_for_changes(cluster, ProxySettings(methods=("POST", "PATCH"), paths=paths)) as sender:
-        yield ServerDryRuns(DryRuns(sender, validation.value.capitalize()), gatherer)
+        dry_runs = _ServerDryRuns(DryRuns(sender, validation.value.capitalize()), Gatherer(source))
+        return [manifest._replace(asked=dry_runs.of(manifest)) for manifest in manifests]
 
 
 def _paths(manifest: PodManifest) -> Iterator[str]:
+    """What may be asked about a manifest; a name that would change the path exists nowhere, and is not asked for."""
     namespace, name = manifest.pod.metadata.namespace, manifest.entry.metadata.name
+    if not is_plain_name(namespace):
+        return
     yield manifest.kind.path(namespace)
-    if name:
+    if is_plain_name(name):
         yield manifest.kind.path(namespace, name)
     if manifest.kind in WORKLOADS:
         yield PODS.path(namespace)
 
 
-class ServerDryRuns:
+class _ServerDryRuns:
     """Asks the API server about manifests."""
 
     def __init__(self, dry_runs: DryRuns, gatherer: Gatherer) -> None:

@@ -14,8 +14,9 @@ from kubectl_plugin.commands.manifest_pods import printed_name
 from kubectl_plugin.commands.object_reports import Report, ReportBuilder
 from kubectl_plugin.commands.targets import ObjectQuery, find, label_selector, namespace_hint, targets_of
 from kubectl_plugin.exit_codes import REFUSED, tell, warn
-from kubectl_plugin.options import ExplainOptions, Streams
+from kubectl_plugin.options import ExplainOptions, Streams, Validation
 from kubectl_plugin.printing import Printer
+from kubectl_plugin.render.command import qos
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.node.node_report import NodeReport
@@ -23,10 +24,12 @@ from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.manifest import not_explained
 from podrules.cluster.errors import ClusterError, Unreachable, UsageError
+from podrules.cluster.in_memory import NothingSource
 from podrules.cluster.kinds import NODES
 from podrules.cluster.source import Source
 
 if TYPE_CHECKING:
+    from kubectl_plugin.commands.manifest_pods import PodManifest
     from kubectl_plugin.views.targets import TargetTable
 
 __all__ = ["explain", "run"]
@@ -38,6 +41,8 @@ class _Explained(Struct, frozen=True):
     """``pod/foo``, as ``-o name`` prints it."""
     title: str = ""
     """The page's name, where it is not the report's."""
+    dry_run_of: str = ""
+    """The file of a manifest that the API server was not asked about, and could be; empty: there is none."""
 
 
 def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
@@ -216,13 +221,16 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
     for path in options.files:
         from kubectl_plugin.commands.manifest_files import ManifestFile
 
-        file = ManifestFile(path, source, options.validation, streams.stdin)
+        # The API server judges unknown fields itself, where it is asked.
+        local = Validation.IGNORE if options.dry_run else options.validation
+        file = ManifestFile(path, source, local, streams.stdin)
         yield from file.errors
         warn(file.warnings, streams.err)
         reporter = ReportBuilder(source, options)
-        for manifest in file.manifests:
+        could_ask = not (options.dry_run or path == "-" or isinstance(source, NothingSource)) and options.cluster.live
+        for manifest in _asked(file.manifests, options, source):
             report = reporter.manifest(manifest, file.objects)
-            yield _Explained(report, manifest.name, file.title(manifest))
+            yield _Explained(report, manifest.name, file.title(manifest), path if could_ask else "")
         nothing = file.nothing("explain")
         if nothing is not None:
             yield nothing
@@ -233,8 +241,20 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
         streams.err.write(f"{escape(not_explained(ignored, read_with))}\n")
 
 
+def _asked(manifests: Sequence[PodManifest], options: ExplainOptions, source: Source) -> Sequence[PodManifest]:
+    """The manifests, with what the API server says of them if it is to be asked."""
+    if not options.dry_run:
+        return manifests
+    from kubectl_plugin.commands.dry_run import with_dry_runs
+
+    return with_dry_runs(manifests, source, options.cluster, options.validation)
+
+
 def _pages(answer: _Explained, now: datetime | None, *, wide: bool) -> Iterator[Page]:
     page = _page(answer.report, now, wide=wide)
+    if answer.dry_run_of:
+        ask = qos("explain", "-f", answer.dry_run_of, options=("--dry-run=server",))
+        page = replace(page, next_commands=(*page.next_commands, ask))
     yield replace(page, title=answer.title) if answer.title else page
 
 

@@ -1,8 +1,8 @@
 """Holds the documents of a file against the fields and the rules of their kinds, as the API server does.
 
 Unknown fields count as kubectl's ``--validate`` says. A value that its field cannot hold, a value that breaks a rule,
-and a kind that is not served are refused in any case. Of a pod or workload with a value that breaks a rule something
-can still be said: it is kept, with what is refused.
+and a kind that is not served are refused in any case. A pod or workload with a value that breaks a rule is
+kept, with what is refused: something can still be said about it.
 """
 
 from __future__ import annotations

@@ -14,16 +14,18 @@ from kubectl_plugin.commands.manifest_objects import ManifestObjects, with_manif
 from kubectl_plugin.commands.manifest_pods import claim_templates, first_ordinal
 from kubectl_plugin.reports.pod.pod_report import LikelyNode, RefusedField
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import NODES, Kind
+from podrules.cluster.kinds import DAEMON_SETS, NODES, Kind
 from podrules.cluster.source import Source, tells_of
 from podrules.features import Features
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.platform import NotModelled, not_modelled, scheduling_group
 from podrules.reachability import Reach
+from podrules.reading import Unread
 from podrules.version_changes import AssumedGate
 
 if TYPE_CHECKING:
+    from kubectl_plugin.commands.dry_run import DryRunPod
     from podrules.model.snapshot import ClusterSnapshot
     from podrules.placement.situation import Situation
     from podrules.scheduler.framework.node_table import NodeTable
@@ -42,6 +44,8 @@ class Maker(Struct, frozen=True):
     """Its manifest; None: it is in the cluster."""
     refusals: Sequence[RefusedField] = ()
     """The values for which the API server refuses its manifest."""
+    asked: DryRunPod | None = None
+    """What the API server's own dry run says of it; None: it was not asked for one."""
 
 
 class Schedulers:
@@ -189,6 +193,8 @@ class LikelyNodes:
         from podrules.placement.replicas import new_numbers, replica
 
         kind, entry = maker.kind, maker.entry
+        if kind is DAEMON_SETS:
+            return self._of_daemon_set(pod, maker, objects)
         framework = self._schedulers.framework(pod, self._gatherer.versions.scheduler)
         if isinstance(framework, str):
             return LikelyNode(self._not_modelled(pod, framework))
@@ -203,6 +209,44 @@ class LikelyNodes:
 
         return self._placed(named, framework, before, coming=True, gates=True)
 
+    def _of_daemon_set(self, pod: Pod, maker: Maker, objects: ManifestObjects) -> LikelyNode:
+        """The nodes of a DaemonSet, which has a pod on each that its controller chooses."""
+        from podrules.placement.daemon_sets import daemons_of, existing_pods
+        from podrules.placement.plan import Demand, plan
+
+        framework = self._schedulers.framework(pod, self._gatherer.versions.scheduler)
+        if isinstance(framework, str):
+            return LikelyNode(self._not_modelled(pod, framework))
+        cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True)
+        if cluster.snapshot is None:
+            return LikelyNode(self._unread(pod, cluster.unread), cluster.unread)
+        snapshot = with_manifest_objects(cluster.snapshot, objects)
+        if missing := left_out(self._source, pod, snapshot):
+            return LikelyNode(self._unknown(pod, missing))
+        situation = self._situation(pod, snapshot, framework)
+        node, there = pod.spec.node_name, maker.written is None
+        daemons = daemons_of(pod, snapshot.pods, existing_pods(maker.entry.spec.update_strategy, more=there))
+        wanted = Demand(
+            f"{maker.kind.singular}/{pod.metadata.name}",
+            situation,
+            None,
+            reach=self._gatherer.reach(node) if node else None,
+            daemons=daemons,
+            origin="more" if there else "manifest",
+        )
+        return LikelyNode(daemon=plan([wanted], preemption=True)[0])
+
+    def _situation(self, pod: Pod, snapshot: ClusterSnapshot, framework: Framework) -> Situation:
+        from podrules.placement.situation import Situation
+
+        return Situation(
+            pod=pod,
+            table=self._table_of(snapshot),
+            snapshot=snapshot,
+            framework=self._schedulers.in_version(framework, self._gatherer.versions.scheduler),
+            now=self._source.now,
+        )
+
     def _placed(
         self,
         pod: Pod,
@@ -214,7 +258,6 @@ class LikelyNodes:
     ) -> LikelyNode:
         """The placement of a pod, after `before` has prepared the pod and the cluster."""
         from podrules.placement.likely import likely_placement, named_placement
-        from podrules.placement.situation import Situation
 
         others: tuple[Features, ...] = ()
         if gates := gates and self._every_node:
@@ -224,18 +267,11 @@ class LikelyNodes:
             others = (every_gate(framework.features),)
         cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True, others=others)
         if cluster.snapshot is None:
-            missing = ", ".join(dict.fromkeys(entry.resource for entry in cluster.unread))
-            return LikelyNode(self._unknown(pod, f"it takes all of {missing} to tell"), cluster.unread)
+            return LikelyNode(self._unread(pod, cluster.unread), cluster.unread)
         pod, snapshot = before(cluster.snapshot)
         if missing := left_out(self._source, pod, snapshot):
             return LikelyNode(self._unknown(pod, missing))
-        situation = Situation(
-            pod=pod,
-            table=self._table_of(snapshot),
-            snapshot=snapshot,
-            framework=self._schedulers.in_version(framework, self._gatherer.versions.scheduler),
-            now=self._source.now,
-        )
+        situation = self._situation(pod, snapshot, framework)
         if coming and pod.spec.node_name:
             return LikelyNode(named_placement(situation, self._gatherer.reach(pod.spec.node_name)))
         placed = likely_placement(situation, every_node=self._every_node)
@@ -267,6 +303,10 @@ class LikelyNodes:
 
     def _not_modelled(self, pod: Pod, reason: str) -> Placement:
         return replace(self._unknown(pod, reason), outcome=PlacementOutcome.NOT_MODELLED)
+
+    def _unread(self, pod: Pod, unread: Sequence[Unread]) -> Placement:
+        missing = ", ".join(dict.fromkeys(entry.resource for entry in unread))
+        return self._unknown(pod, f"it takes all of {missing} to tell")
 
     def _unknown(self, pod: Pod, reason: str) -> Placement:
         return Placement(

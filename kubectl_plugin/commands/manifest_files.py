@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import IO, Any, Final
+from typing import IO, Any
 
+from kubectl_plugin.commands.autoscalers import AUTOSCALER, autoscaler_of, autoscalers_of
 from kubectl_plugin.commands.field_validation import ValidDocuments
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, is_manifest_object, read_manifest_objects
-from kubectl_plugin.commands.manifest_pods import PodManifest, own_replicas, read_manifests
+from kubectl_plugin.commands.manifest_pods import PodManifest, job_size, own_replicas, read_manifests
 from kubectl_plugin.options import Validation
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.gather import Gatherer
@@ -18,8 +19,6 @@ from podrules.cluster.source import Source
 from podrules.features import REFERENCE
 
 __all__ = ["ManifestFile"]
-
-_AUTOSCALER: Final = "HorizontalPodAutoscaler"
 
 
 class ManifestFile:
@@ -69,7 +68,7 @@ class ManifestFile:
         """Kinds and names of what counts for the pods and has no page of its own."""
         self.ignored: Sequence[tuple[str, str]] = [_name(one.content) for one in others if not _counts(one)]
         """Of what tells nothing."""
-        self._autoscalers = dict(_targets(others, source.namespace))
+        self.autoscalers = autoscalers_of(others, source.namespace)
 
     def title(self, manifest: PodManifest) -> str:
         """The title of the page of one of its manifests."""
@@ -82,7 +81,8 @@ class ManifestFile:
             namespace=space,
             file=self._short(manifest.file),
             replicas=None if kind is DAEMON_SETS else own_replicas(manifest),
-            autoscaler=self._autoscalers.get((space, kind.kind, meta.name), ""),
+            job=job_size(kind, manifest.entry),
+            autoscaler=autoscaler_of(manifest, self.autoscalers),
         )
 
     def _short(self, file: str) -> str:
@@ -114,24 +114,10 @@ def _warnings(documents: Sequence[Document]) -> Iterator[str]:
 
 
 def _counts(document: Document) -> bool:
-    return is_manifest_object(document) or document.content["kind"] == _AUTOSCALER
+    return is_manifest_object(document) or document.content["kind"] == AUTOSCALER
 
 
 def _name(content: Mapping[str, Any]) -> tuple[str, str]:
     metadata = content.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     return str(content["kind"]), name if isinstance(name, str) else ""
-
-
-def _targets(documents: Sequence[Document], namespace: str) -> Iterator[tuple[tuple[str, str, str], str]]:
-    """The names of autoscalers by namespace, kind and name of their workloads."""
-    for document in documents:
-        spec = document.content.get("spec")
-        target = spec.get("scaleTargetRef") if isinstance(spec, Mapping) else None
-        if document.content["kind"] == _AUTOSCALER and isinstance(target, Mapping):
-            metadata = document.content.get("metadata")
-            space = metadata.get("namespace") if isinstance(metadata, Mapping) else None
-            yield (
-                (str(space or namespace), str(target.get("kind")), str(target.get("name"))),
-                _name(document.content)[1],
-            )

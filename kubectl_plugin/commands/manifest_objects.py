@@ -1,6 +1,7 @@
-"""Other objects of a file that its pods find: PriorityClasses, claims, volumes, classes and Services.
+"""Other objects of a file that count for its pods: PriorityClasses, claims, volumes, classes, Services, quotas.
 
-What is in the cluster already stays as it is there. A volume that is written by hand is free. Of ``resource.k8s.io``
+What is in the cluster already stays as it is there, except for LimitRanges, ResourceQuotas and the labels of Namespaces
+(`namespace_rules`), which an apply changes. A volume that is written by hand is free. Of ``resource.k8s.io``
 the shapes of v1 and v1beta2, which are one, are read, and that of v1beta1, whose requests are flat.
 """
 
@@ -15,15 +16,19 @@ from msgspec.structs import replace
 from kubectl_plugin.commands.manifest_pods import decode
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.kinds import (
+    LIMIT_RANGES,
+    NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     PRIORITY_CLASSES,
+    RESOURCE_QUOTAS,
     SERVICES,
     STORAGE_CLASSES,
     Kind,
 )
+from podrules.defaults import default_limit_range
 from podrules.model.base import KubeObject
-from podrules.model.policy import PriorityClass
+from podrules.model.policy import LimitRange, PriorityClass, ResourceQuota
 from podrules.model.storage import PersistentVolumeClaim, PersistentVolumeStatus
 
 if TYPE_CHECKING:
@@ -45,7 +50,12 @@ _KINDS: Final[tuple[Kind[Any], ...]] = (
     PERSISTENT_VOLUMES,
     STORAGE_CLASSES,
     SERVICES,
+    LIMIT_RANGES,
+    RESOURCE_QUOTAS,
+    NAMESPACES,
 )
+_APART: Final = frozenset({PRIORITY_CLASSES, PERSISTENT_VOLUME_CLAIMS, LIMIT_RANGES, RESOURCE_QUOTAS})
+"""Kinds with a field of their own in `ManifestObjects`."""
 _DEVICES: Final = "resource.k8s.io/"
 _FLAT: Final = "resource.k8s.io/v1beta1"
 
@@ -56,6 +66,15 @@ class ManifestObjects(Struct, frozen=True):
     classes: dict[str, PriorityClass] = {}
     claims: tuple[PersistentVolumeClaim, ...] = ()
     others: tuple[tuple[Kind[Any], KubeObject], ...] = ()
+    limit_ranges: tuple[LimitRange, ...] = ()
+    """As they would be stored."""
+    quotas: tuple[ResourceQuota, ...] = ()
+    """As they are written: nothing of them is used yet."""
+
+    def labels_of(self, namespace: str) -> dict[str, str]:
+        """The labels that the files give a namespace."""
+        found = (entry for kind, entry in self.others if kind is NAMESPACES and entry.metadata.name == namespace)
+        return {key: value for entry in found for key, value in entry.metadata.labels.items()}
 
 
 NO_OBJECTS: Final = ManifestObjects()
@@ -93,6 +112,8 @@ def joined(parts: Sequence[ManifestObjects]) -> ManifestObjects:
         {name: entry for part in parts for name, entry in part.classes.items()},
         tuple(claim for part in parts for claim in part.claims),
         tuple(other for part in parts for other in part.others),
+        tuple(entry for part in parts for entry in part.limit_ranges),
+        tuple(entry for part in parts for entry in part.quotas),
     )
 
 
@@ -155,8 +176,13 @@ def _exactly(request: Any) -> Any:
 
 def _sorted(found: Sequence[tuple[Kind[Any], KubeObject]]) -> ManifestObjects:
     classes = {entry.metadata.name: entry for entry in _of(found, PRIORITY_CLASSES)}
-    others = tuple((kind, entry) for kind, entry in found if kind not in (PRIORITY_CLASSES, PERSISTENT_VOLUME_CLAIMS))
-    return ManifestObjects(classes, tuple(_of(found, PERSISTENT_VOLUME_CLAIMS)), others)
+    return ManifestObjects(
+        classes,
+        tuple(_of(found, PERSISTENT_VOLUME_CLAIMS)),
+        tuple((kind, entry) for kind, entry in found if kind not in _APART),
+        tuple(map(default_limit_range, _of(found, LIMIT_RANGES))),
+        tuple(_of(found, RESOURCE_QUOTAS)),
+    )
 
 
 def _of(found: Sequence[tuple[Kind[Any], KubeObject]], wanted: Kind[Any]) -> Iterator[Any]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.kinds import (
     CRON_JOBS,
+    DAEMON_SETS,
     DEPLOYMENTS,
     JOBS,
     PODS,
@@ -22,8 +23,11 @@ from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import Pod, PodTemplateSpec
 from podrules.model.storage import PersistentVolumeClaim
 from podrules.model.workload import CronJob, ReplicationController, Workload
+from podrules.placement.planned import Autoscaler, JobSize
+from podrules.tolerations import with_daemon_tolerations
 
 if TYPE_CHECKING:
+    from kubectl_plugin.commands.dry_run import DryRunPod
     from kubectl_plugin.commands.field_validation import ValidDocument
     from kubectl_plugin.reports.pod.pod_report import RefusedField
     from podrules.cluster.manifests.files import Document
@@ -33,6 +37,7 @@ __all__ = [
     "claim_templates",
     "decode",
     "first_ordinal",
+    "job_size",
     "own_replicas",
     "printed_name",
     "read_manifests",
@@ -57,6 +62,10 @@ class PodManifest(NamedTuple):
     """In which it stands; empty: that is not known."""
     refusals: Sequence[RefusedField] = ()
     """The values for which the API server refuses it."""
+    asked: DryRunPod | None = None
+    """What the API server's own dry run says of it; None: it was not asked for one."""
+    autoscaler: Autoscaler | None = None
+    """The HorizontalPodAutoscaler of the files that decides about its replicas; None: none does."""
 
     @property
     def name(self) -> str:
@@ -97,18 +106,37 @@ def template_pod(entry: Workload | ReplicationController | CronJob, kind: Kind[A
     meta = replace(
         template.metadata, name=entry.metadata.name, namespace=entry.metadata.namespace, owner_references=(owner,)
     )
-    return Pod(metadata=meta, spec=template.spec)
+    made = template.spec
+    if kind is DAEMON_SETS:
+        tolerations = with_daemon_tolerations(made.tolerations, host_network=made.host_network)
+        made = replace(made, tolerations=tolerations)
+    return Pod(metadata=meta, spec=made)
 
 
 def own_replicas(manifest: PodManifest) -> int:
     """How many pods a manifest asks for; for a Job, how many at a time."""
     if manifest.kind is PODS:
         return 1
-    spec = manifest.entry.spec.job_template.spec if manifest.kind is CRON_JOBS else manifest.entry.spec
-    if manifest.kind not in (JOBS, CRON_JOBS):
-        return 1 if spec.replicas is None else int(spec.replicas)
+    size = job_size(manifest.kind, manifest.entry)
+    if size is not None:
+        return size.at_once
+    spec = manifest.entry.spec
+    return 1 if spec.replicas is None else int(spec.replicas)
+
+
+def job_size(kind: Kind[Any], entry: Any) -> JobSize | None:
+    """How many pods a Job makes, or each Job of a CronJob; None: it is neither."""
+    if kind not in (JOBS, CRON_JOBS):
+        return None
+    spec = entry.spec.job_template.spec if kind is CRON_JOBS else entry.spec
     parallel = 1 if spec.parallelism is None else int(spec.parallelism)
-    return parallel if spec.completions is None else min(parallel, int(spec.completions))
+    return JobSize(
+        at_once=parallel if spec.completions is None else min(parallel, int(spec.completions)),
+        completions=spec.completions,
+        succeeded=0 if kind is CRON_JOBS else int(entry.status.succeeded),
+        indexed=spec.completion_mode == "Indexed",
+        schedule=entry.spec.schedule if kind is CRON_JOBS else "",
+    )
 
 
 def claim_templates(kind: Kind[Any], entry: Any) -> tuple[PersistentVolumeClaim, ...]:

@@ -19,13 +19,14 @@ WorkloadOrPod = PodManifest | Pod
 """A workload with the pod that it would make, or a pod."""
 
 
-def more_of(words: Sequence[str], source: Source, *, live: bool) -> Sequence[WorkloadOrPod]:
+def more_of(words: Sequence[str], source: Source, *, live: bool, replicas: int | str | None) -> Sequence[WorkloadOrPod]:
     """The workloads and pods that were named.
 
     Args:
         words: ``TYPE/NAME …``, ``TYPE NAME …``, or ``NAME …`` of pods.
         source: Where it is.
         live: Whether an API server answers.
+        replicas: How many more; None: that is left open.
 
     Raises:
         UsageError: something that nobody chooses nodes for, or no name.
@@ -33,7 +34,7 @@ def more_of(words: Sequence[str], source: Source, *, live: bool) -> Sequence[Wor
     """
     asked = targets_of(words, NO_SELECTION, verb="placed")
     for one in asked:
-        _check_placeable(one)
+        _check_placeable(one, replicas)
     return tuple(more for one in asked for more in _found_of(one, words, source, live=live))
 
 
@@ -50,7 +51,7 @@ def _found_of(asked: ObjectQuery, words: Sequence[str], source: Source, *, live:
         raise
 
 
-def _check_placeable(asked: ObjectQuery) -> None:
+def _check_placeable(asked: ObjectQuery, replicas: int | str | None) -> None:
     if not asked.name:
         singular = asked.kind.singular
         raise UsageError(f'"{asked.kind.plural}": no name', advice=f"Write {singular}/NAME: one at a time is placed")
@@ -59,10 +60,10 @@ def _check_placeable(asked: ObjectQuery) -> None:
             f"node/{asked.name}: a node is not placed",
             advice=f"Where its pods would go: kubectl qos place --drain node/{asked.name}",
         )
-    if asked.kind is DAEMON_SETS:
+    if asked.kind is DAEMON_SETS and replicas is not None:
         raise UsageError(
-            f"daemonset/{asked.name}: a DaemonSet has one pod for each node, and cannot have more",
-            advice=f"How its pods stand: kubectl qos explain daemonset/{asked.name}",
+            f"daemonset/{asked.name}: a DaemonSet has one pod on each node that it chooses, and cannot have more",
+            advice=f"On which nodes it runs: kubectl qos place daemonset/{asked.name}",
         )
 
 

@@ -30,7 +30,7 @@ from podrules.attachment import VolumePosition, volume_position
 from podrules.cluster.errors import BadObject
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
-from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PODS, STATEFUL_SETS, Kind
+from podrules.cluster.kinds import JOBS, NODES, PODS, STATEFUL_SETS, Kind
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
@@ -76,7 +76,8 @@ class ReportBuilder:
         self._timeline_way = options.timeline
         self._on = options.on
         self._placement_typed = options.placement is True
-        self._admission = Admission(self._gatherer)
+        # One answer takes a live cluster no request for what bounds a namespace: `--dry-run=server` asks it all.
+        self._admission = Admission(self._gatherer, asks=not source.side_by_side)
         self._schedulers = Schedulers(source, options.scheduler_config)
         self._whole = options.output.whole
         self._likely_nodes = LikelyNodes(source, self._gatherer, self._schedulers, every_node=self._whole)
@@ -112,9 +113,8 @@ class ReportBuilder:
         kind, entry, pod = manifest.kind, manifest.entry, manifest.pod
         numbered = place and kind is STATEFUL_SETS and not isinstance(self._source, NothingSource)
         pods = self._pods_of(entry, pod.metadata.namespace) if numbered else None
-        return self._to_come(
-            pod, Maker(kind, entry, manifest.written, manifest.refusals), objects, place=place, pods=pods or ()
-        )
+        maker = Maker(kind, entry, manifest.written, manifest.refusals, manifest.asked)
+        return self._to_come(pod, maker, objects, place=place, pods=pods or ())
 
     def not_modelled(self, pod: Pod) -> bool:
         """Whether a pod's placement is not modelled, because of its group or scheduler.
@@ -266,13 +266,19 @@ class ReportBuilder:
     ) -> PodReport:
         """The report of a pod that does not exist yet: of a manifest, or the next one of a workload."""
         gatherer, kind = self._gatherer, maker.kind
-        reviewed = self._admission.review(pod, maker.refusals, objects.classes)
+        existing = self._existing(pod) if kind is PODS else None
+        reviewed = self._admission.review(
+            pod, maker.refusals, objects, maker.asked, written=maker.written, exists=existing is not None
+        )
         facts = PodFacts(
             pod=reviewed.admitted.pod,
             admitted=reviewed.admitted,
             nodes=self._possible_nodes(),
-            existing=self._existing(pod) if kind is PODS else None,
+            existing=existing,
             refusals=reviewed.refusals,
+            refusal=reviewed.refusal,
+            warning=reviewed.warning,
+            dry_run=reviewed.dry_run,
             source=self._source.description,
             versions=gatherer.versions,
             named=True,
@@ -295,9 +301,8 @@ class ReportBuilder:
         place: bool,
     ) -> PodInCluster:
         """What the cluster means for a pod to come, as it will be stored."""
-        # The controller of a DaemonSet names a node for each pod: the template says too little. Without a cluster there
-        # are no nodes.
-        placeable = place and maker.kind is not DAEMON_SETS and not isinstance(self._source, NothingSource)
+        # Without a cluster there are no nodes.
+        placeable = place and not isinstance(self._source, NothingSource)
         likely = self._likely_nodes.place_coming(stored, maker, objects, pods) if placeable else LikelyNode()
         if self._timeline_way is not None:
             timeline = self._timelines(self._timeline_way).of_coming(stored, maker.kind, maker.entry)

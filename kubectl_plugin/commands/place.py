@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
+from kubectl_plugin.commands.autoscalers import autoscaler_of
 from kubectl_plugin.commands.likely_node import Schedulers, left_out
 from kubectl_plugin.commands.manifest_files import ManifestFile
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, joined, with_manifest_objects
@@ -18,7 +19,7 @@ from kubectl_plugin.commands.more_pods import WorkloadOrPod, more_of
 from kubectl_plugin.commands.node_spec import read_node_specification
 from kubectl_plugin.commands.pods_to_place import PlaceableSpec, PlaceableSpecs, waiting_pods
 from kubectl_plugin.exit_codes import NO_PLACE, REFUSED, tell, warn
-from kubectl_plugin.options import PlaceOptions, Streams
+from kubectl_plugin.options import PlaceOptions, Streams, Validation
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from podrules.cluster.errors import ClusterError, Forbidden, ManifestError, NotFound, UsageError
@@ -37,6 +38,7 @@ from podrules.model.pod_reference import PodReference, reference
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.ordinals import awaited_pod
 from podrules.placement.controllers import with_controllers
+from podrules.placement.daemon_sets import daemons_of
 from podrules.placement.drain import DrainPlan, drain_plan, drained
 from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import AwaitedPod, PlannedSpec
@@ -70,7 +72,7 @@ def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
     Raises:
         ClusterError: something that the answer needs cannot be read, or is not there.
     """
-    more = more_of(options.targets, source, live=options.cluster.live)
+    more = more_of(options.targets, source, live=options.cluster.live, replicas=options.replicas)
     files = _read_files(options, source, streams)
     report = _Planner(options, source).report(files, more)
     printer = Printer(
@@ -100,8 +102,17 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
     Raises:
         ManifestError: there is nothing to place.
     """
-    files = [ManifestFile(path, source, options.validation, streams.stdin) for path in options.files]
+    # The API server judges unknown fields itself, where it is asked.
+    local = Validation.IGNORE if options.dry_run else options.validation
+    files = [ManifestFile(path, source, local, streams.stdin) for path in options.files]
     manifests = tuple(manifest for file in files for manifest in file.manifests)
+    if options.dry_run:
+        from kubectl_plugin.commands.dry_run import with_dry_runs
+
+        manifests = tuple(with_dry_runs(manifests, source, options.cluster, options.validation))
+    # An autoscaler may stand in another file than its workload.
+    scalers = {key: scaler for file in files for key, scaler in file.autoscalers.items()}
+    manifests = tuple(manifest._replace(autoscaler=autoscaler_of(manifest, scalers)) for manifest in manifests)
     errors = [error for file in files for error in _wrong(file, with_targets=bool(options.targets))]
     for file in files:
         warn(file.warnings, streams.err)
@@ -183,9 +194,10 @@ class _Planner:
 
     def _request(self, files: _Files, more: Sequence[WorkloadOrPod]) -> _Request:
         """What is to be placed: what was asked for, pods that wait already, and pods that leave a drained node."""
-        classes = files.objects.classes
-        asked = [self._placeable_specs.of_manifest(manifest, classes) for manifest in files.manifests]
-        asked += (self._placeable_specs.more(entry, classes) for entry in more)
+        objects = files.objects
+        asked = [self._placeable_specs.of_manifest(manifest, objects) for manifest in files.manifests]
+        asked += (self._placeable_specs.more(entry, objects) for entry in more)
+        asked += filter(None, [self._placeable_specs.scaled_up(entry) for entry in _placeable(asked)])
         read = self._read(_placeable(asked))
         excluded = {(pod.namespace, pod.name) for pod in self._excluded_pods()}
         pods = [pod for pod in read.pods if pod.metadata.place not in excluded]
@@ -297,7 +309,12 @@ class _Planner:
             len(entry.there(there)),
             entry.suspended,
             self._awaited(entry, there),
+            daemons_of(entry.pod, there, entry.daemons) if entry.daemons is not None else None,
             entry.origin,
+            entry.quota,
+            entry.ordered,
+            entry.job,
+            entry.autoscaler,
         )
 
     def _awaited(self, entry: PlaceableSpec, pods: Sequence[Pod]) -> AwaitedPod | None:

@@ -12,10 +12,12 @@ from msgspec.structs import replace
 from kubectl_plugin.commands.admission import Admission
 from kubectl_plugin.commands.controllers import Controllers
 from kubectl_plugin.commands.likely_node import Schedulers
+from kubectl_plugin.commands.manifest_objects import ManifestObjects
 from kubectl_plugin.commands.manifest_pods import (
     PodManifest,
     claim_templates,
     first_ordinal,
+    job_size,
     own_replicas,
 )
 from kubectl_plugin.commands.more_pods import WorkloadOrPod
@@ -23,19 +25,24 @@ from kubectl_plugin.options import PlaceOptions
 from kubectl_plugin.reports.plan import RefusedSpec
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
+from podrules.limits.quotas import QuotaRoom
 from podrules.model.pod import Pod, PodStatus
 from podrules.model.storage import PersistentVolumeClaim
 from podrules.model.workload import Workload
 from podrules.placement.claims import with_claims_of
 from podrules.placement.controllers import Controlled
+from podrules.placement.daemon_sets import Existing, existing_pods
 from podrules.placement.existing import is_waiting, pods_there
-from podrules.placement.planned import Origin
+from podrules.placement.planned import Autoscaler, JobSize, Origin
 
 if TYPE_CHECKING:
-    from podrules.model.policy import PriorityClass
     from podrules.scheduler.runtime import Framework
 
 __all__ = ["PlaceableSpec", "PlaceableSpecs", "waiting_pods"]
+
+
+def _none(_: Sequence[Pod]) -> Sequence[Pod]:
+    return ()
 
 
 class PlaceableSpec(Struct, frozen=True):
@@ -48,11 +55,20 @@ class PlaceableSpec(Struct, frozen=True):
     first: int = 0
     claim_templates: tuple[PersistentVolumeClaim, ...] = ()
     suspended: bool = False
-    there: Callable[[Sequence[Pod]], Sequence[Pod]] = lambda _: ()
+    there: Callable[[Sequence[Pod]], Sequence[Pod]] = _none
     """Finds the pods of the cluster that it has already."""
     origin: Origin = "manifest"
+    quota: QuotaRoom | None = None
+    """The quota that lets in fewer than are wanted; None: none does."""
     stateful_set: Workload | None = None
     """The StatefulSet of the cluster that gets more pods."""
+    ordered: bool = False
+    """Whether its StatefulSet makes a pod only once the one before is Ready."""
+    job: JobSize | None = None
+    autoscaler: Autoscaler | None = None
+    """The one of the files that decides about its replicas; None: none does."""
+    daemons: Existing | None = None
+    """What becomes of the pods that a DaemonSet has; None: it is none."""
 
     @property
     def pod(self) -> Pod:
@@ -76,20 +92,24 @@ class PlaceableSpecs:
         self._schedulers = schedulers
         self._controllers = Controllers(gatherer)
 
-    def of_manifest(self, manifest: PodManifest, classes: dict[str, PriorityClass]) -> PlaceableSpec | RefusedSpec:
+    def of_manifest(self, manifest: PodManifest, files: ManifestObjects) -> PlaceableSpec | RefusedSpec:
         """The pods of a manifest, or why there can be none."""
         name, namespace = f"{manifest.kind.singular}/{manifest.entry.metadata.name}", manifest.pod.metadata.namespace
-        if manifest.kind is DAEMON_SETS:
-            return RefusedSpec(name, namespace, "its controller names the node of each pod itself: nothing is chosen")
-        stored = self._admission.review(manifest.pod, manifest.refusals, classes).stored
+        reviewed = self._admission.review(
+            manifest.pod, manifest.refusals, files, manifest.asked, written=manifest.written
+        )
+        stored = reviewed.stored
         if isinstance(stored, str):
-            return RefusedSpec(name, namespace, stored, by_api_server=bool(manifest.refusals))
+            return RefusedSpec(name, namespace, stored, by_api_server=_is_refused(manifest))
         framework = self._schedulers.framework(stored, self._features)
         if isinstance(framework, str):
             return RefusedSpec(name, namespace, f"not modelled: {framework}")
         more = manifest.written is None
-        number = self._number(1 if more else own_replicas(manifest))
+        scaled = manifest.autoscaler if self._replicas is None else None
+        number = self._number(1 if more else scaled.min_replicas if scaled is not None else own_replicas(manifest))
         kind, entry = manifest.kind, manifest.entry
+        # How many a DaemonSet has is up to the nodes.
+        quota = None if kind is DAEMON_SETS else self._admission.take(stored, number)
         first = first_ordinal(kind, entry)
         # Pods with lower ordinals exist, or the controller makes them first.
         if more and kind is STATEFUL_SETS:
@@ -106,13 +126,33 @@ class PlaceableSpecs:
             suspended=kind in (JOBS, CRON_JOBS) and entry.spec.suspend,
             there=partial(pods_there, kind.singular, manifest.pod.metadata, selector),
             origin="more" if more else "manifest",
+            quota=quota,
             stateful_set=entry if more and kind is STATEFUL_SETS else None,
+            ordered=kind is STATEFUL_SETS and entry.spec.pod_management_policy != "Parallel",
+            job=job_size(kind, entry),
+            autoscaler=scaled,
+            daemons=existing_pods(entry.spec.update_strategy, more=more) if kind is DAEMON_SETS else None,
         )
 
-    def more(self, more: WorkloadOrPod, classes: dict[str, PriorityClass]) -> PlaceableSpec | RefusedSpec:
-        """More pods of what the cluster has; PriorityClasses that come in files count for them too."""
+    def scaled_up(self, entry: PlaceableSpec) -> PlaceableSpec | None:
+        """The replicas that an autoscaler may add to those of a spec; None: none."""
+        scaled, least = entry.autoscaler, entry.replicas
+        if scaled is None or least is None or scaled.max_replicas <= least:
+            return None
+        number = scaled.max_replicas - least
+        return replace(
+            entry,
+            replicas=number,
+            first=entry.first + least,
+            there=_none,
+            origin="autoscaler",
+            quota=self._admission.take(entry.pod, number),
+        )
+
+    def more(self, more: WorkloadOrPod, files: ManifestObjects) -> PlaceableSpec | RefusedSpec:
+        """More pods of what the cluster has; objects that come in files count for them too."""
         if isinstance(more, PodManifest):
-            return self.of_manifest(more, classes)
+            return self.of_manifest(more, files)
         made = self.without_node(more, "more")
         if isinstance(made, RefusedSpec):
             return made
@@ -146,7 +186,15 @@ class PlaceableSpecs:
         return None if self._replicas == "max" else int(self._replicas)
 
 
+def _is_refused(manifest: PodManifest) -> bool:
+    """Whether the API server refuses the object itself; of a workload it may refuse the pods alone."""
+    if manifest.asked is not None and not manifest.asked.report.unanswered:
+        return bool(manifest.asked.report.verdicts[0].refusal)
+    return bool(manifest.refusals)
+
+
 def waiting_pods(wanted: Sequence[PlaceableSpec], pods: Sequence[Pod]) -> Sequence[Pod]:
     """Pods of the same workloads that wait already. The scheduler takes them first."""
-    found = (pod for entry in wanted for pod in entry.there(pods))
+    # The pods of a DaemonSet are placed as its own.
+    found = (pod for entry in wanted if entry.daemons is None for pod in entry.there(pods))
     return tuple({pod.metadata.place: pod for pod in found if is_waiting(pod)}.values())

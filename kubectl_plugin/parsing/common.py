@@ -22,6 +22,7 @@ __all__ = [
     "add_versions",
     "add_watch",
     "cluster_options",
+    "dry_run_of_files",
     "scheduler_config",
     "seconds",
     "validation",
@@ -81,6 +82,34 @@ def add_validation(parser: argparse.ArgumentParser) -> None:
         default="strict",
         help="of unknown fields in manifests: refuse (or true; the default), warn, or pass over (or false)",
     )
+
+
+def add_dry_run_of_files(parser: argparse.ArgumentParser) -> None:
+    """``--dry-run`` of manifests."""
+    parser.add_argument(
+        "--dry-run",
+        choices=["none", "server"],
+        default="none",
+        help="server: let the API server say what it makes of manifests, with its webhooks; nothing is stored",
+    )
+
+
+def dry_run_of_files(args: argparse.Namespace) -> bool:
+    """``--dry-run`` of manifests.
+
+    Raises:
+        UsageError: there is no manifest, or no cluster to ask.
+    """
+    if args.dry_run != "server":
+        return False
+    if not args.files:
+        args.command_parser.error("--dry-run=server is about manifests\nName a file with -f, or leave it out")
+    where = next((flag for flag in ("demo", "snapshot", "offline") if getattr(args, flag, None)), "")
+    if where:
+        args.command_parser.error(
+            f"--dry-run=server asks a cluster, and --{where} has none\nLeave --{where} or --dry-run out"
+        )
+    return True
 
 
 def validation(args: argparse.Namespace) -> Validation:

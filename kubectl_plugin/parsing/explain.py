@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from kubectl_plugin.parsing.common import (
     add_common,
+    add_dry_run_of_files,
     add_files,
     add_scheduler_config,
     add_validation,
     add_versions,
     add_watch,
     cluster_options,
+    dry_run_of_files,
     scheduler_config,
     validation,
     wants_colour,
@@ -81,6 +83,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     add_files(parser)
     add_validation(parser)
+    add_dry_run_of_files(parser)
     add_output(parser, wide=True, names=True)
     add_watch(parser)
     parser.add_argument(
@@ -153,12 +156,13 @@ def options(args: argparse.Namespace) -> ExplainOptions:
         selection=selection,
         files=tuple(args.files),
         validation=validation(args),
+        dry_run=dry_run_of_files(args),
         output=wanted_output(args),
         colour=wants_colour(args),
         placement=args.placement,
         scheduler_config=scheduler_config(args),
         # Manifests alone can be explained without a cluster; the answer says what is unknown then.
-        cluster=cluster_options(args, is_optional=bool(args.files) and not args.targets),
+        cluster=cluster_options(args, is_optional=bool(args.files) and not args.targets and args.dry_run == "none"),
         timeline=args.timeline,
         on=args.on,
         watch=watch_interval(args),

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 
 DESCRIPTION: Final = """\
-Holds manifests against the rules of Kubernetes: the known refusals of the
-API server (docs/lint.md lists them), and what it takes and does harm later. It
+Holds manifests against the rules of Kubernetes: what the API server refuses
+(docs/validation.md has the kinds), and what it takes and does harm later. It
 asks no cluster. Folders are read with all that is below them; kinds that no
 rule is about are passed over.
 """

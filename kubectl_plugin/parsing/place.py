@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from kubectl_plugin.parsing.common import (
     add_common,
+    add_dry_run_of_files,
     add_files,
     add_scheduler_config,
     add_validation,
     add_versions,
     cluster_options,
+    dry_run_of_files,
     scheduler_config,
     validation,
     wants_colour,
@@ -53,6 +55,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_files(parser)
     add_validation(parser)
+    add_dry_run_of_files(parser)
     parser.add_argument(
         "--replicas",
         type=_replicas,
@@ -132,6 +135,7 @@ def options(args: argparse.Namespace) -> PlaceOptions:
         targets=tuple(args.targets),
         files=tuple(args.files),
         validation=validation(args),
+        dry_run=dry_run_of_files(args),
         replicas=args.replicas,
         exclude_nodes=tuple(args.exclude_nodes),
         add_nodes=tuple(args.add_nodes),

@@ -76,7 +76,9 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     def everything_fits(self) -> bool:
         """Whether all that was asked for has a place, and its controller makes it now."""
         short = any(
-            (spec.wanted is not None and spec.placed < spec.wanted) or spec.awaited is not None for spec in self.asked
+            (spec.wanted is not None and spec.placed < spec.wanted) or spec.awaited is not None
+            for spec in self.asked
+            if spec.origin != "autoscaler"
         )
         homeless = any(entry.reason in _WITHOUT_PLACE for entry in self.unmoved)
         return not (short or homeless or self.silent or self.stuck or self.refused)

@@ -6,15 +6,22 @@ from collections.abc import Sequence
 from typing import Final
 
 from kubectl_plugin.views.words import counted, listed
+from podrules.placement.planned import Autoscaler, JobSize
 
-__all__ = ["manifest_title", "not_explained", "nothing_there"]
+__all__ = ["job_words", "manifest_title", "not_explained", "nothing_there", "range_words"]
 
 _MAX_NAMED: Final = 3
-_AT_ONCE: Final = frozenset(("Job", "CronJob"))
 
 
 def manifest_title(
-    kind: str, name: str, *, namespace: str, file: str, replicas: int | None, autoscaler: str = ""
+    kind: str,
+    name: str,
+    *,
+    namespace: str,
+    file: str,
+    replicas: int | None,
+    job: JobSize | None = None,
+    autoscaler: Autoscaler | None = None,
 ) -> str:
     """``Deployment web in namespace shop (from deploy.yaml), 6 replicas: the pod that it makes``.
 
@@ -23,18 +30,33 @@ def manifest_title(
         name: Its own, or what it will begin with.
         namespace: To which it would come.
         file: In which it stands; empty: that is not known.
-        replicas: For which it asks; of a Job, its pods at once; None: the nodes decide.
-        autoscaler: A HorizontalPodAutoscaler of the same file that decides about the replicas; empty: none.
+        replicas: For which it asks; None: the nodes decide.
+        job: How many pods a Job makes, or each Job of a CronJob; None: it is neither.
+        autoscaler: A HorizontalPodAutoscaler of the same file that decides about the replicas; None: none does.
     """
     head = f"{kind} {name}{f' in namespace {namespace}' if namespace else ''}{f' (from {file})' if file else ''}"
     if kind == "Pod":
         return head
-    if autoscaler:
-        return f"{head}, replicas from HorizontalPodAutoscaler {autoscaler}: the pod that it makes"
-    if replicas is None:
-        return f"{head}, one pod for each node: the pod that it makes"
-    wanted = f"{counted(replicas, 'pod')} at once" if kind in _AT_ONCE else counted(replicas, "replica")
+    wanted = "one pod for each node" if replicas is None else counted(replicas, "replica")
+    if job is not None:
+        wanted = job_words(job)
+    if autoscaler is not None:
+        wanted = f"{range_words(autoscaler)} from HorizontalPodAutoscaler {autoscaler.name}"
     return f"{head}, {wanted}: the pod that it makes"
+
+
+def range_words(autoscaler: Autoscaler) -> str:
+    """``2 to 5 replicas``."""
+    least, most = autoscaler.min_replicas, autoscaler.max_replicas
+    return counted(most, "replica") if least == most else f"{least} to {counted(most, 'replica')}"
+
+
+def job_words(job: JobSize) -> str:
+    """``3 pods at once, 10 in all, one for each index``."""
+    words = f"{counted(job.at_once, 'pod')} at once"
+    if job.completions is not None and job.completions != job.at_once:
+        words += f", {job.completions} in all"
+    return f"{words}{', one for each index' if job.indexed else ''}"
 
 
 def not_explained(ignored: Sequence[tuple[str, str]], counted_in: Sequence[tuple[str, str]]) -> str:

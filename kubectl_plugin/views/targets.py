@@ -294,6 +294,8 @@ def _manifest(report: PodReport, printed: str, now: datetime | None) -> _Row:
     fits = state = _REFUSED if report.refused else ""
     if placement is not None and placement.outcome in {PlacementOutcome.FITS, PlacementOutcome.UNSCHEDULABLE}:
         fits = f"{placement.feasible} of {counted(placement.nodes, 'node')}"
+    elif report.daemon is not None:
+        fits = f"{report.daemon.placed} of {counted(report.daemon.wanted or 0, 'node')}"
     why = said.detail.rstrip(".")
     cells = (report.qos.qos_class.value, _oom(report), _priority(report), fits, why)
     return _Row(_MANIFESTS, report.namespace, "", printed, cells, said.severity, (0, 0), state)

@@ -19,7 +19,9 @@ from kubectl_plugin.views.node.silent_node import ended_sentences, quiet_node, r
 from kubectl_plugin.views.node.taint_words import node_sentences, overdue_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict
+from kubectl_plugin.views.pod.refusal_words import refusal_remedy
 from kubectl_plugin.views.pod.volume_move import waiting_words
+from kubectl_plugin.views.scheduling.daemon_words import stuck_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, room_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted
@@ -69,6 +71,13 @@ def verdict(report: PodReport, now: datetime | None) -> Verdict:
 
 def _refused(report: PodReport) -> Iterator[str]:
     """For what the API server does not make it, and the remedy; what is wrong besides by the names of the fields."""
+    if report.dry_run is not None and report.dry_run.refusal:
+        yield f"{_REFUSED}: {report.dry_run.refusal.removesuffix('.')}."
+        return
+    if report.refusal is not None:
+        yield f"{_REFUSED}: {report.refusal.message.removesuffix('.')}."
+        yield from refusal_remedy(report.refusal)
+        return
     reasons = [(_refused_words(entry), entry.remedy, entry.field) for entry in report.refusals]
     if report.priority.rejected:
         # A pod's priority is resolved before its fields are checked; a workload's fields, before it makes a pod.
@@ -115,6 +124,8 @@ def _to_come(report: PodReport) -> Verdict:
     if report.gates:
         return _notice(VerdictCode.SCHEDULING_GATED, f"The {_gated(report.gates)}", _standing(report))
     placement = report.placement
+    if report.daemon is not None and (stuck := tuple(stuck_words(report.daemon))):
+        return _notice(VerdictCode.UNSCHEDULABLE, _standing(report), *stuck)
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         preview = placement.preemption
         room = (room_words(preview),) if preview is not None and preview.nodes else ()

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
-from kubectl_plugin.reports.verdict import Verdict, joined_verdict
+from kubectl_plugin.reports.verdict import Severity, Verdict, joined_verdict
 from kubectl_plugin.reports.workload.workload_pods import WorkloadPod
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.pod.pod_page import pod_page, unread_section
@@ -63,7 +63,15 @@ def workload_verdict(report: WorkloadReport, now: datetime | None) -> Verdict:
         # It makes no pod any more.
         return stand
     said = _of_template(report, template.sentences)
-    return joined_verdict((stand, Verdict(template.code, template.severity, said)))
+    severity = Severity.NOTICE if _has_all_that_fit(report) else template.severity
+    return joined_verdict((stand, Verdict(template.code, severity, said)))
+
+
+def _has_all_that_fit(report: WorkloadReport) -> bool:
+    """Whether a quota has no room for one more pod, and no pod is missing."""
+    refusal = report.template.refusal
+    missing = report.counts is not None and report.counts.missing
+    return refusal is not None and bool(refusal.resources) and not missing
 
 
 def _of_template(report: WorkloadReport, sentences: tuple[str, ...]) -> tuple[str, ...]:

@@ -80,8 +80,12 @@ def _near_limit_words(near: Sequence[NearLimit]) -> str:
 
 def new_pods_refused(report: WorkloadReport) -> str:
     """Why the API server refuses each pod that it would make; empty: it does not."""
-    rejected = report.template.priority.rejected
-    return f"The API server will refuse each new pod: {rejected}" if rejected else ""
+    rejected, refusal = report.template.priority.rejected, report.template.refusal
+    if rejected or refusal is None:
+        return f"The API server will refuse each new pod: {rejected}" if rejected else ""
+    # A pod that ends gives back what it used.
+    more = "one more" if refusal.resources else "each new"
+    return f"The API server will refuse {more} pod: {refusal.message.removesuffix('.')}."
 
 
 def _said(report: WorkloadReport) -> Said | None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from podrules.cluster.errors import Unreachable
+from podrules.cluster.errors import Unreachable, UsageError
 from podrules.cluster.kinds import Kind
 from podrules.cluster.live.answers import APIStatus, error_message
 from podrules.cluster.live.responses import ChangeAnswer
@@ -31,8 +31,10 @@ _TAKEN: Final = frozenset({200, 201})
 _EXISTS: Final = 409
 _NO_ANSWER: Final = 0
 _FORBIDDEN: Final = 403
-_REFUSED: Final = frozenset({400, 403, 409, 413, 415, 422})
-"""What the API server answers to an object that it does not take."""
+_NO_VERDICT: Final = frozenset({_NO_ANSWER, 401, 405, 429, 501, 502, 503, 504})
+"""What is said of the request or of the server, and not of the object."""
+_NO_KIND: Final = "the server could not find the requested resource"
+"""An old API server does not serve the kind."""
 
 
 class DryRunAnswer(Struct, frozen=True):
@@ -71,7 +73,10 @@ class DryRuns:
             namespace: Where it comes to.
             content: As it is sent.
         """
-        answer = self._sent("POST", kind.path(namespace) + self._query, content)
+        try:
+            answer = self._sent("POST", kind.path(namespace) + self._query, content)
+        except UsageError as error:
+            return DryRunAnswer(unanswered=error.message)
         name = (content.get("metadata") or {}).get("name")
         exists = answer.status == _EXISTS and _reason(answer) == "AlreadyExists"
         if exists and name:
@@ -92,8 +97,8 @@ def _read(answer: ChangeAnswer, *, applied: bool = False) -> DryRunAnswer:
     if answer.status in _TAKEN:
         return DryRunAnswer(json.loads(answer.body), applied=applied, warnings=answer.warnings)
     message = error_message(answer.body)
-    unknown = answer.status not in _REFUSED or _NO_DRY_RUN in message
-    if unknown or (answer.status == _FORBIDDEN and AUTHORIZER_REFUSAL.search(message)):
+    no_right = answer.status == _FORBIDDEN and AUTHORIZER_REFUSAL.search(message) is not None
+    if no_right or answer.status in _NO_VERDICT or _NO_DRY_RUN in message or _NO_KIND in message:
         return DryRunAnswer(unanswered=message, applied=applied, warnings=answer.warnings)
     return DryRunAnswer(refusal=message, applied=applied, warnings=answer.warnings)
 

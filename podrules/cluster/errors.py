@@ -5,7 +5,8 @@ The module imports nothing of the project: a connection starts before any rule i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Final, Protocol
 
 __all__ = [
@@ -156,16 +157,49 @@ class Forbidden(ClusterError):
 
 
 class NotFound(ClusterError):
-    """There is no such object."""
+    """There is no such object. Similar names are looked for when somebody asks for them."""
 
-    def __init__(self, kind: NamedKind, name: str, namespace: str | None, near: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        kind: NamedKind,
+        name: str,
+        namespace: str | None,
+        near: Sequence[str] | Callable[[], Sequence[str]] = (),
+    ) -> None:
+        """Take the object.
+
+        Args:
+            kind: Its kind.
+            name: Its name.
+            namespace: Where it was looked for.
+            near: Similar names that exist, or how to find them, which may take a request.
+        """
         place = f" in namespace {namespace}" if kind.namespaced and namespace else ""
-        *first, last = [f"{kind.singular}/{other}" for other in near] or [""]
-        meant = f"{', '.join(first)} or {last}" if first else last
-        self.meant = f"Did you mean {meant}?" if meant else ""
-        """The advice; a caller that knows what was typed may replace it."""
-        super().__init__(f'{kind.rbac_name} "{name}" not found{place}', advice=self.meant)
-        self.near = near
+        super().__init__(f'{kind.rbac_name} "{name}" not found{place}')
+        self._find_near = near
+        self._singular = kind.singular
+        self._advice: str | None = None
         self.plural = kind.plural
         self.resource = kind.rbac_name
         self.namespace = namespace if kind.namespaced else None
+
+    @cached_property
+    def near(self) -> Sequence[str]:
+        """Similar names that exist."""
+        return self._find_near() if callable(self._find_near) else self._find_near
+
+    @property
+    def meant(self) -> str:
+        """The advice, unless a caller that knows what was typed has replaced it."""
+        *first, last = [f"{self._singular}/{other}" for other in self.near] or [""]
+        meant = f"{', '.join(first)} or {last}" if first else last
+        return f"Did you mean {meant}?" if meant else ""
+
+    @property
+    def advice(self) -> str:
+        """What helps."""
+        return self.meant if self._advice is None else self._advice
+
+    @advice.setter
+    def advice(self, advice: str) -> None:
+        self._advice = advice

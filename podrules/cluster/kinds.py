@@ -18,7 +18,7 @@ from podrules.model.event import Event
 from podrules.model.metrics import NodeMetrics, PodMetrics
 from podrules.model.node import CSINode, Lease, LeaseCandidate, Node
 from podrules.model.pod import Pod
-from podrules.model.policy import LimitRange, PodDisruptionBudget, PriorityClass, RuntimeClass
+from podrules.model.policy import LimitRange, PodDisruptionBudget, PriorityClass, ResourceQuota, RuntimeClass
 from podrules.model.storage import (
     CSIDriver,
     CSIStorageCapacity,
@@ -55,6 +55,7 @@ __all__ = [
     "PRIORITY_CLASSES",
     "REPLICATION_CONTROLLERS",
     "REPLICA_SETS",
+    "RESOURCE_QUOTAS",
     "RUNTIME_CLASSES",
     "SERVICES",
     "STATEFUL_SETS",
@@ -129,6 +130,9 @@ PRIORITY_CLASSES: Final = Kind(
 )
 
 LIMIT_RANGES: Final = Kind("LimitRange", "limitranges", ("limits",), "", "v1", namespaced=True, model=LimitRange)
+RESOURCE_QUOTAS: Final = Kind(
+    "ResourceQuota", "resourcequotas", ("quota",), "", "v1", namespaced=True, model=ResourceQuota
+)
 RUNTIME_CLASSES: Final = Kind(
     "RuntimeClass", "runtimeclasses", (), "node.k8s.io", "v1", namespaced=False, model=RuntimeClass
 )
@@ -199,6 +203,7 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     SERVICES,
     PRIORITY_CLASSES,
     LIMIT_RANGES,
+    RESOURCE_QUOTAS,
     RUNTIME_CLASSES,
     PDBS,
     LEASES,

@@ -5,6 +5,6 @@ as the API server would store it. LimitRanges come before quotas.
 """
 
 from podrules.limits.limit_ranges import limit_range_refusal
-from podrules.limits.quotas import QuotaRoom, quota_refusal, quota_room
+from podrules.limits.quotas import QuotaRoom, QuotaShare, quota_refusal, quota_room, with_pods
 
-__all__ = ["QuotaRoom", "limit_range_refusal", "quota_refusal", "quota_room"]
+__all__ = ["QuotaRoom", "QuotaShare", "limit_range_refusal", "quota_refusal", "quota_room", "with_pods"]

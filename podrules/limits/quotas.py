@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.features import REFERENCE, Features
 from podrules.limits.forbidden import forbidden
@@ -46,7 +47,7 @@ from podrules.resources import (
     pod_requests,
 )
 
-__all__ = ["QuotaRoom", "quota_refusal", "quota_room"]
+__all__ = ["QuotaRoom", "QuotaShare", "quota_refusal", "quota_room", "with_pods"]
 
 _REQUESTS: Final = "requests."
 _LIMITS: Final = "limits."
@@ -63,6 +64,14 @@ _DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 _DEVICE_CLASSES_SINCE: Final = 35
 
 
+class QuotaShare(Struct, frozen=True, rename="camel"):
+    """How much of a resource a quota has given away."""
+
+    resource: str
+    used: str
+    hard: str
+
+
 class QuotaRoom(Struct, frozen=True, kw_only=True, rename="camel"):
     """How many more pods the quotas of a namespace let in."""
 
@@ -73,6 +82,8 @@ class QuotaRoom(Struct, frozen=True, kw_only=True, rename="camel"):
     """What there is not enough of then; empty: it refuses for another reason."""
     refusal: str
     """Upstream's words for the next one."""
+    shares: tuple[QuotaShare, ...] = ()
+    """The use of these resources, as the next one finds it."""
 
 
 class _Charge(Struct, frozen=True):
@@ -113,7 +124,7 @@ def quota_room(pod: Pod, quotas: Iterable[ResourceQuota], *, features: Features 
     for quota in quotas:
         hard = quota.status.hard
         tracked = {name for name in hard if _is_tracked(name, features)}
-        if not all(_matches(pod, scope, features) for scope in _scopes(quota)):
+        if not _counts(quota, pod, features):
             continue
         problem = _unspecified(pod, quota, tracked, features) or _uncounted(quota, tracked)
         if problem:
@@ -136,7 +147,39 @@ def _exceeded(pod: Pod, charges: Iterable[_Charge], pods: int) -> QuotaRoom:
         f"exceeded quota: {name}, requested: {_listed(charge.usage, names)}, used: {_listed(used, names)}, "
         f"limited: {_listed(status.hard, names)}"
     )
-    return QuotaRoom(pods=pods, quota=name, resources=tuple(names), refusal=forbidden(pod, problem))
+    return QuotaRoom(
+        pods=pods,
+        quota=name,
+        resources=tuple(names),
+        refusal=forbidden(pod, problem),
+        shares=tuple(QuotaShare(one, str(used[one]), str(status.hard[one])) for one in names),
+    )
+
+
+def with_pods(
+    pod: Pod, pods: int, quotas: Iterable[ResourceQuota], *, features: Features = REFERENCE
+) -> tuple[ResourceQuota, ...]:
+    """The quotas once so many pods like this one have come.
+
+    Args:
+        pod: As the API server would store it.
+        pods: How many; the quotas have room for them.
+        quotas: Those of its namespace.
+        features: Which feature gates hold.
+    """
+    usage = _usage(pod, features)
+    return tuple(_charged_with(quota, usage, pods) if _counts(quota, pod, features) else quota for quota in quotas)
+
+
+def _charged_with(quota: ResourceQuota, usage: ResourceList, pods: int) -> ResourceQuota:
+    used = quota.status.used
+    more = {name: _after(used[name], amount, pods) for name, amount in usage.items() if name in used}
+    return replace(quota, status=replace(quota.status, used={**used, **more}))
+
+
+def _counts(quota: ResourceQuota, pod: Pod, features: Features) -> bool:
+    """Whether all scopes of a quota hold for the pod."""
+    return all(_matches(pod, scope, features) for scope in _scopes(quota))
 
 
 def _listed(amounts: Mapping[str, Quantity], names: Iterable[str]) -> str:

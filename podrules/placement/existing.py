@@ -9,7 +9,7 @@ from podrules.model.base import ObjectMeta
 from podrules.model.pod import Pod
 from podrules.model.selectors import LabelSelector, Selector, SelectorError
 
-__all__ = ["is_waiting", "pods_there"]
+__all__ = ["daemon_pods", "is_waiting", "pods_there"]
 
 _OWNERS: Final = {
     "deployment": "ReplicaSet",
@@ -17,6 +17,7 @@ _OWNERS: Final = {
     "statefulset": "StatefulSet",
     "replicationcontroller": "ReplicationController",
     "job": "Job",
+    "daemonset": "DaemonSet",
 }
 
 
@@ -40,6 +41,18 @@ def pods_there(kind: str, meta: ObjectMeta, selector: LabelSelector | None, pods
     if kind == "deployment":
         return [pod for pod in owned if _selected(selector, pod)]
     return [pod for pod in owned if pod.metadata.controller and pod.metadata.controller.name == meta.name]
+
+
+def daemon_pods(meta: ObjectMeta, pods: Iterable[Pod]) -> tuple[Pod, ...]:
+    """The pods of a DaemonSet that have not finished, with those that are being deleted.
+
+    Args:
+        meta: Its name and namespace.
+        pods: Of the cluster.
+    """
+    living = (pod for pod in pods if pod.metadata.namespace == meta.namespace and not pod.finished)
+    owned = ((pod, pod.metadata.controller) for pod in living)
+    return tuple(pod for pod, owner in owned if owner and (owner.kind, owner.name) == ("DaemonSet", meta.name))
 
 
 def is_waiting(pod: Pod) -> bool:

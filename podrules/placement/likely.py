@@ -39,7 +39,7 @@ from podrules.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduler.queue import queue_position
 from podrules.scheduler.sampling import num_feasible_nodes_to_find
 
-__all__ = ["likely_placement", "named_placement"]
+__all__ = ["likely_placement", "named_placement", "rejected_groups"]
 
 NO_NODES: Final = "no nodes available to schedule pods"
 """ErrNoNodesAvailable: the cycle does not begin."""
@@ -83,7 +83,7 @@ def likely_placement(situation: Situation, *, every_node: bool = False, ways_out
     # A pod that fits somewhere needs no way out, nor does one for which room is being made.
     coming = base.nominated is not None and base.nominated.under_way
     remedies = ways_out and not coming and not len(filtered.feasible)
-    rejected = tuple(_groups(anew, filtered, every_node=every_node, remedies=remedies))
+    rejected = tuple(rejected_groups(anew, filtered, every_node=every_node, remedies=remedies))
     found = replace(base, rejected=rejected, spread=constraint_spreads(filtered))
     if filtered.error:
         return replace(
@@ -169,8 +169,17 @@ def _scheduler_message(pod: Pod, message: str) -> ToldBefore | None:
     return told_before(condition.message, message)
 
 
-def _groups(situation: Situation, filtered: Filtered, *, every_node: bool, remedies: bool) -> Iterator[RejectedGroup]:
-    """Rejected nodes by plugin and reasons, the largest group first."""
+def rejected_groups(
+    situation: Situation, filtered: Filtered, *, every_node: bool, remedies: bool
+) -> Iterator[RejectedGroup]:
+    """Rejected nodes by plugin and reasons, the largest group first.
+
+    Args:
+        situation: The pod and the cluster.
+        filtered: Its verdicts.
+        every_node: Whether all nodes are named, with their numbers; else the nearest to fit.
+        remedies: Whether changes are tried.
+    """
     if not filtered.pre_filter.status.ok:
         status = filtered.pre_filter.status
         yield RejectedGroup(

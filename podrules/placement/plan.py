@@ -1,6 +1,7 @@
 """What-if: places several specs one replica after the other; each sees the ones before.
 
-    order       by priority, the highest first, then as given: as the scheduling queue has them (PrioritySort)
+    order       by priority, the highest first, then as given: as the scheduling queue has them (PrioritySort); last
+                what an autoscaler may ask for
     a replica   one scheduling cycle; of the nodes with the highest score the first of the cluster is taken, where
                 kube-scheduler takes any of them
     no node     preemption, where it is allowed: the victims are gone and the replica takes their place, as if they had
@@ -8,6 +9,8 @@
                 victims; those are not placed here
     the end     the first replica that fits nowhere ends its spec: the others are like it. So does a cycle that fails,
                 and a pod that is held back is not placed at all
+    DaemonSet   a pod for each node that its controller chooses; one that does not fit there keeps no other
+                (`daemon_sets`)
     nodeName    a pod that names its node itself is its kubelet's to take or refuse (`named`)
     claims      each replica has its own of templates and of ephemeral volumes; what was to be bound is bound once it is
                 placed (`binding`), and devices are taken (`devices`)
@@ -25,39 +28,39 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.model.pod import Pod
-from podrules.model.pod_reference import reference
+from podrules.limits.quotas import QuotaRoom
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import SelectorError
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim
-from podrules.placement.binding import volumes_bound
 from podrules.placement.claims import with_claims, with_claims_of
+from podrules.placement.daemon_sets import Daemons, place_daemons
 from podrules.placement.device_claims import with_device_claims
-from podrules.placement.devices import devices_freed, devices_taken
 from podrules.placement.likely import likely_placement, named_placement
+from podrules.placement.one_more import best_row, make_room, with_pod
 from podrules.placement.outcome import Placement
-from podrules.placement.planned import AchievedSpread, AwaitedPod, Origin, PlannedSpec, PlannedVictim
+from podrules.placement.planned import (
+    AchievedSpread,
+    Autoscaler,
+    AwaitedPod,
+    DaemonNodes,
+    JobSize,
+    Origin,
+    PlannedSpec,
+    PlannedVictim,
+)
 from podrules.placement.replicas import new_numbers, replica
 from podrules.placement.situation import Situation
 from podrules.placement.spreading import SHOWN_LEFT_OUT
 from podrules.reachability import NodeReach
-from podrules.safety import Guarantee, owner_guarantee
-from podrules.scheduler.cycle import Filtered, pre_enqueue, score_nodes
+from podrules.scheduler.cycle import pre_enqueue
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.framework.nominated import nominated_rows
 from podrules.scheduler.framework.planned_pods import planned_uid
-from podrules.scheduler.plugins.default_preemption import (
-    Victim,
-    is_terminating_by_preemption,
-    priority_of,
-    with_violations,
-)
+from podrules.scheduler.plugins.default_preemption import priority_of
 from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
 from podrules.scheduler.plugins.pod_topology_spread.common import constraints_in_force
 from podrules.scheduler.plugins.pod_topology_spread.filtering import domains, left_out, spread_state
-from podrules.scheduler.preemption import preempt
 
 __all__ = ["Demand", "plan"]
 
@@ -87,8 +90,18 @@ class Demand(Struct, frozen=True):
     """Whether its controller makes no pods for now."""
     awaited: AwaitedPod | None = None
     """Which pod its StatefulSet waits for."""
+    daemons: Daemons | None = None
+    """For a DaemonSet, which has one on each node that it chooses, whatever `replicas` says; None: it is none."""
     origin: Origin = "manifest"
     """Why they are wanted."""
+    quota: QuotaRoom | None = None
+    """The quota that lets in fewer than are wanted; None: none does."""
+    ordered: bool = False
+    """Whether its StatefulSet makes a pod only once the one before is Ready."""
+    job: JobSize | None = None
+    """How many pods a Job or CronJob makes; None: it is neither."""
+    autoscaler: Autoscaler | None = None
+    """The one that decides about its replicas; None: none does."""
 
 
 class _Placed(Struct, frozen=True):
@@ -100,6 +113,9 @@ class _Placed(Struct, frozen=True):
     stopped: Placement | None
     unaided: int
     """How many came before the first victim."""
+    daemon: DaemonNodes | None = None
+    wanted: int | None = None
+    """How many pods of a DaemonSet were to be placed."""
 
 
 def plan(demands: Sequence[Demand], *, preemption: bool) -> tuple[PlannedSpec, ...]:
@@ -126,7 +142,9 @@ def _all_placed(demands: Sequence[Demand], *, preemption: bool) -> list[PlannedS
         return found
     table, snapshot = demands[0].situation.table, demands[0].situation.snapshot
     budgets: Sequence[PodDisruptionBudget] = snapshot.pod_disruption_budgets
-    for demand in sorted(demands, key=lambda demand: -priority_of(demand.situation.pod)):
+    # An autoscaler asks for more once the others are there.
+    order = sorted(demands, key=lambda one: (one.origin == "autoscaler", -priority_of(one.situation.pod)))
+    for demand in order:
         # Specs may share a name: their place tells their pods apart.
         replicas = _Replicas(demand, len(found))
         before = replace(demand.situation, table=table, snapshot=snapshot)
@@ -150,6 +168,7 @@ class _Replicas(Struct, frozen=True):
     def numbers(self) -> Iterator[int]:
         demand = self.demand
         most = MAX_REPLICAS if demand.replicas is None else demand.replicas
+        most = most if demand.quota is None else min(most, demand.quota.pods)
         situation = demand.situation
         return islice(new_numbers(situation.pod, self.kind, demand.first, situation.snapshot.pods), most)
 
@@ -165,6 +184,8 @@ class _Replicas(Struct, frozen=True):
 def _place(
     replicas: _Replicas, situation: Situation, budgets: Sequence[PodDisruptionBudget], *, preemption: bool
 ) -> _Placed:
+    if replicas.demand.daemons is not None:
+        return _place_daemons(replicas, replicas.demand.daemons, situation, budgets, preemption=preemption)
     rows: list[int] = []
     victims: list[PlannedVictim] = []
     unaided: int | None = None
@@ -177,9 +198,9 @@ def _place(
     for number in replicas.numbers():
         situation = replicas.before(number, situation)
         filtered = situation.filtered()
-        row = _best(filtered)
+        row = best_row(filtered)
         if row is None:
-            room = _make_room(situation, filtered, budgets) if preemption else None
+            room = make_room(situation, filtered, budgets) if preemption else None
             if room is None:
                 stopped = likely_placement(situation)
                 break
@@ -187,9 +208,35 @@ def _place(
             victims += room.victims
             unaided = len(rows) if unaided is None else unaided
         rows.append(row)
-        situation = _with_pod(situation, filtered, row)
+        situation = with_pod(situation, filtered, row)
     alone = len(rows) if unaided is None else unaided
     return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), tuple(victims), stopped, alone)
+
+
+def _place_daemons(
+    replicas: _Replicas,
+    daemons: Daemons,
+    situation: Situation,
+    budgets: Sequence[PodDisruptionBudget],
+    *,
+    preemption: bool,
+) -> _Placed:
+    """A pod on each node of a DaemonSet."""
+    reach = replicas.demand.reach
+    found = place_daemons(daemons, replicas.before, situation, budgets, preemption=preemption, reach=reach)
+    then = found.situation
+    rows = (*found.unaided, *found.aided)
+    return _Placed(
+        then.table,
+        then.snapshot,
+        found.budgets,
+        rows,
+        found.victims,
+        found.pending,
+        len(found.unaided),
+        found.nodes,
+        found.wanted,
+    )
 
 
 def _place_named(replicas: _Replicas, situation: Situation, budgets: Sequence[PodDisruptionBudget]) -> _Placed:
@@ -205,76 +252,6 @@ def _place_named(replicas: _Replicas, situation: Situation, budgets: Sequence[Po
     return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), None, len(rows))
 
 
-def _with_pod(situation: Situation, filtered: Filtered, row: int) -> Situation:
-    """The same with its pod on a node."""
-    snapshot = devices_taken(volumes_bound(situation.snapshot, filtered, row), filtered, row)
-    table = situation.table.with_pods([(situation.pod, situation.table.names[row])])
-    return replace(situation, table=table, snapshot=snapshot)
-
-
-def _best(filtered: Filtered) -> int | None:
-    """The row that is taken; None: no node fits, or the cycle fails."""
-    if not len(filtered.feasible) or filtered.error:
-        return None
-    best = score_nodes(filtered).best
-    return int(best[0]) if len(best) else None
-
-
-class _Room(Struct, frozen=True):
-    """A node that preemption frees."""
-
-    row: int
-    situation: Situation
-    """Without the victims."""
-    budgets: Sequence[PodDisruptionBudget]
-    """What they allow afterwards."""
-    victims: Sequence[PlannedVictim]
-
-
-def _make_room(situation: Situation, filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> _Room | None:
-    """None: preemption frees none, or the cycle fails, which preempts nobody."""
-    if len(filtered.feasible) or filtered.error:
-        return None
-    found = preempt(filtered, budgets)
-    if not found.status.ok or not found.best:
-        return None
-    candidate = found.best[0]
-    gone = [victim.pod for victim in candidate.victims]
-    return _Room(
-        row=situation.table.index[candidate.node],
-        situation=replace(situation.without_pods(gone), snapshot=devices_freed(situation.snapshot, gone)),
-        budgets=[_after(budget, gone) for budget in budgets],
-        victims=[_victim(victim, candidate.node, filtered) for victim in candidate.victims],
-    )
-
-
-def _victim(victim: Victim, node: str, filtered: Filtered) -> PlannedVictim:
-    pod = victim.pod
-    leaving = pod.metadata.deletion_timestamp is not None
-    nominated = nominated_rows(filtered.context).get(filtered.context.table.index[node], ())
-    return PlannedVictim(
-        reference(pod),
-        node,
-        priority_of(pod),
-        () if leaving else tuple(f"{budget.metadata.namespace}/{budget.metadata.name}" for budget in victim.violates),
-        leaving,
-        owner_guarantee(pod).guarantee is not Guarantee.NOT_REPLACED,
-        tuple(map(reference, nominated)) if is_terminating_by_preemption(pod) else (),
-    )
-
-
-def _after(budget: PodDisruptionBudget, gone: Sequence[Pod]) -> PodDisruptionBudget:
-    """A budget as the disruption controller has it when pods are gone: each that was ready takes one from it."""
-    exhausted = replace(budget, status=replace(budget.status, disruptions_allowed=0))
-    taken = sum(
-        bool(victim.violates) for victim in with_violations((pod for pod in gone if pod.is_ready), (exhausted,))
-    )
-    if not taken:
-        return budget
-    left = max(budget.status.disruptions_allowed - taken, 0)
-    return replace(budget, status=replace(budget.status, disruptions_allowed=left))
-
-
 def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
     demand = replicas.demand
     names, zones = placed.table.names, placed.table.label(ZONE)
@@ -285,21 +262,35 @@ def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
         name=demand.name,
         namespace=pod.metadata.namespace,
         priority=priority_of(pod),
-        wanted=demand.replicas,
+        wanted=demand.replicas if placed.daemon is None else placed.wanted,
         placed=len(placed.rows),
         without_preemption=placed.unaided,
         nodes=dict(Counter(names[row] for row in placed.rows).most_common()),
         nodes_unaided=dict(Counter(names[row] for row in placed.rows[: placed.unaided]).most_common()),
         zones=dict(sorted(by_zone.items())),
-        spread=tuple(_achieved(replicas.before(demand.first, replace(demand.situation, table=placed.table)))),
+        # The pod of a DaemonSet has no domain but its node.
+        spread=()
+        if placed.daemon is not None
+        else tuple(_achieved(replicas.before(demand.first, replace(demand.situation, table=placed.table)))),
         victims=placed.victims,
         stopped=placed.stopped,
         limit=MAX_REPLICAS if full else None,
         there=demand.there,
         suspended=demand.suspended,
         awaited=demand.awaited,
+        daemon=placed.daemon,
+        holds_back=_next_name(replicas, placed) if demand.ordered and placed.stopped is not None else "",
+        job=demand.job,
+        autoscaler=demand.autoscaler,
         origin=demand.origin,
+        quota=demand.quota,
     )
+
+
+def _next_name(replicas: _Replicas, placed: _Placed) -> str:
+    """The name of the pod after those that are placed."""
+    number = next(islice(replicas.numbers(), len(placed.rows), None), replicas.demand.first)
+    return f"{replicas.demand.situation.pod.metadata.name}-{number}"
 
 
 def _achieved(end: Situation) -> Iterator[AchievedSpread]:

@@ -6,15 +6,27 @@ from typing import Literal
 
 from msgspec import Struct
 
+from podrules.limits.quotas import QuotaRoom
 from podrules.model.pod_reference import PodReference
-from podrules.placement.outcome import Placement
+from podrules.placement.outcome import Placement, RejectedGroup
 from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 
-__all__ = ["AchievedSpread", "AwaitedPod", "DrainFlag", "Origin", "PlannedSpec", "PlannedVictim", "Unmoved"]
+__all__ = [
+    "AchievedSpread",
+    "Autoscaler",
+    "AwaitedPod",
+    "DaemonNodes",
+    "DrainFlag",
+    "JobSize",
+    "Origin",
+    "PlannedSpec",
+    "PlannedVictim",
+    "Unmoved",
+]
 
-Origin = Literal["manifest", "more", "pending", "drain"]
+Origin = Literal["manifest", "more", "pending", "drain", "autoscaler"]
 """Why pods are placed: a file asks for them; they are more of what the cluster has; they wait for a node already, and
-go first; or the drain of their node recreates them."""
+go first; the drain of their node recreates them; or an autoscaler of a file may ask for them, and they go last."""
 
 
 class PlannedVictim(Struct, frozen=True, rename="camel"):
@@ -61,6 +73,48 @@ class AwaitedPod(Struct, frozen=True, rename="camel"):
     """Its node, where that does not answer; else empty."""
 
 
+class Autoscaler(Struct, frozen=True, rename="camel"):
+    """The HorizontalPodAutoscaler of a workload."""
+
+    name: str
+    min_replicas: int
+    max_replicas: int
+
+
+class JobSize(Struct, frozen=True, rename="camel"):
+    """How many pods a Job makes."""
+
+    at_once: int
+    """At a time, as long as none has succeeded: parallelism, or completions if these are fewer."""
+    completions: int | None
+    """How many have to succeed; None: any one of them."""
+    succeeded: int
+    indexed: bool
+    """Whether there is one for each index from 0 on."""
+    schedule: str
+    """When a CronJob makes Jobs; else empty."""
+
+    @property
+    def now(self) -> int:
+        """How many it has at a time from now on (manageJob)."""
+        return (
+            self.at_once if self.completions is None else max(0, min(self.at_once, self.completions - self.succeeded))
+        )
+
+
+class DaemonNodes(Struct, frozen=True, rename="camel"):
+    """The nodes of a DaemonSet, by its controller."""
+
+    eligible: int
+    """On how many it makes a pod, whether there is room or not; those that have one count."""
+    kept: tuple[str, ...]
+    """The nodes that have a pod of it and keep that."""
+    removed: tuple[str, ...]
+    """The nodes whose pod it deletes, for it does not choose them any more."""
+    without: tuple[RejectedGroup, ...]
+    """The nodes on which it makes no pod, by the plugin of the scheduler that asks the same. Largest group first."""
+
+
 class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     """One spec's replicas."""
 
@@ -82,7 +136,8 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     spread: tuple[AchievedSpread, ...]
     victims: tuple[PlannedVictim, ...]
     stopped: Placement | None
-    """What the first replica met that fits nowhere; None: all wanted ones fit."""
+    """What the first replica met that fits nowhere; of a DaemonSet, what all met that do not fit, each on its own node.
+    None: all wanted ones fit."""
     limit: int | None
     """After so many the search for more was ended; None: it was not."""
     there: int
@@ -91,8 +146,19 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     """Its controller makes no pod before it is resumed."""
     awaited: AwaitedPod | None
     """Its StatefulSet makes no pod before; None: nothing keeps it, or another controller makes them."""
+    daemon: DaemonNodes | None = None
+    """The nodes of a DaemonSet; None: it is none."""
+    holds_back: str = ""
+    """The pod of a StatefulSet that fits nowhere: none after it is made before it is Ready (OrderedReady). Empty: the
+    StatefulSet makes all at once (Parallel), or it is none."""
+    job: JobSize | None = None
+    """How many pods a Job or CronJob makes; None: it is neither."""
+    autoscaler: Autoscaler | None = None
+    """The one of a file that decides about its replicas; None: none does."""
     origin: Origin
     """Why it is placed."""
+    quota: QuotaRoom | None = None
+    """The quota that lets in fewer than are wanted; the others are not made. None: none does."""
 
     @property
     def preempted(self) -> tuple[PlannedVictim, ...]:

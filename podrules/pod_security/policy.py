@@ -16,14 +16,14 @@ from msgspec import Struct
 from podrules.model.field_error import FieldError
 from podrules.validation.errors import invalid
 
-__all__ = ["LABEL_PREFIX", "Level", "LevelVersion", "Policy", "parse_version", "policy_of"]
+__all__ = ["LABEL_PREFIX", "LATEST", "Level", "LevelVersion", "Policy", "parse_version", "policy_of"]
 
 LABEL_PREFIX: Final = "pod-security.kubernetes.io/"
 _ENFORCE: Final = LABEL_PREFIX + "enforce"
 _AUDIT: Final = LABEL_PREFIX + "audit"
 _WARN: Final = LABEL_PREFIX + "warn"
 _VERSION: Final = "-version"
-_LATEST: Final = "latest"
+LATEST: Final = "latest"
 _NUMBERED: Final = re.compile(r"v1\.(0|[1-9][0-9]*)")
 _MAX_INT: Final = 2**63 - 1
 
@@ -44,7 +44,7 @@ class LevelVersion(NamedTuple):
     """37 for v1.37; None: the API server's own version."""
 
     def __str__(self) -> str:
-        return f"{self.level}:{_LATEST if self.minor is None else f'v1.{self.minor}'}"
+        return f"{self.level}:{LATEST if self.minor is None else f'v1.{self.minor}'}"
 
 
 class Policy(Struct, frozen=True):
@@ -55,7 +55,7 @@ class Policy(Struct, frozen=True):
     audit: LevelVersion = LevelVersion()
     """Pods and templates that violate it are noted in the audit log."""
     warn: LevelVersion = LevelVersion()
-    """Whoever creates a pod or a template that violates it is warned."""
+    """The user who creates a pod or a template that violates it gets a warning."""
     problems: tuple[FieldError, ...] = ()
     """Malformed labels, with which no namespace can be created."""
 
@@ -77,7 +77,7 @@ def parse_version(text: str) -> int | None:
     Raises:
         ValueError: It is neither.
     """
-    if text == _LATEST:
+    if text == LATEST:
         return None
     found = _NUMBERED.fullmatch(text)
     if found is None or int(found[1]) > _MAX_INT:

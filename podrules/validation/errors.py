@@ -99,7 +99,7 @@ def invalid(field: str, value: Any, detail: str) -> FieldError:
 
 
 def unsupported(field: str, value: Any, supported: Iterable[str], *, typed: bool = True) -> FieldError:
-    """A word that is none of those of an enumeration, which Go mostly keeps in a type of its own."""
+    """A word that an enumeration does not have; Go mostly keeps it in a type of its own."""
     words = ", ".join(map(quoted, supported))
     shown = go_json(value) if typed and isinstance(value, str) else _shown(value)
     return FieldError(field, _with(f"Unsupported value: {shown}", f"supported values: {words}" if words else ""))

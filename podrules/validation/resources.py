@@ -53,7 +53,8 @@ def validate_container_resources(container: View, pod: PodContext) -> Iterator[F
         return
     own = container.struct("resources")
     limits, requests = _amounts(own, "limits"), _amounts(own, "requests")
-    if pod.is_pod:
+    # Ephemeral containers get no defaults.
+    if pod.is_pod and "ephemeralContainers" not in container.path:
         requests |= {name: amount for name, amount in limits.items() if name not in requests}
     yield from _requirements(own.path, limits, requests, validate_container_resource_name, pod.rules)
     yield from _claims(own, pod.claims)

@@ -45,7 +45,7 @@ def restarts_always(container: View) -> bool:
 
 
 def validate_restart_policy(container: View, rules: Rules) -> Iterator[FieldError]:
-    """Hold a container's restart policy and the rules beside it against theirs."""
+    """Hold a container's restart policy and the policy's rules against those of the API."""
     if not rules.on("ContainerRestartRules"):
         return
     written, path = container.pointer("restartPolicy"), container.at("restartPolicy")
@@ -82,7 +82,7 @@ def _too_many(path: str, count: int, most: int, rules: Rules) -> FieldError:
 
 
 def validate_init_restart_policy(container: View, rules: Rules) -> Iterator[FieldError]:
-    """Hold an init container's restart policy and the rules beside it against theirs."""
+    """Hold an init container's restart policy and the policy's rules against those of the API."""
     if not rules.on("ContainerRestartRules"):
         return
     exceptions = container.content.get("restartPolicyRules")

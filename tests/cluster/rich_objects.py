@@ -393,6 +393,19 @@ def others() -> list[Object]:
             },
         ),
         _named(
+            "v1",
+            "ResourceQuota",
+            "quota",
+            spec={
+                "hard": {"pods": "10", "requests.cpu": "2"},
+                "scopes": ["NotBestEffort"],
+                "scopeSelector": {
+                    "matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["rich"]}]
+                },
+            },
+            status={"hard": {"pods": "10", "requests.cpu": "2"}, "used": {"pods": "1", "requests.cpu": "100m"}},
+        ),
+        _named(
             "v1", "ReplicationController", "rc", spec={"replicas": 0, "selector": {"app": "rich"}, "template": template}
         ),
         _named("v1", "Service", "all", spec={"ports": [{"port": 80}]}),

@@ -49,6 +49,7 @@ class ApiError(RuntimeError):
         self.code = code
         self.reason: str = status.get("reason", "")
         self.message: str = status.get("message", "")
+        self.details: Mapping[str, Any] = status.get("details") or {}
 
 
 @dataclass(frozen=True, slots=True)

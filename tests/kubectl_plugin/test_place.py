@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -118,10 +119,108 @@ def test_each_kind_has_its_own_number() -> None:
         assert spec["wanted"] == {"Deployment": 3, "StatefulSet": 1, "Job": 2}[kind]
 
 
-def test_a_daemon_set_is_not_guessed_about() -> None:
-    plan = placed("-f", "-", stdin=manifest("DaemonSet"))
-    assert plan["specs"] == []
-    assert plan["refused"][0]["reason"].startswith("its controller names the node of each pod itself")
+def _daemon_set(requests: Mapping[str, str], **spec: Any) -> str:
+    pod = raw_pod(requests=requests, **spec)
+    return yaml.safe_dump(raw_workload("DaemonSet", "agent", pod_spec=pod["spec"]))
+
+
+def _words(*arguments: str, stdin: str = "") -> str:
+    return " ".join(run("place", "--demo", *arguments, stdin=stdin).out.split())
+
+
+def test_a_daemon_set_runs_on_the_nodes_that_it_chooses() -> None:
+    text = _daemon_set({"cpu": "10m"}, tolerations=[{"key": "example.com/spot", "operator": "Exists"}])
+    (spec,) = placed("-f", "-", "--no-preemption", stdin=text)["specs"]
+    chosen, without = spec["daemon"]["eligible"], {node["node"] for node in spec["daemon"]["without"][0]["nodes"]}
+    assert spec["wanted"] == spec["placed"] == chosen == len(spec["nodes"]) == 12 - len(without)
+    assert {"cp-a1", "node-c3"} <= without
+    assert not {"node-b4", "node-c4"} & without
+    assert f"daemonset/agent runs on {chosen} of 12 nodes. {len(without)} nodes get no pod: " in _words(
+        "-f", "-", "--no-preemption", stdin=text
+    )
+
+
+def test_pods_of_a_daemon_set_that_stay_pending_are_told_by_node() -> None:
+    text = _daemon_set({"cpu": "700m", "memory": "1500Mi"})
+    ran = run("place", "--demo", "-f", "-", stdin=text)
+    words = " ".join(ran.out.split())
+    assert ran.code == 7
+    assert words.startswith(
+        "3 of 6 pods of daemonset/agent stay pending: node-a2, node-b1 and node-c2 lack memory. "
+        "Way out: free 269Mi memory on node-a2. daemonset/agent runs on 3 of 12 nodes."
+    )
+    assert "node-b1 NodeResourcesFit Insufficient memory: lacks 591Mi memory" in words
+    # explain takes it from the same rule.
+    report = json.loads(run("explain", "--demo", "-f", "-", "-o", "json", stdin=text).out)
+    assert report["daemon"] == placed("-f", "-", stdin=text)["specs"][0]
+    page = " ".join(run("explain", "--demo", "-f", "-", stdin=text).out.split())
+    assert "3 of 6 pods of daemonset/agent stay pending: node-a2, node-b1 and node-c2 lack memory." in page
+    assert "Nodes daemonset/agent runs on 3 of 12 nodes. 6 nodes get no pod: " in page
+
+
+def test_a_new_node_gets_the_pods_of_daemon_sets() -> None:
+    named = ("daemonset/kube-proxy", "-n", "kube-system")
+    assert _words(*named).startswith("daemonset/kube-proxy has its pods on all 12 nodes already.")
+    words = _words(*named, "--add-node", "like=node-a1")
+    assert "daemonset/kube-proxy runs on all 13 nodes, on 12 already." in words
+
+
+_SCALER = """
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: scaler}
+spec: {minReplicas: 2, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: x}}
+"""
+
+
+def _scaled(**spec: Any) -> str:
+    pod = raw_pod(requests={"cpu": "700m", "memory": "3Gi"})
+    return yaml.safe_dump(raw_workload("Deployment", "x", pod_spec=pod["spec"], **spec)) + _SCALER
+
+
+def test_the_replicas_of_an_autoscaler_are_a_range() -> None:
+    found = placed("-f", "-", "--no-preemption", stdin=_scaled(replicas=1))["specs"]
+    assert [(spec["origin"], spec["wanted"]) for spec in found] == [("manifest", 2), ("autoscaler", 7)]
+    assert found[0]["autoscaler"] == {"name": "scaler", "minReplicas": 2, "maxReplicas": 9}
+    fit = sum(spec["placed"] for spec in found)
+    assert 2 < fit < 9
+    ran = run("place", "--demo", "-f", "-", "--no-preemption", stdin=_scaled())
+    # Its minimum has a place; more is asked for only as its metrics say.
+    assert ran.code == 0
+    words = " ".join(ran.out.split())
+    assert f"deployment/x has 2 to 9 replicas (HorizontalPodAutoscaler scaler): of 9, {fit} fit." in words
+    assert f"deployment/x (up to 9) {fit - 2} of 7" in words
+    title = " ".join(run("explain", "--demo", "-f", "-", stdin=_scaled()).out.split())
+    assert "2 to 9 replicas from HorizontalPodAutoscaler scaler: the pod that it makes" in title
+
+
+@pytest.mark.parametrize(("arguments", "spec", "wanted"), [((), {"replicas": 0}, [0]), (("--replicas", "3"), {}, [3])])
+def test_an_autoscaler_that_does_not_count(arguments: tuple[str, ...], spec: dict[str, int], wanted: list[int]) -> None:
+    """At 0 replicas it does nothing; --replicas asks for a number of its own."""
+    found = placed("-f", "-", *arguments, stdin=_scaled(**spec))["specs"]
+    assert [one["wanted"] for one in found] == wanted
+
+
+def test_a_job_tells_its_pods_at_once_and_in_all() -> None:
+    text = manifest("Job", parallelism=3, completions=10, completionMode="Indexed")
+    assert "job/x makes 3 pods at once, 10 in all, one for each index. All 3 pods fit" in _words("-f", "-", stdin=text)
+    title = " ".join(run("explain", "--demo", "-f", "-", stdin=text).out.split())
+    assert "3 pods at once, 10 in all, one for each index: the pod that it makes" in title
+    assert placed("-f", "-", stdin=manifest("Job", parallelism=3, completions=2))["specs"][0]["wanted"] == 2
+
+
+def test_a_stateful_set_makes_none_after_the_one_that_stays_pending() -> None:
+    pod = raw_pod(requests={"cpu": "700m", "memory": "6Gi"})
+    more: dict[str, Any] = {"pod_spec": pod["spec"], "replicas": 9, "ordinals": {"start": 3}}
+    text = yaml.safe_dump(raw_workload("StatefulSet", "db", **more))
+    assert (
+        "8 of 9 replicas of statefulset/db do not run. db-4 stays pending, and none after it is made (OrderedReady)."
+    ) in _words("-f", "-", "--no-preemption", stdin=text)
+    parallel = yaml.safe_dump(raw_workload("StatefulSet", "db", podManagementPolicy="Parallel", **more))
+    assert "8 of 9 replicas of statefulset/db stay pending. Of 12 nodes" in _words(
+        "-f", "-", "--no-preemption", stdin=parallel
+    )
 
 
 def test_a_pod_that_the_api_server_refuses_is_told() -> None:

@@ -382,7 +382,10 @@ def test_names_files_and_changes_go_together() -> None:
         (
             "ds/log-agent --replicas 3 -n monitoring",
             2,
-            "daemonset/log-agent: a DaemonSet has one pod for each node, and cannot have more\nHow its pods stand: ",
+            (
+                "daemonset/log-agent: a DaemonSet has one pod on each node that it chooses, and cannot have more\n"
+                "On which nodes it runs: kubectl qos place daemonset/log-agent\n"
+            ),
         ),
         ("node/node-a1", 2, "node/node-a1: a node is not placed\nWhere its pods would go: kubectl qos place --drain"),
         (

@@ -396,8 +396,11 @@ def _evicted(entry: manager.Evicted) -> Answer:
 
 
 def answer_validate(case: Case, features: Features) -> Answer:
-    """What the API server says when the object is created; what does not decode is validated no further."""
-    content = case["object"]
+    """What the API server says when the object is created; what does not decode is validated no further.
+
+    The input is ``{"object": …}``, or the object itself.
+    """
+    content = case.get("object") or {name: value for name, value in case.items() if name != "expected"}
     decoding = decode(content, schema(features.minor))
     if decoding is not None and decoding.words:
         return {"refused": True, "errors": [decoding.problem]}

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from podrules.features import Features
-from podrules.limits import limit_range_refusal, quota_refusal, quota_room
+from podrules.limits import limit_range_refusal, quota_refusal, quota_room, with_pods
 from podrules.model.base import ResourceList
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
@@ -222,6 +222,18 @@ def _used(quota: ResourceQuota, times: int) -> ResourceList:
         for name in used:
             used[name] += amounts(x="350m" if name == "cpu" else "1")["x"]
     return used
+
+
+def test_pods_that_have_come_are_counted_by_the_quotas_that_count_them() -> None:
+    pod = make_pod(requests={"cpu": "300m"})
+    others = _quota({"pods": "1"}, scopes=["BestEffort"])
+    quotas = [_quota({"requests.cpu": "1", "configmaps": "1"}), others]
+    room = quota_room(pod, quotas)
+    assert room is not None
+    assert [(share.resource, share.used, share.hard) for share in room.shares] == [("requests.cpu", "900m", "1")]
+    first, second = with_pods(pod, room.pods, quotas)
+    assert (quota_refusal(pod, [first]), second) == (room.refusal, others)
+    assert first.status.used["configmaps"].is_zero
 
 
 def test_a_quota_that_is_over_has_no_room() -> None:

@@ -37,7 +37,7 @@ class DryRunReport(Struct, frozen=True, rename="camel"):
     """The API server's dry run of a manifest, as the user who asks."""
 
     verdicts: tuple[DryRunVerdict, ...]
-    """Of the object, and of the pod that it makes."""
+    """The object's, and that of the pod that it makes."""
     warnings: tuple[str, ...]
     """Those of the API server and its webhooks."""
     added: tuple[AddedField, ...]

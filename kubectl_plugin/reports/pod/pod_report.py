@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.pod.dry_run import DryRunReport
 from kubectl_plugin.reports.pod.oom import OOMOnNode, OOMUnknown, oom_of_pod
 from kubectl_plugin.reports.pod.pod_cgroup import CgroupReport, pod_cgroup
 from kubectl_plugin.reports.pod.pod_pressure import PodPressureReport
@@ -16,7 +17,7 @@ from kubectl_plugin.reports.pod.pod_priority import PriorityReport, admitted_pri
 from kubectl_plugin.reports.pod.pod_qos import QOSReport, pod_qos
 from kubectl_plugin.reports.pod.pod_resources import ResourcesReport, pod_resources
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport, pod_gates, pod_status
-from podrules.admission import AdmittedPod
+from podrules.admission import AdmittedPod, PodRefusal
 from podrules.attachment import VolumePosition
 from podrules.ending import Ending, StopPlan, pod_ending, stop_plan
 from podrules.forcing import force_safety_whatever_volumes, pod_force_safety
@@ -28,6 +29,7 @@ from podrules.model.policy import PriorityClass
 from podrules.oom import MemoryTooLow, memory_too_low
 from podrules.placement.eligible import eligible_nodes
 from podrules.placement.outcome import Placement
+from podrules.placement.planned import PlannedSpec
 from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
@@ -72,6 +74,12 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """For a pod of the cluster, its PriorityClass by name; None when it could not be read."""
     refusals: Sequence[RefusedField] = ()
     """The refused fields of a manifest."""
+    dry_run: DryRunReport | None = None
+    """What the API server's own dry run says of it; None: it was not asked for one."""
+    refusal: PodRefusal | None = None
+    """Why the API server refuses a pod to come for what holds in its namespace."""
+    warning: str = ""
+    """The warning of Pod Security when a pod to come is created."""
     owners: tuple[Owner, ...] = ()
     """Nearest first."""
     source: str = ""
@@ -97,6 +105,8 @@ class LikelyNode(Struct, frozen=True):
     unread: tuple[Unread, ...] = ()
     gates: tuple[AssumedGate, ...] = ()
     """The feature gates whose defaults decide about it, if that was asked for."""
+    daemon: PlannedSpec | None = None
+    """For the pod of a DaemonSet, all of them on their nodes; None: it is another's."""
 
 
 class PodPosition(Struct, frozen=True):
@@ -191,6 +201,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """By whom the scheduler preempted it, and what came of it; None: it did not."""
     placement: Placement | None
     """Where the scheduler would put it; None: it was not asked for, as for a pod that has a node."""
+    daemon: PlannedSpec | None
+    """The pods of a DaemonSet to come on their nodes, as `kubectl qos place` has them; None: it is another's."""
     placement_unread: tuple[Unread, ...]
     """What the placement lacks, which is then unknown."""
     pressure: tuple[PodPressureReport, ...]
@@ -207,11 +219,18 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """Where the volumes are that a pod waits for, or that leave with it. Other volumes are left out."""
     refusals: Sequence[RefusedField]
     """The fields for which the API server refuses a manifest, without `priority.rejected`. Empty: none."""
+    dry_run: DryRunReport | None
+    """What the API server's own dry run says, which then decides; None: it was not asked for one."""
+    refusal: PodRefusal | None = None
+    """Why the API server refuses it for what holds in its namespace. None: it does not, or refuses it before."""
+    warning: str = ""
+    """The warning of Pod Security when it is created; empty: none."""
 
     @property
     def refused(self) -> bool:
         """Whether the API server would not make it."""
-        return bool(self.refusals or self.priority.rejected)
+        by_server = self.dry_run is not None and self.dry_run.refusal
+        return bool(self.refusals or self.priority.rejected or self.refusal or by_server)
 
 
 def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...] = ()) -> PodReport:
@@ -271,6 +290,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         unread=unread,
         preempted=cluster.preempted,
         placement=cluster.likely.placement,
+        daemon=cluster.likely.daemon,
         placement_unread=cluster.likely.unread,
         pressure=cluster.position.reports,
         pressure_unread=cluster.position.unread,
@@ -279,6 +299,9 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         guards=facts.guards or (),
         moving=cluster.moving,
         refusals=facts.refusals,
+        dry_run=facts.dry_run,
+        refusal=facts.refusal,
+        warning=facts.warning,
     )
 
 

@@ -12,11 +12,13 @@ from kubectl_plugin.reports.pod.oom import OOMOnNode
 from kubectl_plugin.reports.pod.pod_pressure import OOMStandingReport, PodPressureReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.node.platform_words import pod_platform_section
+from kubectl_plugin.views.pod.dry_run import dry_run_section
 from kubectl_plugin.views.pod.ending import stop_lines
 from kubectl_plugin.views.pod.oom import no_score
 from kubectl_plugin.views.pod.pod_pressure import ASSUMED, distinct_places, own_limit_lines
 from kubectl_plugin.views.pod.pod_words import force_section, granted_line, limited_in_part, priority_section
 from kubectl_plugin.views.pod.qos import qos_section
+from kubectl_plugin.views.pod.refusal_words import pod_security_section
 from kubectl_plugin.views.pod.safety_words import guard_words, unfenced_from
 from kubectl_plugin.views.pod.volume_move import moving_section
 from kubectl_plugin.views.unread import unread_lines
@@ -54,6 +56,8 @@ def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]
     yield Section("Writers", tuple(_writers(report)))
     yield moving_section(report.moving, now)
     yield _owner(report, forced)
+    yield pod_security_section(report.warning)
+    yield dry_run_section(report.dry_run)
     yield versions_section(report.version_notes)
     yield Section("Unknown", tuple(_unknown(report)))
 

@@ -16,6 +16,7 @@ from kubectl_plugin.views.node.reach_commands import reach_commands
 from kubectl_plugin.views.node.silent_node import quiet_node
 from kubectl_plugin.views.pod.claim_words import claim_command
 from kubectl_plugin.views.pod.container_words import container_words
+from kubectl_plugin.views.pod.dry_run import dry_run_section
 from kubectl_plugin.views.pod.ending import stop_lines
 from kubectl_plugin.views.pod.health_commands import health_commands
 from kubectl_plugin.views.pod.oom import oom_section
@@ -23,8 +24,10 @@ from kubectl_plugin.views.pod.pod_brief import brief_sections
 from kubectl_plugin.views.pod.pod_pressure import pressure_section
 from kubectl_plugin.views.pod.pod_words import force_section, granted_line, limited_in_part, priority_section
 from kubectl_plugin.views.pod.qos import qos_section
+from kubectl_plugin.views.pod.refusal_words import pod_security_section, refusal_term
 from kubectl_plugin.views.pod.safety_words import guard_words
 from kubectl_plugin.views.pod.volume_move import moving_section
+from kubectl_plugin.views.scheduling.daemon_words import daemon_parts
 from kubectl_plugin.views.scheduling.placement import placement_parts
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.verdict import verdict
@@ -56,7 +59,10 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
     sections = _all_sections(report, now) if wide else brief_sections(report, now)
     namespace = f" in namespace {report.namespace}" if report.namespace else ""
     node = report.status.node if report.status else None
-    placement = tuple(placement_parts(report, now=now, wide=wide))
+    if report.daemon is not None:
+        placement = tuple(daemon_parts(report.daemon, wide=wide))
+    else:
+        placement = tuple(placement_parts(report, now=now, wide=wide))
     # Where it would go is the first question about a pod that waits, and the last about others.
     placed_first, placed_last = (placement, ()) if report.status and node is None else ((), placement)
     place = f", on {node.name}" if node else ""
@@ -84,6 +90,8 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     yield _writers_section(report)
     yield moving_section(report.moving, now)
     yield _owner_section(report)
+    yield pod_security_section(report.warning)
+    yield dry_run_section(report.dry_run)
     yield versions_section(report.version_notes, report.assumed_gates)
     yield unread_section(report.unread)
 
@@ -208,7 +216,9 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
         yield from claim_command(report.placement.claims)
     if report.refused:
         terms = [entry.term for entry in report.refusals if entry.term]
-        yield from (qos("why", term) for term in dict.fromkeys(terms or ["PriorityClass"]))
+        terms += ["PriorityClass"] if report.priority.rejected and not terms else []
+        terms += [refusal_term(report.refusal)] if report.refusal is not None else []
+        yield from (qos("why", term) for term in dict.fromkeys(terms))
     if status is None:
         return
     if quiet_node(report) is None and not status.deletion_timestamp:

@@ -32,7 +32,7 @@ from podrules.placement.outcome import (
     ToldBefore,
 )
 
-__all__ = ["named_words", "placement_parts", "why_no_node"]
+__all__ = ["named_words", "placement_parts", "rejected_phrases", "rejection_reason", "why_no_node"]
 
 _LABEL = "Placement"
 _SHOWN_GROUPS_IN_VERDICT = 3
@@ -56,7 +56,7 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
     groups = [group for group in placement.rejected if group.nodes or not placement.claims]
     # One more group is as short as saying that there is one.
     most = _SHOWN_GROUPS_IN_VERDICT if len(groups) > _SHOWN_GROUPS_IN_VERDICT + 1 else len(groups)
-    phrases = [phrase for group in groups[:most] for phrase in _phrases(group)]
+    phrases = [phrase for group in groups[:most] for phrase in rejected_phrases(group)]
     rest = sum(group.count for group in groups[most:])
     if rest:
         phrases.append(f"{rest} more {'fails' if rest == 1 else 'fail'} for other reasons")
@@ -203,7 +203,7 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
     rows: list[tuple[str, ...]] = []
     shown = placement.rejected if wide else placement.rejected[:_SHOWN_GROUPS]
     for group in shown:
-        rows.append((str(group.count), group.plugin, _reason(group)))
+        rows.append((str(group.count), group.plugin, rejection_reason(group)))
         if wide and group.remedy is not None:
             rows.append(("", "", f"way out: {remedy_words(group.remedy, placement.spread)}"))
         if wide:
@@ -215,7 +215,8 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
     return Table(title, ("nodes", "plugin", "reason; the node that is nearest"), tuple(rows), right=frozenset({0}))
 
 
-def _reason(group: RejectedGroup) -> str:
+def rejection_reason(group: RejectedGroup) -> str:
+    """Upstream's reasons, with the numbers of the node that is nearest to fit."""
     reason = ", ".join(group.reasons)
     nearest = group.nodes[0] if group.nodes else None
     if nearest is None:
@@ -226,7 +227,7 @@ def _reason(group: RejectedGroup) -> str:
     return f"{reason}: {nearest.node}{f' {words}' if words else ''}{silent}"
 
 
-def _phrases(group: RejectedGroup) -> Iterator[str]:
+def rejected_phrases(group: RejectedGroup) -> Iterator[str]:
     """What keeps it from the nodes of a group; those that do not answer on their own."""
     others = group.count - len(group.silent)
     if others:

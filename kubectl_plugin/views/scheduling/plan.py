@@ -9,6 +9,7 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.pod.pod_page import unread_section
+from kubectl_plugin.views.scheduling.daemon_words import daemon_tables, daemon_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.plan_more import (
     fit_words,
@@ -21,6 +22,8 @@ from kubectl_plugin.views.scheduling.plan_more import (
     suspended_words,
     victim_words,
 )
+from kubectl_plugin.views.scheduling.quota_words import let_in, quota_words
+from kubectl_plugin.views.scheduling.scaling_words import autoscaler_words, size_words
 from kubectl_plugin.views.scheduling.spread_tables import left_out_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import counted, listed
@@ -90,15 +93,30 @@ def _verdict(report: PlanReport) -> Iterator[str]:
         yield f"{entry.name} is not placed: {entry.reason}."
     yield from more_words(report)
     yield from _drain_words(report)
-    yield from _asked_words([spec for spec in report.specs if spec.origin in {"manifest", "drain"}], report)
+    yield from _daemon_words(report)
+    yield from _asked_words(
+        [spec for spec in report.specs if spec.origin in {"manifest", "drain"} and spec.daemon is None], report
+    )
+    yield from autoscaler_words(report.specs)
     yield from pending_words([spec for spec in report.specs if spec.origin == "pending"])
     yield from _silent_words(report)
     yield from replacement_words(report.specs)
     yield from _flag_words(report)
 
 
+def _daemon_words(report: PlanReport) -> Iterator[str]:
+    """Of DaemonSets, whether a file has them or the cluster."""
+    daemons = [spec for spec in report.specs if spec.daemon is not None]
+    for spec in daemons:
+        yield from daemon_words(spec, drained=report.what_if.drained)
+    yield from victim_words(daemons)
+
+
 def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
     """Of manifests, and of the pods of a drained node."""
+    for spec in specs:
+        yield from quota_words(spec, "replica", f"of {spec.name}")
+    specs = [let_in(spec) for spec in specs]
     short = [spec for spec in specs if spec.wanted is not None and spec.placed < spec.wanted]
     for spec in specs:
         yield from _standing(spec)
@@ -136,6 +154,7 @@ def _standing(spec: PlannedSpec) -> Iterator[str]:
         yield f"{spec.name} is there already; one more is placed in addition to it."
     elif spec.there:
         yield f"{spec.name} has {counted(spec.there, 'pod')} already; {_asked(spec)} placed."
+    yield from size_words(spec)
     yield from suspended_words(spec)
 
 
@@ -185,7 +204,10 @@ def _short(spec: PlannedSpec, *, drained: str) -> str:
     missing = (spec.wanted or 0) - spec.placed
     named = spec.stopped is not None and spec.stopped.named is not None
     one = missing == 1
-    what = ("does not run" if one else "do not run") if named else "stays pending" if one else "stay pending"
+    # A StatefulSet makes none after the one that stays pending.
+    held = f" {spec.holds_back} stays pending, and none after it is made (OrderedReady)."
+    held = held if spec.holds_back and not one else ""
+    what = ("does not run" if one else "do not run") if named or held else "stays pending" if one else "stay pending"
     wanted = counted(spec.wanted or 0, "replica")
     lead = f"{missing} of {wanted} of {spec.name} {what}."
     if paid := paid_words([spec]):
@@ -193,14 +215,18 @@ def _short(spec: PlannedSpec, *, drained: str) -> str:
         lead = f"{alone} of {wanted} of {spec.name} {what} without preemption, {missing} {paid}."
     if spec.wanted == 1:
         lead = f"{spec.name} {'does not run' if named else 'stays pending'}."
-    return " ".join((lead, *(why_no_node(spec.stopped, drained=drained) if spec.stopped is not None else ())))
+    why = why_no_node(spec.stopped, drained=drained) if spec.stopped is not None else ()
+    return " ".join((f"{lead}{held}", *why))
 
 
 def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
     if report.specs:
         yield _specs_table(report, wide=wide)
-    if any(spec.placed > 1 for spec in report.asked):
+    # A DaemonSet has one on each node.
+    if any(spec.placed > 1 and (wide or spec.daemon is None) for spec in report.asked):
         yield _nodes_table(report, wide=wide)
+    for spec in report.asked:
+        yield from daemon_tables(spec, wide=wide)
     spread = tuple(
         _spread_row(spec, entry)
         for spec in report.specs

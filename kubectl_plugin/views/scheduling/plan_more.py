@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from kubectl_plugin.reports.plan import PlanReport
 from kubectl_plugin.views.pod.safety_words import ordinal_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
+from kubectl_plugin.views.scheduling.quota_words import let_in, quota_words
 from kubectl_plugin.views.words import counted, listed
 from podrules.cluster.kinds import find_kind
 from podrules.model.pod_reference import PodReference
@@ -31,9 +32,11 @@ _SHOWN_VICTIMS = 2
 def more_words(report: PlanReport) -> Iterator[str]:
     """The lines of each workload or pod that was named; none if none was."""
     for spec in report.specs:
-        if spec.origin == "more":
+        if spec.origin == "more" and spec.daemon is None:
             yield from _awaited_words(spec)
-            yield _answer(spec, report.silent)
+            yield from _job_words(spec)
+            yield from quota_words(spec, "more pod", _of(spec), lead="" if spec.wanted is None else "No: ")
+            yield _answer(let_in(spec), report.silent)
             if spec.victims and spec.nodes_unaided:
                 yield f"Without preemption: {nodes_words(spec.nodes_unaided)}."
             yield from _leaving_words(_leaving([spec])) if _is_paid_for(spec) else victim_words([spec])
@@ -136,6 +139,8 @@ def row_name(spec: PlannedSpec) -> str:
     """The name of a spec in a table: a pod that waits is not one of those that are asked for."""
     if spec.origin == "pending":
         return f"{spec.name} (pending)"
+    if spec.origin == "autoscaler" and spec.autoscaler is not None:
+        return f"{spec.name} (up to {spec.autoscaler.max_replicas})"
     return f"like {spec.name}" if spec.origin == "more" and spec.name.startswith("pod/") else spec.name
 
 
@@ -159,6 +164,15 @@ def _awaited_words(spec: PlannedSpec) -> Iterator[str]:
         yield f"Way out: bring {silent} back, or fence it."
 
 
+def _job_words(spec: PlannedSpec) -> Iterator[str]:
+    """Says that its Job makes no other pod now, even if there is room."""
+    job = spec.job
+    if job is None or job.schedule or spec.suspended or spec.there < job.now:
+        return
+    left = "" if job.completions is None else f"; {job.succeeded} of {job.completions} have succeeded"
+    yield f"{spec.name} makes no other pod before one ends: it has {spec.there} of {job.now} at once{left}."
+
+
 def _answer(spec: PlannedSpec, silent: Sequence[str]) -> str:
     """``Yes: 3 of 3 more pods of Deployment web fit: 2 on node-b1 and 1 on node-a2.``."""
     of = _of(spec)
@@ -169,7 +183,7 @@ def _answer(spec: PlannedSpec, silent: Sequence[str]) -> str:
     short = spec.placed < spec.wanted
     # What goes to a node that does not answer has a place, and does not start.
     lead = "No: " if short else "" if any(node in silent for node in spec.nodes) else _yes(spec)
-    if spec.awaited is not None:
+    if spec.awaited is not None or spec.quota is not None:
         lead = "" if short else "There is room: "
     if spec.wanted == 1:
         if short:

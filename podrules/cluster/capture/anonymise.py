@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from podrules.cluster.capture.contents import KindContents
 from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
 from podrules.model.storage import CSIVolumeSource, PersistentVolume, VolumeAttachment
+from podrules.pod_security.policy import LATEST, Level
 from podrules.scheduler.plugins.volume_binding.csi_translation import MIGRATED_PROVISIONERS
 from podrules.volumes import attachment_name
 
@@ -40,7 +41,7 @@ _KEPT_FIELDS: Final = frozenset(
         *("kubelet_version", "kernel_version", "os_image", "container_runtime_version", "operating_system"),
         *("creation_timestamp", "deletion_timestamp", "last_transition_time", "last_heartbeat_time", "start_time"),
         *("started_at", "finished_at", "renew_time", "time_added", "time", "event_time", "last_timestamp"),
-        *("allocation_timestamp", "last_schedule_time", "resource_version"),
+        *("allocation_timestamp", "last_schedule_time", "resource_version", "scopes", "scope_name"),
     }
 )
 """Fields whose values Kubernetes names."""
@@ -58,12 +59,17 @@ _KEPT: Final = frozenset(
         *("kube-system", "kube-public", "kube-node-lease", "default-scheduler"),
         *("system-node-critical", "system-cluster-critical", "metadata.name"),
         *("type", "virtual-kubelet", "virtual-kubelet.io/provider"),
-        *("cpu", "memory", "pods", "ephemeral-storage", "storage"),
+        *("cpu", "memory", "pods", "ephemeral-storage", "storage", "count/pods"),
+        *(*Level, LATEST),
         *("v1", "apps/v1", "batch/v1", "127.0.0.1", "0.0.0.0"),  # noqa: S104 - an address that ports are compared with
         *MIGRATED_PROVISIONERS.values(),
     }
 )
 _HUGE_PAGES: Final = "hugepages-"
+_OF_QUOTA: Final = re.compile(r"(requests|limits)\.")
+"""What a quota puts before the name of a resource."""
+_LEVEL_VERSION: Final = re.compile(r"v1\.[0-9]+")
+"""The version of a Pod Security level, in the label of a namespace."""
 _DIGEST_BYTES: Final = 5
 """Bytes of a word's digest: eight letters in base 32."""
 
@@ -131,8 +137,10 @@ class Anonymiser:
                 return value
 
     def _text(self, text: str) -> str:
-        if text in _KEPT or text.startswith(_HUGE_PAGES) or _NUMBER.fullmatch(text):
+        if text in _KEPT or text.startswith(_HUGE_PAGES) or _NUMBER.fullmatch(text) or _LEVEL_VERSION.fullmatch(text):
             return text
+        if of_quota := _OF_QUOTA.match(text):
+            return of_quota[0] + self.text(text[of_quota.end() :])
         own = _KUBERNETES_KEY.match(text)
         kept = own[0] if own else ""
         return kept + _WORD.sub(lambda found: self._word(found[0]), text[len(kept) :])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
@@ -160,7 +160,7 @@ class LiveSource:
         if status == 404:
             # Suggestions make sense only for names that people type.
             suggest = self._suggest and kind in ALL_KINDS and kind not in _DERIVED_NAMES
-            raise NotFound(kind, name, namespace, self._near(kind, name, namespace) if suggest else ())
+            raise NotFound(kind, name, namespace, partial(self._near, kind, name, namespace) if suggest else ())
         self._check("get", kind, namespace, status, body)
         return _decoded(body, kind, name)
 

@@ -6,7 +6,6 @@ string), not as Python's YAML 1.1. Input is untrusted: its size is limited, also
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
@@ -18,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.cluster.errors import ManifestError
+from podrules.cluster.manifests.json_stream import json_stream, sent_number
 from podrules.cluster.manifests.partial_yaml import readable_part
 from podrules.cluster.manifests.text import STDIN, files_of, read_stdin, read_text
 from podrules.cluster.manifests.yaml_words import no_manifest, yaml_problem
@@ -28,7 +28,6 @@ __all__ = [
     "check_depth",
     "check_expanded",
     "go_loader",
-    "json_value",
     "objects_in",
     "parse_documents",
     "read_documents",
@@ -45,14 +44,6 @@ _BRACKETS: Final = re.compile(r"[\[{](?![\]}])")
 MAX_MERGED: Final = 100_000
 """Fields of one mapping with its merge keys written out."""
 _MERGE: Final = "<<"
-_HALF_A_PAIR: Final = re.compile(
-    r"""(?<!\\)((?:\\\\)*)   # no backslash before the escape, or only pairs of them
-    (?:\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})
-    |(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})""",
-    re.VERBOSE,
-)
-_MAX_SENT_WHOLE: Final = 1e21
-"""Below it, Go's encoding/json writes a float without an exponent."""
 
 
 class Twice(NamedTuple):
@@ -217,14 +208,15 @@ def _object_problem(where: str, content: Any, file: str) -> ManifestError | None
 
 def _parse(where: str, text: str) -> Iterator[tuple[Any, tuple[Twice, ...]]]:
     """Each document, and the fields that occur twice in it."""
-    if text.lstrip()[:1] == "{":
-        try:
-            yield json_value(text), ()
-            return
-        except RecursionError as error:
-            raise ManifestError(f"{where}: nested too deeply") from error
-        except ValueError:
-            pass  # YAML in flow style, or several JSON documents with separators: YAML reads both.
+    try:
+        stream = json_stream(text)
+    except RecursionError as error:
+        raise ManifestError(f"{where}: nested too deeply") from error
+    if stream is not None:
+        yield from ((entry.value, ()) for entry in stream.values)
+        if problem := stream.problem(where):
+            raise problem
+        return
     import yaml
 
     try:
@@ -345,23 +337,6 @@ def _twice(entries: Iterable[tuple[Any, Any]]) -> Iterator[Twice]:
         lines[str(key.value)] = line
 
 
-def json_value(text: str) -> Any:
-    """The value of a JSON text, with numbers as kubectl sends them; half a surrogate pair is U+FFFD, as in Go.
-
-    Raises:
-        ValueError: it is not JSON.
-        RecursionError: it is nested too deeply.
-    """
-    halves = "\\ud" in text or "\\uD" in text
-    return json.loads(_HALF_A_PAIR.sub(r"\1\\ufffd", text) if halves else text, parse_float=_sent_number)
-
-
-def _sent_number(text: str) -> int | float:
-    """A number with a decimal point or an exponent as kubectl sends it: ``3.0`` and ``1e+06`` are integers."""
-    number = float(text)
-    return int(number) if number.is_integer() and abs(number) < _MAX_SENT_WHOLE else number
-
-
 def _name_of(content: Any) -> str:
     if content is None:
         return "null"
@@ -411,7 +386,7 @@ def go_loader() -> type[Any]:
         return str(loader.construct_scalar(node)).lower() in {"y", "yes", "true", "on"}
 
     def construct_float(loader: Any, node: Any) -> int | float:
-        return _sent_number(loader.construct_scalar(node).replace("_", ""))
+        return sent_number(loader.construct_scalar(node).replace("_", ""))
 
     GoLoader.add_constructor("tag:yaml.org,2002:int", construct_int)
     GoLoader.add_constructor("tag:yaml.org,2002:bool", construct_bool)

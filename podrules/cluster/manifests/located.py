@@ -17,7 +17,8 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.manifests.files import Document, check_depth, check_expanded, go_loader, json_value, objects_in
+from podrules.cluster.manifests.files import Document, check_depth, check_expanded, go_loader, objects_in
+from podrules.cluster.manifests.json_stream import JsonValue, json_stream
 from podrules.cluster.manifests.partial_yaml import readable_part
 from podrules.cluster.manifests.yaml_words import yaml_problem
 
@@ -122,8 +123,9 @@ def _numbered(
     comments = _comments(text)
     lines = text.split("\n") if comments else []
     before = 0
-    for number, (node, content) in enumerate(_documents(where, text), start=1):
-        ignores = _ignores(comments, lines, node, before) if comments and node is not None else ()
+    for number, (node, content, origin) in enumerate(_documents(where, text), start=1):
+        # JSON has no comments.
+        ignores = _ignores(comments, lines, node, before) if comments and node is not None and not origin else ()
         before = node.end_mark.line if node is not None else 0
         if content is None:
             continue
@@ -131,11 +133,12 @@ def _numbered(
             yield number, (None,)
             continue
         place = f"{where}, document {number}" if number > 1 else where
-        yield number, _located(Document(place, content, text, number, place), node, kinds, ignores)
+        read = _Read(node, content, origin)
+        yield number, _located(Document(place, content, text, number, place), read, kinds, ignores)
 
 
 def _located(
-    document: Document, node: Any, kinds: Container[tuple[str, str]] | None, ignores: tuple[Ignore, ...]
+    document: Document, read: _Read, kinds: Container[tuple[str, str]] | None, ignores: tuple[Ignore, ...]
 ) -> Iterator[Located | ManifestError | None]:
     for item in objects_in(document.where, document.content):
         if isinstance(item, ManifestError):
@@ -144,7 +147,7 @@ def _located(
             yield None
         else:
             path = _item_path(item.where, document.place)
-            yield Located(document.number, item.content, Places(_places(node, path)), ignores)
+            yield Located(document.number, item.content, Places(_places(read, path)), ignores)
 
 
 def _item_path(where: str, place: str) -> str:
@@ -157,52 +160,83 @@ def line_of(document: Document, field: str) -> int | None:
     if not document.text or len(document.text) > MAX_TEXT:
         return None
     try:
-        nodes = (node for node, _ in _documents(document.where, document.text))
-        node = next(islice(nodes, document.number - 1, None), None)
+        read = next(islice(_documents(document.where, document.text), document.number - 1, None), None)
     except ManifestError:
         return None
-    if node is None:
+    if read is None or read.node is None:
         return None
-    return Places(_places(node, _item_path(document.where, document.place))).of(field).line
+    return Places(_places(read, _item_path(document.where, document.place))).of(field).line
 
 
-def _documents(where: str, text: str) -> Iterator[tuple[Any, Any]]:
-    """Each document's YAML node, which has line numbers, and its content."""
+class _Read(NamedTuple):
+    """A document."""
+
+    node: Any
+    """Its YAML node, which has places; None: YAML cannot read it."""
+    content: Any
+    origin: Place | None = None
+    """Where JSON begins, from which its node counts; None: it is YAML."""
+
+
+def _documents(where: str, text: str) -> Iterator[_Read]:
+    try:
+        stream = json_stream(text)
+    except RecursionError as error:
+        raise ManifestError(f"{where}: nested too deeply") from error
+    if stream is None:
+        yield from _yaml_documents(where, text)
+        return
+    origin, counted = Place(1, 1), 0
+    for entry in stream.values:
+        origin = _moved(origin, text, counted, entry.start)
+        counted = entry.start
+        yield _json_document(where, text, entry, origin)
+    if problem := stream.problem(where):
+        raise problem
+
+
+def _moved(place: Place, text: str, start: int, end: int) -> Place:
+    """The place of a character, from that of another before it."""
+    lines = text.count("\n", start, end)
+    column = end - text.rfind("\n", start, end) if lines else place.column + end - start
+    return Place(place.line + lines, column)
+
+
+def _json_document(where: str, text: str, entry: JsonValue, origin: Place) -> _Read:
+    """A value of JSON; YAML cannot read all of them, such as texts with surrogate pairs: then no places are known."""
+    import yaml
+
+    own = text[entry.start : entry.end]
+    _check_values(where, own)
+    loader = None
+    try:
+        check_depth(where, own)
+        loader = go_loader()(own)
+        return _Read(loader.get_single_node(), entry.value, origin)
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError):
+        return _Read(None, entry.value, origin)
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+def _yaml_documents(where: str, text: str) -> Iterator[_Read]:
     import yaml
 
     _check_values(where, text)
-    as_json = _json(where, text)
     loader = None
     try:
         check_depth(where, text)
         loader = go_loader()(text)
         while loader.check_node():
             node = loader.get_node()
-            if as_json is not None:
-                yield node, as_json
-                return
             check_expanded(where, node, _parts, MAX_VALUES)
-            yield node, loader.construct_document(node)
+            yield _Read(node, loader.construct_document(node))
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
-        if as_json is None:
-            raise yaml_problem(where, error, text) from error
-        # YAML cannot read some JSON, such as texts with surrogate pairs: its lines are not known.
-        yield None, as_json
+        raise yaml_problem(where, error, text) from error
     finally:
         if loader is not None:
             loader.dispose()
-
-
-def _json(where: str, text: str) -> Any:
-    """The content of a JSON text; None: the text is not JSON."""
-    if text.lstrip()[:1] != "{":
-        return None
-    try:
-        return json_value(text)
-    except RecursionError as error:
-        raise ManifestError(f"{where}: nested too deeply") from error
-    except ValueError:
-        return None
 
 
 def _check_values(where: str, text: str) -> None:
@@ -234,15 +268,15 @@ def _parts(node: Any) -> Iterable[Any] | None:
     return (part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,)))
 
 
-def _places(root: Any, path: str) -> dict[str, Place]:
+def _places(read: _Read, path: str) -> dict[str, Place]:
     """Where each field below a path begins: the key of a field, or the item of a list."""
-    if root is None:
+    if read.node is None:
         return {}
-    node = root
+    node, origin = read.node, read.origin or Place(1, 1)
     for step in re.findall(r"items\[(\d+)\]", path):
         items = next(value for key, value in node.value if key.value == "items")
         node = items.value[int(step)]
-    found = {"": _place(node)}
+    found = {"": _place(node, origin)}
     waiting = [("", node)]
     while waiting:
         at, node = waiting.pop()
@@ -251,13 +285,14 @@ def _places(root: Any, path: str) -> dict[str, Place]:
         for index, entry in enumerate(node.value):
             key, value = entry if isinstance(entry, tuple) else (entry, entry)
             below = f"{at}[{index}]" if key is value else f"{at}.{key.value}" if at else str(key.value)
-            found[below] = _place(key)
+            found[below] = _place(key, origin)
             waiting.append((below, value))
     return found
 
 
-def _place(node: Any) -> Place:
-    return Place(node.start_mark.line + 1, node.start_mark.column + 1)
+def _place(node: Any, origin: Place) -> Place:
+    line, column = node.start_mark.line, node.start_mark.column
+    return Place(origin.line + line, column + (1 if line else origin.column))
 
 
 def _comments(text: str) -> list[tuple[int, int, str]]:

@@ -1,7 +1,8 @@
-"""Reads the valid documents of a text when another document is not valid YAML.
+"""Reads the valid documents of a text when another document is not valid.
 
 YAML's own reader stops at the first mistake. Each document begins at a line of three hyphens, so each can be read on
-its own. A document that cannot be read becomes blank lines; the others keep their lines and numbers.
+its own. A document that cannot be read becomes blank lines; the others keep their lines and numbers. Of JSON objects
+those count that are before the first mistake.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from podrules.cluster.errors import ManifestError
+from podrules.cluster.manifests.json_stream import JsonStream, json_stream
 
 __all__ = ["readable_part"]
 
@@ -28,6 +30,9 @@ def readable_part(
         text: A text that cannot be read as a whole.
         read: Takes a name for messages and a text, and reads the text; raises ManifestError.
     """
+    stream = _stream(text)
+    if stream and (problem := stream.problem(where)):
+        return text[: stream.end], [problem]
     lines = text.split("\n")
     heads = [number for number, line in enumerate(lines) if _HEAD.match(line)]
     starts = heads if heads[:1] == [0] else [0, *heads]
@@ -45,6 +50,13 @@ def readable_part(
             errors.append(_placed_error(place, "\n" * start + document, read))
             lines[start:end] = ["---"] + [""] * (end - start - 1)
     return "\n".join(lines), errors
+
+
+def _stream(text: str) -> JsonStream | None:
+    try:
+        return json_stream(text)
+    except RecursionError:
+        return None
 
 
 def _placed_error(place: str, text: str, read: Callable[[str, str], object]) -> ManifestError:

@@ -715,9 +715,31 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "selector": (2, "map[string]string"),
         "template": (3, "*core/v1.PodTemplateSpec"),
     },
+    "core/v1.ResourceQuota": {
+        "metadata": (1, "meta/v1.ObjectMeta"),
+        "spec": (2, "core/v1.ResourceQuotaSpec"),
+        "status": (3, "core/v1.ResourceQuotaStatus"),
+    },
+    "core/v1.ResourceQuotaSpec": {
+        "hard": (1, "map[string]resource.Quantity"),
+        "scopes": (2, "[]string"),
+        "scopeSelector": (3, "*core/v1.ScopeSelector"),
+    },
+    "core/v1.ResourceQuotaStatus": {
+        "hard": (1, "map[string]resource.Quantity"),
+        "used": (2, "map[string]resource.Quantity"),
+    },
     "core/v1.ResourceRequirements": {
         "limits": (1, "map[string]resource.Quantity"),
         "requests": (2, "map[string]resource.Quantity"),
+    },
+    "core/v1.ScopeSelector": {
+        "matchExpressions": (1, "[]core/v1.ScopedResourceSelectorRequirement"),
+    },
+    "core/v1.ScopedResourceSelectorRequirement": {
+        "scopeName": (1, "string"),
+        "operator": (2, "string"),
+        "values": (3, "[]string"),
     },
     "core/v1.Service": {
         "metadata": (1, "meta/v1.ObjectMeta"),

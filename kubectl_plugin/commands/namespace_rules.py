@@ -1,0 +1,129 @@
+"""Reads what holds for the pods of a namespace: LimitRanges, ResourceQuotas, and the labels that Pod Security goes by.
+
+Those of the files count as an apply would leave them: one that is in the cluster is as the file has it, with what is
+used of the quota there. A quota that is only in a file counts from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from kubectl_plugin.commands.manifest_objects import ManifestObjects
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import LIMIT_RANGES, NAMESPACES, RESOURCE_QUOTAS
+from podrules.features import Features
+from podrules.limits import QuotaRoom, quota_room, with_pods
+from podrules.model.base import KubeObject, ResourceList
+from podrules.model.pod import Pod
+from podrules.model.policy import LimitRange, ResourceQuota, ResourceQuotaStatus
+from podrules.model.quantity import ZERO
+from podrules.pod_review import NamespaceRules
+from podrules.pod_security.policy import policy_of
+from podrules.reading import LABELS_NOT_ASKED, QUOTAS_NOT_ASKED, Unread
+
+__all__ = ["NamespaceReader"]
+
+T = TypeVar("T", bound=KubeObject)
+
+
+class NamespaceReader:
+    """Reads each namespace once, and keeps count of what its quotas have given away."""
+
+    def __init__(self, gatherer: Gatherer, *, asks: bool) -> None:
+        """Read nothing yet.
+
+        Args:
+            gatherer: Reads the cluster.
+            asks: Whether quotas and labels may take requests of their own.
+        """
+        self._gatherer = gatherer
+        self._asks = asks
+        self._quotas: dict[str, Sequence[ResourceQuota]] = {}
+        self._asked: set[str] = set()
+        """Namespaces whose quotas were asked for."""
+
+    def limit_ranges(self, namespace: str, objects: ManifestObjects) -> Sequence[LimitRange] | None:
+        """Those of a namespace; None: they cannot be read, and the files have none."""
+        found = self._gatherer.noted(self._gatherer.list(LIMIT_RANGES, namespace))
+        own = [entry for entry in objects.limit_ranges if entry.metadata.namespace == namespace]
+        return found if not own else _applied(found or (), own)
+
+    def rules(
+        self,
+        namespace: str,
+        objects: ManifestObjects,
+        limit_ranges: Sequence[LimitRange] | None,
+        *,
+        quotas: bool,
+        of_file: bool,
+    ) -> NamespaceRules:
+        """All that holds in a namespace.
+
+        Args:
+            namespace: Its name.
+            objects: What the files bring.
+            limit_ranges: Those of the namespace, as `limit_ranges` gave them.
+            quotas: Whether quotas may take a request in any case.
+            of_file: Whether a file asks for the pod: then the answer says what was not asked for.
+        """
+        labels = {**self._labels(namespace), **objects.labels_of(namespace)}
+        asks = self._asks or quotas
+        if namespace not in self._quotas or (asks and namespace not in self._asked):
+            self._quotas[namespace] = self._read_quotas(namespace, objects, asks=asks)
+        if of_file and not self._asks:
+            missed = LABELS_NOT_ASKED if namespace in self._asked else QUOTAS_NOT_ASKED
+            self._gatherer.noted(replace(missed, namespace=namespace))
+        return NamespaceRules(limit_ranges=limit_ranges or (), quotas=self._quotas[namespace], policy=policy_of(labels))
+
+    def take(self, pod: Pod, wanted: int | None, features: Features) -> QuotaRoom | None:
+        """Take what so many pods use from the quotas, as far as these have it; the room, where some find none.
+
+        Args:
+            pod: As the API server would store it, in a namespace that was read.
+            wanted: None: as many as fit.
+            features: Which feature gates hold.
+        """
+        namespace = pod.metadata.namespace
+        quotas = self._quotas.get(namespace, ())
+        room = quota_room(pod, quotas, features=features)
+        if room is not None and wanted is not None and room.pods >= wanted:
+            room = None
+        pods = wanted if room is None else room.pods
+        # Of pods that no quota bounds nothing is counted either.
+        self._quotas[namespace] = with_pods(pod, pods or 0, quotas, features=features)
+        return room
+
+    def _labels(self, namespace: str) -> Mapping[str, str]:
+        if not self._asks:
+            return {}
+        found = self._gatherer.noted(self._gatherer.get(NAMESPACES, namespace))
+        return {} if found is None else found.metadata.labels
+
+    def _read_quotas(self, namespace: str, objects: ManifestObjects, *, asks: bool) -> Sequence[ResourceQuota]:
+        found: Sequence[ResourceQuota] = ()
+        if asks:
+            self._asked.add(namespace)
+            found = self._gatherer.noted(self._gatherer.list(RESOURCE_QUOTAS, namespace)) or ()
+        used = {entry.metadata.name: entry.status.used for entry in found}
+        own = [entry for entry in objects.quotas if entry.metadata.namespace == namespace]
+        for entry in own:
+            if entry.metadata.name not in used:
+                reason = f"quota {entry.metadata.name} comes with the file: it counts from 0"
+                self._gatherer.noted(Unread("get", RESOURCE_QUOTAS.rbac_name, namespace, reason))
+        return _applied(found, [_counted(entry, used.get(entry.metadata.name, {})) for entry in own])
+
+
+def _applied(found: Sequence[T], own: Sequence[T]) -> list[T]:
+    """Those of the cluster, as far as the files do not change them, and those of the files."""
+    by_name = {entry.metadata.name: entry for entry in (*found, *own)}
+    return list(by_name.values())
+
+
+def _counted(quota: ResourceQuota, used: ResourceList) -> ResourceQuota:
+    """A quota of a file as the quota controller will have counted it."""
+    hard = quota.spec.hard
+    counted = {name: used.get(name, ZERO) for name in hard}
+    return replace(quota, status=ResourceQuotaStatus(hard=hard, used=counted))

@@ -1,0 +1,149 @@
+"""On which nodes a DaemonSet runs, in words: what stays pending first, then the nodes that get no pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_plugin.render.page import Section, Table
+from kubectl_plugin.views.scheduling.changes import ways_out
+from kubectl_plugin.views.scheduling.placement import rejected_phrases, why_no_node
+from kubectl_plugin.views.scheduling.plan_more import paid_words
+from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
+from kubectl_plugin.views.words import counted, listed
+from podrules.placement.outcome import Placement, RejectedGroup
+from podrules.placement.planned import DaemonNodes, PlannedSpec
+
+__all__ = ["daemon_parts", "daemon_tables", "daemon_words", "stuck_words"]
+
+_SHOWN_NAMES = 3
+_SHOWN_ROWS = 10
+
+
+def daemon_words(spec: PlannedSpec, *, drained: str = "") -> Iterator[str]:
+    """The sentences for a verdict.
+
+    Args:
+        spec: Of a DaemonSet.
+        drained: The node that is being emptied; empty: none.
+    """
+    if spec.daemon is None:
+        return
+    yield from stuck_words(spec, drained=drained)
+    yield from _nodes_words(spec, spec.daemon)
+
+
+def _nodes_words(spec: PlannedSpec, daemon: DaemonNodes) -> Iterator[str]:
+    yield _runs(spec, daemon)
+    if daemon.without:
+        yield f"{_without(daemon)}."
+    if daemon.removed:
+        where = listed(daemon.removed, most=_SHOWN_NAMES)
+        yield f"Its controller deletes its {'pod' if len(daemon.removed) == 1 else 'pods'} on {where}."
+    if spec.there and spec.origin == "manifest":
+        yield f"It has {counted(spec.there, 'pod')} already, which {_replaced(spec, daemon)}."
+
+
+def stuck_words(spec: PlannedSpec, *, drained: str = "") -> Iterator[str]:
+    """Which of its pods stay pending, and why; nothing where none does."""
+    wanted = spec.wanted or 0
+    missing, pending = wanted - spec.placed, spec.stopped
+    if not missing or pending is None:
+        return
+    stay = "does not run" if pending.named is not None else "stays pending" if missing == 1 else "stay pending"
+    lead = f"{missing} of {counted(wanted, 'pod')} of {spec.name} {stay}"
+    if not pending.rejected or not all(group.nodes for group in pending.rejected):
+        yield " ".join((f"{lead}.", *why_no_node(pending, drained=drained)))
+        return
+    why = listed([f"{_names(group)} {_verb(group)}" for group in pending.rejected], most=_SHOWN_NAMES)
+    yield f"{lead}: {why}.{_ways(pending, drained)}"
+
+
+def daemon_parts(spec: PlannedSpec, *, wide: bool) -> Iterator[Section | Table]:
+    """For the page of its pod, whose verdict has what stays pending; with ``wide`` each node."""
+    if spec.daemon is not None:
+        yield Section("Nodes", tuple(_nodes_words(spec, spec.daemon)))
+    if wide:
+        yield from daemon_tables(spec, wide=True)
+
+
+def daemon_tables(spec: PlannedSpec, *, wide: bool) -> Iterator[Table]:
+    """The nodes on which pods stay pending, and those that get none; with ``wide`` all of them."""
+    if spec.daemon is None:
+        return
+    pending = spec.stopped.rejected if spec.stopped is not None else ()
+    rows = [(node, group.plugin, f"{', '.join(group.reasons)}{_more(words)}") for group, node, words in _each(pending)]
+    yield from _table(f"Pods of {spec.name} that stay pending", ("node", "plugin", "reason"), rows, wide=wide)
+    others = [(node, words or _verb_of_one(group)) for group, node, words in _each(spec.daemon.without)]
+    yield from _table(f"Nodes without a pod of {spec.name}", ("node", "why"), others, wide=wide)
+
+
+def _table(
+    title: str, headings: tuple[str, ...], rows: list[tuple[str, str, str]] | list[tuple[str, str]], *, wide: bool
+) -> Iterator[Table]:
+    shown: list[tuple[str, ...]] = [*rows] if wide or len(rows) <= _SHOWN_ROWS + 1 else [*rows[:_SHOWN_ROWS]]
+    if len(rows) > len(shown):
+        shown.append((f"and {len(rows) - len(shown)} more (-o wide)",))
+    if shown:
+        yield Table(title, headings, tuple(shown))
+
+
+def _each(groups: tuple[RejectedGroup, ...]) -> Iterator[tuple[RejectedGroup, str, str]]:
+    return ((group, node.node, fact_words(node)) for group in groups for node in group.nodes)
+
+
+def _more(words: str) -> str:
+    return f": {words}" if words else ""
+
+
+def _ways(pending: Placement, drained: str) -> str:
+    ways = ways_out(pending, drained=drained)
+    if not ways:
+        return ""
+    *others, last = ways
+    return f" Ways out: {'; '.join(others)}; or {last}." if others else f" Way out: {last}."
+
+
+def _names(group: RejectedGroup) -> str:
+    return listed([node.node for node in group.nodes], most=_SHOWN_NAMES)
+
+
+def _verb(group: RejectedGroup) -> str:
+    return rejection_words(group.plugin, group.reasons, one=len(group.nodes) == 1)
+
+
+def _verb_of_one(group: RejectedGroup) -> str:
+    return rejection_words(group.plugin, group.reasons, one=True)
+
+
+def _runs(spec: PlannedSpec, daemon: DaemonNodes) -> str:
+    """``daemonset/agent runs on 8 of 12 nodes, on 7 already``, as a sentence."""
+    on, kept = len({*spec.nodes, *daemon.kept}), len(daemon.kept)
+    nodes = daemon.eligible + sum(group.count for group in daemon.without)
+    where = f"{on} of {counted(nodes, 'node')}"
+    if not on:
+        where = f"none of {counted(nodes, 'node')}"
+    elif on == nodes > 1:
+        where = f"all {counted(nodes, 'node')}"
+    paid = f", {paid_words([spec])}" if spec.victims else ""
+    if kept == on and kept:
+        return f"{spec.name} has its {'pod' if kept == 1 else 'pods'} on {where} already."
+    already = f", on {kept} already" if kept and spec.origin == "more" else ""
+    return f"{spec.name} runs on {where}{already}{paid}."
+
+
+def _without(daemon: DaemonNodes) -> str:
+    """``4 nodes get no pod: 3 have taints that it does not tolerate and 1 does not match its node selector``."""
+    count = sum(group.count for group in daemon.without)
+    lead = "1 node gets no pod" if count == 1 else f"{count} nodes get no pod"
+    if count <= _SHOWN_NAMES and len(daemon.without) == 1:
+        (only,) = daemon.without
+        return f"{lead}: {_names(only)} {_verb(only)}"
+    return f"{lead}: {listed([phrase for group in daemon.without for phrase in rejected_phrases(group)])}"
+
+
+def _replaced(spec: PlannedSpec, daemon: DaemonNodes) -> str:
+    """What becomes of the pods that it has."""
+    one = spec.there == 1
+    if any(node in spec.nodes for node in daemon.kept):
+        return "goes once the new one is there (maxSurge)" if one else "go once the new ones are there (maxSurge)"
+    return "makes room for the new one" if one else "make room for the new ones"

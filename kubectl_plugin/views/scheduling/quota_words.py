@@ -1,0 +1,35 @@
+"""Quotas that let in fewer pods than are wanted, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from kubectl_plugin.views.words import counted, listed
+from podrules.placement.planned import PlannedSpec
+
+__all__ = ["let_in", "quota_words"]
+
+
+def quota_words(spec: PlannedSpec, what: str, of: str, lead: str = "") -> Iterator[str]:
+    """``Quota compute lets in 3 of 5 replicas of deployment/web: requests.cpu is then 1800m of 2.``; else nothing.
+
+    Args:
+        spec: The pods.
+        what: One of them.
+        of: Whose they are.
+        lead: What comes first.
+    """
+    quota = spec.quota
+    if quota is not None:
+        pods = counted(quota.pods, what) if spec.wanted is None else f"{quota.pods} of {counted(spec.wanted, what)}"
+        shares = listed([f"{share.resource} is then {share.used} of {share.hard}" for share in quota.shares])
+        yield f"{lead}{'quota' if lead else 'Quota'} {quota.quota} lets in {pods} {of}: {shares}."
+
+
+def let_in(spec: PlannedSpec) -> PlannedSpec:
+    """The spec without the pods that no quota lets in: those wait for no node."""
+    if spec.quota is None or spec.wanted is None:
+        return spec
+    return replace(spec, wanted=min(spec.wanted, spec.quota.pods))

@@ -1,0 +1,103 @@
+"""One pod more on a cluster, as a what-if has it: bound where it fits, or where pods that are preempted leave it room.
+
+Victims are gone at once, as if they had ended, and budgets allow less for each victim that was ready.
+
+Source: pkg/scheduler/schedule_one.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.model.pod import Pod
+from podrules.model.pod_reference import reference
+from podrules.model.policy import PodDisruptionBudget
+from podrules.placement.binding import volumes_bound
+from podrules.placement.devices import devices_freed, devices_taken
+from podrules.placement.planned import PlannedVictim
+from podrules.placement.situation import Situation
+from podrules.safety import Guarantee, owner_guarantee
+from podrules.scheduler.cycle import Filtered, score_nodes
+from podrules.scheduler.framework.nominated import nominated_rows
+from podrules.scheduler.plugins.default_preemption import (
+    Victim,
+    is_terminating_by_preemption,
+    priority_of,
+    with_violations,
+)
+from podrules.scheduler.preemption import preempt
+
+__all__ = ["Room", "best_row", "make_room", "with_pod"]
+
+
+def with_pod(situation: Situation, filtered: Filtered, row: int) -> Situation:
+    """The same with its pod on a node."""
+    snapshot = devices_taken(volumes_bound(situation.snapshot, filtered, row), filtered, row)
+    table = situation.table.with_pods([(situation.pod, situation.table.names[row])])
+    return replace(situation, table=table, snapshot=snapshot)
+
+
+def best_row(filtered: Filtered) -> int | None:
+    """The row that is taken; None: no node fits, or the cycle fails."""
+    if not len(filtered.feasible) or filtered.error:
+        return None
+    best = score_nodes(filtered).best
+    return int(best[0]) if len(best) else None
+
+
+class Room(Struct, frozen=True):
+    """A node that preemption frees."""
+
+    row: int
+    situation: Situation
+    """Without the victims."""
+    budgets: Sequence[PodDisruptionBudget]
+    """What they allow afterwards."""
+    victims: Sequence[PlannedVictim]
+
+
+def make_room(situation: Situation, filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> Room | None:
+    """None: preemption frees none, or the cycle fails, which preempts nobody."""
+    if len(filtered.feasible) or filtered.error:
+        return None
+    found = preempt(filtered, budgets)
+    if not found.status.ok or not found.best:
+        return None
+    candidate = found.best[0]
+    gone = [victim.pod for victim in candidate.victims]
+    return Room(
+        row=situation.table.index[candidate.node],
+        situation=replace(situation.without_pods(gone), snapshot=devices_freed(situation.snapshot, gone)),
+        budgets=[_after(budget, gone) for budget in budgets],
+        victims=[_victim(victim, candidate.node, filtered) for victim in candidate.victims],
+    )
+
+
+def _victim(victim: Victim, node: str, filtered: Filtered) -> PlannedVictim:
+    pod = victim.pod
+    leaving = pod.metadata.deletion_timestamp is not None
+    nominated = nominated_rows(filtered.context).get(filtered.context.table.index[node], ())
+    return PlannedVictim(
+        reference(pod),
+        node,
+        priority_of(pod),
+        () if leaving else tuple(f"{budget.metadata.namespace}/{budget.metadata.name}" for budget in victim.violates),
+        leaving,
+        owner_guarantee(pod).guarantee is not Guarantee.NOT_REPLACED,
+        tuple(map(reference, nominated)) if is_terminating_by_preemption(pod) else (),
+    )
+
+
+def _after(budget: PodDisruptionBudget, gone: Sequence[Pod]) -> PodDisruptionBudget:
+    """A budget as the disruption controller has it when pods are gone: each that was ready takes one from it."""
+    exhausted = replace(budget, status=replace(budget.status, disruptions_allowed=0))
+    taken = sum(
+        bool(victim.violates) for victim in with_violations((pod for pod in gone if pod.is_ready), (exhausted,))
+    )
+    if not taken:
+        return budget
+    left = max(budget.status.disruptions_allowed - taken, 0)
+    return replace(budget, status=replace(budget.status, disruptions_allowed=left))

@@ -1,0 +1,79 @@
+"""What the API server says of a new pod after every plugin that changes it: the first refusal, and its warning.
+
+    validation      the resources, once LimitRanges have filled in what is missing
+    LimitRanger     the minima, maxima and ratios of the namespace's LimitRanges
+    PodSecurity     the level that the namespace's labels enforce; another level may warn
+    ResourceQuota   what the namespace's quotas have left; last of all, after the webhooks
+
+Each is asked only where those before it let the pod in. Nobody's exemptions, no configuration of PodSecurity or of
+limited resources, and no webhook or policy counts here.
+
+Source: pkg/kubeapiserver/options/plugins.go (AllOrderedPlugins) of k8s.io/kubernetes at v1.37.1 and
+pkg/registry/generic/registry/store.go (Create) of k8s.io/apiserver at v0.37.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from podrules.admission import PodRefusal, RefusedBy
+from podrules.features import REFERENCE, Features
+from podrules.limits import limit_range_refusal, quota_room
+from podrules.limits.forbidden import forbidden
+from podrules.model.pod import Pod
+from podrules.model.policy import LimitRange, ResourceQuota
+from podrules.pod_security.admission import refusal, warning
+from podrules.pod_security.pods import SecuredPod
+from podrules.pod_security.policy import Level, Policy
+from podrules.validation.filled import validate_filled_resources
+from podrules.validation.gates import Rules
+
+__all__ = ["NamespaceRules", "needs_content", "pod_refusal", "pod_warning"]
+
+
+class NamespaceRules(Struct, frozen=True, kw_only=True):
+    """What holds for the pods of a namespace, as far as it is known."""
+
+    limit_ranges: Sequence[LimitRange] = ()
+    quotas: Sequence[ResourceQuota] = ()
+    policy: Policy = Policy()
+    """What Pod Security goes by."""
+
+
+def needs_content(policy: Policy) -> bool:
+    """Whether Pod Security has to see the whole pod: some level is not the one that allows everything."""
+    return policy.enforce.level is not Level.PRIVILEGED or policy.warn.level is not Level.PRIVILEGED
+
+
+def pod_refusal(
+    pod: Pod, secured: SecuredPod | None, rules: NamespaceRules, *, features: Features = REFERENCE
+) -> PodRefusal | None:
+    """The first refusal; None: all let the pod in.
+
+    Args:
+        pod: After every plugin that changes it.
+        secured: The same as Pod Security sees it; None: it is not known well enough.
+        rules: What holds in its namespace.
+        features: Which feature gates hold.
+    """
+    errors = list(validate_filled_resources(pod, Rules(features.minor))) if rules.limit_ranges else []
+    if errors:
+        told = [f"{error.field}: {error.problem}" for error in dict.fromkeys(errors)]
+        said = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+        return PodRefusal(RefusedBy.VALIDATION, f'Pod "{pod.metadata.name}" is invalid: {said}')
+    if (said_of_range := limit_range_refusal(pod, rules.limit_ranges, features=features)) is not None:
+        return PodRefusal(RefusedBy.LIMIT_RANGER, said_of_range)
+    violation = None if secured is None else refusal(secured, rules.policy)
+    if violation is not None:
+        return PodRefusal(RefusedBy.POD_SECURITY, forbidden(pod, violation))
+    room = quota_room(pod, rules.quotas, features=features)
+    if room is None or room.pods:
+        return None
+    return PodRefusal(RefusedBy.RESOURCE_QUOTA, room.refusal, room.quota, room.resources)
+
+
+def pod_warning(secured: SecuredPod | None, rules: NamespaceRules) -> str:
+    """The warning of Pod Security when the pod or its workload is created; empty: none."""
+    return ("" if secured is None else warning(secured, rules.policy)) or ""

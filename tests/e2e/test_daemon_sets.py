@@ -1,0 +1,193 @@
+"""Random DaemonSets by their real controller and the real scheduler, beside what `kubectl qos place -f` says of them.
+
+Each comes alone to nodes of which some are tainted, cordoned, full, or have its host port in use. Held are the nodes
+that its controller chooses, the pods that the scheduler binds, those that stay Pending with the scheduler's reasons,
+and those that preempt, with their victims.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import pytest
+from msgspec import Struct
+
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.daemon_sets import HIGH, daemon_nodes, fillers, random_daemon_set
+from tests.e2e.objects import make_class
+from tests.e2e.plugin import InProcess, KeptConnection
+from tests.e2e.scheduling import await_node, why_not
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.controlplane
+
+IN_THE_SUITE: Final = 24
+ON_ONE_CLUSTER: Final = 8
+_NAMESPACE: Final = "agents"
+
+
+class Compared(Struct, frozen=True):
+    """A DaemonSet as we say, and as it came."""
+
+    manifest: Object
+    said: Mapping[str, Any]
+    """One of ``specs`` of the plan."""
+    desired: int
+    """``status.desiredNumberScheduled``."""
+    pods: Mapping[str, Object]
+    """By the node that they are for."""
+    victims: frozenset[str]
+    """The names of pods that the scheduler has ended."""
+
+    def wrong(self) -> str:
+        """What is not as said; empty: nothing."""
+        pending = self._pending()
+        bound = {node for node, pod in self.pods.items() if pod["spec"].get("nodeName")}
+        nominated = {node for node, pod in self.pods.items() if pod["status"].get("nominatedNodeName")}
+        said = self.said
+        checks = {
+            "chosen": (said["daemon"]["eligible"], self.desired),
+            "nodes": (said["nodes"].keys() | pending.keys(), self.pods.keys()),
+            "bound": (said["nodesUnaided"].keys(), bound),
+            "nominated": (said["nodes"].keys() - said["nodesUnaided"].keys(), nominated),
+            "victims": ({victim["pod"]["name"] for victim in said["victims"]}, set(self.victims)),
+        }
+        for node, reasons in pending.items():
+            message = why_not(self.pods[node]) if node in self.pods else ""
+            checks[f"why {node}"] = (True, all(f"1 {reason}" in message for reason in reasons))
+        wrong = {name: pair for name, pair in checks.items() if pair[0] != pair[1]}
+        return f"{json.dumps(self.manifest)}: {wrong}" if wrong else ""
+
+    def _pending(self) -> Mapping[str, Sequence[str]]:
+        """The reasons of pods that stay Pending, by node."""
+        groups = (self.said["stopped"] or {}).get("rejected", ())
+        return {node["node"]: group["reasons"] for group in groups for node in group["nodes"]}
+
+
+class _Runner:
+    """Has DaemonSets made in a control plane."""
+
+    def __init__(self, plane: ControlPlane, place: InProcess, random: Random) -> None:
+        self._plane, self._place, self._random = plane, place, random
+        self.compared: list[Compared] = []
+
+    def batch(self, number: int, count: int) -> None:
+        """Some DaemonSets, one after the other, on the same nodes."""
+        plane, random = self._plane, self._random
+        nodes = daemon_nodes(random, f"n{number}")
+        made = [plane.create_node(**node) for node in nodes]
+        await_node(plane, made[-1], _NAMESPACE)
+        full = list(fillers(random, nodes, _NAMESPACE))
+        for index in range(count):
+            # NoExecute taints and preemption take them away.
+            for pod in full:
+                plane.api.create(pod)
+            self._one(random_daemon_set(random, f"agent-{number}-{index}", _NAMESPACE))
+            self._sweep()
+        for node in made:
+            plane.api.delete(node)
+
+    def _one(self, manifest: Object) -> None:
+        plane = self._plane
+        ran = self._place("-f", "-", "-o", "json", stdin=json.dumps(manifest))
+        (said,) = json.loads(ran.out)["specs"]
+        stored = plane.api.create(manifest)
+        wanted = wait_for(partial(self._settled, stored, said), f"the scheduler has looked at {json.dumps(manifest)}")
+        pods, desired = wanted
+        ended = [
+            pod["metadata"]["name"]
+            for pod in plane.api.list_items("v1", "Pod", _NAMESPACE)
+            if "deletionTimestamp" in pod["metadata"]
+        ]
+        self.compared.append(Compared(manifest, said, desired, {_node_of(pod): pod for pod in pods}, frozenset(ended)))
+        plane.api.delete(manifest)
+
+    def _settled(self, stored: Object, said: Mapping[str, Any]) -> tuple[list[Object], int] | None:
+        """Its pods, and on how many nodes its controller wants them, once it and the scheduler rest."""
+        name = stored["metadata"]["name"]
+        status = self._plane.api.get("apps/v1", "DaemonSet", name, _NAMESPACE).get("status", {})
+        pods = self._plane.api.list_items("v1", "Pod", _NAMESPACE, labelSelector=f"app={name}")
+        desired = status.get("desiredNumberScheduled", 0)
+        if status.get("observedGeneration") != stored["metadata"]["generation"] or len(pods) < desired:
+            return None
+        if not all(pod["spec"].get("nodeName") or why_not(pod) for pod in pods):
+            return None
+        # The scheduler says who is preempted after it has said that nothing fits.
+        awaited = said["nodes"].keys() - said["nodesUnaided"].keys()
+        nominated = {_node_of(pod) for pod in pods if pod["status"].get("nominatedNodeName")}
+        return (pods, desired) if awaited <= nominated else None
+
+    def _sweep(self) -> None:
+        """No kubelet confirms that pods stopped."""
+        api = self._plane.api
+
+        def gone() -> bool:
+            api.request("DELETE", api.path("v1", "Pod", _NAMESPACE), query={"gracePeriodSeconds": "0"})
+            return not api.list_items("v1", "Pod", _NAMESPACE) and not api.list_items(
+                "apps/v1", "DaemonSet", _NAMESPACE
+            )
+
+        wait_for(gone, "the pods are gone")
+
+
+def _node_of(pod: Object) -> str:
+    """The node that its controller has made it for."""
+    required = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    name: str = required["nodeSelectorTerms"][0]["matchFields"][0]["values"][0]
+    return name
+
+
+def run_daemon_sets(binaries: Binaries, folder: Path, count: int, seed: int) -> list[Compared]:
+    """Has so many DaemonSets made and compared."""
+    # Without taint eviction: it ends fillers, which are there to fill.
+    makers = "--controllers=daemonset-controller,namespace-controller"
+    with ControlPlane(binaries, controller_manager_args=[makers]) as plane, KeptConnection(folder) as kept:
+        place = InProcess(plane, folder / "run", kept, command="place")
+        plane.create_namespace(_NAMESPACE)
+        plane.apply([make_class(HIGH, 1000)])
+        runner = _Runner(plane, place, Random(seed))  # noqa: S311  # a sequence that can be had again
+        for number, begin in enumerate(range(0, count, ON_ONE_CLUSTER)):
+            runner.batch(number, min(ON_ONE_CLUSTER, count - begin))
+        return runner.compared
+
+
+@pytest.fixture(scope="module")
+def compared(control_plane_binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> list[Compared]:
+    """The DaemonSets of the suite."""
+    folder = tmp_path_factory.mktemp("kept")
+    (folder / "run").mkdir()
+    return run_daemon_sets(control_plane_binaries, folder, IN_THE_SUITE, seed=1)
+
+
+def test_each_pod_of_a_daemon_set_comes_as_said(compared: list[Compared]) -> None:
+    wrong = [text for one in compared if (text := one.wrong())]
+    assert not wrong, "\n".join(wrong[:3])
+
+
+def test_the_daemon_sets_are_of_all_sorts(compared: list[Compared]) -> None:
+    """What none of them is is not held."""
+    groups = [group for one in compared for group in one.said["daemon"]["without"]]
+    pending = [group for one in compared for group in (one.said["stopped"] or {}).get("rejected", ())]
+    assert {group["plugin"] for group in groups} >= {"TaintToleration", "NodeAffinity"}
+    assert {group["plugin"] for group in pending} >= {"NodeResourcesFit", "NodePorts"}
+    assert any(one.victims for one in compared)
+    assert sum(len(one.pods) for one in compared) > 80
+
+
+@pytest.mark.long("test_each_pod_of_a_daemon_set_comes_as_said")
+def test_hundreds_of_daemon_sets(control_plane_binaries: Binaries, tmp_path: Path) -> None:
+    """`DAEMON_SETS` sets how many."""
+    count = int(os.environ.get("DAEMON_SETS", "200"))
+    (tmp_path / "run").mkdir()
+    compared = run_daemon_sets(control_plane_binaries, tmp_path, count, seed=2)
+    wrong = [text for one in compared if (text := one.wrong())]
+    print(f"\n{len(compared)} DaemonSets, {sum(len(one.pods) for one in compared)} pods, {len(wrong)} not as said")
+    assert not wrong, "\n".join(wrong[:3])
