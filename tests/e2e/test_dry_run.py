@@ -236,7 +236,7 @@ def test_a_sample_of_objects_is_answered_as_by_kubectl(cluster: ControlPlane) ->
     assert _differences(cluster, _objects(refused=30, taken=12)) == {}
 
 
-@pytest.mark.long(held_by="test_dry_run.py::test_a_sample_of_objects_is_answered_as_by_kubectl")
+@pytest.mark.long("test_a_sample_of_objects_is_answered_as_by_kubectl")
 def test_three_hundred_mutants_and_a_hundred_good_manifests(cluster: ControlPlane) -> None:
     objects = _objects(refused=300, taken=100)
     assert len(objects) == 400

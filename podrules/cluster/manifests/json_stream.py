@@ -78,7 +78,7 @@ def json_stream(text: str) -> JsonStream | None:
     if text[at : at + 1] != "{":
         return None
     halves = "\\ud" in text or "\\uD" in text
-    # Of the same length, so that places stay.
+    # The length stays, so that places do.
     sent = _HALF_A_PAIR.sub(r"\1\\ufffd", text) if halves else text
     decoder = json.JSONDecoder(parse_float=sent_number)
     values: list[JsonValue] = []
