@@ -155,7 +155,7 @@ def test_offline_asks_no_cluster(qos: Qos, unreachable: Path, namespace: str) ->
         ),
         (
             "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n",
-            ["standard input, line 1: spec.containers is empty", "Write one container or more, "],
+            ["standard input, line 1: spec.containers: Required value", "Write one container or more, "],
         ),
     ],
 )
