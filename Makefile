@@ -95,6 +95,10 @@ workloads: $(VENV)/.dev ## N (300) random workloads of SEED (2) on real controll
 	CI=true WORKLOADS=$(or $(N),300) WORKLOADS_SEED=$(or $(SEED),2) $(BIN)/python -m pytest -s -q --long \
 	  tests/e2e/test_workloads.py::test_S4_hundreds_of_workloads
 
+corpus: $(VENV)/.dev ## manifests of other projects on API servers of all minors, beside our answers; ONLY=, MINORS=, MIRRORS=folder of git repositories
+	$(BIN)/python -m tests.corpus $(if $(MIRRORS),--mirrors $(MIRRORS)) $(if $(ONLY),--only $(ONLY)) \
+	  $(if $(findstring command,$(origin MINORS)),--minors $(subst 1.,,$(MINORS)))
+
 rows: $(VENV)/.dev ## rows of the specification and their tests
 	$(BIN)/python -m tests.rows
 
@@ -165,4 +169,4 @@ site: $(VENV)/.dev ## the documentation as a site, to dist/site
 clean: ## remove everything that make created
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
-.PHONY: report-scale help demo test test-all soak chaos siege fuzz lint format parity workloads rows bench scale docs man real-node lock ci-tools image sbom dist site clean versions
+.PHONY: corpus report-scale help demo test test-all soak chaos siege fuzz lint format parity workloads rows bench scale docs man real-node lock ci-tools image sbom dist site clean versions

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podrules.cluster.errors import ManifestError
-from podrules.cluster.manifests.files import check_expanded, read_documents
+from podrules.cluster.manifests.files import check_expanded, read_documents, read_what_can_be
 
 
 def _value(scalar: str) -> Any:
@@ -61,6 +61,32 @@ def test_lists_are_opened_and_typed() -> None:
 def test_several_json_documents() -> None:
     text = '{"apiVersion": "v1", "kind": "A"}\n---\n{"apiVersion": "v1", "kind": "B"}\n'
     assert [entry.content["kind"] for entry in read_documents("-", io.StringIO(text))] == ["A", "B"]
+
+
+@pytest.mark.parametrize("between", ["", "\n", " \r\n\t\n"])
+def test_json_objects_stand_one_after_the_other_as_jq_prints_them(between: str) -> None:
+    text = between.join(f'{{"apiVersion": "v1", "kind": "{kind}", "half": "\\ud83d", "n": 3.0}}' for kind in "ABC")
+    found = [entry.content for entry in read_documents("-", io.StringIO(f"\n{text}\n"))]
+    assert [(entry["kind"], entry["half"], entry["n"]) for entry in found] == [(kind, "\ufffd", 3) for kind in "ABC"]
+
+
+def test_after_two_json_objects_nothing_but_json_counts() -> None:
+    """So kubectl has it; after one object the rest may still be YAML."""
+    one, two = (f'{{"apiVersion": "v1", "kind": "{kind}"}}' for kind in "AB")
+    found = list(read_what_can_be("-", io.StringIO(f"{one}\n{two}\n---\napiVersion: v1\nkind: C\n")))
+    assert [str(entry) if isinstance(entry, ManifestError) else entry.content["kind"] for entry in found] == [
+        "standard input, line 3, column 1: not valid JSON, which the text before is",
+        "A",
+        "B",
+    ]
+    with pytest.raises(ManifestError, match="not valid YAML"):
+        list(read_documents("-", io.StringIO(f"{one}\nnonsense")))
+
+
+def test_an_item_of_a_list_has_a_kind() -> None:
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [{"metadata": {"name": "a"}}]})
+    with pytest.raises(ManifestError, match="apiVersion and kind are missing"):
+        list(read_documents("-", io.StringIO(text)))
 
 
 def test_empty_documents_are_passed_over() -> None:

@@ -69,6 +69,16 @@ def test_json_has_places_too() -> None:
     assert _one(tabs).places.of("spec.nodeName") == (5, 3)
 
 
+def test_each_of_several_json_objects_has_places_in_the_whole_text() -> None:
+    one = json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": {"nodeName": "x # kubectl-qos: ignore best-effort"}})
+    line = f" {one}{one}\n{one}"
+    found = [*_found("a", line), *_found("a", "\n" + json.dumps(json.loads(one), indent=2) + one)]
+    places = [(entry.document, *entry.places.of("spec.nodeName")) for entry in found]
+    column = one.index('"nodeName"') + 1
+    assert places == [(1, 1, column + 1), (2, 1, column + 1 + len(one)), (3, 2, column), (1, 6, 5), (2, 8, column + 1)]
+    assert not any(entry.ignores for entry in found)
+
+
 def test_json_that_yaml_does_not_take_has_no_places() -> None:
     found = _one('{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "\\ud83d\\ude00"}}')
     assert found.content["metadata"] == {"name": "\U0001f600"}

@@ -178,8 +178,9 @@ def objects_in(where: str, content: Any, file: str = "") -> Iterator[Document | 
     if content["kind"].endswith("List") and isinstance(items, list):
         item_kind = content["kind"].removesuffix("List")
         for number, item in enumerate(items):
-            # `kubectl get --raw` leaves kind and apiVersion out of the items of a PodList.
-            typed = {"apiVersion": content["apiVersion"], "kind": item_kind, **item} if isinstance(item, dict) else item
+            # `kubectl get --raw` leaves kind and apiVersion out of the items of a PodList; a List says neither.
+            known = {"apiVersion": content["apiVersion"], "kind": item_kind} if item_kind else {}
+            typed = {**known, **item} if isinstance(item, dict) else item
             yield from objects_in(f"{where}, items[{number}]", typed)
     else:
         yield Document(where, content)
