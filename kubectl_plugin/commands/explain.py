@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_plugin.commands.manifest_objects import joined
 from kubectl_plugin.commands.manifest_pods import printed_name
 from kubectl_plugin.commands.object_reports import Report, ReportBuilder
 from kubectl_plugin.commands.targets import ObjectQuery, find, label_selector, namespace_hint, targets_of
@@ -215,26 +216,30 @@ def _check_for_pods(targets: Sequence[ObjectQuery], options: ExplainOptions) -> 
 
 
 def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterator[_Explained | ClusterError]:
-    """Explain the pods and workloads of files, with the other objects of each file."""
+    """Explain the pods and workloads of files, with the other objects of all files."""
+    if not options.files:
+        return
+    from kubectl_plugin.commands.manifest_files import ManifestFile
+
+    # The API server judges unknown fields itself, where it is asked.
+    local = Validation.IGNORE if options.dry_run else options.validation
+    files = [ManifestFile(path, source, local, streams.stdin) for path in options.files]
+    objects = joined([file.objects for file in files])
+    explained = any(file.manifests for file in files)
     ignored: list[tuple[str, str]] = []
     read_with: list[tuple[str, str]] = []
-    for path in options.files:
-        from kubectl_plugin.commands.manifest_files import ManifestFile
-
-        # The API server judges unknown fields itself, where it is asked.
-        local = Validation.IGNORE if options.dry_run else options.validation
-        file = ManifestFile(path, source, local, streams.stdin)
+    for path, file in zip(options.files, files, strict=True):
         yield from file.errors
         warn(file.warnings, streams.err)
         reporter = ReportBuilder(source, options)
         could_ask = not (options.dry_run or path == "-" or isinstance(source, NothingSource)) and options.cluster.live
         for manifest in _asked(file.manifests, options, source):
-            report = reporter.manifest(manifest, file.objects)
+            report = reporter.manifest(manifest, objects)
             yield _Explained(report, manifest.name, file.title(manifest), path if could_ask else "")
         nothing = file.nothing("explain")
-        if nothing is not None:
+        if nothing is not None and not (explained and file.read_with):
             yield nothing
-        elif file.manifests:
+        elif explained:
             ignored += file.ignored
             read_with += file.read_with
     if (ignored or read_with) and options.output.in_words:

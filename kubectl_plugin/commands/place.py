@@ -113,7 +113,7 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
     # An autoscaler may stand in another file than its workload.
     scalers = {key: scaler for file in files for key, scaler in file.autoscalers.items()}
     manifests = tuple(manifest._replace(autoscaler=autoscaler_of(manifest, scalers)) for manifest in manifests)
-    errors = [error for file in files for error in _wrong(file, with_targets=bool(options.targets))]
+    errors = [error for file in files for error in _wrong(file, beside=bool(options.targets or manifests))]
     for file in files:
         warn(file.warnings, streams.err)
     for error in errors:
@@ -125,11 +125,16 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
     return _Files(manifests, joined([file.objects for file in files]), bool(errors))
 
 
-def _wrong(file: ManifestFile, *, with_targets: bool) -> Iterator[ManifestError]:
-    """The errors of a file, and one when it has nothing to place and nothing that the named targets need."""
+def _wrong(file: ManifestFile, *, beside: bool) -> Iterator[ManifestError]:
+    """The errors of a file, and one when it has nothing to place and nothing that others need.
+
+    Args:
+        file: The file.
+        beside: Whether a target or another file has something to place.
+    """
     yield from file.errors
     nothing = file.nothing("place")
-    if nothing is not None and not (with_targets and file.read_with):
+    if nothing is not None and not (beside and file.read_with):
         yield nothing
 
 

@@ -33,7 +33,7 @@ from podrules.platform import Platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
 from podrules.qos import QOSProblem
 
-__all__ = ["verdict"]
+__all__ = ["refused_words", "verdict"]
 
 _REFUSED: Final = "Refused"
 _PENDING: Final = "Pending"
@@ -78,7 +78,7 @@ def _refused(report: PodReport) -> Iterator[str]:
         yield f"{_REFUSED}: {report.refusal.message.removesuffix('.')}."
         yield from refusal_remedy(report.refusal)
         return
-    reasons = [(_refused_words(entry), entry.remedy, entry.field) for entry in report.refusals]
+    reasons = [(refused_words(entry), entry.remedy, entry.field) for entry in report.refusals]
     if report.priority.rejected:
         # A pod's priority is resolved before its fields are checked; a workload's fields, before it makes a pod.
         rejected = report.priority.rejected, _class_remedy(report.priority), "spec.priorityClassName"
@@ -88,10 +88,12 @@ def _refused(report: PodReport) -> Iterator[str]:
     if remedy:
         yield remedy
     if more:
-        yield f"Refused as well: {listed([field for _, _, field in more], most=3)}."
+        fields = dict.fromkeys(field for _, _, field in more)
+        yield f"Refused as well: {listed([*fields], most=3)}."
 
 
-def _refused_words(entry: RefusedField) -> str:
+def refused_words(entry: RefusedField) -> str:
+    """``line 7: spec.replicas: Invalid value: -1: must be …``."""
     return str(entry) if entry.line is None else f"line {entry.line}: {entry}"
 
 

@@ -224,7 +224,7 @@ class InvalidAccessModes(RefusedValue, frozen=True):
         term="ReadWriteOncePod",
     )
     fields = r"\baccessModes$"
-    words = "ReadWriteOncePod"
+    words = "may not use ReadWriteOncePod"
 
 
 class SelectorDiffers(RefusedValue, frozen=True):
@@ -234,7 +234,7 @@ class SelectorDiffers(RefusedValue, frozen=True):
         name="selector-differs",
         level=Level.ERROR,
         about="A workload's selector does not match the labels of its own pods.",
-        remedy="Give the template the labels that the selector asks for.",
+        remedy="Write a selector that matches the labels of the template.",
         source="pkg/apis/apps/validation/validation.go",
     )
     fields = r"^spec\.(selector|template\.metadata\.labels)$"

@@ -446,3 +446,27 @@ def test_scheduling_gates_come_first_with_and_without_a_cluster(tmp_path: Path, 
     said = " ".join(run("explain", "-f", str(file), where).out.split())
     gated = 'scheduling gates "example.com/a" and "example.com/b" are removed (spec.schedulingGates).'
     assert f"(from pod.yaml) The scheduler does not look at it until {gated}" in said
+
+
+_QUOTA: Final = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none}\nspec: {hard: {pods: 0}}\n"
+
+
+@pytest.mark.parametrize(("command", "code"), [("explain", 6), ("place", 7)])
+def test_objects_of_one_file_count_for_the_pods_of_another(command: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "quota.yaml").write_text(_QUOTA)
+    (tmp_path / "pod.yaml").write_text(GOOD)
+    files = ("-f", str(tmp_path / "quota.yaml"), "-f", str(tmp_path / "pod.yaml"))
+    ran = run(command, "--demo", *files)
+    assert ran.code == code
+    assert "exceeded quota: none, requested: pods=1" in " ".join(ran.out.split())
+    assert "error:" not in ran.err
+
+
+def test_the_wide_page_has_every_refusal_with_its_words(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    ports = [{"containerPort": 0}, {"containerPort": 80, "protocol": "tcp"}]
+    path.write_text(yaml.safe_dump(raw_pod("bad", containers=[raw_container("a", ports=ports)])))
+    page = " ".join(run("explain", "--demo", "-o", "wide", "-f", str(path)).out.split())
+    assert "Refused line 10: spec.containers[0].ports[0].containerPort: Required value" in page
+    assert 'spec.containers[0].ports[1].protocol: Unsupported value: "tcp": supported values:' in page
+    assert "Refused as well: spec.containers[0].ports[1].protocol." in page

@@ -30,7 +30,7 @@ from kubectl_plugin.views.pod.volume_move import moving_section
 from kubectl_plugin.views.scheduling.daemon_words import daemon_parts
 from kubectl_plugin.views.scheduling.placement import placement_parts
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.verdict import verdict
+from kubectl_plugin.views.verdict import refused_words, verdict
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, is_plain_name, listed, memory
 from podrules.cgroup import ResourceConfig
@@ -75,7 +75,14 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
     )
 
 
+def _refusals_section(report: PodReport) -> Section:
+    """Every refused field, where there are several."""
+    several = len(report.refusals) > 1
+    return Section("Refused", tuple(refused_words(one) for one in report.refusals) if several else ())
+
+
 def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
+    yield _refusals_section(report)
     yield _containers_section(report, now)
     yield qos_section(report, wide=True)
     if report.termination.grace.source is not GraceSource.FINISHED:
