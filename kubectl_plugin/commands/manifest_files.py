@@ -69,6 +69,7 @@ class ManifestFile:
         self.ignored: Sequence[tuple[str, str]] = [_name(one.content) for one in others if not _counts(one)]
         """Of what tells nothing."""
         self.autoscalers = autoscalers_of(others, source.namespace)
+        self.manifests = [one._replace(autoscaler=autoscaler_of(one, self.autoscalers)) for one in self.manifests]
 
     def title(self, manifest: PodManifest) -> str:
         """The title of the page of one of its manifests."""
@@ -82,7 +83,7 @@ class ManifestFile:
             file=self._short(manifest.file),
             replicas=None if kind is DAEMON_SETS else own_replicas(manifest),
             job=job_size(kind, manifest.entry),
-            autoscaler=autoscaler_of(manifest, self.autoscalers),
+            autoscaler=manifest.autoscaler,
         )
 
     def _short(self, file: str) -> str:

@@ -1,14 +1,15 @@
-"""Other objects of a file that count for its pods: PriorityClasses, claims, volumes, classes, Services, quotas.
+"""Other objects of a file that count for its pods: PriorityClasses, claims, volumes, Services, quotas, budgets.
 
-What is in the cluster already stays as it is there, except for LimitRanges, ResourceQuotas and the labels of Namespaces
-(`namespace_rules`), which an apply changes. A volume that is written by hand is free. Of ``resource.k8s.io``
-the shapes of v1 and v1beta2, which are one, are read, and that of v1beta1, whose requests are flat.
+What is in the cluster already stays as it is there, except for what an apply changes and no controller has to act on:
+LimitRanges, ResourceQuotas, the labels of Namespaces (`namespace_rules`) and PodDisruptionBudgets. A volume that is
+written by hand is free. Of ``resource.k8s.io`` the shapes of v1 and v1beta2, which are one, are read, and that of
+v1beta1, whose requests are flat.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from podrules.cluster.errors import ManifestError
 from podrules.cluster.kinds import (
     LIMIT_RANGES,
     NAMESPACES,
+    PDBS,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     PRIORITY_CLASSES,
@@ -28,7 +30,7 @@ from podrules.cluster.kinds import (
 )
 from podrules.defaults import default_limit_range
 from podrules.model.base import KubeObject
-from podrules.model.policy import LimitRange, PriorityClass, ResourceQuota
+from podrules.model.policy import LimitRange, PodDisruptionBudget, PriorityClass, ResourceQuota
 from podrules.model.storage import PersistentVolumeClaim, PersistentVolumeStatus
 
 if TYPE_CHECKING:
@@ -38,11 +40,14 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_OBJECTS",
     "ManifestObjects",
+    "applied",
     "is_manifest_object",
     "joined",
     "read_manifest_objects",
     "with_manifest_objects",
 ]
+
+T = TypeVar("T", bound=KubeObject)
 
 _KINDS: Final[tuple[Kind[Any], ...]] = (
     PRIORITY_CLASSES,
@@ -53,8 +58,9 @@ _KINDS: Final[tuple[Kind[Any], ...]] = (
     LIMIT_RANGES,
     RESOURCE_QUOTAS,
     NAMESPACES,
+    PDBS,
 )
-_APART: Final = frozenset({PRIORITY_CLASSES, PERSISTENT_VOLUME_CLAIMS, LIMIT_RANGES, RESOURCE_QUOTAS})
+_APART: Final = frozenset({PRIORITY_CLASSES, PERSISTENT_VOLUME_CLAIMS, LIMIT_RANGES, RESOURCE_QUOTAS, PDBS})
 """Kinds with a field of their own in `ManifestObjects`."""
 _DEVICES: Final = "resource.k8s.io/"
 _FLAT: Final = "resource.k8s.io/v1beta1"
@@ -70,6 +76,8 @@ class ManifestObjects(Struct, frozen=True):
     """As they would be stored."""
     quotas: tuple[ResourceQuota, ...] = ()
     """As they are written: nothing of them is used yet."""
+    budgets: tuple[PodDisruptionBudget, ...] = ()
+    """As they are written: no controller has counted for them yet."""
 
     def labels_of(self, namespace: str) -> dict[str, str]:
         """The labels that the files give a namespace."""
@@ -114,7 +122,14 @@ def joined(parts: Sequence[ManifestObjects]) -> ManifestObjects:
         tuple(other for part in parts for other in part.others),
         tuple(entry for part in parts for entry in part.limit_ranges),
         tuple(entry for part in parts for entry in part.quotas),
+        tuple(entry for part in parts for entry in part.budgets),
     )
+
+
+def applied(found: Sequence[T], own: Sequence[T]) -> list[T]:
+    """Those of the cluster, as far as the files do not change them, and those of the files."""
+    by_place = {entry.metadata.place: entry for entry in (*found, *own)}
+    return list(by_place.values())
 
 
 def with_manifest_objects(snapshot: ClusterSnapshot, objects: ManifestObjects) -> ClusterSnapshot:
@@ -182,6 +197,7 @@ def _sorted(found: Sequence[tuple[Kind[Any], KubeObject]]) -> ManifestObjects:
         tuple((kind, entry) for kind, entry in found if kind not in _APART),
         tuple(map(default_limit_range, _of(found, LIMIT_RANGES))),
         tuple(_of(found, RESOURCE_QUOTAS)),
+        tuple(_of(found, PDBS)),
     )
 
 

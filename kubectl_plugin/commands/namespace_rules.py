@@ -7,16 +7,15 @@ used of the quota there. A quota that is only in a file counts from 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.manifest_objects import ManifestObjects
+from kubectl_plugin.commands.manifest_objects import ManifestObjects, applied
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import LIMIT_RANGES, NAMESPACES, RESOURCE_QUOTAS
 from podrules.features import Features
 from podrules.limits import QuotaRoom, quota_room, with_pods
-from podrules.model.base import KubeObject, ResourceList
+from podrules.model.base import ResourceList
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, ResourceQuota, ResourceQuotaStatus
 from podrules.model.quantity import ZERO
@@ -25,8 +24,6 @@ from podrules.pod_security.policy import policy_of
 from podrules.reading import LABELS_NOT_ASKED, QUOTAS_NOT_ASKED, Unread
 
 __all__ = ["NamespaceReader"]
-
-T = TypeVar("T", bound=KubeObject)
 
 
 class NamespaceReader:
@@ -49,7 +46,7 @@ class NamespaceReader:
         """Those of a namespace; None: they cannot be read, and the files have none."""
         found = self._gatherer.noted(self._gatherer.list(LIMIT_RANGES, namespace))
         own = [entry for entry in objects.limit_ranges if entry.metadata.namespace == namespace]
-        return found if not own else _applied(found or (), own)
+        return found if not own else applied(found or (), own)
 
     def rules(
         self,
@@ -113,13 +110,7 @@ class NamespaceReader:
             if entry.metadata.name not in used:
                 reason = f"quota {entry.metadata.name} comes with the file: it counts from 0"
                 self._gatherer.noted(Unread("get", RESOURCE_QUOTAS.rbac_name, namespace, reason))
-        return _applied(found, [_counted(entry, used.get(entry.metadata.name, {})) for entry in own])
-
-
-def _applied(found: Sequence[T], own: Sequence[T]) -> list[T]:
-    """Those of the cluster, as far as the files do not change them, and those of the files."""
-    by_name = {entry.metadata.name: entry for entry in (*found, *own)}
-    return list(by_name.values())
+        return applied(found, [_counted(entry, used.get(entry.metadata.name, {})) for entry in own])
 
 
 def _counted(quota: ResourceQuota, used: ResourceList) -> ResourceQuota:

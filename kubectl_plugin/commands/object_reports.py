@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_plugin.commands.admission import Admission
 from kubectl_plugin.commands.likely_node import LikelyNodes, Maker, Schedulers
 from kubectl_plugin.commands.manifest_objects import NO_OBJECTS, ManifestObjects
-from kubectl_plugin.commands.manifest_pods import PodManifest, template_pod
+from kubectl_plugin.commands.manifest_pods import PodManifest, own_replicas, template_pod
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.node.node_report import NodeReport, node_report
 from kubectl_plugin.reports.node.node_use import NearLimit
@@ -30,7 +30,7 @@ from podrules.attachment import VolumePosition, volume_position
 from podrules.cluster.errors import BadObject
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
-from podrules.cluster.kinds import JOBS, NODES, PODS, STATEFUL_SETS, Kind
+from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PODS, STATEFUL_SETS, Kind
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
@@ -40,6 +40,8 @@ from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import CronJob, ReplicationController, Workload
 from podrules.placement.outcome import Placement, PlacementOutcome
+from podrules.placement.planned import PlannedBudget
+from podrules.placement.planned_budgets import budgeted, budgeted_spec, planned_budgets
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, node_platform
@@ -114,7 +116,8 @@ class ReportBuilder:
         numbered = place and kind is STATEFUL_SETS and not isinstance(self._source, NothingSource)
         pods = self._pods_of(entry, pod.metadata.namespace) if numbered else None
         maker = Maker(kind, entry, manifest.written, manifest.refusals, manifest.asked)
-        return self._to_come(pod, maker, objects, place=place, pods=pods or ())
+        report = self._to_come(pod, maker, objects, place=place, pods=pods or ())
+        return report if report.refused else replace(report, budgets=_budgets(manifest, report, objects))
 
     def not_modelled(self, pod: Pod) -> bool:
         """Whether a pod's placement is not modelled, because of its group or scheduler.
@@ -402,6 +405,17 @@ def _may_wait_for_volumes(pod: Pod, reach: NodeReach | None) -> bool:
     leaving = pod.metadata.deletion_timestamp is not None
     quiet = reach is not None and reach.reach.quiet
     return not pod.finished and (leaving or quiet or pod.status.phase == "Pending")
+
+
+def _budgets(manifest: PodManifest, report: PodReport, objects: ManifestObjects) -> tuple[PlannedBudget, ...]:
+    """What the budgets of the files let go of its pods: those of the cluster take a request."""
+    scaler, name = manifest.autoscaler, f"{manifest.kind.singular}/{manifest.entry.metadata.name}"
+    if manifest.kind is DAEMON_SETS:
+        coming = report.daemon and budgeted_spec(report.daemon, manifest.pod, ())
+    else:
+        number = own_replicas(manifest) if scaler is None else scaler.min_replicas
+        coming = budgeted(name, manifest.pod, number) if number else None
+    return planned_budgets((coming,), objects.budgets, ()) if coming else ()
 
 
 def _selector(entry: Workload | ReplicationController | CronJob) -> Selector | None:

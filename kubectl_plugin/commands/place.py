@@ -11,7 +11,7 @@ from msgspec import Struct
 from kubectl_plugin.commands.autoscalers import autoscaler_of
 from kubectl_plugin.commands.likely_node import Schedulers, left_out
 from kubectl_plugin.commands.manifest_files import ManifestFile
-from kubectl_plugin.commands.manifest_objects import ManifestObjects, joined, with_manifest_objects
+from kubectl_plugin.commands.manifest_objects import ManifestObjects, applied, joined, with_manifest_objects
 from kubectl_plugin.commands.manifest_pods import (
     PodManifest,
 )
@@ -40,8 +40,9 @@ from podrules.ordinals import awaited_pod
 from podrules.placement.controllers import with_controllers
 from podrules.placement.daemon_sets import daemons_of
 from podrules.placement.drain import DrainPlan, drain_plan, drained
-from podrules.placement.plan import Demand, plan
-from podrules.placement.planned import AwaitedPod, PlannedSpec
+from podrules.placement.plan import Demand, plan, queue_key
+from podrules.placement.planned import AwaitedPod, PlannedBudget, PlannedSpec
+from podrules.placement.planned_budgets import budgeted_spec, planned_budgets
 from podrules.placement.situation import Situation
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from podrules.reading import Unread
@@ -171,7 +172,9 @@ class _Planner:
             self._gatherer.noted(self._gatherer.list(PDBS))
         asked = [self._unless_left_out(entry, snapshot) for entry in request.asked]
         table = NodeTable(snapshot.nodes, snapshot.pods)
-        demands = [self._demand(entry, table, snapshot, changed.pods) for entry in _placeable(asked)]
+        # In the order of their specs.
+        entries = sorted(_placeable(asked), key=lambda entry: queue_key(entry.origin, entry.pod))
+        demands = [self._demand(entry, table, snapshot, changed.pods) for entry in entries]
         specs = plan(demands, preemption=self._options.preemption)
         versions = self._gatherer.versions
         return PlanReport(
@@ -190,6 +193,7 @@ class _Planner:
             preemption=self._options.preemption,
             specs=specs,
             refused=tuple(entry for entry in asked if isinstance(entry, RefusedSpec)),
+            budgets=_budgets(entries, specs, files.objects, changed),
             unmoved=drain.unmoved if drain is not None else (),
             stuck=drain.stuck if drain is not None else 0,
             silent=tuple(self._silent(specs)),
@@ -334,6 +338,16 @@ class _Planner:
 
 def _placeable(asked: Sequence[PlaceableSpec | RefusedSpec]) -> list[PlaceableSpec]:
     return [entry for entry in asked if isinstance(entry, PlaceableSpec)]
+
+
+def _budgets(
+    entries: Sequence[PlaceableSpec], specs: Sequence[PlannedSpec], files: ManifestObjects, cluster: ClusterSnapshot
+) -> tuple[PlannedBudget, ...]:
+    """What the budgets of the cluster and of the files let go of the pods to come."""
+    budgets = applied(cluster.pod_disruption_budgets, files.budgets)
+    pairs = zip(entries, specs, strict=True)
+    coming = (budgeted_spec(spec, entry.pod, entry.there(cluster.pods)) for entry, spec in pairs)
+    return planned_budgets(tuple(filter(None, coming)), budgets, cluster.pods)
 
 
 def _missing(entry: Unread) -> ClusterError:

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from podrules.placement.planned import DrainFlag, PlannedSpec, Unmoved
+from podrules.placement.planned import DrainFlag, PlannedBudget, PlannedSpec, Unmoved
 from podrules.reading import Unread
 from podrules.versions import VersionNote
 
@@ -57,6 +57,8 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     """In the order in which the scheduler would take them."""
     refused: tuple[RefusedSpec, ...]
     """Specs that the API server would refuse, or that have no known scheduler."""
+    budgets: tuple[PlannedBudget, ...]
+    """PodDisruptionBudgets that select pods to come."""
     unmoved: tuple[Unmoved, ...]
     """Pods of a drained node that stay, or of which nobody makes another."""
     stuck: int

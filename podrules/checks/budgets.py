@@ -1,6 +1,7 @@
 """PodDisruptionBudgets and the pods of the same files that they select.
 
-Pods of DaemonSets and Jobs do not count: a drain passes over the former, and the latter end by themselves.
+Whether any of the pods that are there may go is not asked of DaemonSets and Jobs: a drain passes over the former, and
+the latter end by themselves.
 
 Source: pkg/apis/policy/validation/validation.go, pkg/controller/disruption/disruption.go (getExpectedPodCount) and
 pkg/registry/core/pod/storage/eviction.go at v1.36.3.
@@ -11,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
+from podrules.budget_room import CoveredPods, budget_room
 from podrules.checks.finding import BUDGETS, Finding, Level, LintRule
 from podrules.checks.objects import Manifest, Objects, PodCase
-from podrules.checks.scaled import percentage, scaled
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import Requirement, Selector, SelectorError
+from podrules.scaled import percentage, scaled
 
-__all__ = ["BudgetBlocksDrains", "BudgetSelectsNothing", "TwoBudgets", "check_budgets"]
+__all__ = ["BudgetBlocksDrains", "BudgetSelectsNothing", "TwoBudgets", "UncountedBudget", "check_budgets"]
 
 _NOTHING: Final = Selector((Requirement("", "in"),))
 _MAX_NAMES: Final = 3
@@ -41,7 +43,7 @@ def check_budgets(objects: Objects) -> Iterator[Finding]:
     for manifest, budget in objects.budgets:
         if not _readable(budget):
             continue
-        yield from _blocking(manifest, budget, selected[manifest.position])
+        yield from _room(manifest, budget, selected[manifest.position])
         if not selected[manifest.position] and manifest.namespace in populated:
             yield BudgetSelectsNothing(*manifest.at("spec.selector"), manifest.namespace)
 
@@ -67,17 +69,27 @@ def _is_share(value: str) -> bool:
     return percent is not None and percent <= 100
 
 
-def _blocking(manifest: Manifest, budget: PodDisruptionBudget, cases: Sequence[PodCase]) -> Iterator[Finding]:
+def _room(manifest: Manifest, budget: PodDisruptionBudget, cases: Sequence[PodCase]) -> Iterator[Finding]:
+    """What is wrong with how many pods it lets go, once all are healthy."""
     least, most = budget.spec.min_available, budget.spec.max_unavailable
-    counted = [case.replicas for case in cases if case.owner.kind not in _UNCOUNTED]
-    known = [replicas for replicas in counted if replicas is not None]
-    replicas = sum(known) if counted and len(known) == len(cases) else 0
-    if most is not None and scaled(most, 100, up=True) == 0:
-        yield BudgetBlocksDrains(*manifest.at("spec.maxUnavailable"), "maxUnavailable", most)
-    elif least == "100%":
-        yield BudgetBlocksDrains(*manifest.at("spec.minAvailable"), "minAvailable", least)
-    elif least is not None and replicas and (scaled(least, replicas, up=True) or 0) >= replicas:
-        yield BudgetBlocksDrains(*manifest.at("spec.minAvailable"), "minAvailable", least, replicas)
+    setting: Literal["minAvailable", "maxUnavailable"]
+    setting, value = ("maxUnavailable", most) if most is not None else ("minAvailable", least)
+    if value is None:
+        return
+    place = manifest.at(f"spec.{setting}")
+    room = budget_room(budget, [_healthy(case) for case in cases])
+    known = all(case.replicas and case.owner.kind not in _UNCOUNTED for case in cases)
+    if room.failure:
+        yield UncountedBudget(*place, setting, value, room.failure)
+    elif least == "100%" or (most is not None and scaled(most, 100, up=True) == 0):
+        yield BudgetBlocksDrains(*place, setting, value)
+    elif cases and known and not room.allowed:
+        yield BudgetBlocksDrains(*place, setting, value, room.healthy)
+
+
+def _healthy(case: PodCase) -> CoveredPods:
+    kind, number = case.owner.kind, case.replicas or 0
+    return CoveredPods("" if kind == "Pod" else kind, number, number, number)
 
 
 class BudgetBlocksDrains(Finding, frozen=True):
@@ -100,6 +112,26 @@ class BudgetBlocksDrains(Finding, frozen=True):
     def __str__(self) -> str:
         replicas = "" if self.replicas is None else f" of {self.replicas} replicas"
         return f"{self.setting} {self.value}{replicas} lets no pod go: a drain waits for ever."
+
+
+class UncountedBudget(Finding, frozen=True):
+    """The disruption controller asks a controller for its scale, which it does not have, and lets no pod go."""
+
+    rule = LintRule(
+        name="uncounted-budget",
+        level=Level.WARNING,
+        about="A PodDisruptionBudget counts pods by a controller that has no scale, and never lets any go.",
+        remedy="Give minAvailable as a number, which counts the pods themselves.",
+        source=f"{BUDGETS} (getExpectedScale)",
+        term="PodDisruptionBudget",
+        check_objects=check_budgets,
+    )
+    setting: Literal["minAvailable", "maxUnavailable"]
+    value: int | str
+    failure: str
+
+    def __str__(self) -> str:
+        return f"{self.setting} {self.value} lets no pod go, for the pods cannot be counted: {self.failure}."
 
 
 class TwoBudgets(Finding, frozen=True):

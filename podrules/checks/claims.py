@@ -12,9 +12,9 @@ from typing import Final
 
 from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import Objects, PodCase
-from podrules.checks.scaled import scaled
 from podrules.model.storage import READ_WRITE_ONCE_POD
 from podrules.model.workload import UpdateStrategy, Workload
+from podrules.scaled import scaled
 
 __all__ = [
     "ClaimForOne",

@@ -42,6 +42,7 @@ _FINDINGS: Final[tuple[type[Finding], ...]] = (
     priority.PriorityWithoutClass,
     spread.SpreadMissesOwnPod,
     budgets.BudgetBlocksDrains,
+    budgets.UncountedBudget,
     budgets.TwoBudgets,
     claims.RolloutWaitsForClaim,
     claims.ClaimForOne,

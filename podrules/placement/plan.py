@@ -29,6 +29,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.limits.quotas import QuotaRoom
+from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import SelectorError
 from podrules.model.snapshot import ClusterSnapshot
@@ -62,7 +63,7 @@ from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE,
 from podrules.scheduler.plugins.pod_topology_spread.common import constraints_in_force
 from podrules.scheduler.plugins.pod_topology_spread.filtering import domains, left_out, spread_state
 
-__all__ = ["Demand", "plan"]
+__all__ = ["Demand", "plan", "queue_key"]
 
 ZONE: Final = "topology.kubernetes.io/zone"
 MAX_REPLICAS: Final = 100_000
@@ -118,6 +119,11 @@ class _Placed(Struct, frozen=True):
     """How many pods of a DaemonSet were to be placed."""
 
 
+def queue_key(origin: Origin, pod: Pod) -> tuple[bool, int]:
+    """By what the scheduler takes pods: an autoscaler asks for more once the others are there."""
+    return origin == "autoscaler", -priority_of(pod)
+
+
 def plan(demands: Sequence[Demand], *, preemption: bool) -> tuple[PlannedSpec, ...]:
     """Place all of them, in the order of the queue.
 
@@ -142,9 +148,7 @@ def _all_placed(demands: Sequence[Demand], *, preemption: bool) -> list[PlannedS
         return found
     table, snapshot = demands[0].situation.table, demands[0].situation.snapshot
     budgets: Sequence[PodDisruptionBudget] = snapshot.pod_disruption_budgets
-    # An autoscaler asks for more once the others are there.
-    order = sorted(demands, key=lambda one: (one.origin == "autoscaler", -priority_of(one.situation.pod)))
-    for demand in order:
+    for demand in sorted(demands, key=lambda one: queue_key(one.origin, one.situation.pod)):
         # Specs may share a name: their place tells their pods apart.
         replicas = _Replicas(demand, len(found))
         before = replace(demand.situation, table=table, snapshot=snapshot)

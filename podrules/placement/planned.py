@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from podrules.budget_room import BudgetRoom
 from podrules.limits.quotas import QuotaRoom
 from podrules.model.pod_reference import PodReference
 from podrules.placement.outcome import Placement, RejectedGroup
@@ -19,6 +20,7 @@ __all__ = [
     "DrainFlag",
     "JobSize",
     "Origin",
+    "PlannedBudget",
     "PlannedSpec",
     "PlannedVictim",
     "Unmoved",
@@ -169,6 +171,24 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     def leaving(self) -> tuple[PlannedVictim, ...]:
         """The victims that are being deleted already."""
         return tuple(victim for victim in self.victims if victim.leaving)
+
+
+class PlannedBudget(Struct, frozen=True, rename="camel"):
+    """A PodDisruptionBudget that selects pods to come."""
+
+    namespace: str
+    name: str
+    min_available: int | str | None
+    max_unavailable: int | str | None
+    specs: tuple[str, ...]
+    """Those whose pods it selects."""
+    others: int
+    """How many pods of the cluster it selects beside them."""
+    room: BudgetRoom | None
+    """What it lets go once all that are placed are Ready. None: it counts by controllers, and what those of the other
+    pods want is not known."""
+    beside: tuple[str, ...]
+    """Other budgets that select some of the same pods: of two budgets no pod is evicted."""
 
 
 class Unmoved(Struct, frozen=True, rename="camel"):

@@ -48,9 +48,11 @@ def bounded(control_plane: ControlPlane, namespace: str) -> str:
             {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", **meta}, "spec": {"hard": hard}},
         ]
     )
-    status = {"hard": hard, "used": {"requests.memory": "100Mi", "pods": "1"}}
-    path = api.path("v1", "ResourceQuota", namespace, "q", "status")
-    api.request("PATCH", path, {"status": status}, content_type="application/merge-patch+json")
+    wait_for(lambda: "hard" in api.get("v1", "ResourceQuota", "q", namespace).get("status", {}), "the quota is counted")
+    # A pod that really uses it: the controller counts again whatever is written by hand.
+    control_plane.apply([make_pod(namespace, "other", containers=[container(requests={"memory": "100Mi"})])])
+    used = {"requests.memory": "100Mi", "pods": "1"}
+    wait_for(lambda: api.get("v1", "ResourceQuota", "q", namespace)["status"]["used"] == used, "the pod is counted")
     over, insecure = (pod_of(namespace, _PODS[name]) for name in ("over the quota", "violates Pod Security"))
     wait_for(lambda: "used: requests.memory=100Mi" in refused(control_plane, over), "the quota counts")
     wait_for(lambda: "violates PodSecurity" in refused(control_plane, insecure), "the level counts")

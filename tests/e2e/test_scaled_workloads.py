@@ -1,8 +1,11 @@
-"""Jobs, and Deployments with a HorizontalPodAutoscaler, by their real controllers, beside `kubectl qos place -f`.
+"""Jobs, Deployments with a HorizontalPodAutoscaler, and PodDisruptionBudgets, by their real controllers.
+
+Each is held against `kubectl qos place -f`.
 
 No metrics are served: an autoscaler then only keeps between its minimum and its maximum. Each workload comes alone to
 nodes of different sizes, where there are no ties: how many pods there are, and on which nodes, is held. Of Jobs some
-pods succeed afterwards, and what is left to run is held, too. The pods of StatefulSets become Ready one by one.
+pods succeed afterwards, and what is left to run is held, too. The pods of StatefulSets become Ready one by one. Of
+budgets it is held what they let go once all pods that have a node are Ready.
 """
 
 from __future__ import annotations
@@ -25,22 +28,36 @@ from tests.e2e.scheduling import await_node, why_not
 from tests.e2e.workload_predictions import has_ties
 from tests.e2e.workloads import Case, different_nodes
 from tests.objects import raw_pod, raw_workload
-from tests.waiting import wait_for
+from tests.waiting import answer_in_the_end, wait_for
 
 pytestmark = pytest.mark.controlplane
 
 JOBS: Final = 14
 SCALED: Final = 10
 ORDERED: Final = 4
+BUDGETS: Final = 16
 _NAMESPACE: Final = "sized"
-_CONTROLLERS: Final = ("deployment", "replicaset", "job", "statefulset", "horizontal-pod-autoscaler", "namespace")
+_CONTROLLERS: Final = (
+    "deployment",
+    "replicaset",
+    "job",
+    "statefulset",
+    "daemonset",
+    "disruption",
+    "horizontal-pod-autoscaler",
+    "namespace",
+)
 _KINDS: Final = (
     ("autoscaling/v2", "HorizontalPodAutoscaler"),
+    ("policy/v1", "PodDisruptionBudget"),
+    ("apps/v1", "DaemonSet"),
     ("apps/v1", "Deployment"),
     ("apps/v1", "ReplicaSet"),
     ("apps/v1", "StatefulSet"),
     ("batch/v1", "Job"),
 )
+_COVERED: Final = ("Deployment", "Deployment", "StatefulSet", "ReplicaSet", "Job", "DaemonSet")
+"""Of those without a scale a budget has one at most: which of two its controller names is up to chance."""
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
@@ -137,6 +154,57 @@ class _Runner:
         self.compared.append(Compared([case.manifest], told, real))
         self._sweep()
 
+    def budget(self, number: int) -> None:
+        """A budget over the pods of one or two workloads."""
+        random, team = self._random, f"team-{number}"
+        workloads = [_random_covered(random, f"first-{number}", team, _COVERED)]
+        if random.choice((True, False, False)):
+            workloads.append(_random_covered(random, f"second-{number}", team, ("Deployment", "StatefulSet")))
+        budget = _random_budget(random, team)
+        objects = [budget, *workloads]
+        (said,) = self._reported(objects)["budgets"]
+        for obj in objects:
+            self._plane.api.create(obj)
+
+        def ready() -> Sequence[Object] | None:
+            pods = self._plane.api.list_items("v1", "Pod", _NAMESPACE, labelSelector=f"team={team}")
+            wanted = sum(self._wanted(workload) for workload in workloads)
+            looked_at = all(pod["spec"].get("nodeName") or why_not(pod) for pod in pods)
+            return pods if looked_at and len(pods) == wanted else None
+
+        pods = wait_for(ready, f"{team} has its pods")
+        for pod in pods:
+            if pod["spec"].get("nodeName"):
+                self._plane.set_pod_status(
+                    pod, {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+                )
+        # The controller counts again for each pod that becomes Ready.
+        told = _room(said["room"])
+        real = answer_in_the_end(lambda: self._counted(team), lambda counted: counted == told, timeout=15)
+        self.compared.append(Compared(objects, told, real))
+        self._sweep()
+
+    def _wanted(self, workload: Object) -> int:
+        spec = workload["spec"]
+        return (
+            len(self._nodes) if workload["kind"] == "DaemonSet" else int(spec.get("replicas", spec.get("parallelism")))
+        )
+
+    def _counted(self, team: str) -> dict[str, Any]:
+        """What the controller has counted, or why it cannot; empty: it has not looked yet."""
+        status = self._plane.api.get("policy/v1", "PodDisruptionBudget", team, _NAMESPACE).get("status", {})
+        if not status.get("conditions"):
+            return {}
+        (condition,) = status["conditions"]
+        if condition["reason"] == "SyncFailed":
+            return {"allowed": status["disruptionsAllowed"], "failure": condition["message"]}
+        return {
+            "expected": status["expectedPods"],
+            "healthy": status["currentHealthy"],
+            "desiredHealthy": status["desiredHealthy"],
+            "allowed": status["disruptionsAllowed"],
+        }
+
     def _untied(self, make: Any) -> Case:
         while True:
             case: Case = make()
@@ -144,11 +212,15 @@ class _Runner:
                 return case
 
     def _said(self, objects: Sequence[Object]) -> Sequence[Mapping[str, Any]]:
+        specs: Sequence[Mapping[str, Any]] = self._reported(objects)["specs"]
+        return specs
+
+    def _reported(self, objects: Sequence[Object]) -> Mapping[str, Any]:
         ran = self._place(
             "-f", "-", "-o", "json", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
         )
-        specs: Sequence[Mapping[str, Any]] = json.loads(ran.out)["specs"]
-        return specs
+        report: Mapping[str, Any] = json.loads(ran.out)
+        return report
 
     def _pods(self, name: str) -> list[Object]:
         return self._plane.api.list_items("v1", "Pod", _NAMESPACE, labelSelector=f"app={name}")
@@ -239,6 +311,38 @@ def _random_stateful_set(random: Random, name: str, first: int, count: int) -> C
     return Case(raw_workload("StatefulSet", name, _NAMESPACE, pod_spec=spec, **more), None, count)
 
 
+def _random_covered(random: Random, name: str, team: str, kinds: Sequence[str]) -> Object:
+    """A workload whose pods have a label that a budget selects; all of them fit, or none."""
+    kind = random.choice(kinds)
+    spec = _pod_spec(random, **({"restartPolicy": "Never"} if kind == "Job" else {}))
+    spec["containers"][0]["resources"]["requests"] = {"cpu": random.choice(("10m", "10m", "1k"))}
+    more: Object = {}
+    if kind == "Job":
+        more = {"parallelism": random.randint(1, 3)}
+    elif kind != "DaemonSet":
+        more = {"replicas": random.randint(1, 7)}
+    if kind == "StatefulSet":
+        more |= {"podManagementPolicy": "Parallel", "serviceName": name}
+    workload = raw_workload(kind, name, _NAMESPACE, pod_spec=spec, **more)
+    workload["spec"]["template"]["metadata"]["labels"]["team"] = team
+    return workload
+
+
+def _random_budget(random: Random, team: str) -> Object:
+    setting = random.choice(("minAvailable", "minAvailable", "maxUnavailable"))
+    value: int | str = random.choice((0, 1, 2, 3, 5, "0%", "34%", "50%", "100%"))
+    spec = {setting: value, "selector": {"matchLabels": {"team": team}}}
+    metadata = {"name": team, "namespace": _NAMESPACE}
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
+
+
+def _room(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is held of a budget; where the controller cannot count, its words."""
+    if said["failure"]:
+        return {"allowed": said["allowed"], "failure": said["failure"]}
+    return {key: value for key, value in said.items() if key != "failure"}
+
+
 def _pod_spec(random: Random, **more: Any) -> Object:
     requests = {"cpu": f"{random.randint(3, 150) * 10}m", "memory": f"{random.randint(3, 150) * 10}Mi"}
     spec: Object = raw_pod(requests=requests, **more)["spec"]
@@ -266,7 +370,12 @@ def compared(control_plane_binaries: Binaries, tmp_path_factory: pytest.TempPath
         plane.create_namespace(_NAMESPACE)
         runner = _Runner(plane, tmp_path_factory.mktemp("run"), kept, Random(1))  # noqa: S311  # can be had again
         runner.start()
-        for make, count in ((runner.job, JOBS), (runner.scaled, SCALED), (runner.one_by_one, ORDERED)):
+        for make, count in (
+            (runner.job, JOBS),
+            (runner.scaled, SCALED),
+            (runner.one_by_one, ORDERED),
+            (runner.budget, BUDGETS),
+        ):
             for number in range(count):
                 make(number)
         return runner.compared
@@ -289,9 +398,15 @@ def test_the_workloads_are_of_all_sorts(compared: list[Compared]) -> None:
     assert any(spec.get("completions") is None for spec in jobs)
     assert any((spec.get("completions") or 0) > spec["parallelism"] for spec in jobs)
     assert any(one.real.get("left") for one in compared)
-    scaled = [one for one in compared if len(one.objects) > 1]
+    scaled = [one for one in compared if one.objects[-1]["kind"] == "HorizontalPodAutoscaler"]
     assert any("minReplicas" not in one.objects[1]["spec"] for one in scaled)
     assert {0, None} <= {one.objects[0]["spec"].get("replicas") for one in scaled}
     ordered = [one.real["stuck"] for one in compared if "stuck" in one.real]
     assert any(ordered)
     assert sum(one.real.get("pods", 0) for one in compared) > 60
+    budgets = [one for one in compared if one.objects[0]["kind"] == "PodDisruptionBudget"]
+    assert {bool(one.real.get("failure")) for one in budgets} == {True, False}
+    counts = [one.real for one in budgets if "expected" in one.real]
+    assert any(one["allowed"] for one in counts)
+    assert any(one["healthy"] < one["expected"] for one in counts)
+    assert any(not one["allowed"] for one in counts)

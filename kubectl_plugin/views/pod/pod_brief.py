@@ -21,6 +21,7 @@ from kubectl_plugin.views.pod.qos import qos_section
 from kubectl_plugin.views.pod.refusal_words import pod_security_section
 from kubectl_plugin.views.pod.safety_words import guard_words, unfenced_from
 from kubectl_plugin.views.pod.volume_move import moving_section
+from kubectl_plugin.views.scheduling.budget_words import budget_section
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, counted, listed, ordinal
@@ -56,6 +57,7 @@ def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]
     yield Section("Writers", tuple(_writers(report)))
     yield moving_section(report.moving, now)
     yield _owner(report, forced)
+    yield budget_section(report.budgets)
     yield pod_security_section(report.warning)
     yield dry_run_section(report.dry_run)
     yield versions_section(report.version_notes)

@@ -27,6 +27,7 @@ from kubectl_plugin.views.pod.qos import qos_section
 from kubectl_plugin.views.pod.refusal_words import pod_security_section, refusal_term
 from kubectl_plugin.views.pod.safety_words import guard_words
 from kubectl_plugin.views.pod.volume_move import moving_section
+from kubectl_plugin.views.scheduling.budget_words import budget_section
 from kubectl_plugin.views.scheduling.daemon_words import daemon_parts
 from kubectl_plugin.views.scheduling.placement import placement_parts
 from kubectl_plugin.views.unread import unread_lines
@@ -97,6 +98,7 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     yield _writers_section(report)
     yield moving_section(report.moving, now)
     yield _owner_section(report)
+    yield budget_section(report.budgets)
     yield pod_security_section(report.warning)
     yield dry_run_section(report.dry_run)
     yield versions_section(report.version_notes, report.assumed_gates)

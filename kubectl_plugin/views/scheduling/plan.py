@@ -9,6 +9,7 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.pod.pod_page import unread_section
+from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table
 from kubectl_plugin.views.scheduling.daemon_words import daemon_tables, daemon_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.plan_more import (
@@ -100,6 +101,7 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     yield from autoscaler_words(report.specs)
     yield from pending_words([spec for spec in report.specs if spec.origin == "pending"])
     yield from _silent_words(report)
+    yield from blocked_words(report.budgets)
     yield from replacement_words(report.specs)
     yield from _flag_words(report)
 
@@ -235,6 +237,8 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
     )
     if spread:
         yield Table("Topology spread afterwards", ("spec", "skew", "constraint"), spread, right=frozenset({1}))
+    if report.budgets:
+        yield budgets_table(report.budgets)
     if any(spec.victims for spec in report.specs):
         yield _victims_table(report, wide=wide)
     if report.unmoved:

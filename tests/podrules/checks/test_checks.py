@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from podrules.checks.finding import Finding, Level
 from podrules.checks.objects import Objects
 from podrules.checks.rules import RULES, check
-from podrules.checks.scaled import scaled
 from podrules.checks.shape import read_manifest
 from podrules.checks.values import REFUSED_VALUES
 from podrules.checks.writers import TwoWriters
 from podrules.features import REFERENCE
+from podrules.scaled import scaled
 from podrules.schema.table import schema
 from tests.objects import raw_workload
 
@@ -326,6 +326,12 @@ CASES: dict[str, tuple[str, list[Object]]] = {
     "replicas of two workloads": (
         "budget-blocks-drains",
         [_workload(), _workload("StatefulSet", replicas=2), _budget(minAvailable=3)],
+    ),
+    "share of a Job": ("uncounted-budget", [_workload("Job"), _budget(minAvailable="50%")]),
+    "share of a DaemonSet": ("uncounted-budget", [_workload("DaemonSet"), _budget(maxUnavailable=1)]),
+    "share of a Deployment and a Job": (
+        "uncounted-budget",
+        [_workload(replicas=3), _workload("Job"), _budget(maxUnavailable=1)],
     ),
     "RWOP for three": ("claim-for-one", [_workload(replicas=3, volumes=_uses_claim()), _claim("ReadWriteOncePod")]),
     "default strategy": ("rollout-waits-for-claim", [_workload(volumes=_uses_claim()), _claim("ReadWriteOncePod")]),
