@@ -75,10 +75,10 @@ class ManifestFile:
         """The title of the page of one of its manifests."""
         from kubectl_plugin.views.manifest import manifest_title
 
-        meta, kind, space = manifest.entry.metadata, manifest.kind, manifest.pod.metadata.namespace
+        kind, space = manifest.kind, manifest.pod.metadata.namespace
         return manifest_title(
             kind.kind,
-            meta.name or f"{meta.generate_name}…",
+            manifest.own_name,
             namespace=space,
             file=self._short(manifest.file),
             replicas=None if kind is DAEMON_SETS else own_replicas(manifest),

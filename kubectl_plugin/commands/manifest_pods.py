@@ -69,8 +69,14 @@ class PodManifest(NamedTuple):
 
     @property
     def name(self) -> str:
-        """``deployment.apps/web``."""
-        return printed_name(self.kind, self.entry.metadata.name)
+        """``deployment.apps/web``; ``pod/web-…`` of one that the API server names."""
+        return printed_name(self.kind, self.own_name)
+
+    @property
+    def own_name(self) -> str:
+        """Its name, or what the API server begins the name with."""
+        meta = self.entry.metadata
+        return meta.name or (f"{meta.generate_name}…" if meta.generate_name else "")
 
 
 def read_manifests(documents: Iterable[ValidDocument], namespace: str) -> Iterator[PodManifest | ManifestError]:

@@ -409,7 +409,7 @@ def _may_wait_for_volumes(pod: Pod, reach: NodeReach | None) -> bool:
 
 def _budgets(manifest: PodManifest, report: PodReport, objects: ManifestObjects) -> tuple[PlannedBudget, ...]:
     """What the budgets of the files let go of its pods: those of the cluster take a request."""
-    scaler, name = manifest.autoscaler, f"{manifest.kind.singular}/{manifest.entry.metadata.name}"
+    scaler, name = manifest.autoscaler, f"{manifest.kind.singular}/{manifest.own_name}"
     if manifest.kind is DAEMON_SETS:
         coming = report.daemon and budgeted_spec(report.daemon, manifest.pod, ())
     else:

@@ -94,13 +94,14 @@ class PlaceableSpecs:
 
     def of_manifest(self, manifest: PodManifest, files: ManifestObjects) -> PlaceableSpec | RefusedSpec:
         """The pods of a manifest, or why there can be none."""
-        name, namespace = f"{manifest.kind.singular}/{manifest.entry.metadata.name}", manifest.pod.metadata.namespace
+        name, namespace = f"{manifest.kind.singular}/{manifest.own_name}", manifest.pod.metadata.namespace
         reviewed = self._admission.review(
             manifest.pod, manifest.refusals, files, manifest.asked, written=manifest.written
         )
         stored = reviewed.stored
         if isinstance(stored, str):
-            return RefusedSpec(name, namespace, stored, by_api_server=_is_refused(manifest))
+            refusals = tuple(reviewed.refusals)
+            return RefusedSpec(name, namespace, stored, _is_refused(manifest), manifest.file, refusals)
         framework = self._schedulers.framework(stored, self._features)
         if isinstance(framework, str):
             return RefusedSpec(name, namespace, f"not modelled: {framework}")

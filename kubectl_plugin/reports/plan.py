@@ -7,6 +7,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.pod.pod_report import RefusedField
 from podrules.placement.planned import DrainFlag, PlannedBudget, PlannedSpec, Unmoved
 from podrules.reading import Unread
 from podrules.versions import VersionNote
@@ -35,6 +36,10 @@ class RefusedSpec(Struct, frozen=True, rename="camel"):
     reason: str
     by_api_server: bool = False
     """Whether the API server refuses its manifest, whatever the cluster is like."""
+    file: str = ""
+    """In which the manifest stands; empty: in none, or that is not known."""
+    refusals: tuple[RefusedField, ...] = ()
+    """The fields for which the API server refuses the manifest."""
 
 
 class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PlacementPlan"):

@@ -33,7 +33,7 @@ from podrules.platform import Platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
 from podrules.qos import QOSProblem
 
-__all__ = ["refused_words", "verdict"]
+__all__ = ["also_refused", "refused_words", "verdict"]
 
 _REFUSED: Final = "Refused"
 _PENDING: Final = "Pending"
@@ -87,9 +87,13 @@ def _refused(report: PodReport) -> Iterator[str]:
     yield f"{_REFUSED}: {problem}."
     if remedy:
         yield remedy
-    if more:
-        fields = dict.fromkeys(field for _, _, field in more)
-        yield f"Refused as well: {listed([*fields], most=3)}."
+    yield from also_refused([field for _, _, field in more])
+
+
+def also_refused(fields: Sequence[str]) -> Iterator[str]:
+    """What is wrong besides, by the names of the fields; nothing where that is all."""
+    if fields:
+        yield f"Refused as well: {listed([*dict.fromkeys(fields)], most=3)}."
 
 
 def refused_words(entry: RefusedField) -> str:

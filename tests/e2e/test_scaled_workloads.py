@@ -32,10 +32,10 @@ from tests.waiting import answer_in_the_end, wait_for
 
 pytestmark = pytest.mark.controlplane
 
-JOBS: Final = 14
-SCALED: Final = 10
+JOBS: Final = 12
+SCALED: Final = 8
 ORDERED: Final = 4
-BUDGETS: Final = 16
+BUDGETS: Final = 12
 _NAMESPACE: Final = "sized"
 _CONTROLLERS: Final = (
     "deployment",

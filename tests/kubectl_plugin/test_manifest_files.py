@@ -371,7 +371,8 @@ def test_what_lint_calls_an_error_is_refused_with_its_words(name: str) -> None:
     assert report["verdict"]["text"].startswith(f"Refused: line {line}: {told[0][1]}: {told[0][2]} {told[0][3]}")
     placed = run("place", "--demo", "-f", "-", stdin=text)
     assert placed.code == 6
-    assert f"is not placed: the API server refuses {told[0][1]}: {told[0][2]}" in " ".join(placed.out.split())
+    refused = f"is not placed: the API server refuses it (standard input, line {line}): {told[0][1]}: {told[0][2]}"
+    assert refused in " ".join(placed.out.split())
 
 
 @pytest.mark.parametrize(

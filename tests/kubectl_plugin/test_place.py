@@ -374,6 +374,7 @@ SPREAD = {"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
 @pytest.mark.parametrize(
     ("document", "code", "words"),
     [
+        (yaml.safe_dump(raw_pod("") | {"metadata": {"generateName": "x-"}}), 0, "pod/x-… 1 of 1 node-"),
         (manifest("Job", parallelism=2, suspend=True), 0, "job/x is suspended (spec.suspend): it makes no pod before"),
         (CRON_JOB, 0, "cronjob/x is suspended (spec.suspend): it makes no pod before"),
         (manifest("Deployment", replicas=0), 0, "deployment/x asks for no pods. spec"),
@@ -385,7 +386,7 @@ SPREAD = {"maxSkew": 0, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
         (
             yaml.safe_dump(raw_pod("x", topologySpreadConstraints=[SPREAD])),
             6,
-            "pod/x is not placed: the API server refuses spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0:",
+            "refuses it (standard input, line 10): spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0:",
         ),
     ],
 )
@@ -400,7 +401,7 @@ def test_what_keeps_pods_from_being_made_or_placed_is_said(document: str, code: 
 def test_explain_and_place_say_alike_what_the_api_server_refuses() -> None:
     document = yaml.safe_dump(raw_pod("x", topologySpreadConstraints=[SPREAD]))
     field = "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0:"
-    for command, words in (("place", "the API server refuses"), ("explain", "Refused: line 10:")):
+    for command, words in (("place", "refuses it (standard input, line 10):"), ("explain", "Refused: line 10:")):
         text = " ".join(run(command, "--demo", "-f", "-", stdin=document).out.split())
         assert f"{words} {field}" in text
         assert "way out" not in text

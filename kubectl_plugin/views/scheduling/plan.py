@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kubectl_plugin.render.page import Page, Section, Table
-from kubectl_plugin.reports.plan import PlanReport, WhatIf
+from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table
@@ -26,6 +26,7 @@ from kubectl_plugin.views.scheduling.plan_more import (
 from kubectl_plugin.views.scheduling.quota_words import let_in, quota_words
 from kubectl_plugin.views.scheduling.scaling_words import autoscaler_words, size_words
 from kubectl_plugin.views.scheduling.spread_tables import left_out_words
+from kubectl_plugin.views.verdict import also_refused, refused_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import counted, listed
 from podrules.placement.planned import AchievedSpread, PlannedSpec
@@ -91,7 +92,7 @@ def _changes(what_if: WhatIf) -> Iterator[str]:
 def _verdict(report: PlanReport) -> Iterator[str]:
     """What fits, who goes for it, then what else there is to know."""
     for entry in report.refused:
-        yield f"{entry.name} is not placed: {entry.reason}."
+        yield from _refused_words(entry)
     yield from more_words(report)
     yield from _drain_words(report)
     yield from _daemon_words(report)
@@ -104,6 +105,23 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     yield from blocked_words(report.budgets)
     yield from replacement_words(report.specs)
     yield from _flag_words(report)
+
+
+def _refused_words(entry: RefusedSpec) -> Iterator[str]:
+    """Why nothing of a spec is placed; of a manifest, where that stands."""
+    if not entry.refusals:
+        yield f"{entry.name} is not placed: {entry.reason}."
+        return
+    first, *more = entry.refusals
+    line = "" if first.line is None else f"line {first.line}"
+    place = ", ".join(filter(None, (entry.file, line)))
+    yield f"{entry.name} is not placed: the API server refuses it{f' ({place})' if place else ''}: {first}."
+    yield from also_refused([one.field for one in more])
+
+
+def _refusals_table(report: PlanReport) -> Table:
+    rows = tuple((entry.name, refused_words(one)) for entry in report.refused for one in entry.refusals)
+    return Table("Refused", ("object", "why"), rows)
 
 
 def _daemon_words(report: PlanReport) -> Iterator[str]:
@@ -222,6 +240,8 @@ def _short(spec: PlannedSpec, *, drained: str) -> str:
 
 
 def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
+    if wide and any(len(entry.refusals) > 1 for entry in report.refused):
+        yield _refusals_table(report)
     if report.specs:
         yield _specs_table(report, wide=wide)
     # A DaemonSet has one on each node.
