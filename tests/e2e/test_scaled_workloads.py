@@ -368,7 +368,7 @@ def compared(control_plane_binaries: Binaries, tmp_path_factory: pytest.TempPath
         KeptConnection(tmp_path_factory.mktemp("kept")) as kept,
     ):
         plane.create_namespace(_NAMESPACE)
-        runner = _Runner(plane, tmp_path_factory.mktemp("run"), kept, Random(1))  # noqa: S311  # can be had again
+        runner = _Runner(plane, tmp_path_factory.mktemp("run"), kept, Random(2))  # noqa: S311  # can be had again
         runner.start()
         for make, count in (
             (runner.job, JOBS),
