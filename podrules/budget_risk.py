@@ -19,7 +19,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.disruption import budgets_of
+from podrules.disruption import SelectingBudgets
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.safety import Guarantee, owner_guarantee
@@ -79,11 +79,11 @@ def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]
     counts = dict.fromkeys(map(_key, budgets), 0)
     overlapping: set[tuple[str, str]] = set()
     alone: dict[tuple[str, str, str], int] = {}
-    own_budgets = _Selecting(budgets)
+    own_budgets = SelectingBudgets(budgets)
     for pod in pods:
         if pod.finished:
             continue
-        own = own_budgets.of(pod)
+        own = tuple(map(_key, own_budgets.of(pod)))
         for key in own:
             counts[key] += 1
         if len(own) > 1:
@@ -98,26 +98,6 @@ def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]
         tuple(sorted(standings, key=lambda one: (_RISKS.index(one.risk), one.namespace, one.name))),
         tuple(sorted(unprotected, key=lambda one: (-one.pods, one.namespace, one.name))),
     )
-
-
-class _Selecting:
-    """Which budgets select a pod: asked once for pods of the same labels, as most of a large cluster are."""
-
-    def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
-        self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
-        self._known: dict[tuple[str, frozenset[tuple[str, str]]], tuple[tuple[str, str], ...]] = {}
-        for budget in budgets:
-            self._by_namespace.setdefault(budget.metadata.namespace, []).append(budget)
-
-    def of(self, pod: Pod) -> tuple[tuple[str, str], ...]:
-        """By namespace and name."""
-        namespace = pod.metadata.namespace
-        if namespace not in self._by_namespace:
-            return ()
-        key = namespace, frozenset(pod.metadata.labels.items())
-        if key not in self._known:
-            self._known[key] = tuple(map(_key, budgets_of(pod, self._by_namespace[namespace])))
-        return self._known[key]
 
 
 def _standing(budget: PodDisruptionBudget, pods: int, *, overlaps: bool) -> BudgetStanding:

@@ -2,10 +2,11 @@
 
     maxUnavailable          of all that the pods' controllers want, rounded up; the rest have to be healthy
     minAvailable, percent   of all that the pods' controllers want, rounded up
-    minAvailable, number    so many, with or without a controller
+    minAvailable, number    so many of the pods, with or without a controller
     no scale                a DaemonSet, a Job: what counts by controllers is not counted, and none goes
 
-A pod without a controller adds nothing to what controllers want; where no pod has one, none goes.
+A controller counts with all that it wants, even if the budget selects only some of its pods. A pod without a controller
+adds nothing to what controllers want; where no pod has one, none goes.
 
 Source: pkg/controller/disruption/disruption.go (getExpectedPodCount, getExpectedScale, updatePdbStatus) at v1.36.3.
 """
@@ -20,7 +21,7 @@ from msgspec import Struct
 from podrules.model.policy import PodDisruptionBudget
 from podrules.scaled import scaled
 
-__all__ = ["BudgetRoom", "CoveredPods", "budget_room"]
+__all__ = ["BudgetRoom", "CoveredPods", "budget_room", "counts_pods"]
 
 _UNSCALABLE: Final = {
     "DaemonSet": "daemonsets.apps does not implement the scale subresource",
@@ -35,12 +36,14 @@ class CoveredPods(Struct, frozen=True):
 
     kind: str
     """Who makes them; a Deployment stands for its ReplicaSets, a CronJob for its Jobs. Empty: no controller."""
-    pods: int
-    """Finished ones and those that are being deleted count."""
+    controller: str
+    """Which controller, different for each."""
+    pods: int | None
+    """Finished ones and those that are being deleted count. None: it is not known."""
     healthy: int
     """How many are Ready, and are not being deleted."""
-    wanted: int
-    """By the controller; without one it does not count."""
+    wanted: int | None
+    """How many the controller wants in all; None: it is not known."""
 
 
 class BudgetRoom(Struct, frozen=True, rename="camel"):
@@ -51,28 +54,40 @@ class BudgetRoom(Struct, frozen=True, rename="camel"):
     healthy: int
     desired_healthy: int
     allowed: int
-    """How many may be evicted at once."""
+    """``status.disruptionsAllowed``. A pod that several budgets select is not evicted, whatever each of them allows."""
     failure: str
     """Why the pods cannot be counted, in the disruption controller's words where it has some: then none goes. Empty:
     they can."""
 
 
-def budget_room(budget: PodDisruptionBudget, covered: Sequence[CoveredPods]) -> BudgetRoom:
-    """What a budget lets go of these pods, which are all that it selects."""
+def counts_pods(budget: PodDisruptionBudget) -> bool:
+    """Whether a budget counts the pods themselves, and not what their controllers want."""
+    return budget.spec.max_unavailable is None and not isinstance(budget.spec.min_available, str)
+
+
+def budget_room(budget: PodDisruptionBudget, covered: Sequence[CoveredPods]) -> BudgetRoom | None:
+    """What a budget lets go of these pods, which are all that it selects; None: some number is not known."""
     least, most = budget.spec.min_available, budget.spec.max_unavailable
     healthy = sum(one.healthy for one in covered)
-    if most is None and not isinstance(least, str):
-        expected = sum(one.pods for one in covered) if least is not None else 0
-        return _room(expected, healthy, least or 0)
+    if counts_pods(budget):
+        expected = _sum([one.pods for one in covered]) if least is not None else 0
+        return None if expected is None else _room(expected, healthy, int(least or 0))
     failure = next((_UNSCALABLE[one.kind] for one in covered if one.kind in _UNSCALABLE), "")
     if covered and not any(one.kind for one in covered):
         failure = _UNMANAGED
     if failure:
         return BudgetRoom(0, healthy, 0, 0, failure)
-    expected = sum(one.wanted for one in covered if one.kind)
+    expected = _sum(list({one.controller: one.wanted for one in covered if one.kind}.values()))
+    if expected is None:
+        return None
     if most is not None:
         return _room(expected, healthy, max(0, expected - (scaled(most, expected, up=True) or 0)))
     return _room(expected, healthy, scaled(least or 0, expected, up=True) or 0)
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
 
 
 def _room(expected: int, healthy: int, desired: int) -> BudgetRoom:

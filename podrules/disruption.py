@@ -17,7 +17,7 @@ from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import Selector, SelectorError
 
-__all__ = ["Evictions", "budgets_of"]
+__all__ = ["Evictions", "SelectingBudgets", "budgets_of"]
 
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 _MAX_DISRUPTED = 2000
@@ -59,18 +59,46 @@ class Evictions:
         return None
 
 
+class SelectingBudgets:
+    """Which budgets select a pod: asked once for pods of the same labels, as most of a large cluster are.
+
+    A budget whose selector is not valid selects none (getPodDisruptionBudgets).
+    """
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        """Read the selectors."""
+        self._by_namespace: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
+        self._known: dict[tuple[str, frozenset[tuple[str, str]]], tuple[PodDisruptionBudget, ...]] = {}
+        for budget in budgets:
+            selector = _selector(budget)
+            if selector is not None:
+                self._by_namespace.setdefault(budget.metadata.namespace, []).append((budget, selector))
+
+    def of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """Those that select a pod, in their order."""
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        near = self._by_namespace.get(namespace)
+        if near is None:
+            return ()
+        key = namespace, frozenset(labels.items())
+        if key not in self._known:
+            self._known[key] = tuple(budget for budget, selector in near if selector.matches(labels))
+        return self._known[key]
+
+
 def budgets_of(pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> Sequence[PodDisruptionBudget]:
-    """The budgets that select a pod; one whose selector is not valid selects none (getPodDisruptionBudgets)."""
-    return [budget for budget in budgets if _selects(budget, pod)]
+    """The budgets that select a pod, in their order."""
+    return SelectingBudgets(budget for budget in budgets if budget.metadata.namespace == pod.metadata.namespace).of(pod)
 
 
-def _selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    if budget.metadata.namespace != pod.metadata.namespace or budget.spec.selector is None:
-        return False
+def _selector(budget: PodDisruptionBudget) -> Selector | None:
+    """What a budget selects; None: nothing, without a valid selector."""
+    if budget.spec.selector is None:
+        return None
     try:
-        return Selector.from_label_selector(budget.spec.selector).matches(pod.metadata.labels)
+        return Selector.from_label_selector(budget.spec.selector)
     except SelectorError:
-        return False
+        return None
 
 
 def _lets_unhealthy_go(budget: PodDisruptionBudget) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import IO, Any
 
+from msgspec.structs import replace
+
 from kubectl_plugin.commands.autoscalers import AUTOSCALER, autoscaler_of, autoscalers_of
 from kubectl_plugin.commands.field_validation import ValidDocuments
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, is_manifest_object, read_manifest_objects
@@ -70,6 +72,7 @@ class ManifestFile:
         """Of what tells nothing."""
         self.autoscalers = autoscalers_of(others, source.namespace)
         self.manifests = [one._replace(autoscaler=autoscaler_of(one, self.autoscalers)) for one in self.manifests]
+        self.objects = replace(self.objects, manifests=tuple(self.manifests))
 
     def title(self, manifest: PodManifest) -> str:
         """The title of the page of one of its manifests."""
@@ -78,7 +81,7 @@ class ManifestFile:
         kind, space = manifest.kind, manifest.pod.metadata.namespace
         return manifest_title(
             kind.kind,
-            manifest.own_name,
+            manifest.entry.metadata.written_name,
             namespace=space,
             file=self._short(manifest.file),
             replicas=None if kind is DAEMON_SETS else own_replicas(manifest),

@@ -34,6 +34,7 @@ from podrules.model.policy import LimitRange, PodDisruptionBudget, PriorityClass
 from podrules.model.storage import PersistentVolumeClaim, PersistentVolumeStatus
 
 if TYPE_CHECKING:
+    from kubectl_plugin.commands.manifest_pods import PodManifest
     from podrules.cluster.manifests.files import Document
     from podrules.model.snapshot import ClusterSnapshot
 
@@ -78,6 +79,8 @@ class ManifestObjects(Struct, frozen=True):
     """As they are written: nothing of them is used yet."""
     budgets: tuple[PodDisruptionBudget, ...] = ()
     """As they are written: no controller has counted for them yet."""
+    manifests: tuple[PodManifest, ...] = ()
+    """The pods and workloads beside which they stand."""
 
     def labels_of(self, namespace: str) -> dict[str, str]:
         """The labels that the files give a namespace."""
@@ -123,12 +126,17 @@ def joined(parts: Sequence[ManifestObjects]) -> ManifestObjects:
         tuple(entry for part in parts for entry in part.limit_ranges),
         tuple(entry for part in parts for entry in part.quotas),
         tuple(entry for part in parts for entry in part.budgets),
+        tuple(entry for part in parts for entry in part.manifests),
     )
 
 
 def applied(found: Sequence[T], own: Sequence[T]) -> list[T]:
     """Those of the cluster, as far as the files do not change them, and those of the files."""
-    by_place = {entry.metadata.place: entry for entry in (*found, *own)}
+    # Those that the API server names do not replace each other.
+    by_place = {
+        (*entry.metadata.place, 0 if entry.metadata.name else number): entry
+        for number, entry in enumerate((*found, *own))
+    }
     return list(by_place.values())
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kubectl_plugin.commands.field_validation import ValidDocument
     from kubectl_plugin.reports.pod.pod_report import RefusedField
     from podrules.cluster.manifests.files import Document
+    from podrules.placement.planned_budgets import PodGroup
 
 __all__ = [
     "PodManifest",
@@ -38,6 +39,7 @@ __all__ = [
     "decode",
     "first_ordinal",
     "job_size",
+    "made_pods",
     "own_replicas",
     "printed_name",
     "read_manifests",
@@ -70,13 +72,7 @@ class PodManifest(NamedTuple):
     @property
     def name(self) -> str:
         """``deployment.apps/web``; ``pod/web-…`` of one that the API server names."""
-        return printed_name(self.kind, self.own_name)
-
-    @property
-    def own_name(self) -> str:
-        """Its name, or what the API server begins the name with."""
-        meta = self.entry.metadata
-        return meta.name or (f"{meta.generate_name}…" if meta.generate_name else "")
+        return printed_name(self.kind, self.entry.metadata.written_name)
 
 
 def read_manifests(documents: Iterable[ValidDocument], namespace: str) -> Iterator[PodManifest | ManifestError]:
@@ -149,6 +145,26 @@ def claim_templates(kind: Kind[Any], entry: Any) -> tuple[PersistentVolumeClaim,
     """The claim templates of a StatefulSet; other kinds have none."""
     templates: tuple[PersistentVolumeClaim, ...] = entry.spec.volume_claim_templates if kind is STATEFUL_SETS else ()
     return templates
+
+
+def made_pods(manifests: Iterable[PodManifest]) -> Iterator[PodGroup]:
+    """The pods that manifests make, as budgets count them; a DaemonSet's number is up to the nodes."""
+    # Loaded on demand.
+    from podrules.placement.controllers import controlled
+    from podrules.placement.planned_budgets import made_groups
+
+    for manifest in manifests:
+        kind, entry, scaler = manifest.kind, manifest.entry, manifest.autoscaler
+        number = None if kind is DAEMON_SETS else own_replicas(manifest) if scaler is None else scaler.min_replicas
+        if number == 0 or manifest.refusals or (kind in (JOBS, CRON_JOBS) and entry.spec.suspend):
+            continue
+        yield from made_groups(
+            f"{kind.singular}/{entry.metadata.written_name}",
+            controlled(manifest.pod, kind.singular, entry, None).pod,
+            number,
+            first=first_ordinal(kind, entry),
+            may_grow=scaler is not None and scaler.max_replicas > scaler.min_replicas,
+        )
 
 
 def first_ordinal(kind: Kind[Any], entry: Any) -> int:

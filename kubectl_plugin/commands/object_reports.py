@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import Admission
 from kubectl_plugin.commands.likely_node import LikelyNodes, Maker, Schedulers
-from kubectl_plugin.commands.manifest_objects import NO_OBJECTS, ManifestObjects
-from kubectl_plugin.commands.manifest_pods import PodManifest, own_replicas, template_pod
+from kubectl_plugin.commands.manifest_objects import NO_OBJECTS, ManifestObjects, applied
+from kubectl_plugin.commands.manifest_pods import PodManifest, made_pods, template_pod
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.node.node_report import NodeReport, node_report
 from kubectl_plugin.reports.node.node_use import NearLimit
@@ -30,7 +30,7 @@ from podrules.attachment import VolumePosition, volume_position
 from podrules.cluster.errors import BadObject
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
-from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PODS, STATEFUL_SETS, Kind
+from podrules.cluster.kinds import JOBS, NODES, PODS, STATEFUL_SETS, Kind
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
@@ -40,8 +40,7 @@ from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import CronJob, ReplicationController, Workload
 from podrules.placement.outcome import Placement, PlacementOutcome
-from podrules.placement.planned import PlannedBudget
-from podrules.placement.planned_budgets import budgeted, budgeted_spec, planned_budgets
+from podrules.placement.planned import Budgets
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, node_platform
@@ -407,15 +406,26 @@ def _may_wait_for_volumes(pod: Pod, reach: NodeReach | None) -> bool:
     return not pod.finished and (leaving or quiet or pod.status.phase == "Pending")
 
 
-def _budgets(manifest: PodManifest, report: PodReport, objects: ManifestObjects) -> tuple[PlannedBudget, ...]:
+def _budgets(manifest: PodManifest, report: PodReport, objects: ManifestObjects) -> Budgets:
     """What the budgets of the files let go of its pods: those of the cluster take a request."""
-    scaler, name = manifest.autoscaler, f"{manifest.kind.singular}/{manifest.own_name}"
-    if manifest.kind is DAEMON_SETS:
-        coming = report.daemon and budgeted_spec(report.daemon, manifest.pod, ())
-    else:
-        number = own_replicas(manifest) if scaler is None else scaler.min_replicas
-        coming = budgeted(name, manifest.pod, number) if number else None
-    return planned_budgets((coming,), objects.budgets, ()) if coming else ()
+    if not objects.budgets:
+        return Budgets()
+    name, namespace = (
+        f"{manifest.kind.singular}/{manifest.entry.metadata.written_name}",
+        manifest.pod.metadata.namespace,
+    )
+    # Loaded on demand.
+    from podrules.placement.planned_budgets import planned_budgets, spec_groups
+
+    groups = list(made_pods(objects.manifests))
+    if report.daemon is not None:
+        groups = [one for one in groups if (one.name, one.pod.metadata.namespace) != (name, namespace)]
+        groups += spec_groups(report.daemon, manifest.pod, (), 0)
+    found = planned_budgets(groups, (), applied((), objects.budgets))
+    return Budgets(
+        tuple(one for one in found.budgets if name in one.specs and one.namespace == namespace),
+        tuple(one for one in found.held if (one.name, one.namespace) == (name, namespace)),
+    )
 
 
 def _selector(entry: Workload | ReplicationController | CronJob) -> Selector | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,8 +41,8 @@ from podrules.placement.controllers import with_controllers
 from podrules.placement.daemon_sets import daemons_of
 from podrules.placement.drain import DrainPlan, drain_plan, drained
 from podrules.placement.plan import Demand, plan, queue_key
-from podrules.placement.planned import AwaitedPod, PlannedBudget, PlannedSpec
-from podrules.placement.planned_budgets import budgeted_spec, planned_budgets
+from podrules.placement.planned import AwaitedPod, Budgets, PlannedSpec
+from podrules.placement.planned_budgets import PodGroup, cluster_groups, planned_budgets, spec_groups
 from podrules.placement.situation import Situation
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
 from podrules.reading import Unread
@@ -342,12 +342,32 @@ def _placeable(asked: Sequence[PlaceableSpec | RefusedSpec]) -> list[PlaceableSp
 
 def _budgets(
     entries: Sequence[PlaceableSpec], specs: Sequence[PlannedSpec], files: ManifestObjects, cluster: ClusterSnapshot
-) -> tuple[PlannedBudget, ...]:
+) -> Budgets:
     """What the budgets of the cluster and of the files let go of the pods to come."""
     budgets = applied(cluster.pod_disruption_budgets, files.budgets)
-    pairs = zip(entries, specs, strict=True)
-    coming = (budgeted_spec(spec, entry.pod, entry.there(cluster.pods)) for entry, spec in pairs)
-    return planned_budgets(tuple(filter(None, coming)), budgets, cluster.pods)
+    if not budgets:
+        return Budgets()
+    groups: list[PodGroup] = []
+    # Victims are gone, pods of a spec too, and those that wait or move are among the specs.
+    gone = {(victim.pod.namespace, victim.pod.name) for spec in specs for victim in spec.victims}
+    pairs = list(zip(entries, specs, strict=True))
+    of_manifests = [entry.own(cluster.pods) if spec.origin == "manifest" else () for entry, spec in pairs]
+    gone.update(pod.metadata.place for own in of_manifests for pod in own)
+    for (entry, spec), own in zip(pairs, of_manifests, strict=True):
+        waits = spec.origin in {"pending", "drain"}
+        if not waits or entry.pod.metadata.place not in gone:
+            groups += spec_groups(spec, entry.pod, own, entry.first)
+        if waits:
+            gone.add(entry.pod.metadata.place)
+    return planned_budgets(
+        [group for group in groups if group.name],
+        [*(group for group in groups if not group.name), *cluster_groups(_others(cluster.pods, gone))],
+        budgets,
+    )
+
+
+def _others(pods: Iterable[Pod], gone: Collection[tuple[str, str]]) -> Iterator[Pod]:
+    return (pod for pod in pods if pod.metadata.place not in gone)
 
 
 def _missing(entry: Unread) -> ClusterError:

@@ -32,7 +32,7 @@ from podrules.model.workload import Workload
 from podrules.placement.claims import with_claims_of
 from podrules.placement.controllers import Controlled
 from podrules.placement.daemon_sets import Existing, existing_pods
-from podrules.placement.existing import is_waiting, pods_there
+from podrules.placement.existing import is_waiting, own_pods, pods_there
 from podrules.placement.planned import Autoscaler, JobSize, Origin
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class PlaceableSpec(Struct, frozen=True):
     suspended: bool = False
     there: Callable[[Sequence[Pod]], Sequence[Pod]] = _none
     """Finds the pods of the cluster that it has already."""
+    own: Callable[[Sequence[Pod]], Sequence[Pod]] = _none
+    """The same with those that have finished or are being deleted."""
     origin: Origin = "manifest"
     quota: QuotaRoom | None = None
     """The quota that lets in fewer than are wanted; None: none does."""
@@ -94,7 +96,10 @@ class PlaceableSpecs:
 
     def of_manifest(self, manifest: PodManifest, files: ManifestObjects) -> PlaceableSpec | RefusedSpec:
         """The pods of a manifest, or why there can be none."""
-        name, namespace = f"{manifest.kind.singular}/{manifest.own_name}", manifest.pod.metadata.namespace
+        name, namespace = (
+            f"{manifest.kind.singular}/{manifest.entry.metadata.written_name}",
+            manifest.pod.metadata.namespace,
+        )
         reviewed = self._admission.review(
             manifest.pod, manifest.refusals, files, manifest.asked, written=manifest.written
         )
@@ -126,6 +131,7 @@ class PlaceableSpecs:
             claim_templates(kind, entry),
             suspended=kind in (JOBS, CRON_JOBS) and entry.spec.suspend,
             there=partial(pods_there, kind.singular, manifest.pod.metadata, selector),
+            own=partial(own_pods, kind.singular, manifest.pod.metadata, selector),
             origin="more" if more else "manifest",
             quota=quota,
             stateful_set=entry if more and kind is STATEFUL_SETS else None,

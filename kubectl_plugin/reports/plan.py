@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.pod.pod_report import RefusedField
-from podrules.placement.planned import DrainFlag, PlannedBudget, PlannedSpec, Unmoved
+from podrules.placement.planned import Budgets, DrainFlag, PlannedSpec, Unmoved
 from podrules.reading import Unread
 from podrules.versions import VersionNote
 
@@ -62,7 +62,7 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     """In the order in which the scheduler would take them."""
     refused: tuple[RefusedSpec, ...]
     """Specs that the API server would refuse, or that have no known scheduler."""
-    budgets: tuple[PlannedBudget, ...]
+    budgets: Budgets
     """PodDisruptionBudgets that select pods to come."""
     unmoved: tuple[Unmoved, ...]
     """Pods of a drained node that stay, or of which nobody makes another."""

@@ -12,50 +12,71 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
-from podrules.budget_room import CoveredPods, budget_room
+from msgspec.structs import replace
+
+from podrules.budget_room import budget_room
 from podrules.checks.finding import BUDGETS, Finding, Level, LintRule
 from podrules.checks.objects import Manifest, Objects, PodCase
+from podrules.disruption import SelectingBudgets
 from podrules.model.policy import PodDisruptionBudget
-from podrules.model.selectors import Requirement, Selector, SelectorError
+from podrules.model.workload import Workload
+from podrules.placement.controllers import controlled
+from podrules.placement.planned_budgets import PodGroup, made_groups
 from podrules.scaled import percentage, scaled
 
 __all__ = ["BudgetBlocksDrains", "BudgetSelectsNothing", "TwoBudgets", "UncountedBudget", "check_budgets"]
 
-_NOTHING: Final = Selector((Requirement("", "in"),))
 _MAX_NAMES: Final = 3
-_UNCOUNTED: Final = frozenset(("DaemonSet", "Job", "CronJob"))
+_PASSED: Final = frozenset(("DaemonSet", "Job", "CronJob"))
+"""Who makes pods that a drain passes over, or that end by themselves."""
 
 
 def check_budgets(objects: Objects) -> Iterator[Finding]:
     """Every finding in budgets."""
-    selected: dict[int, list[PodCase]] = {manifest.position: [] for manifest, _ in objects.budgets}
-    by_namespace: dict[str, list[tuple[Manifest, Selector]]] = {}
-    for manifest, budget in objects.budgets:
-        by_namespace.setdefault(manifest.namespace, []).append((manifest, _selector(budget)))
-    populated = {case.owner.namespace for case in objects.cases}
+    budgets = _applied(objects)
+    if not budgets:
+        return
+    selecting = SelectingBudgets(budget for _, budget in budgets)
+    manifests = {id(budget): manifest for manifest, budget in budgets}
+    selected: dict[int, list[PodGroup]] = {id(budget): [] for _, budget in budgets}
     for case in objects.cases:
-        near = by_namespace.get(case.owner.namespace, ())
-        own = [manifest for manifest, selector in near if selector.matches(case.pod.metadata.labels)]
-        for manifest in own:
-            selected[manifest.position].append(case)
-        if len(own) > 1:
-            yield TwoBudgets(*case.at("metadata.labels"), tuple(manifest.name for manifest in own))
-    for manifest, budget in objects.budgets:
+        several: Sequence[PodDisruptionBudget] = ()
+        for group in _groups(case):
+            own = selecting.of(group.pod)
+            for budget in own:
+                selected[id(budget)].append(group)
+            several = own if len(own) > 1 and not several else several
+        if several:
+            yield TwoBudgets(*case.at("metadata.labels"), tuple(manifests[id(budget)].name for budget in several))
+    populated = {case.owner.namespace for case in objects.cases}
+    for manifest, budget in budgets:
         if not _readable(budget):
             continue
-        yield from _room(manifest, budget, selected[manifest.position])
-        if not selected[manifest.position] and manifest.namespace in populated:
+        yield from _room(manifest, budget, selected[id(budget)])
+        if not selected[id(budget)] and manifest.namespace in populated:
             yield BudgetSelectsNothing(*manifest.at("spec.selector"), manifest.namespace)
 
 
-def _selector(budget: PodDisruptionBudget) -> Selector:
-    """The budget's selector; a budget without a readable selector selects nothing."""
-    if budget.spec.selector is None:
-        return _NOTHING
-    try:
-        return Selector.from_label_selector(budget.spec.selector)
-    except SelectorError:
-        return _NOTHING
+def _applied(objects: Objects) -> Sequence[tuple[Manifest, PodDisruptionBudget]]:
+    """The budgets in their namespaces; of several with one name the last, as after an apply."""
+    found: dict[tuple[str, str, int], tuple[Manifest, PodDisruptionBudget]] = {}
+    for manifest, budget in objects.budgets:
+        placed = replace(budget, metadata=replace(budget.metadata, namespace=manifest.namespace))
+        # Those that the API server names do not replace each other.
+        found[manifest.namespace, budget.metadata.name, 0 if budget.metadata.name else manifest.position] = (
+            manifest,
+            placed,
+        )
+    return list(found.values())
+
+
+def _groups(case: PodCase) -> Iterator[PodGroup]:
+    """The pods of a case, as their controller makes them."""
+    owner, entry = case.owner, case.owner.content
+    kind = owner.kind.lower()
+    named = replace(case.pod, metadata=replace(case.pod.metadata, name=owner.name, namespace=owner.namespace))
+    first = entry.spec.ordinals.start if isinstance(entry, Workload) and kind == "statefulset" else 0
+    yield from made_groups(f"{kind}/{owner.name}", controlled(named, kind, entry, None).pod, case.replicas, first=first)
 
 
 def _readable(budget: PodDisruptionBudget) -> bool:
@@ -69,27 +90,24 @@ def _is_share(value: str) -> bool:
     return percent is not None and percent <= 100
 
 
-def _room(manifest: Manifest, budget: PodDisruptionBudget, cases: Sequence[PodCase]) -> Iterator[Finding]:
+def _room(manifest: Manifest, budget: PodDisruptionBudget, groups: Sequence[PodGroup]) -> Iterator[Finding]:
     """What is wrong with how many pods it lets go, once all are healthy."""
     least, most = budget.spec.min_available, budget.spec.max_unavailable
-    setting: Literal["minAvailable", "maxUnavailable"]
-    setting, value = ("maxUnavailable", most) if most is not None else ("minAvailable", least)
-    if value is None:
-        return
-    place = manifest.at(f"spec.{setting}")
-    room = budget_room(budget, [_healthy(case) for case in cases])
-    known = all(case.replicas and case.owner.kind not in _UNCOUNTED for case in cases)
-    if room.failure:
+    setting: Literal["minAvailable", "maxUnavailable"] = "minAvailable" if most is None else "maxUnavailable"
+    value = least if most is None else most
+    place = manifest.at("spec" if value is None else f"spec.{setting}")
+    room = budget_room(budget, [group.covered for group in groups])
+    never = value is None or least == "100%" or (most is not None and scaled(most, 100, up=True) == 0)
+    if room is not None and room.failure and value is not None:
         yield UncountedBudget(*place, setting, value, room.failure)
-    elif least == "100%" or (most is not None and scaled(most, 100, up=True) == 0):
+    elif never and budget.spec.selector is not None:
         yield BudgetBlocksDrains(*place, setting, value)
-    elif cases and known and not room.allowed:
+    elif room is not None and room.healthy and not room.allowed and any(map(_is_drained, groups)):
         yield BudgetBlocksDrains(*place, setting, value, room.healthy)
 
 
-def _healthy(case: PodCase) -> CoveredPods:
-    kind, number = case.owner.kind, case.replicas or 0
-    return CoveredPods("" if kind == "Pod" else kind, number, number, number)
+def _is_drained(group: PodGroup) -> bool:
+    return group.covered.kind not in _PASSED
 
 
 class BudgetBlocksDrains(Finding, frozen=True):
@@ -99,19 +117,22 @@ class BudgetBlocksDrains(Finding, frozen=True):
         name="budget-blocks-drains",
         level=Level.WARNING,
         about="A PodDisruptionBudget never lets a healthy pod be evicted.",
-        remedy="Let one pod go, e.g. maxUnavailable: 1 in place of minAvailable.",
+        remedy="Let one pod go: a lower minAvailable, a higher maxUnavailable, or more replicas.",
         source=f"{BUDGETS} (getExpectedPodCount)",
         term="PodDisruptionBudget",
         check_objects=check_budgets,
     )
     setting: Literal["minAvailable", "maxUnavailable"]
-    value: int | str
-    replicas: int | None = None
+    value: int | str | None
+    """None: it sets neither."""
+    pods: int | None = None
     """The number of selected pods, if it decides."""
 
     def __str__(self) -> str:
-        replicas = "" if self.replicas is None else f" of {self.replicas} replicas"
-        return f"{self.setting} {self.value}{replicas} lets no pod go: a drain waits for ever."
+        if self.value is None:
+            return "Without minAvailable and maxUnavailable it lets no pod go: a drain waits for ever."
+        pods = "" if self.pods is None else f" of {self.pods} {'pod' if self.pods == 1 else 'pods'}"
+        return f"{self.setting} {self.value}{pods} lets no pod go: a drain waits for ever."
 
 
 class UncountedBudget(Finding, frozen=True):
@@ -131,7 +152,7 @@ class UncountedBudget(Finding, frozen=True):
     failure: str
 
     def __str__(self) -> str:
-        return f"{self.setting} {self.value} lets no pod go, for the pods cannot be counted: {self.failure}."
+        return f"{self.setting} {self.value} lets no pod go, because it cannot count them: {self.failure}."
 
 
 class TwoBudgets(Finding, frozen=True):

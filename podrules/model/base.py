@@ -72,6 +72,11 @@ class ObjectMeta(Model, frozen=True):
         return self.namespace, self.name
 
     @property
+    def written_name(self) -> str:
+        """Its name; ``web-…`` where the API server is to end it (generateName)."""
+        return self.name or (f"{self.generate_name}…" if self.generate_name else "")
+
+    @property
     def controller(self) -> OwnerReference | None:
         """The owner that manages the object, if any (metav1.GetControllerOf)."""
         return next((owner for owner in self.owner_references if owner.controller), None)

@@ -9,7 +9,7 @@ from podrules.model.base import ObjectMeta
 from podrules.model.pod import Pod
 from podrules.model.selectors import LabelSelector, Selector, SelectorError
 
-__all__ = ["daemon_pods", "is_waiting", "pods_there"]
+__all__ = ["daemon_pods", "is_waiting", "own_pods", "pods_there"]
 
 _OWNERS: Final = {
     "deployment": "ReplicaSet",
@@ -30,17 +30,22 @@ def pods_there(kind: str, meta: ObjectMeta, selector: LabelSelector | None, pods
         selector: A Deployment's, whose pods belong to ReplicaSets of it.
         pods: Of the cluster.
     """
-    living = [
-        pod
-        for pod in pods
-        if pod.metadata.namespace == meta.namespace and not pod.finished and pod.metadata.deletion_timestamp is None
-    ]
+    own = own_pods(kind, meta, selector, pods)
+    return [pod for pod in own if not pod.finished and pod.metadata.deletion_timestamp is None]
+
+
+def own_pods(kind: str, meta: ObjectMeta, selector: LabelSelector | None, pods: Iterable[Pod]) -> list[Pod]:
+    """All of its pods that are there; the arguments are those of `pods_there`."""
+    near = [pod for pod in pods if pod.metadata.namespace == meta.namespace]
     if kind == "pod":
-        return [pod for pod in living if pod.metadata.name == meta.name]
-    owned = [pod for pod in living if (owner := pod.metadata.controller) and owner.kind == _OWNERS.get(kind)]
+        return [pod for pod in near if pod.metadata.name == meta.name]
+    owned = [
+        (pod, owner.name) for pod in near if (owner := pod.metadata.controller) and owner.kind == _OWNERS.get(kind)
+    ]
     if kind == "deployment":
-        return [pod for pod in owned if _selected(selector, pod)]
-    return [pod for pod in owned if pod.metadata.controller and pod.metadata.controller.name == meta.name]
+        # The name of its ReplicaSet ends in a hash. Another Deployment may have the same selector.
+        return [pod for pod, name in owned if name.rpartition("-")[0] == meta.name and _selected(selector, pod)]
+    return [pod for pod, name in owned if name == meta.name]
 
 
 def daemon_pods(meta: ObjectMeta, pods: Iterable[Pod]) -> tuple[Pod, ...]:

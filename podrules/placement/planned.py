@@ -16,8 +16,10 @@ __all__ = [
     "AchievedSpread",
     "Autoscaler",
     "AwaitedPod",
+    "Budgets",
     "DaemonNodes",
     "DrainFlag",
+    "HeldPods",
     "JobSize",
     "Origin",
     "PlannedBudget",
@@ -181,14 +183,41 @@ class PlannedBudget(Struct, frozen=True, rename="camel"):
     min_available: int | str | None
     max_unavailable: int | str | None
     specs: tuple[str, ...]
-    """Those whose pods it selects."""
+    """Those of whose pods it selects some."""
+    pods_of_specs: int
+    """How many pods these make; it may select some of them."""
+    placed: int
+    """How many of the selected pods to come have a place."""
     others: int
     """How many pods of the cluster it selects beside them."""
+    pods: int
+    """How many it selects in all if those to come are made; what is not known is left out."""
+    held: int
+    """How many of all these pods another budget selects, too: those are never evicted."""
+    may_grow: bool
+    """Whether an autoscaler may make more of the pods to come."""
     room: BudgetRoom | None
     """What it lets go once all that are placed are Ready. None: it counts by controllers, and what those of the other
-    pods want is not known."""
-    beside: tuple[str, ...]
-    """Other budgets that select some of the same pods: of two budgets no pod is evicted."""
+    pods want is not known; or it is not known on how many nodes a DaemonSet runs."""
+
+
+class HeldPods(Struct, frozen=True, rename="camel"):
+    """Pods that several PodDisruptionBudgets select: the API server evicts none of them."""
+
+    namespace: str
+    name: str
+    """``deployment/web``; empty: they are other pods of the cluster."""
+    pods: int
+    of: int
+    """How many pods the spec makes."""
+    budgets: tuple[str, ...]
+
+
+class Budgets(Struct, frozen=True, rename="camel"):
+    """What PodDisruptionBudgets let go of pods to come."""
+
+    budgets: tuple[PlannedBudget, ...] = ()
+    held: tuple[HeldPods, ...] = ()
 
 
 class Unmoved(Struct, frozen=True, rename="camel"):

@@ -1,28 +1,33 @@
 """What PodDisruptionBudgets let go of pods to come, once all that are placed are Ready.
 
-    a manifest's pods   as many as it asks for; those that the workload has already are gone by then
-    other pods          of the cluster, which a budget selects beside them: by number they count as they are; what their
+    a manifest's pods   as many as it asks for, labelled as their controller makes them; those that the workload has
+                        already are gone by then
+    other pods          of the cluster, which a budget selects beside them: they count as they are. What their
                         controllers want is not known here
+    several budgets     a pod that more than one selects is never evicted
 
-Left out: what an autoscaler may add, workloads that make no pods for now, and more pods of what the cluster has.
+Left out: what an autoscaler may add, and workloads that make no pods for now.
 
-Source: as of `podrules.budget_room`; pkg/registry/core/pod/storage/eviction.go (Create) for pods of two budgets.
+Source: as of `podrules.budget_room`; pkg/registry/core/pod/storage/eviction.go (Create) for pods of several budgets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from podrules.budget_room import BudgetRoom, CoveredPods, budget_room
-from podrules.disruption import budgets_of
+from podrules.budget_room import CoveredPods, budget_room
+from podrules.disruption import SelectingBudgets
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
-from podrules.placement.planned import PlannedBudget, PlannedSpec
+from podrules.placement.controllers import INDEX_LABEL
+from podrules.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec
+from podrules.placement.replicas import replica
 
-__all__ = ["BudgetedPods", "budgeted", "budgeted_spec", "planned_budgets"]
+__all__ = ["PodGroup", "cluster_groups", "made_groups", "planned_budgets", "spec_groups"]
 
 _KINDS: Final = {
     "pod": "",
@@ -36,100 +41,153 @@ _KINDS: Final = {
 }
 
 
-class BudgetedPods(Struct, frozen=True):
-    """Pods to come, with what tells which budgets select them."""
+class PodGroup(Struct, frozen=True):
+    """Pods that the same budgets select: their labels are alike."""
 
     name: str
-    """``deployment/web``."""
+    """``deployment/web``; empty: they are other pods of the cluster."""
     pod: Pod
     """One of them."""
     covered: CoveredPods
-    """All of them, as far as they have a place; of a DaemonSet with those that stay."""
-    there: Sequence[Pod] = ()
-    """Those that the workload has now."""
+    full: int = 0
+    """How many there are once all of a manifest's are made."""
+    may_grow: bool = False
+    """Whether an autoscaler may make more of them."""
+
+
+def made_groups(
+    name: str,
+    pod: Pod,
+    wanted: int | None,
+    *,
+    first: int = 0,
+    made: int | None = None,
+    ready: int | None = None,
+    may_grow: bool = False,
+) -> Iterator[PodGroup]:
+    """The pods of a manifest, as their controller makes them.
+
+    Args:
+        name: ``deployment/web``.
+        pod: Of the template, named as the workload.
+        wanted: How many; None: it is not known.
+        first: The number of the first: ``ordinals.start`` of a StatefulSet.
+        made: How many are made; None: all.
+        ready: How many have a place; None: all.
+        may_grow: Whether an autoscaler may make more of them.
+    """
+    singular = name.partition("/")[0]
+    kind, key = _KINDS[singular], f"{pod.metadata.namespace}/{name}"
+    ready = (wanted or 0) if ready is None else ready
+    made = wanted if made is None else made
+    if wanted is not None and (singular == "statefulset" or INDEX_LABEL in pod.metadata.labels):
+        # Each has labels of its own.
+        for number in range(wanted):
+            own, is_made = replica(pod, singular, first + number, uid=""), made is None or number < made
+            yield PodGroup(name, own, CoveredPods(kind, key, int(is_made), int(number < ready), wanted), 1, may_grow)
+        return
+    alike = replica(pod, singular, first, uid="")
+    yield PodGroup(name, alike, CoveredPods(kind, key, made, ready, wanted), wanted or 0, may_grow)
+
+
+def spec_groups(planned: PlannedSpec, pod: Pod, there: Sequence[Pod], first: int) -> Iterator[PodGroup]:
+    """The pods of a spec, those that are placed Ready; nothing where none are made for now.
+
+    Args:
+        planned: As it is placed.
+        pod: Its next pod, named as the workload.
+        there: Those that it has now.
+        first: The number of the first.
+    """
+    wanted = planned.placed if planned.wanted is None else planned.wanted
+    match planned.origin:
+        case "manifest" if not planned.suspended:
+            ready, grows = planned.placed, planned.autoscaler is not None and planned.autoscaler.max_replicas > wanted
+            if planned.daemon is not None:
+                passed_over = {node.node for group in planned.daemon.without for node in group.nodes}
+                kept = passed_over.intersection(planned.daemon.kept)
+                missing = wanted - ready + sum(own.spec.node_name in kept and not own.is_ready for own in there)
+                wanted = planned.daemon.eligible + len(kept)
+                ready = wanted - missing
+            made = wanted if planned.quota is None else min(wanted, planned.quota.pods)
+            # A StatefulSet with OrderedReady makes none after the one that stays pending.
+            made = planned.placed + 1 if planned.holds_back else made
+            if wanted:
+                yield from made_groups(planned.name, pod, wanted, first=first, made=made, ready=ready, may_grow=grows)
+        case "autoscaler":
+            return
+        case _:
+            owner = pod.metadata.controller
+            kind, key = (owner.kind, owner.uid or owner.name) if owner else ("", "")
+            yield PodGroup("", pod, CoveredPods(kind, key, wanted, planned.placed, None))
+
+
+def cluster_groups(pods: Iterable[Pod]) -> Iterator[PodGroup]:
+    """Pods of the cluster as they are; what their controllers want is not known."""
+    for pod in pods:
+        owner = pod.metadata.controller
+        healthy = pod.is_ready and pod.metadata.deletion_timestamp is None
+        kind, key = (owner.kind, owner.uid or owner.name) if owner else ("", "")
+        yield PodGroup("", pod, CoveredPods(kind, key, 1, int(healthy), None))
 
 
 def planned_budgets(
-    coming: Sequence[BudgetedPods], budgets: Sequence[PodDisruptionBudget], pods: Sequence[Pod]
-) -> tuple[PlannedBudget, ...]:
+    coming: Sequence[PodGroup], there: Iterable[PodGroup], budgets: Sequence[PodDisruptionBudget]
+) -> Budgets:
     """The budgets that select some of the pods to come.
 
     Args:
         coming: The pods to come.
+        there: Other pods, which stay.
         budgets: Of the cluster, as the files change them.
-        pods: Of the cluster.
     """
-    of_each = [budgets_of(one.pod, budgets) for one in coming]
-    chosen = [budget for budget in budgets if any(budget in own for own in of_each)]
-    return tuple(
-        _planned(budget, [one for one, own in zip(coming, of_each, strict=True) if budget in own], of_each, pods)
-        for budget in chosen
+    selecting = SelectingBudgets(budgets)
+    chosen = {id(budget) for group in coming for budget in selecting.of(group.pod)}
+    if not chosen:
+        return Budgets()
+    near = [(group, selecting.of(group.pod)) for group in (*coming, *there)]
+    selected = [(group, own) for group, own in near if any(id(budget) in chosen for budget in own)]
+    made = Counter[tuple[str, str]]()
+    for group in coming:
+        made[group.pod.metadata.namespace, group.name] += group.full
+    return Budgets(
+        tuple(_planned(budget, selected, made) for budget in budgets if id(budget) in chosen),
+        tuple(_held(selected, made)),
     )
 
 
-def budgeted(name: str, pod: Pod, wanted: int) -> BudgetedPods:
-    """Pods of which nobody asks where they go: all become Ready."""
-    return BudgetedPods(name, pod, CoveredPods(_kind(name), wanted, wanted, wanted))
-
-
-def budgeted_spec(planned: PlannedSpec, pod: Pod, there: Sequence[Pod]) -> BudgetedPods | None:
-    """The pods of a manifest's spec; None: for now none are made, or the spec only adds to pods that are there.
-
-    Args:
-        planned: As it is placed.
-        pod: Its next pod.
-        there: Those that it has now.
-    """
-    if planned.origin != "manifest" or planned.suspended or planned.wanted == 0:
-        return None
-    return BudgetedPods(planned.name, pod, _covered(planned, there), there)
+Selected = tuple[PodGroup, Sequence[PodDisruptionBudget]]
 
 
 def _planned(
-    budget: PodDisruptionBudget,
-    coming: Sequence[BudgetedPods],
-    of_each: Iterable[Sequence[PodDisruptionBudget]],
-    pods: Sequence[Pod],
+    budget: PodDisruptionBudget, selected: Sequence[Selected], made: Mapping[tuple[str, str], int]
 ) -> PlannedBudget:
-    own = {pod.metadata.place for one in coming for pod in one.there}
-    others = [pod for pod in pods if pod.metadata.place not in own and budgets_of(pod, (budget,))]
-    covered = [one.covered for one in coming] + [_as_they_are(pod) for pod in others]
-    counts_pods = isinstance(budget.spec.min_available, int) and budget.spec.max_unavailable is None
-    room: BudgetRoom | None = budget_room(budget, covered)
-    if others and not counts_pods and not (room and room.failure):
-        room = None
-    beside = {other.metadata.name for chosen in of_each if budget in chosen for other in chosen if other is not budget}
+    own = [(group, others) for group, others in selected if any(other is budget for other in others)]
+    groups = [group for group, _ in own]
+    coming = [group for group in groups if group.name]
+    namespace, specs = budget.metadata.namespace, tuple(dict.fromkeys(group.name for group in coming))
     return PlannedBudget(
-        namespace=budget.metadata.namespace,
-        name=budget.metadata.name,
+        namespace=namespace,
+        name=budget.metadata.written_name,
         min_available=budget.spec.min_available,
         max_unavailable=budget.spec.max_unavailable,
-        specs=tuple(one.name for one in coming),
-        others=len(others),
-        room=room,
-        beside=tuple(sorted(beside)),
+        specs=specs,
+        pods_of_specs=sum(made[namespace, name] for name in specs),
+        placed=sum(group.covered.healthy for group in coming),
+        others=sum(group.covered.pods or 0 for group in groups if not group.name),
+        pods=sum(max(group.full, group.covered.pods or 0) for group in groups),
+        held=sum(group.covered.pods or 0 for group, others in own if len(others) > 1),
+        may_grow=any(group.may_grow for group in coming),
+        room=budget_room(budget, [group.covered for group in groups]),
     )
 
 
-def _covered(planned: PlannedSpec, there: Sequence[Pod]) -> CoveredPods:
-    """The pods of a spec, once those that are placed are Ready."""
-    kind = _kind(planned.name)
-    if planned.daemon is not None:
-        kept = [pod for pod in there if pod.spec.node_name in planned.daemon.kept and pod.is_ready]
-        return CoveredPods(kind, planned.daemon.eligible, planned.placed + len(kept), planned.daemon.eligible)
-    wanted = planned.placed if planned.wanted is None else planned.wanted
-    made = wanted if planned.quota is None else min(wanted, planned.quota.pods)
-    if planned.holds_back:
-        made = planned.placed + 1
-    return CoveredPods(kind, made, planned.placed, wanted)
-
-
-def _kind(name: str) -> str:
-    return _KINDS[name.partition("/")[0]]
-
-
-def _as_they_are(pod: Pod) -> CoveredPods:
-    """A pod of the cluster; what its controller wants is not known."""
-    owner = pod.metadata.controller
-    healthy = pod.is_ready and pod.metadata.deletion_timestamp is None
-    return CoveredPods(owner.kind if owner else "", 1, int(healthy), 0)
+def _held(selected: Sequence[Selected], made: Mapping[tuple[str, str], int]) -> Iterator[HeldPods]:
+    """The pods that several budgets select, of each spec and of the cluster."""
+    counts: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
+    for group, own in selected:
+        if len(own) > 1:
+            names = tuple(sorted(budget.metadata.written_name for budget in own))
+            counts[group.pod.metadata.namespace, group.name, names] += group.full or group.covered.pods or 0
+    for (namespace, name, names), pods in counts.items():
+        yield HeldPods(namespace, name, pods, made.get((namespace, name), pods), names)

@@ -2,6 +2,7 @@
 
     Deployment    label pod-template-hash
     StatefulSet   labels statefulset.kubernetes.io/pod-name, apps.kubernetes.io/pod-index, controller-revision-hash
+    DaemonSet     labels controller-revision-hash, pod-template-generation
     Job, CronJob  labels batch.kubernetes.io/job-name, job-name, batch.kubernetes.io/controller-uid, controller-uid; of
                   an indexed one batch.kubernetes.io/job-completion-index
     all           of podAffinity and podAntiAffinity, keys of matchLabelKeys and mismatchLabelKeys are merged into the
@@ -77,6 +78,8 @@ def _controllers_labels(kind: str, name: str, number: int) -> dict[str, str]:
                 "apps.kubernetes.io/pod-index": str(number),
                 "controller-revision-hash": own,
             }
+        case "daemonset":
+            return {"controller-revision-hash": own, "pod-template-generation": "1"}
         case "job" | "cronjob":
             ids = {"batch.kubernetes.io/controller-uid": own, "controller-uid": own}
             return {"batch.kubernetes.io/job-name": name, "job-name": name, **ids}

@@ -162,7 +162,7 @@ class _Runner:
             workloads.append(_random_covered(random, f"second-{number}", team, ("Deployment", "StatefulSet")))
         budget = _random_budget(random, team)
         objects = [budget, *workloads]
-        (said,) = self._reported(objects)["budgets"]
+        (said,) = self._reported(objects)["budgets"]["budgets"]
         for obj in objects:
             self._plane.api.create(obj)
 

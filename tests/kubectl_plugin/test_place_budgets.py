@@ -39,45 +39,100 @@ def said(command: str, *objects: dict[str, Any], code: int = 0) -> str:
     return " ".join(ran.out.split())
 
 
-def budgets(*objects: dict[str, Any]) -> list[dict[str, Any]]:
-    ran = run("place", "--demo", "-f", "-", "-o", "json", stdin=yaml.safe_dump_all(objects))
-    found: list[dict[str, Any]] = json.loads(ran.out)["budgets"]
-    return found
+def found(*objects: dict[str, Any], options: tuple[str, ...] = ()) -> dict[str, Any]:
+    ran = run("place", "--demo", *options, "-f", "-", "-o", "json", stdin=yaml.safe_dump_all(objects))
+    budgets: dict[str, Any] = json.loads(ran.out)["budgets"]
+    return budgets
+
+
+def budgets(*objects: dict[str, Any], options: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = found(*objects, options=options)["budgets"]
+    return entries
+
+
+def rooms(*objects: dict[str, Any], options: tuple[str, ...] = ()) -> list[tuple[int, int, int]]:
+    """Of each budget how many pods it selects, how many are Ready, and how many may go."""
+    entries = budgets(*objects, options=options)
+    return [(one["pods"], one["room"]["healthy"], one["room"]["allowed"]) for one in entries]
+
+
+def scaler(least: int, most: int) -> dict[str, Any]:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "render"}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "render", "namespace": "shop"},
+        "spec": {"scaleTargetRef": target, "minReplicas": least, "maxReplicas": most},
+    }
 
 
 RENDER = "No pod of deployment/render can be evicted: PodDisruptionBudget"
-TWO = "all and render select the same pods, and the API server evicts no pod of two budgets"
+TWO = "all and render select the same pods, and the API server evicts no pod that several select"
 NO_SCALE = "does not implement the scale subresource"
 CASES = {
     "some may go": (
         [workload(replicas=3), budget(minAvailable=2)],
-        "1 of 3 render minAvailable 2 of deployment/render",
-        "Budget render (minAvailable 2) lets 1 of 3 pods go at once, if all are Ready",
+        "render 1 of 3 minAvailable 2 of deployment/render",
+        "Budget render (minAvailable 2) lets 1 of 3 pods in these files go at once, if all are Ready",
     ),
     "none may go": (
         [workload(replicas=3), budget(maxUnavailable="0%")],
-        f"{RENDER} render (maxUnavailable 0%) needs 3 healthy pods of 3. A drain of its node waits for ever.",
-        "Budget render (maxUnavailable 0%) needs 3 healthy pods of 3: none can be evicted, and a drain waits for ever",
+        f"{RENDER} render (maxUnavailable 0%) needs 3 healthy pods of 3. A drain waits for ever.",
+        "Budget render (maxUnavailable 0%) needs 3 healthy pods of 3 in these files, so none can be evicted",
     ),
     "the only pod": (
         [workload(), budget(minAvailable=1)],
-        f"{RENDER} render (minAvailable 1) needs its only pod. A drain of its node waits for ever.",
-        "Budget render (minAvailable 1) needs its only pod: none can be evicted, and a drain waits for ever",
+        f"{RENDER} render (minAvailable 1) needs its only pod. A drain waits for ever.",
+        "Budget render (minAvailable 1) needs its only pod in these files, so none can be evicted; a drain",
+    ),
+    "more than there are": (
+        [workload(), budget(minAvailable=5)],
+        f"{RENDER} render (minAvailable 5) needs 5 healthy pods of 1. A drain waits for ever.",
+        "Budget render (minAvailable 5) needs 5 healthy pods of 1 in these files, so none can be evicted",
+    ),
+    "neither setting": (
+        [workload(), budget()],
+        f"{RENDER} render sets neither minAvailable nor maxUnavailable. A drain waits for ever.",
+        "Budget render sets neither minAvailable nor maxUnavailable, so none can be evicted; a drain waits for ever",
     ),
     "two budgets": (
         [workload(replicas=3), budget(minAvailable=2), budget("all", minAvailable=1)],
-        f"{RENDER}s {TWO}. A drain of its node waits for ever.",
-        f"Budget {TWO}: none can be evicted, and a drain waits for ever",
+        f"{RENDER}s {TWO}. A drain waits for ever.",
+        f"Budget {RENDER}s {TWO}; a drain waits for ever",
     ),
     "a share of a Job": (
         [workload("Job"), budget(maxUnavailable=1)],
-        f"cannot count them, for jobs.batch {NO_SCALE}. A drain of its node waits until the pod ends.",
-        f"cannot count them, for jobs.batch {NO_SCALE}: none can be evicted, and a drain waits until the pod ends",
+        f"cannot count them: jobs.batch {NO_SCALE}. A drain waits until they end.",
+        f"cannot count them: jobs.batch {NO_SCALE}, so none can be evicted; a drain waits until they end",
     ),
     "a share of a DaemonSet": (
         [workload("DaemonSet"), budget(maxUnavailable=1)],
-        f"none render maxUnavailable 1 of daemonset/render; daemonsets.apps {NO_SCALE}",
-        f"Budget render (maxUnavailable 1) cannot count them, for daemonsets.apps {NO_SCALE}: none can be evicted",
+        f"render none maxUnavailable 1 of daemonset/render; daemonsets.apps {NO_SCALE}",
+        f"Budget render (maxUnavailable 1) cannot count them: daemonsets.apps {NO_SCALE}, so none can be evicted Nodes",
+    ),
+    "one pod of a StatefulSet": (
+        [
+            workload("StatefulSet", replicas=3),
+            budget(minAvailable=1)
+            | {
+                "spec": {
+                    "minAvailable": 1,
+                    "selector": {"matchLabels": {"statefulset.kubernetes.io/pod-name": "render-0"}},
+                }
+            },
+        ],
+        "1 of 3 pods of statefulset/render cannot be evicted: PodDisruptionBudget render (minAvailable 1) needs its",
+        "Budget render (minAvailable 1) needs its only pod in these files, so none can be evicted",
+    ),
+    "an autoscaler may help": (
+        [workload(replicas=2), scaler(2, 6), budget(minAvailable=2)],
+        f"{RENDER} render (minAvailable 2) needs 2 healthy pods of 2. A drain waits until there are more pods.",
+        "needs 2 healthy pods of 2 in these files, so none can be evicted; a drain waits until there are more pods",
+    ),
+    "a name that the API server ends": (
+        [workload(replicas=2), budget(minAvailable=2) | {"metadata": {"generateName": "b-", "namespace": "shop"}}],
+        f"{RENDER} b-… (minAvailable 2) needs 2 healthy pods of 2. A drain waits for ever.",
+        "Budget b-… (minAvailable 2) needs 2 healthy pods of 2",
     ),
 }
 
@@ -91,34 +146,110 @@ def test_what_a_budget_lets_go(name: str) -> None:
 
 def test_a_drain_passes_over_a_daemon_set() -> None:
     objects = workload("DaemonSet"), budget(maxUnavailable=1)
-    assert "can be evicted" not in said("place", *objects)
+    assert "can be evicted:" not in said("place", *objects)
     assert "a drain" not in said("explain", *objects)
+
+
+def test_a_daemon_set_counts_with_the_pods_that_it_keeps() -> None:
+    """It has twelve, one of which is not Ready; on six nodes it would make none any more."""
+    agent = workload("DaemonSet", app="log-agent")
+    agent["metadata"] = {"name": "log-agent", "namespace": "monitoring"}
+    own = budget("agent", "log-agent", minAvailable=3)
+    own["metadata"]["namespace"] = "monitoring"
+    assert rooms(agent, own) == [(12, 11, 8)]
+    words = said("place", agent, own)
+    assert "runs on 6 of 12 nodes; it keeps 6 pods on other nodes until a rollout deletes them." in words
+    assert "6 nodes get no new pod" in words
+
+
+def test_workloads_under_one_budget_count_together() -> None:
+    other = workload(replicas=2)
+    other["metadata"]["name"] = "other"
+    assert rooms(workload(replicas=2), other, budget(minAvailable=3)) == [(4, 4, 1)]
+    ran = run("explain", "--demo", "-f", "-", "-o", "wide", stdin=yaml.safe_dump_all([workload(), other, budget()]))
+    assert " ".join(ran.out.split()).count("Budget render sets neither minAvailable nor maxUnavailable") == 2
+
+
+def test_only_the_pods_that_two_budgets_select_are_held() -> None:
+    other = workload(app="other", replicas=2)
+    other["metadata"]["name"] = "other"
+    objects = workload(replicas=2), other, budget("both", "other", maxUnavailable=1), budget(maxUnavailable=1)
+    words = said("place", *objects)
+    assert "No pod of deployment/render can be evicted: PodDisruptionBudgets both and render select the same" in words
+    assert "deployment/other can" not in words
+    assert "both 1 of 4 maxUnavailable 1 of deployment/render and deployment/other; render selects 2 of them" in words
+    held = found(*objects)["held"]
+    assert [(one["name"], one["pods"], one["budgets"]) for one in held] == [
+        ("deployment/render", 2, ["both", "render"])
+    ]
 
 
 def test_pods_without_a_place_are_not_ready() -> None:
     objects = workload(replicas=3, cpu="100"), budget(minAvailable=2)
     words = said("place", *objects, code=7)
-    assert "none of 3 render minAvailable 2 of deployment/render; 0 of 3 pods are Ready then" in words
+    assert "render none of 3 minAvailable 2 of deployment/render; 0 of 3 pods are Ready then" in words
     assert "can be evicted" not in words
+    # Even where none may ever go: a pod that is Pending goes freely.
+    assert "can be evicted" not in said("place", workload(replicas=3, cpu="100"), budget(maxUnavailable=0), code=7)
+
+
+def test_a_stateful_set_that_waits_counts_what_it_has_made() -> None:
+    (one,) = budgets(workload("StatefulSet", replicas=6, cpu="100"), budget(minAvailable=2))
+    assert (one["pods"], one["room"]["expected"]) == (6, 1)
 
 
 def test_other_pods_of_the_cluster_count_as_they_are() -> None:
     (by_number,) = budgets(workload(replicas=2), budget("cart", "cart", minAvailable=3))
     assert (by_number["others"], by_number["room"]["expected"]) == (4, 6)
-    (by_share,) = budgets(workload(replicas=2), budget("cart", "cart", minAvailable="50%"))
-    assert by_share["room"] is None
-    words = said("place", workload(replicas=2), budget("cart", "cart", minAvailable="50%"))
-    assert (
-        "not known cart minAvailable 50% of deployment/render and 4 other pods of the cluster; how many may go" in words
-    )
+    by_share = workload(replicas=2), budget("cart", "cart", minAvailable="50%")
+    assert [one["room"] for one in budgets(*by_share)] == [None]
+    words = said("place", *by_share)
+    assert "not known minAvailable 50% of deployment/render and 4 other pods of the cluster; how many may go" in words
+    # A pod without a controller adds nothing to what controllers want.
+    assert rooms(workload(replicas=2), budget("pf", "price-feed", minAvailable="50%")) == [(3, 3, 2)]
+
+
+def test_a_workload_of_the_cluster_is_not_counted_twice() -> None:
+    """Of db the cluster has one pod that runs and one that is being deleted; of checkout one waits."""
+    for kind, name in (("StatefulSet", "db"), ("Deployment", "checkout")):
+        manifest = workload(kind, app=name, replicas=3)
+        manifest["metadata"]["name"] = name
+        assert rooms(manifest, budget(name, name, maxUnavailable=1)) == [(3, 3, 1)]
+
+
+def test_pods_of_another_deployment_with_the_same_labels_stay() -> None:
+    assert rooms(workload(app="cart", replicas=3), budget("cart", "cart", minAvailable=3)) == [(7, 7, 4)]
+
+
+def test_victims_are_gone_and_moved_pods_have_their_new_place() -> None:
+    urgent = workload(cpu="3")
+    urgent["spec"]["template"]["spec"]["priorityClassName"] = "system-cluster-critical"
+    urgent["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["memory"] = "12Gi"
+    (one,) = budgets(urgent, budget("r", "recommend", minAvailable=1))
+    assert (one["others"], one["room"]["healthy"]) == (1, 2)
+    objects = workload(replicas=2), budget("r", "web", minAvailable=3)
+    assert rooms(*objects) == rooms(*objects, options=("--drain", "node/node-a1"))
 
 
 def test_a_budget_of_a_file_replaces_that_of_the_cluster() -> None:
     assert [one["minAvailable"] for one in budgets(workload(app="checkout"))] == [5]
     changed = budgets(workload(app="checkout"), budget("checkout", "checkout", maxUnavailable=1))
     assert [(one["minAvailable"], one["maxUnavailable"]) for one in changed] == [(None, 1)]
+    twice = workload(replicas=2), budget(minAvailable=2), budget(minAvailable=1)
+    assert rooms(*twice) == [(2, 2, 1)]
+    assert "lets 1 of 2 pods" in said("explain", *twice)
 
 
-def test_nothing_is_said_where_no_pods_are_made() -> None:
-    assert budgets(workload(replicas=0), budget(minAvailable=1)) == []
-    assert "Budget" not in said("explain", workload(replicas=0), budget(minAvailable=1))
+def test_pods_of_the_cluster_that_come_under_a_second_budget_are_named() -> None:
+    everything = budget(minAvailable=2)
+    everything["spec"]["selector"] = {}
+    words = said("place", workload(replicas=2), everything)
+    assert (
+        "4 other pods of the cluster cannot be evicted: PodDisruptionBudgets cart and render select the same" in words
+    )
+
+
+@pytest.mark.parametrize("made", [workload(replicas=0), workload("Job", suspend=True)], ids=["none", "suspended"])
+def test_nothing_is_said_where_no_pods_are_made(made: dict[str, Any]) -> None:
+    assert budgets(made, budget(minAvailable=1)) == []
+    assert "Budget" not in said("explain", made, budget(minAvailable=1))

@@ -16,7 +16,7 @@ def make_budget(**spec: int | str) -> PodDisruptionBudget:
 
 
 def of(kind: str, wanted: int, *, healthy: int | None = None) -> CoveredPods:
-    return CoveredPods(kind, wanted, wanted if healthy is None else healthy, wanted)
+    return CoveredPods(kind, kind, wanted, wanted if healthy is None else healthy, wanted)
 
 
 ROOMS: dict[str, tuple[dict[str, Any], list[CoveredPods], BudgetRoom]] = {

@@ -29,7 +29,7 @@ from podrules.model.policy import PriorityClass
 from podrules.oom import MemoryTooLow, memory_too_low
 from podrules.placement.eligible import eligible_nodes
 from podrules.placement.outcome import Placement
-from podrules.placement.planned import PlannedBudget, PlannedSpec
+from podrules.placement.planned import Budgets, PlannedSpec
 from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
@@ -225,7 +225,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """Why the API server refuses it for what holds in its namespace. None: it does not, or refuses it before."""
     warning: str = ""
     """The warning of Pod Security when it is created; empty: none."""
-    budgets: tuple[PlannedBudget, ...] = ()
+    budgets: Budgets = Budgets()
     """What the PodDisruptionBudgets of the same files let go of all pods of a manifest, if each is Ready."""
 
     @property

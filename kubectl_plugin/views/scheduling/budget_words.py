@@ -7,102 +7,173 @@ from typing import Final
 
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.words import counted, listed
-from podrules.placement.planned import PlannedBudget
+from podrules.placement.planned import Budgets, HeldPods, PlannedBudget
 
 __all__ = ["blocked_words", "budget_section", "budgets_table"]
 
 _NAMED: Final = 3
-_UNCOUNTED: Final = "how many may go is not known: it counts by controllers, and those of the other pods are not asked"
+_SENTENCES: Final = 3
+_OTHERS_UNCOUNTED: Final = (
+    "how many may go is not known: it counts by controllers, and those of the other pods are not asked"
+)
+_NO_SETTING: Final = "no setting"
+_NODES_UNCOUNTED: Final = "how many may go is not known: a DaemonSet's number of pods is up to the nodes"
 
 
-def blocked_words(budgets: Sequence[PlannedBudget]) -> Iterator[str]:
+def blocked_words(found: Budgets) -> Iterator[str]:
     """Which pods are never evicted, even if all are Ready; a drain passes over those of DaemonSets."""
-    drained = [budget for budget in budgets if _waits(budget)]
-    yield from dict.fromkeys(
-        f"No pod of {listed(_drained(budget), most=_NAMED)} can be evicted: PodDisruptionBudget"
-        f"{'s' if budget.beside else ''} {why}. A drain of its node {_waits(budget)}."
-        for budget in drained
-        if (why := _blocked(budget))
-    )
+    told = [*_held_words(found), *_all_blocked(found)]
+    yield from told[:_SENTENCES]
+    if len(told) > _SENTENCES:
+        yield f"So it is for {len(told) - _SENTENCES} more (below)."
 
 
-def budgets_table(budgets: Sequence[PlannedBudget]) -> Table:
-    """A line for each budget."""
-    rows = tuple((_count(one), one.name, "; ".join(_why(one))) for one in budgets)
-    title = "PodDisruptionBudgets, once all pods that have a place are Ready"
-    return Table(title, ("evicted at once", "budget", "why"), rows, right=frozenset({0}))
+def budgets_table(found: Budgets, *, replaced: bool) -> Table:
+    """A line for each budget.
+
+    Args:
+        found: The budgets.
+        replaced: Whether pods that are there are thought to be gone.
+    """
+    names = _Names(found)
+    rows = tuple((names.of(one), _count(one), "; ".join(_why(one, found))) for one in found.budgets)
+    older = ", and older ones are gone" if replaced else ""
+    title = f"PodDisruptionBudgets, once all pods that have a place are Ready{older}"
+    return Table(title, ("budget", "evicted at once", "why"), rows)
 
 
-def budget_section(budgets: Sequence[PlannedBudget]) -> Section:
+def budget_section(found: Budgets) -> Section:
     """The budgets of the pods that a manifest makes; no lines where there are none."""
-    return Section("Budget", tuple(dict.fromkeys(map(_told, budgets))))
+    held = [f"{_held_of(one)}{_waits_words([one.name])}" for one in found.held]
+    return Section("Budget", (*held, *(_told(one) for one in found.budgets)))
+
+
+class _Names:
+    """Names of budgets, with their namespaces where these differ."""
+
+    def __init__(self, found: Budgets) -> None:
+        self._several = len({one.namespace for one in found.budgets}) > 1
+
+    def of(self, budget: PlannedBudget) -> str:
+        return f"{budget.namespace}/{budget.name}" if self._several else budget.name
+
+
+def _held_words(found: Budgets) -> Iterator[str]:
+    for held in found.held:
+        if not held.name.startswith("daemonset/"):
+            yield f"{_held_of(held)}.{f' A drain waits{_how_long([held.name])}.' if held.name else ''}"
+
+
+def _held_of(held: HeldPods) -> str:
+    """``2 of 3 pods of statefulset/db cannot be evicted: …``."""
+    names = listed(held.budgets, most=_NAMED)
+    why = f"PodDisruptionBudgets {names} select the same pods, and the API server evicts no pod that several select"
+    if not held.name:
+        return f"{counted(held.pods, 'other pod')} of the cluster cannot be evicted: {why}"
+    return f"{_nothing_of(held.name, pods=held.pods, of=held.of)} be evicted: {why}"
+
+
+def _nothing_of(*names: str, pods: int, of: int) -> str:
+    """``No pod of deployment/web can``, ``1 of 3 pods of statefulset/db cannot``."""
+    if len(names) == 1 and names[0].startswith("pod/"):
+        return f"{names[0]} cannot"
+    if pods < of:
+        return f"{pods} of {counted(of, 'pod')} of {listed(names, most=_NAMED)} cannot"
+    return f"No pod of {listed(names, most=_NAMED).replace(' and ', ' or ')} can"
+
+
+def _all_blocked(found: Budgets) -> Iterator[str]:
+    names = _Names(found)
+    for budget in found.budgets:
+        specs, why = _drained(budget.specs), _blocked(budget, names.of(budget))
+        if specs and why and budget.placed and budget.held < budget.pods:
+            lead = _nothing_of(*specs, pods=budget.pods - budget.others, of=budget.pods_of_specs)
+            yield f"{lead} be evicted: PodDisruptionBudget {why}. A drain waits{_how_long(specs, budget)}."
 
 
 def _told(budget: PlannedBudget) -> str:
-    room, why = budget.room, _blocked(budget)
+    room, why = budget.room, _blocked(budget, budget.name)
     if why:
-        waits = f", and a drain {_waits(budget)}" if _waits(budget) else ""
-        return f"{why}: none can be evicted{waits}"
+        counts = room is not None and not room.failure and _setting(budget) != _NO_SETTING
+        among = " in these files" if counts else ""
+        return f"{why}{among}, so none can be evicted{_waits_words(budget.specs, budget)}"
     lead = f"{budget.name} ({_setting(budget)})"
     if room is None:
-        return f"{lead}: {_UNCOUNTED}"
-    return f"{lead} lets {room.allowed or 'none'} of {counted(room.expected, 'pod')} go at once, if all are Ready"
+        return f"{lead}: {_NODES_UNCOUNTED}"
+    count = f"{room.allowed or 'none'} of {counted(budget.pods, 'pod')}"
+    return f"{lead} lets {count} in these files go at once, if all are Ready"
 
 
-def _drained(budget: PlannedBudget) -> Sequence[str]:
-    return [name for name in budget.specs if not name.startswith("daemonset/")]
+def _drained(specs: Sequence[str]) -> Sequence[str]:
+    return [name for name in specs if not name.startswith("daemonset/")]
 
 
-def _waits(budget: PlannedBudget) -> str:
-    """How long a drain waits for a pod that is not evicted; empty: it passes over all of them."""
-    drained = _drained(budget)
-    if not drained:
-        return ""
-    ends = all(name.partition("/")[0] in {"job", "cronjob"} for name in drained)
-    return "waits until the pod ends" if ends else "waits for ever"
+def _waits_words(specs: Sequence[str], budget: PlannedBudget | None = None) -> str:
+    return f"; a drain waits{_how_long(specs, budget)}" if _drained(specs) else ""
+
+
+def _how_long(specs: Sequence[str], budget: PlannedBudget | None = None) -> str:
+    """How long a drain waits for pods that are not evicted; of a budget, more pods may help."""
+    if budget is not None and budget.may_grow and budget.room is not None and not budget.room.failure:
+        return " until there are more pods"
+    ends = all(name.partition("/")[0] in {"job", "cronjob"} for name in _drained(specs))
+    return " until they end" if ends else " for ever"
 
 
 def _count(budget: PlannedBudget) -> str:
     room = budget.room
-    if budget.beside or (room is not None and room.failure):
-        return "none"
     if room is None:
         return "not known"
-    return f"{room.allowed or 'none'} of {room.expected}"
+    if room.failure or (budget.held and budget.held >= budget.pods):
+        return "none"
+    return f"{room.allowed or 'none'} of {budget.pods}"
 
 
-def _why(budget: PlannedBudget) -> Iterator[str]:
+def _why(budget: PlannedBudget, found: Budgets) -> Iterator[str]:
     room = budget.room
     others = f" and {counted(budget.others, 'other pod')} of the cluster" if budget.others else ""
     yield f"{_setting(budget)} of {listed(budget.specs, most=_NAMED)}{others}"
-    if budget.beside:
-        also = "selects" if len(budget.beside) == 1 else "select"
-        yield f"{listed(budget.beside, most=_NAMED)} {also} some of them, too"
-    elif room is None:
-        yield _UNCOUNTED
+    if budget.held:
+        rest = sorted(_beside(budget, found))
+        also = "selects" if len(rest) == 1 else "select"
+        yield f"{listed(rest, most=_NAMED)} {also} {budget.held} of them, too: those never go"
+    if room is None:
+        yield _OTHERS_UNCOUNTED if budget.others else _NODES_UNCOUNTED
     elif room.failure:
         yield room.failure
-    elif room.healthy < room.expected:
-        yield f"{room.healthy} of {counted(room.expected, 'pod')} {'is' if room.healthy == 1 else 'are'} Ready then"
+    elif room.healthy < budget.pods:
+        are = "is" if 1 in {room.healthy, budget.pods} else "are"
+        yield f"{room.healthy} of {counted(budget.pods, 'pod')} {are} Ready then"
 
 
-def _blocked(budget: PlannedBudget) -> str:
+def _beside(budget: PlannedBudget, found: Budgets) -> set[str]:
+    """The other budgets that select some of its pods; one that the API server names may have the same name here."""
+    names: set[str] = set()
+    for held in found.held:
+        if held.namespace == budget.namespace and budget.name in held.budgets:
+            others = list(held.budgets)
+            others.remove(budget.name)
+            names.update(others)
+    return names
+
+
+def _blocked(budget: PlannedBudget, name: str) -> str:
     """Why none of its pods is ever evicted; empty: some may be, or more pods that are Ready would help."""
-    room, lead = budget.room, f"{budget.name} ({_setting(budget)})"
-    if budget.beside:
-        names = listed(sorted([budget.name, *budget.beside]), most=_NAMED)
-        return f"{names} select the same pods, and the API server evicts no pod of two budgets"
+    room, lead = budget.room, f"{name} ({_setting(budget)})"
     if room is None:
         return ""
     if room.failure:
-        return f"{lead} cannot count them, for {room.failure}"
-    if not room.allowed and room.desired_healthy >= room.expected:
-        needs = "its only pod" if room.expected == 1 else f"{room.desired_healthy} healthy pods of {room.expected}"
-        return f"{lead} needs {needs}"
-    return ""
+        return f"{lead} cannot count them: {room.failure}"
+    if _setting(budget) == _NO_SETTING:
+        return f"{name} sets neither minAvailable nor maxUnavailable"
+    if room.allowed or room.desired_healthy < budget.pods:
+        return ""
+    if room.desired_healthy == budget.pods == 1:
+        return f"{lead} needs its only pod"
+    return f"{lead} needs {room.desired_healthy} healthy pods of {budget.pods}"
 
 
 def _setting(budget: PlannedBudget) -> str:
     if budget.max_unavailable is not None:
         return f"maxUnavailable {budget.max_unavailable}"
-    return "no minAvailable" if budget.min_available is None else f"minAvailable {budget.min_available}"
+    return _NO_SETTING if budget.min_available is None else f"minAvailable {budget.min_available}"

@@ -39,8 +39,9 @@ def _nodes_words(spec: PlannedSpec, daemon: DaemonNodes) -> Iterator[str]:
     if daemon.removed:
         where = listed(daemon.removed, most=_SHOWN_NAMES)
         yield f"Its controller deletes its {'pod' if len(daemon.removed) == 1 else 'pods'} on {where}."
-    if spec.there and spec.origin == "manifest":
-        yield f"It has {counted(spec.there, 'pod')} already, which {_replaced(spec, daemon)}."
+    there = spec.there - len(_staying(daemon))
+    if there > 0 and spec.origin == "manifest":
+        yield f"It has {counted(there, 'pod')} already, which {_replaced(there, spec, daemon)}."
 
 
 def stuck_words(spec: PlannedSpec, *, drained: str = "") -> Iterator[str]:
@@ -117,7 +118,8 @@ def _verb_of_one(group: RejectedGroup) -> str:
 
 def _runs(spec: PlannedSpec, daemon: DaemonNodes) -> str:
     """``daemonset/agent runs on 8 of 12 nodes, on 7 already``, as a sentence."""
-    on, kept = len({*spec.nodes, *daemon.kept}), len(daemon.kept)
+    staying = _staying(daemon)
+    on, kept = len({*spec.nodes, *daemon.kept} - staying), len({*daemon.kept} - staying)
     nodes = daemon.eligible + sum(group.count for group in daemon.without)
     where = f"{on} of {counted(nodes, 'node')}"
     if not on:
@@ -128,22 +130,30 @@ def _runs(spec: PlannedSpec, daemon: DaemonNodes) -> str:
     if kept == on and kept:
         return f"{spec.name} has its {'pod' if kept == 1 else 'pods'} on {where} already."
     already = f", on {kept} already" if kept and spec.origin == "more" else ""
-    return f"{spec.name} runs on {where}{already}{paid}."
+    others = counted(len(staying), "pod")
+    stay = f"; it keeps {others} on other nodes until a rollout deletes them" if staying else ""
+    return f"{spec.name} runs on {where}{already}{paid}{stay}."
+
+
+def _staying(daemon: DaemonNodes) -> set[str]:
+    """The nodes on which it would make no pod, and keeps the one that is there."""
+    return {node.node for group in daemon.without for node in group.nodes}.intersection(daemon.kept)
 
 
 def _without(daemon: DaemonNodes) -> str:
     """``4 nodes get no pod: 3 have taints that it does not tolerate and 1 does not match its node selector``."""
     count = sum(group.count for group in daemon.without)
-    lead = "1 node gets no pod" if count == 1 else f"{count} nodes get no pod"
+    new = "new pod" if _staying(daemon) else "pod"
+    lead = f"1 node gets no {new}" if count == 1 else f"{count} nodes get no {new}"
     if count <= _SHOWN_NAMES and len(daemon.without) == 1:
         (only,) = daemon.without
         return f"{lead}: {_names(only)} {_verb(only)}"
     return f"{lead}: {listed([phrase for group in daemon.without for phrase in rejected_phrases(group)])}"
 
 
-def _replaced(spec: PlannedSpec, daemon: DaemonNodes) -> str:
-    """What becomes of the pods that it has."""
-    one = spec.there == 1
+def _replaced(there: int, spec: PlannedSpec, daemon: DaemonNodes) -> str:
+    """What becomes of the pods that it has where it makes new ones."""
+    one = there == 1
     if any(node in spec.nodes for node in daemon.kept):
         return "goes once the new one is there (maxSurge)" if one else "go once the new ones are there (maxSurge)"
     return "makes room for the new one" if one else "make room for the new ones"

@@ -67,7 +67,9 @@ def plan_verdict(report: PlanReport) -> Verdict:
     """What fits, and what does not."""
     sentences = tuple(_verdict(report))
     if report.everything_fits:
-        return Verdict(VerdictCode.FITS, Severity.FINE, sentences)
+        # What fits and is never evicted is no trouble yet.
+        severity = Severity.NOTICE if any(blocked_words(report.budgets)) else Severity.FINE
+        return Verdict(VerdictCode.FITS, severity, sentences)
     return Verdict(VerdictCode.DOES_NOT_FIT, Severity.TROUBLE, sentences)
 
 
@@ -257,8 +259,9 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
     )
     if spread:
         yield Table("Topology spread afterwards", ("spec", "skew", "constraint"), spread, right=frozenset({1}))
-    if report.budgets:
-        yield budgets_table(report.budgets)
+    if report.budgets.budgets:
+        replaced = any(spec.there for spec in report.specs if spec.origin == "manifest" and spec.daemon is None)
+        yield budgets_table(report.budgets, replaced=replaced)
     if any(spec.victims for spec in report.specs):
         yield _victims_table(report, wide=wide)
     if report.unmoved:

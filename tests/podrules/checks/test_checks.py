@@ -151,6 +151,7 @@ FINE: dict[str, list[Object]] = {
     "two of three": [_workload(replicas=3), _budget(minAvailable=2)],
     "half of two": [_workload(replicas=2), _budget(minAvailable="50%")],
     "replicas that an autoscaler decides": [_workload(replicas=1), _budget(minAvailable=1), _scaler()],
+    "a budget that is written twice": [_workload(replicas=3), _budget(minAvailable=3), _budget(minAvailable=2)],
     "a budget of a DaemonSet": [_workload("DaemonSet"), _budget(minAvailable=1)],
     "budgets alone": [_budget(maxUnavailable=1)],
     "budget with pods of another namespace": [
@@ -326,6 +327,18 @@ CASES: dict[str, tuple[str, list[Object]]] = {
     "replicas of two workloads": (
         "budget-blocks-drains",
         [_workload(), _workload("StatefulSet", replicas=2), _budget(minAvailable=3)],
+    ),
+    "neither setting": ("budget-blocks-drains", [_workload(replicas=3), _budget()]),
+    "all pods of a Deployment and a Job": (
+        "budget-blocks-drains",
+        [_workload(replicas=2), _workload("Job"), _budget(minAvailable=3)],
+    ),
+    "a pod of a StatefulSet by its name": (
+        "budget-blocks-drains",
+        [
+            _workload("StatefulSet", replicas=3),
+            _budget(selector={"matchLabels": {"statefulset.kubernetes.io/pod-name": "web-0"}}, minAvailable=1),
+        ],
     ),
     "share of a Job": ("uncounted-budget", [_workload("Job"), _budget(minAvailable="50%")]),
     "share of a DaemonSet": ("uncounted-budget", [_workload("DaemonSet"), _budget(maxUnavailable=1)]),
