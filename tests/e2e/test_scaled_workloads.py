@@ -32,8 +32,8 @@ from tests.waiting import answer_in_the_end, wait_for
 
 pytestmark = pytest.mark.controlplane
 
-JOBS: Final = 12
-SCALED: Final = 8
+JOBS: Final = 8
+SCALED: Final = 6
 ORDERED: Final = 4
 BUDGETS: Final = 12
 _NAMESPACE: Final = "sized"
@@ -87,7 +87,8 @@ class _Runner:
 
     def job(self, number: int) -> None:
         """A Job: its pods at once, and those after some have succeeded."""
-        case = self._untied(lambda: _random_job(self._random, f"job-{number}"))
+        # Every third has no completions.
+        case = self._untied(lambda: _random_job(self._random, f"job-{number}", counts=number % 3 != 0))
         said, name = self._said([case.manifest])[0], case.name
         self._plane.api.create(case.manifest)
         pods = self._settled(name, case.count)
@@ -290,9 +291,9 @@ def _said_indices(job: Mapping[str, Any]) -> list[int]:
     return list(range(job["atOnce"])) if job["indexed"] else []
 
 
-def _random_job(random: Random, name: str) -> Case:
+def _random_job(random: Random, name: str, *, counts: bool) -> Case:
     parallelism = random.randint(1, 6)
-    completions = random.choice((None, random.randint(1, 9), random.randint(1, 9)))
+    completions = random.randint(1, 9) if counts else None
     mode = "NonIndexed" if completions is None else random.choice(("Indexed", "NonIndexed"))
     sizes: Object = {"parallelism": parallelism, "completions": completions, "completionMode": mode}
     manifest = raw_workload("Job", name, _NAMESPACE, pod_spec=_pod_spec(random, restartPolicy="Never"), **sizes)
@@ -368,7 +369,7 @@ def compared(control_plane_binaries: Binaries, tmp_path_factory: pytest.TempPath
         KeptConnection(tmp_path_factory.mktemp("kept")) as kept,
     ):
         plane.create_namespace(_NAMESPACE)
-        runner = _Runner(plane, tmp_path_factory.mktemp("run"), kept, Random(2))  # noqa: S311  # can be had again
+        runner = _Runner(plane, tmp_path_factory.mktemp("run"), kept, Random(3))  # noqa: S311  # can be had again
         runner.start()
         for make, count in (
             (runner.job, JOBS),
@@ -403,7 +404,7 @@ def test_the_workloads_are_of_all_sorts(compared: list[Compared]) -> None:
     assert {0, None} <= {one.objects[0]["spec"].get("replicas") for one in scaled}
     ordered = [one.real["stuck"] for one in compared if "stuck" in one.real]
     assert any(ordered)
-    assert sum(one.real.get("pods", 0) for one in compared) > 60
+    assert sum(one.real.get("pods", 0) for one in compared) > 30
     budgets = [one for one in compared if one.objects[0]["kind"] == "PodDisruptionBudget"]
     assert {bool(one.real.get("failure")) for one in budgets} == {True, False}
     counts = [one.real for one in budgets if "expected" in one.real]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any, Final
 
 import msgspec
@@ -73,13 +72,11 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def _with(value: Any, path: tuple[Any, ...], wrong: Any) -> Any:
+    """The value with another at a path; what lies beside the path is shared."""
     if not path:
         return wrong
-    changed = deepcopy(value)
-    at = changed
-    for step in path[:-1]:
-        at = at[step]
-    at[path[-1]] = wrong
+    changed = value.copy()
+    changed[path[0]] = _with(value[path[0]], path[1:], wrong)
     return changed
 
 
