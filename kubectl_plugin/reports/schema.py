@@ -21,8 +21,7 @@ from kubectl_plugin.reports.term import TermReport
 from kubectl_plugin.reports.verdict import VerdictReport
 from kubectl_plugin.reports.versions import VersionsReport
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
-from podrules.scheduler.framework.interface import ExplainedPlugin
-from podrules.scheduler.registry import PLUGINS
+from podrules.scheduler.registry import EXPLAINED_PLUGINS
 
 __all__ = ["REPORTS", "schema_of"]
 
@@ -63,8 +62,7 @@ def _with_facts(schema: dict[str, Any]) -> dict[str, Any]:
     if rejected is None:
         return schema
     # The plugins load arrays, which printing a report does without.
-    explained = [plugin for plugin in PLUGINS.values() if isinstance(plugin, ExplainedPlugin)]
-    kinds = dict.fromkeys(kind for plugin in explained for kind in plugin.fact_types)
+    kinds = dict.fromkeys(kind for plugin in EXPLAINED_PLUGINS.values() for kind in plugin.fact_types)
     facts = msgspec.json.schema(reduce(or_, kinds))
     del schema["$defs"]["Fact"]
     schema["$defs"] |= facts.pop("$defs")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from podrules.scheduler.cycle import Filtered
 from podrules.scheduler.framework.facts import Fact
-from podrules.scheduler.framework.interface import ExplainedPlugin
-from podrules.scheduler.registry import PLUGINS
+from podrules.scheduler.registry import EXPLAINED_PLUGINS
 
 __all__ = ["facts"]
 
@@ -18,7 +17,7 @@ def facts(filtered: Filtered, plugin: str, row: int) -> tuple[Fact, ...]:
         plugin: By name.
         row: Of the table.
     """
-    context, explained = filtered.judged(row).context, PLUGINS.get(plugin)
-    if not isinstance(explained, ExplainedPlugin) or plugin not in context.states:
+    context, explained = filtered.judged(row).context, EXPLAINED_PLUGINS.get(plugin)
+    if explained is None or plugin not in context.states:
         return ()
     return tuple(explained.facts(context, context.states[plugin], row))

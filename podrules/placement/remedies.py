@@ -16,9 +16,8 @@ from podrules.placement.outcome import Remedy
 from podrules.placement.situation import Situation
 from podrules.scheduler.cycle import Filtered, score_nodes
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
-from podrules.scheduler.framework.interface import ChangingPlugin
 from podrules.scheduler.framework.pod_on_cluster import Applied
-from podrules.scheduler.registry import PLUGINS
+from podrules.scheduler.registry import CHANGING_PLUGINS
 
 __all__ = ["by_nearness", "cheapest_remedy"]
 
@@ -46,7 +45,7 @@ def by_nearness(filtered: Filtered, plugin: str, rows: Sequence[int]) -> list[in
     def distance(row: int) -> tuple[float, ...]:
         others = filtered.rejecting(row)
         lacks = sum(fact.distance for fact in facts(filtered, plugin, row))
-        return (sum(not isinstance(PLUGINS.get(other), ChangingPlugin) for other in others), len(others), lacks)
+        return (sum(other not in CHANGING_PLUGINS for other in others), len(others), lacks)
 
     return sorted(rows, key=distance)
 
@@ -121,8 +120,8 @@ def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied[S
 
 def _candidates(situation: Situation, filtered: Filtered, name: str, row: int) -> list[Applied[Situation]]:
     """A plugin's own changes against its rejection of a row, cheapest first."""
-    plugin, context = PLUGINS.get(name), filtered.judged(row).context
-    found = plugin.changes(situation, context, context.states[name], row) if isinstance(plugin, ChangingPlugin) else ()
+    plugin, context = CHANGING_PLUGINS.get(name), filtered.judged(row).context
+    found = () if plugin is None else plugin.changes(situation, context, context.states[name], row)
     return sorted(found, key=lambda applied: applied.cost)
 
 

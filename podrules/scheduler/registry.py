@@ -10,10 +10,15 @@ from pkgutil import resolve_name
 from typing import Final
 
 from podrules.model.base import Model
-from podrules.scheduler.framework.interface import ConfiguredPlugin, NamedPlugin
+from podrules.scheduler.framework.interface import (
+    ChangingPlugin,
+    ConfiguredPlugin,
+    ExplainedPlugin,
+    NamedPlugin,
+)
 from podrules.scheduler.in_tree import IN_TREE
 
-__all__ = ["PLUGINS", "PLUGIN_ARGS"]
+__all__ = ["CHANGING_PLUGINS", "EXPLAINED_PLUGINS", "PLUGINS", "PLUGIN_ARGS"]
 
 
 def _load(implementation: str) -> NamedPlugin:
@@ -29,3 +34,12 @@ PLUGIN_ARGS: Final[Mapping[str, type[Model]]] = {
     name: plugin.args_type for name, plugin in PLUGINS.items() if isinstance(plugin, ConfiguredPlugin)
 }
 """How each plugin's arguments are read."""
+# To ask a plugin whether it has a protocol's members takes long, and they are asked about for each node.
+EXPLAINED_PLUGINS: Final[Mapping[str, ExplainedPlugin]] = {
+    name: plugin for name, plugin in PLUGINS.items() if isinstance(plugin, ExplainedPlugin)
+}
+"""Those that give the numbers behind their rejections."""
+CHANGING_PLUGINS: Final[Mapping[str, ChangingPlugin]] = {
+    name: plugin for name, plugin in PLUGINS.items() if isinstance(plugin, ChangingPlugin)
+}
+"""Those that propose changes against their rejections."""
