@@ -12,9 +12,7 @@ from kubectl_plugin.commands.autoscalers import autoscaler_of
 from kubectl_plugin.commands.likely_node import Schedulers, left_out
 from kubectl_plugin.commands.manifest_files import ManifestFile
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, applied, joined, with_manifest_objects
-from kubectl_plugin.commands.manifest_pods import (
-    PodManifest,
-)
+from kubectl_plugin.commands.manifest_pods import PodManifest
 from kubectl_plugin.commands.more_pods import WorkloadOrPod, more_of
 from kubectl_plugin.commands.node_spec import read_node_specification
 from kubectl_plugin.commands.pods_to_place import PlaceableSpec, PlaceableSpecs, waiting_pods

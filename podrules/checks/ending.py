@@ -1,6 +1,6 @@
 """How pods end: grace periods, preStop hooks, and tolerations that keep pods on nodes that do not answer.
 
-Source: pkg/apis/core/validation/validation.go (validateSleepAction, validateReadinessProbe) and
+Source: pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer) and
 pkg/controller/tainteviction/taint_eviction.go (getMinTolerationTime) at v1.36.3.
 """
 

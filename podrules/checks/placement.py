@@ -1,6 +1,6 @@
-"""Where pods may go: node affinity, tolerations, node names, host ports, and pods without a controller.
+"""Where pods may go: node affinity, node names, host ports, and pods without a controller.
 
-Source: pkg/apis/core/validation/validation.go (ValidateNodeSelectorRequirement, ValidateTolerations) and
+Source: pkg/apis/core/validation/validation.go (ValidateNodeSelectorRequirement) and
 pkg/scheduler/framework/plugins/nodeports at v1.36.3.
 """
 
@@ -28,8 +28,6 @@ _PREFERRED: Final = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnored
 _ACCEPTED: Final = frozenset((ProblemKind.NOT_AN_INTEGER,))
 """What the API server accepts in a required term."""
 _ACCEPTED_IF_PREFERRED: Final = _ACCEPTED | {ProblemKind.NOT_A_LABEL_VALUE}
-_EFFECTS: Final = frozenset(("", "NoSchedule", "PreferNoSchedule", "NoExecute"))
-_OPERATORS: Final = frozenset(("", "Equal", "Exists"))
 
 
 def check_placement(case: PodCase) -> Iterator[Finding]:

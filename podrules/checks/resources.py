@@ -14,9 +14,7 @@ from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.quantity import Quantity
 from podrules.platform import Platform, pod_platform
 from podrules.qos import explain_qos
-from podrules.resources import (
-    MEMORY,
-)
+from podrules.resources import MEMORY
 
 __all__ = [
     "AlmostGuaranteed",

@@ -184,12 +184,7 @@ def place_daemons(
         removed=tuple(names[row] for row in removed),
         without=tuple(rejected_groups(situation, chosen.filtered, every_node=True, remedies=False)),
     )
-    snapshot = situation.snapshot
-    others = tuple(pod for pod in snapshot.pods if pod.metadata.uid not in gone)
-    left = replace(situation, table=situation.table.without_pods(gone), snapshot=replace(snapshot, pods=others))
-    left = replace(
-        left, snapshot=devices_freed(left.snapshot, [pod for pod in daemons.own if pod.metadata.uid in gone])
-    )
+    left = _without(situation, gone)
     placing = _Placing(before, left, budgets, preemption=preemption)
     first = before(0, left)
     if not pre_enqueue(first.pod, first.snapshot, first.framework, features=first.features).ok:
@@ -202,30 +197,29 @@ def place_daemons(
 
 
 def _without(situation: Situation, gone: Sequence[Pod]) -> Situation:
+    """The cluster without some pods: they count neither on their nodes nor for other pods."""
     uids = {pod.metadata.uid for pod in gone}
     others = tuple(pod for pod in situation.snapshot.pods if pod.metadata.uid not in uids)
     return replace(situation.without_pods(gone), snapshot=devices_freed(replace(situation.snapshot, pods=others), gone))
 
 
-def _existing(
-    daemons: Daemons, chosen: Chosen, situation: Situation
-) -> tuple[frozenset[int], list[int], frozenset[str]]:
-    """The rows that keep a pod, those whose pod is deleted, and the uids of the pods that are gone."""
+def _existing(daemons: Daemons, chosen: Chosen, situation: Situation) -> tuple[frozenset[int], list[int], list[Pod]]:
+    """The rows that keep a pod, those whose pod is deleted, and the pods that are gone."""
     kept: set[int] = set()
     removed: set[int] = set()
-    gone: set[str] = set()
+    gone: list[Pod] = []
     for pod in daemons.own:
         row = situation.table.index.get(pod.spec.node_name)
         if row is None or pod.metadata.deletion_timestamp is not None:
-            gone.add(pod.metadata.uid)
+            gone.append(pod)
         elif not chosen.stays[row]:
             removed.add(row)
-            gone.add(pod.metadata.uid)
+            gone.append(pod)
         elif daemons.existing is Existing.REPLACED and chosen.runs[row]:
-            gone.add(pod.metadata.uid)
+            gone.append(pod)
         else:
             kept.add(row)
-    return frozenset(kept), sorted(removed), frozenset(gone)
+    return frozenset(kept), sorted(removed), gone
 
 
 class _Placing:

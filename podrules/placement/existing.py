@@ -55,9 +55,7 @@ def daemon_pods(meta: ObjectMeta, pods: Iterable[Pod]) -> tuple[Pod, ...]:
         meta: Its name and namespace.
         pods: Of the cluster.
     """
-    living = (pod for pod in pods if pod.metadata.namespace == meta.namespace and not pod.finished)
-    owned = ((pod, pod.metadata.controller) for pod in living)
-    return tuple(pod for pod, owner in owned if owner and (owner.kind, owner.name) == ("DaemonSet", meta.name))
+    return tuple(pod for pod in own_pods("daemonset", meta, None, pods) if not pod.finished)
 
 
 def is_waiting(pod: Pod) -> bool:

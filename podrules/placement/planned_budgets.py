@@ -117,18 +117,21 @@ def spec_groups(planned: PlannedSpec, pod: Pod, there: Sequence[Pod], first: int
         case "autoscaler":
             return
         case _:
-            owner = pod.metadata.controller
-            kind, key = (owner.kind, owner.uid or owner.name) if owner else ("", "")
-            yield PodGroup("", pod, CoveredPods(kind, key, wanted, planned.placed, None))
+            yield PodGroup("", pod, _of_owner(pod, wanted, planned.placed))
 
 
 def cluster_groups(pods: Iterable[Pod]) -> Iterator[PodGroup]:
-    """Pods of the cluster as they are; what their controllers want is not known."""
+    """Pods of the cluster as they are."""
     for pod in pods:
-        owner = pod.metadata.controller
         healthy = pod.is_ready and pod.metadata.deletion_timestamp is None
-        kind, key = (owner.kind, owner.uid or owner.name) if owner else ("", "")
-        yield PodGroup("", pod, CoveredPods(kind, key, 1, int(healthy), None))
+        yield PodGroup("", pod, _of_owner(pod, 1, int(healthy)))
+
+
+def _of_owner(pod: Pod, pods: int, healthy: int) -> CoveredPods:
+    """Pods of the cluster like this one; what their controller wants is not known."""
+    owner = pod.metadata.controller
+    kind, key = (owner.kind, owner.uid or owner.name) if owner else ("", "")
+    return CoveredPods(kind, key, pods, healthy, None)
 
 
 def planned_budgets(

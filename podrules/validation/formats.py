@@ -17,9 +17,7 @@ from typing import Final
 from podrules.validation.gates import Rules
 
 __all__ = [
-    "c_identifier",
     "config_map_key",
-    "dns_1035_label",
     "dns_label",
     "dns_subdomain",
     "dns_subdomain_with_underscore",
@@ -50,10 +48,8 @@ _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
 _UNDERSCORED: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _UNDERSCORED_SUBDOMAIN: Final = rf"{_UNDERSCORED}(\.{_UNDERSCORED})*"
-_DNS_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _LABEL_KEY: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE: Final = f"({_LABEL_KEY})?"
-_C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
 _CONFIG_MAP_KEY: Final = "[-._a-zA-Z0-9]+"
 _HTTP_HEADER: Final = "[-A-Za-z0-9]+"
 _PERCENT: Final = "[0-9]+%"
@@ -129,15 +125,6 @@ def dns_subdomain_with_underscore(value: str) -> Problems:
     return _name(value, _SUBDOMAIN_LENGTH, words, _UNDERSCORED_SUBDOMAIN, "example.com")
 
 
-def dns_1035_label(value: str) -> Problems:
-    """A label of DNS (RFC 1035), which begins with a letter."""
-    words = (
-        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
-        "character, and end with an alphanumeric character"
-    )
-    return _name(value, _LABEL_LENGTH, words, _DNS_1035, "my-name", "abc-123")
-
-
 def _name(value: str, most: int, words: str, pattern: str, *examples: str) -> Problems:
     found = [_too_long(most)] if size(value) > most else []
     if not _is(pattern, value):
@@ -185,17 +172,6 @@ def label_value(value: str, rules: Rules) -> Problems:
     if not _is(_LABEL_VALUE, value):
         found.append(_regex(words, _LABEL_VALUE, "MyValue", "my_value", "12345"))
     return tuple(found)
-
-
-def c_identifier(value: str) -> Problems:
-    """An identifier of C."""
-    if _is(_C_IDENTIFIER, value):
-        return ()
-    words = (
-        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
-        "characters or '_'"
-    )
-    return (_regex(words, _C_IDENTIFIER, "my_name", "MY_NAME", "MyName"),)
 
 
 def config_map_key(value: str) -> Problems:

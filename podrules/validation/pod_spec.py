@@ -37,7 +37,6 @@ MIRROR_POD: Final = "kubernetes.io/config.mirror"
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 _MAX_INT32: Final = 2**31 - 1
-_SUBDOMAINS: Final = ("priorityClassName", "runtimeClassName")
 
 
 def validate_pod_spec(pod: PodContext) -> Iterator[FieldError]:

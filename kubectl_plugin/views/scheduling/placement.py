@@ -32,7 +32,7 @@ from podrules.placement.outcome import (
     ToldBefore,
 )
 
-__all__ = ["named_words", "placement_parts", "rejected_phrases", "rejection_reason", "why_no_node"]
+__all__ = ["named_words", "placement_parts", "rejected_phrases", "why_no_node"]
 
 _LABEL = "Placement"
 _SHOWN_GROUPS_IN_VERDICT = 3
@@ -203,7 +203,7 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
     rows: list[tuple[str, ...]] = []
     shown = placement.rejected if wide else placement.rejected[:_SHOWN_GROUPS]
     for group in shown:
-        rows.append((str(group.count), group.plugin, rejection_reason(group)))
+        rows.append((str(group.count), group.plugin, _reason(group)))
         if wide and group.remedy is not None:
             rows.append(("", "", f"way out: {remedy_words(group.remedy, placement.spread)}"))
         if wide:
@@ -215,7 +215,7 @@ def _rejected_table(placement: Placement, *, wide: bool) -> Table:
     return Table(title, ("nodes", "plugin", "reason; the node that is nearest"), tuple(rows), right=frozenset({0}))
 
 
-def rejection_reason(group: RejectedGroup) -> str:
+def _reason(group: RejectedGroup) -> str:
     """Upstream's reasons, with the numbers of the node that is nearest to fit."""
     reason = ", ".join(group.reasons)
     nearest = group.nodes[0] if group.nodes else None
