@@ -11,7 +11,6 @@ Source: plugin/pkg/admission/priority/admission.go, pkg/apis/scheduling/{types.g
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Final
@@ -19,7 +18,6 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.model.base import ObjectMeta
-from podrules.model.field_error import FieldError
 from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
 
@@ -46,7 +44,6 @@ __all__ = [
     "reserved_name_problem",
     "resolve_priority",
     "static_pod_uid",
-    "validate_priority_class",
 ]
 
 HIGHEST_USER_DEFINABLE_PRIORITY: Final = 1_000_000_000
@@ -70,8 +67,6 @@ SYSTEM_PRIORITY_CLASSES: Final = {
 """What every cluster has: the API server makes them, and refuses others of these names."""
 CONFIG_SOURCE: Final = "kubernetes.io/config.source"
 CONFIG_MIRROR: Final = "kubernetes.io/config.mirror"
-_SUBDOMAIN_MAX_LENGTH: Final = 253
-_SUBDOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
 
 class PrioritySource(Enum):
@@ -198,36 +193,6 @@ def reserved_name_problem(name: str, value: int, *, global_default: bool) -> str
     else:
         return ""
     return f"priority class names with '{_SYSTEM_PREFIX}' prefix are reserved for system use only. error: {problem}"
-
-
-def validate_priority_class(new: PriorityClass) -> tuple[FieldError, ...]:
-    """Upstream's field errors for a new class (validation.ValidatePriorityClass)."""
-    errors: list[FieldError] = []
-    name = new.metadata.name
-    if len(name) > _SUBDOMAIN_MAX_LENGTH:
-        problem = f'Invalid value: "{name}": must be no more than {_SUBDOMAIN_MAX_LENGTH} characters'
-        errors.append(FieldError("metadata.name", problem))
-    if not name:
-        errors.append(FieldError("metadata.name", "Required value: name or generateName is required"))
-    elif not re.fullmatch(_SUBDOMAIN, name, re.ASCII):
-        problem = (
-            f'Invalid value: "{name}": a lowercase RFC 1123 subdomain must consist of lower case '
-            "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character "
-            f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
-        )
-        errors.append(FieldError("metadata.name", problem))
-    if is_reserved_class_name(name):
-        problem = reserved_name_problem(name, new.value, global_default=new.global_default)
-        if problem:
-            errors.append(FieldError("metadata.name", f"Forbidden: {problem}"))
-    elif new.value > HIGHEST_USER_DEFINABLE_PRIORITY:
-        errors.append(FieldError("value", f"Forbidden: {TOO_HIGH}"))
-    if not new.preemption_policy and new.preemption_policy is not None:
-        errors.append(FieldError("preemptionPolicy", "Required value"))
-    elif new.preemption_policy not in {None, PREEMPT_LOWER_PRIORITY, PREEMPT_NEVER}:
-        supported = f'supported values: "{PREEMPT_LOWER_PRIORITY}", "{PREEMPT_NEVER}"'
-        errors.append(FieldError("preemptionPolicy", f'Unsupported value: "{new.preemption_policy}": {supported}'))
-    return tuple(errors)
 
 
 def _resolved(found: PriorityClass, source: PrioritySource) -> ResolvedPriority:

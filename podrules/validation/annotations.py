@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from podrules.model.field_error import FieldError
+from podrules.priority import CONFIG_MIRROR
 from podrules.validation.context import PodContext
 from podrules.validation.errors import invalid, quoted
 from podrules.validation.formats import relative_path
 from podrules.validation.go_decoding import GoJsonError, decode_structs
-from podrules.validation.pod_spec import MIRROR_POD
 from podrules.validation.profiles import (
     APP_ARMOR_CONTAINER,
     LOCALHOST,
@@ -48,9 +48,9 @@ def validate_pod_annotations(pod: PodContext) -> Iterator[FieldError]:
     if not pod.meta.has("annotations"):
         return
     path, annotations = pod.meta.at("annotations"), pod.meta.texts_by_key("annotations")
-    if MIRROR_POD in annotations and not pod.spec.text("nodeName"):
+    if CONFIG_MIRROR in annotations and not pod.spec.text("nodeName"):
         words = "must set spec.nodeName if mirror pod annotation is set"
-        yield invalid(f"{path}[{MIRROR_POD}]", annotations[MIRROR_POD], words)
+        yield invalid(f"{path}[{CONFIG_MIRROR}]", annotations[CONFIG_MIRROR], words)
     if annotations.get(_TOLERATIONS):
         yield from _tolerations(path, annotations[_TOLERATIONS], pod)
     cost = annotations.get(_DELETION_COST)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from podrules.model.field_error import FieldError
+from podrules.priority import CONFIG_MIRROR
 from podrules.validation.affinity import validate_affinity
 from podrules.validation.containers import validate_containers, validate_ephemeral_containers, validate_init_containers
 from podrules.validation.context import PodContext
@@ -24,6 +25,7 @@ from podrules.validation.network import (
     validate_hostname_override,
 )
 from podrules.validation.operating_system import validate_os, validate_windows_host_process
+from podrules.validation.priority_classes import validate_preemption_policy
 from podrules.validation.resources import validate_overhead, validate_pod_resources
 from podrules.validation.security import validate_host_users, validate_pod_security_context
 from podrules.validation.spread import validate_topology_spread_constraints
@@ -31,11 +33,9 @@ from podrules.validation.tolerations import validate_tolerations
 from podrules.validation.view import View
 from podrules.validation.volumes import validate_volumes
 
-__all__ = ["MIRROR_POD", "validate_pod_spec"]
+__all__ = ["validate_pod_spec"]
 
-MIRROR_POD: Final = "kubernetes.io/config.mirror"
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
-_PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 _MAX_INT32: Final = 2**31 - 1
 
 
@@ -75,7 +75,7 @@ def _resource_claims(pod: PodContext) -> Iterator[FieldError]:
     claims = pod.spec.structs("resourceClaims")
     seen: set[str] = set()
     for claim in claims:
-        if pod.is_pod and MIRROR_POD in pod.meta.texts_by_key("annotations"):
+        if pod.is_pod and CONFIG_MIRROR in pod.meta.texts_by_key("annotations"):
             yield forbidden("[]", "static pods do not support resource claims")
             continue
         name = claim.text("name")
@@ -140,8 +140,4 @@ def _classes(spec: View) -> Iterator[FieldError]:
     runtime_class = spec.pointer("runtimeClassName")
     for problem in dns_subdomain(runtime_class) if runtime_class is not None else ():
         yield invalid(spec.at("runtimeClassName"), runtime_class, problem)
-    policy = spec.pointer("preemptionPolicy")
-    if policy == "":
-        yield required(spec.at("preemptionPolicy"))
-    elif policy is not None and policy not in _PREEMPTION_POLICIES:
-        yield unsupported(spec.at("preemptionPolicy"), policy, _PREEMPTION_POLICIES)
+    yield from validate_preemption_policy(spec)

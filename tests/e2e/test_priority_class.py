@@ -10,12 +10,11 @@ import pytest
 from podrules.model.decode import from_object
 from podrules.model.field_error import FieldError
 from podrules.model.policy import PriorityClass
-from podrules.priority import validate_priority_class
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.objects import make_class, make_pod
 from tests.e2e.plugin import Qos
-from tests.restated.priority import validate_priority_class_update
+from tests.restated.priority import validate_priority_class, validate_priority_class_update
 
 pytestmark = pytest.mark.controlplane
 
@@ -30,6 +29,7 @@ NEW_CLASSES = {
     "empty label in the name": make_class("shop..high", 1),
     "longest name": make_class("a" * 253, 1),
     "name too long": make_class("a" * 254, 1),
+    "line break at the end of the name": make_class("shop\n", 1),
     "unknown system class": make_class("system-mine", 1),
     "unknown system class of a high value": make_class("system-mine", 2_000_000_000),
     "unknown policy": make_class("odd", 1, preemptionPolicy="Sometimes"),
@@ -126,4 +126,4 @@ def as_the_server_says(obj: Object, problems: tuple[FieldError, ...]) -> str | N
     if not problems:
         return None
     listed = str(problems[0]) if len(problems) == 1 else f"[{', '.join(map(str, problems))}]"
-    return f'PriorityClass.scheduling.k8s.io "{obj["metadata"]["name"]}" is invalid: {listed}'
+    return f"PriorityClass.scheduling.k8s.io {json.dumps(obj['metadata']['name'])} is invalid: {listed}"

@@ -44,7 +44,12 @@ from tests.parity.schedule import answer_schedule, answer_schedule_dra
 from tests.restated import eviction_manager as manager
 from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd, qos_resource_configs
 from tests.restated.eviction_messages import REASON
-from tests.restated.priority import admit_pod_update, admit_priority_class, validate_priority_class_update
+from tests.restated.priority import (
+    admit_pod_update,
+    admit_priority_class,
+    validate_priority_class,
+    validate_priority_class_update,
+)
 from tests.restated.termination import DeleteOptions, before_delete
 
 Case = Mapping[str, Any]
@@ -198,7 +203,7 @@ def answer_priority(case: Case, features: Features) -> Answer:
     if is_update:
         problems = validate_priority_class_update(new, from_object(case["oldPriorityClass"], PriorityClass))
     else:
-        problems = priority.validate_priority_class(new)
+        problems = validate_priority_class(new)
     refusal = admit_priority_class(new, classes.values(), is_update=is_update)
     return {"admissionError": refusal, "validationErrors": list(map(str, problems))}
 

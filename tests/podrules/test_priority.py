@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -24,10 +25,14 @@ from podrules.priority import (
     is_node_critical_pod,
     is_static_pod,
     resolve_priority,
-    validate_priority_class,
 )
 from tests.builders import make_pod, make_priority_class
-from tests.restated.priority import admit_pod_update, admit_priority_class, validate_priority_class_update
+from tests.restated.priority import (
+    admit_pod_update,
+    admit_priority_class,
+    validate_priority_class,
+    validate_priority_class_update,
+)
 
 LOWER, NEVER = "PreemptLowerPriority", "Never"
 DEFAULT_1 = make_priority_class("default1", 1000, global_default=True)
@@ -316,7 +321,7 @@ def test_P1_refused_class(new: PriorityClass, problems: list[str]) -> None:
 def test_P1_class_name_is_a_subdomain(name: str) -> None:
     problems = validate_priority_class(make_priority_class(name, 1))
     assert len(problems) == 1
-    assert str(problems[0]).startswith(f'metadata.name: Invalid value: "{name}": ')
+    assert str(problems[0]).startswith(f"metadata.name: Invalid value: {json.dumps(name)}: ")
 
 
 def test_P1_class_needs_a_name() -> None:

@@ -7,12 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import to_builtins
+
+from podrules.features import REFERENCE
 from podrules.model.field_error import FieldError
 from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
 from podrules.priority import PREEMPT_LOWER_PRIORITY, default_priority_class
+from podrules.validation import priority_classes
+from podrules.validation.gates import Rules
+from podrules.validation.view import View
 
-__all__ = ["admit_pod_update", "admit_priority_class", "validate_priority_class_update"]
+__all__ = [
+    "admit_pod_update",
+    "admit_priority_class",
+    "validate_priority_class",
+    "validate_priority_class_update",
+]
 
 
 def admit_pod_update(pod: Pod, old: Pod) -> tuple[int | None, str | None]:
@@ -31,6 +42,11 @@ def admit_priority_class(new: PriorityClass, classes: Iterable[PriorityClass], *
         f'priorityclasses.scheduling.k8s.io "{new.metadata.name}" is forbidden: '
         f"PriorityClass {default.metadata.name} is already marked as default. Only one default can exist"
     )
+
+
+def validate_priority_class(new: PriorityClass) -> tuple[FieldError, ...]:
+    """Upstream's field errors for a new class, by the rules that hold for manifests."""
+    return tuple(priority_classes.validate_priority_class(View(to_builtins(new), ""), Rules(REFERENCE.minor)))
 
 
 def validate_priority_class_update(new: PriorityClass, old: PriorityClass) -> tuple[FieldError, ...]:

@@ -27,7 +27,6 @@ __all__ = [
     "SYSTEM_DEFAULTING",
     "SYSTEM_DEFAULT_CONSTRAINTS",
     "PodTopologySpreadArgs",
-    "constraint_errors",
     "validate_pod_topology_spread_args",
 ]
 
@@ -86,15 +85,8 @@ def validate_pod_topology_spread_args(args: PodTopologySpreadArgs, path: str) ->
     return tuple(errors)
 
 
-def constraint_errors(constraint: TopologySpreadConstraint, place: str) -> list[FieldError]:
-    """Field errors of a pod's constraint except those of its selector (validateTopologySpreadConstraints)."""
-    skew = constraint.max_skew
-    errors = [FieldError(f"{place}.maxSkew", f"Invalid value: {skew}: {_NOT_POSITIVE}")] if skew <= 0 else []
-    return errors + _field_errors(constraint, place)
-
-
 def _field_errors(constraint: TopologySpreadConstraint, place: str) -> list[FieldError]:
-    """All except maxSkew, for which pods and the scheduler's configuration have different messages."""
+    """All except maxSkew, whose message is the configuration's own."""
     errors: list[FieldError] = []
     if not constraint.topology_key:
         errors.append(FieldError(f"{place}.topologyKey", "Required value: can not be empty"))

@@ -9,10 +9,11 @@ import pytest
 from podrules.model.pod import TopologySpreadConstraint
 from podrules.scheduler.plugins.pod_topology_spread.args import (
     PodTopologySpreadArgs,
-    constraint_errors,
     validate_pod_topology_spread_args,
 )
+from podrules.validation.objects import validate
 from tests.builders import make_constraint
+from tests.objects import raw_pod
 
 DO_NOT = "DoNotSchedule"
 ANYWAY = "ScheduleAnyway"
@@ -22,8 +23,9 @@ ACTIONS = 'supported values: "DoNotSchedule", "ScheduleAnyway"'
 def test_a_pod_and_the_configuration_have_words_of_their_own_for_max_skew() -> None:
     """ValidatePositiveField of the API server, ValidatePodTopologySpreadArgs of the scheduler."""
     constraint = make_constraint(0, "node", DO_NOT)
-    assert [str(error) for error in constraint_errors(constraint, "c")] == [
-        "c.maxSkew: Invalid value: 0: must be greater than zero"
+    written = {"maxSkew": 0, "topologyKey": "node", "whenUnsatisfiable": DO_NOT}
+    assert [str(error) for error in validate(raw_pod(topologySpreadConstraints=[written]), 37)] == [
+        "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero"
     ]
     assert validate_pod_topology_spread_args(make_args(constraint), "args") == (
         "args.defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range (0, inf)",
