@@ -37,9 +37,11 @@ __all__ = [
     "apply_runtime_class",
     "default_grace_period",
     "default_limit_range",
+    "default_limit_range_item",
     "default_pod",
     "default_pod_level_resources",
     "defaulted_fields",
+    "rounded_list",
     "stored_pod",
 ]
 
@@ -100,27 +102,29 @@ def default_grace_period(pod: Pod) -> Pod:
 
 
 def default_limit_range(limit_range: LimitRange) -> LimitRange:
-    """The LimitRange as the API server stores it.
+    """The LimitRange as the API server stores it. Idempotent."""
+    limits = tuple(map(default_limit_range_item, limit_range.spec.limits))
+    return replace(limit_range, spec=replace(limit_range.spec, limits=limits))
+
+
+def default_limit_range_item(item: LimitRangeItem) -> LimitRangeItem:
+    """One of its limits as the API server stores it.
 
     A container's missing default limit is the maximum; its missing default request is that default limit, else the
-    minimum. Idempotent.
+    minimum.
     """
-
-    def stored(item: LimitRangeItem) -> LimitRangeItem:
-        default, request = item.default, item.default_request
-        if item.type == "Container":
-            default = {**item.max, **default}
-            request = {**item.min, **default, **request}
-        return replace(
-            item,
-            max=_rounded_list(item.max),
-            min=_rounded_list(item.min),
-            default=_rounded_list(default),
-            default_request=_rounded_list(request),
-            max_limit_request_ratio=_rounded_list(item.max_limit_request_ratio),
-        )
-
-    return replace(limit_range, spec=replace(limit_range.spec, limits=tuple(map(stored, limit_range.spec.limits))))
+    default, request = item.default, item.default_request
+    if item.type == "Container":
+        default = {**item.max, **default}
+        request = {**item.min, **default, **request}
+    return replace(
+        item,
+        max=rounded_list(item.max),
+        min=rounded_list(item.min),
+        default=rounded_list(default),
+        default_request=rounded_list(request),
+        max_limit_request_ratio=rounded_list(item.max_limit_request_ratio),
+    )
 
 
 def apply_limit_ranges(pod: Pod, limit_ranges: Iterable[LimitRange]) -> Pod:
@@ -227,7 +231,7 @@ def _rounded(pod: Pod) -> Pod:
             containers=tuple(map(_rounded_container, spec.containers)),
             init_containers=tuple(map(_rounded_container, spec.init_containers)),
             resources=None if spec.resources is None else _rounded_requirements(spec.resources),
-            overhead=_rounded_list(spec.overhead),
+            overhead=rounded_list(spec.overhead),
         ),
     )
 
@@ -237,8 +241,9 @@ def _rounded_container(container: Container) -> Container:
 
 
 def _rounded_requirements(own: ResourceRequirements) -> ResourceRequirements:
-    return ResourceRequirements(requests=_rounded_list(own.requests), limits=_rounded_list(own.limits))
+    return ResourceRequirements(requests=rounded_list(own.requests), limits=rounded_list(own.limits))
 
 
-def _rounded_list(amounts: Mapping[str, Quantity]) -> ResourceList:
+def rounded_list(amounts: Mapping[str, Quantity]) -> ResourceList:
+    """Amounts as the API server stores them: rounded up to thousandths (SetDefaults_ResourceList)."""
     return {name: amount.round_up(MILLI) for name, amount in amounts.items()}

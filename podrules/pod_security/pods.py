@@ -18,6 +18,7 @@ from msgspec import Struct
 from podrules.validation.gates import Rules
 from podrules.validation.profiles import APP_ARMOR_CONTAINER, app_armor_of_annotation, shown_profile
 from podrules.validation.view import View
+from podrules.validation.volumes import kept_volumes
 
 __all__ = ["SecuredContainer", "SecuredPod", "pod_of", "secured_pod"]
 
@@ -34,7 +35,6 @@ _TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _OPTIONAL: Final = "ReplicationController"
 """The kind that may have no template."""
-_IMAGE_GATE: Final = "ImageVolume"
 _EPHEMERAL: Final = "ephemeralContainers"
 
 
@@ -72,8 +72,7 @@ class SecuredPod(Struct, frozen=True):
     @property
     def volumes(self) -> Sequence[View]:
         """The volumes that are stored."""
-        found = self.spec.structs("volumes")
-        return found if self.rules.on(_IMAGE_GATE) else [volume for volume in found if not volume.has("image")]
+        return kept_volumes(self.spec, self.rules)
 
     @property
     def is_windows(self) -> bool:

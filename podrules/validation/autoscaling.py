@@ -12,6 +12,7 @@ from typing import Final
 
 from podrules.model.field_error import FieldError
 from podrules.validation.errors import Typed, forbidden, invalid, required, unsupported
+from podrules.validation.fields import validate_format, validate_word
 from podrules.validation.formats import dns_label, dns_subdomain, path_segment_name
 from podrules.validation.gates import Rules
 from podrules.validation.metadata import validate_object_meta
@@ -158,15 +159,14 @@ def _resource(source: View, _rules: Rules) -> Iterator[FieldError]:
 
 
 def _container_resource(source: View, rules: Rules) -> Iterator[FieldError]:
-    name, container = source.text("name"), source.text("container")
+    name = source.text("name")
     if name:
         yield from validate_container_resource_name(name, source.at("name"), rules)
     else:
         yield required(source.at("name"), "must specify a resource name")
-    if not container:
+    if not source.text("container"):
         yield required(source.at("container"), "must specify a container")
-    for problem in dns_label(container) if container else ():
-        yield invalid(source.at("container"), container, problem)
+    yield from validate_format(source, "container", dns_label)
     yield from _target(source)
     yield from _utilization(source.struct("target"))
 
@@ -219,9 +219,7 @@ def _scaling_rules(scaling: View, rules: Rules) -> Iterator[FieldError]:
         yield invalid(path, window, "must be greater than or equal to zero")
     if window is not None and window > _MAX_WINDOW:
         yield invalid(path, window, f"must be less than or equal to {_MAX_WINDOW}")
-    select = scaling.pointer("selectPolicy")
-    if select is not None and select not in _SELECT_POLICIES:
-        yield unsupported(scaling.at("selectPolicy"), select, _SELECT_POLICIES)
+    yield from validate_word(scaling, "selectPolicy", _SELECT_POLICIES)
     policies = scaling.structs("policies")
     if scaling.has("policies") and not policies:
         yield required(scaling.at("policies"), "must specify at least one Policy")

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from podrules.model.field_error import FieldError
-from podrules.validation.errors import invalid, unsupported
+from podrules.validation.errors import invalid
+from podrules.validation.fields import validate_word
 from podrules.validation.formats import path_segment_name
 from podrules.validation.gates import Rules
 from podrules.validation.metadata import validate_generic_meta, validate_label_selector
@@ -45,9 +46,7 @@ def _spec(spec: View, rules: Rules) -> Iterator[FieldError]:
             yield from validate_positive_int_or_percent(value, spec.at(name))
             yield from validate_not_more_than_all(value, spec.at(name))
     yield from validate_label_selector(selector, rules)
-    policy = spec.pointer("unhealthyPodEvictionPolicy")
-    if policy is not None and policy not in _POLICIES:
-        yield unsupported(spec.at("unhealthyPodEvictionPolicy"), policy, _POLICIES)
+    yield from validate_word(spec, "unhealthyPodEvictionPolicy", _POLICIES)
 
 
 def _selector(spec: View) -> View:

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from podrules.model.field_error import FieldError
+from podrules.model.quantity import MILLI
 from podrules.validation.errors import forbidden, invalid, required, unsupported
+from podrules.validation.fields import validate_format, validate_word
 from podrules.validation.formats import dns_label, dns_subdomain
 from podrules.validation.gates import Rules
 from podrules.validation.metadata import validate_annotations, validate_label_selector, validate_labels
@@ -22,8 +24,6 @@ _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadW
 _ONE_POD: Final = "ReadWriteOncePod"
 _VOLUME_MODES: Final = ("Block", "Filesystem")
 _CLAIM_KIND: Final = "PersistentVolumeClaim"
-_MILLI: Final = -3
-"""Amounts are stored in thousandths."""
 _TEXTS: Final = ("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation")
 """Fields of the metadata that are not set when they are empty or 0."""
 _POINTERS: Final = (
@@ -64,12 +64,10 @@ def validate_claim_spec(spec: View, rules: Rules) -> Iterator[FieldError]:
     if _ONE_POD in modes and any(mode in _ACCESS_MODES and mode != _ONE_POD for mode in modes):
         yield forbidden(spec.at("accessModes"), f"may not use {_ONE_POD} with other access modes")
     yield from _storage(spec)
-    yield from _class_name(spec, "storageClassName")
-    volume_mode = spec.pointer("volumeMode")
-    if volume_mode is not None and volume_mode not in _VOLUME_MODES:
-        yield unsupported(spec.at("volumeMode"), volume_mode, _VOLUME_MODES)
+    yield from validate_format(spec, "storageClassName", dns_subdomain)
+    yield from validate_word(spec, "volumeMode", _VOLUME_MODES)
     yield from _data_sources(spec)
-    yield from _class_name(spec, "volumeAttributesClassName")
+    yield from validate_format(spec, "volumeAttributesClassName", dns_subdomain)
 
 
 def _storage(spec: View) -> Iterator[FieldError]:
@@ -78,13 +76,7 @@ def _storage(spec: View) -> Iterator[FieldError]:
     if storage is None:
         yield required(path)
     elif storage.sign <= 0:
-        yield invalid(path, storage.round_up(_MILLI), "must be greater than zero")
-
-
-def _class_name(spec: View, field: str) -> Iterator[FieldError]:
-    name = spec.text(field)
-    for problem in dns_subdomain(name) if name else ():
-        yield invalid(spec.at(field), name, problem)
+        yield invalid(path, storage.round_up(MILLI), "must be greater than zero")
 
 
 def _data_sources(spec: View) -> Iterator[FieldError]:
@@ -95,8 +87,7 @@ def _data_sources(spec: View) -> Iterator[FieldError]:
         return
     source, reference = found[0], found[-1]
     namespace = reference.text("namespace")
-    for problem in dns_label(namespace) if namespace else ():
-        yield invalid(reference.at("namespace"), namespace, problem)
+    yield from validate_format(reference, "namespace", dns_label)
     if namespace and spec.has("dataSource"):
         yield invalid(spec.path, {}, "may not be specified when dataSourceRef.namespace is specified")
     elif not namespace and _identity(source) != _identity(reference):
@@ -114,5 +105,4 @@ def _data_source(source: View) -> Iterator[FieldError]:
     group, kind = source.text("apiGroup"), source.text("kind")
     if not group and kind != _CLAIM_KIND:
         yield invalid(source.path, kind, f"must be '{_CLAIM_KIND}' when referencing the default apiGroup")
-    for problem in dns_subdomain(group) if group else ():
-        yield invalid(source.at("apiGroup"), group, problem)
+    yield from validate_format(source, "apiGroup", dns_subdomain)

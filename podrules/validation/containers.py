@@ -13,6 +13,7 @@ from podrules.model.field_error import FieldError
 from podrules.validation.context import PodContext
 from podrules.validation.env import validate_env, validate_env_from
 from podrules.validation.errors import duplicate, forbidden, invalid, not_found, required, unsupported
+from podrules.validation.fields import validate_format
 from podrules.validation.formats import dns_label, is_padded
 from podrules.validation.ports import validate_container_ports, validate_host_ports
 from podrules.validation.probes import PROBES, has_lifecycle, validate_lifecycle, validate_probes
@@ -133,11 +134,9 @@ def _requirements(container: View) -> bool:
 
 def _container(container: View, pod: PodContext, *, on_host: bool) -> Iterator[FieldError]:
     """The rules of every container."""
-    name = container.text("name")
-    if not name:
+    if not container.text("name"):
         yield required(container.at("name"))
-    for problem in dns_label(name) if name else ():
-        yield invalid(container.at("name"), name, problem)
+    yield from validate_format(container, "name", dns_label)
     if not container.text("image"):
         yield required(container.at("image"))
     message_policy = container.text("terminationMessagePolicy", "File")

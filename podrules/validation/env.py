@@ -15,6 +15,7 @@ from typing import Final
 
 from podrules.model.field_error import FieldError
 from podrules.validation.errors import invalid, not_found, required, unsupported
+from podrules.validation.fields import validate_format
 from podrules.validation.formats import (
     config_map_key,
     dns_label,
@@ -165,11 +166,9 @@ def validate_env(container: View, rules: Rules) -> Iterator[FieldError]:
     if not container.has("env"):
         return
     for variable in container.structs("env"):
-        name = variable.text("name")
-        if not name:
+        if not variable.text("name"):
             yield required(variable.at("name"))
-        for problem in env_var_name(name) if name else ():
-            yield invalid(variable.at("name"), name, problem)
+        yield from validate_format(variable, "name", env_var_name)
         if variable.has("valueFrom"):
             yield from _value_from(variable, rules)
 
@@ -199,22 +198,19 @@ def _resource_field(selector: View, _: Rules) -> Iterator[FieldError]:
 
 def _key(selector: View, _: Rules) -> Iterator[FieldError]:
     """Hold a reference to a key of a ConfigMap or a Secret against its rules."""
-    name, key = selector.text("name"), selector.text("key")
+    name = selector.text("name")
     for problem in dns_subdomain(name):
         yield invalid(selector.at("name"), name, problem)
-    if not key:
+    if not selector.text("key"):
         yield required(selector.at("key"))
-    for problem in config_map_key(key) if key else ():
-        yield invalid(selector.at("key"), key, problem)
+    yield from validate_format(selector, "key", config_map_key)
 
 
 def _file_key(selector: View, _: Rules) -> Iterator[FieldError]:
     for name, check in (("key", env_var_name), ("volumeName", dns_label), ("path", path_without_backsteps)):
-        value = selector.text(name)
-        if not value:
+        if not selector.text(name):
             yield required(selector.at(name))
-        for problem in check(value) if value else ():
-            yield invalid(selector.at(name), value, problem)
+        yield from validate_format(selector, name, check)
 
 
 _SOURCES: Final[Mapping[str, Callable[[View, Rules], Iterator[FieldError]]]] = {
@@ -233,9 +229,7 @@ def validate_env_from(container: View) -> Iterator[FieldError]:
         return
     path = container.at("envFrom")
     for source in container.structs("envFrom"):
-        prefix = source.text("prefix")
-        for problem in env_var_name(prefix) if prefix else ():
-            yield invalid(source.at("prefix"), prefix, problem)
+        yield from validate_format(source, "prefix", env_var_name)
         found = [source.struct(kind) for kind in ("configMapRef", "secretRef") if source.has(kind)]
         for reference in found:
             name = reference.text("name")

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from podrules.model.field_error import FieldError
 from podrules.validation.errors import Typed, duplicate, invalid, quoted, required, too_long, too_many, unsupported
+from podrules.validation.fields import validate_word
 from podrules.validation.formats import qualified_name, size
 from podrules.validation.gates import Rules
 from podrules.validation.view import View
@@ -204,7 +205,5 @@ def shown_success_policy(policy: View) -> Mapping[str, Any]:
 
 def validate_pod_replacement_policy(spec: View) -> Iterator[FieldError]:
     """Hold ``podReplacementPolicy`` of a Job's spec against its rule; one that is absent breaks none."""
-    policy = spec.pointer("podReplacementPolicy")
     supported = (_FAILED,) if spec.has("podFailurePolicy") else _REPLACEMENTS
-    if policy is not None and policy not in supported:
-        yield unsupported(spec.at("podReplacementPolicy"), policy, supported)
+    yield from validate_word(spec, "podReplacementPolicy", supported)

@@ -13,8 +13,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from podrules.made_pod import NO_UID
 from podrules.model.field_error import FieldError
 from podrules.validation.errors import Typed, invalid, required, too_long, unsupported
+from podrules.validation.fields import validate_nonnegative
 from podrules.validation.formats import dns_label, dns_subdomain, size
 from podrules.validation.gates import Rules
 from podrules.validation.job_policies import (
@@ -29,13 +31,11 @@ from podrules.validation.schedules import schedule_problem
 from podrules.validation.selectors import selects, shown_labels, shown_selector
 from podrules.validation.time_zones import time_zone_problem
 from podrules.validation.view import View
-from podrules.validation.workloads import validate_nonnegative
 
 __all__ = ["validate_cron_job", "validate_job"]
 
 _DECLARED_SINCE: Final = 37
 """The minor since which that a schedule has to be there is declared, and comes last."""
-_UID: Final = "00000000-0000-0000-0000-000000000000"
 _UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
 _LABELS: Final = ("controller-uid", "job-name", _UID_LABEL, "batch.kubernetes.io/job-name")
 """What is put into a template that has none of them, in the order in which upstream looks at them."""
@@ -98,7 +98,7 @@ def _prepared(job: View) -> tuple[View, View]:
         labels = _expected(meta.text("name")) | dict(labels or {})
         content["template"] = {**template.content, "metadata": {**own.content, "labels": labels}}
         selector = spec.struct("selector")
-        wanted = {_UID_LABEL: _UID} | dict(selector.texts_by_key("matchLabels"))
+        wanted = {_UID_LABEL: NO_UID} | dict(selector.texts_by_key("matchLabels"))
         content["selector"] = {**selector.content, "matchLabels": wanted}
     if inherited:
         # The API server puts what it draws into a map that both of them have.
@@ -107,7 +107,7 @@ def _prepared(job: View) -> tuple[View, View]:
 
 
 def _expected(name: str) -> dict[str, str]:
-    return {label: _UID if label.endswith("uid") else name for label in _LABELS}
+    return {label: NO_UID if label.endswith("uid") else name for label in _LABELS}
 
 
 def _generated(spec: View, name: str, rules: Rules) -> Iterator[FieldError]:

@@ -12,17 +12,16 @@ from typing import Final
 
 from msgspec import Struct
 
+from podrules.defaults import default_limit_range_item
 from podrules.model.field_error import FieldError
+from podrules.model.policy import LimitRangeItem
 from podrules.model.quantity import Quantity
+from podrules.resources import is_overcommit_allowed
 from podrules.validation.errors import Typed, duplicate, forbidden, invalid, required
 from podrules.validation.formats import dns_subdomain, qualified_name
 from podrules.validation.gates import Rules
 from podrules.validation.metadata import validate_object_meta
-from podrules.validation.resource_names import (
-    is_overcommit_allowed,
-    stored_amounts,
-    validate_limit_range_resource_name,
-)
+from podrules.validation.resource_names import stored_amounts, validate_limit_range_resource_name
 from podrules.validation.view import View
 
 __all__ = ["validate_limit_range"]
@@ -68,13 +67,25 @@ def validate_limit_range(limit_range: View, rules: Rules) -> Iterator[FieldError
 
 
 def _item(limit: View) -> _Item:
-    kind = limit.text("type")
-    default, request = stored_amounts(limit, "default"), stored_amounts(limit, "defaultRequest")
-    largest, least = stored_amounts(limit, "max"), stored_amounts(limit, "min")
-    if kind == _CONTAINER:
-        default = {**largest, **default}
-        request = {**least, **default, **request}
-    return _Item(limit, kind, largest, least, default, request, stored_amounts(limit, "maxLimitRequestRatio"))
+    stored = default_limit_range_item(
+        LimitRangeItem(
+            type=limit.text("type"),
+            max=stored_amounts(limit, "max"),
+            min=stored_amounts(limit, "min"),
+            default=stored_amounts(limit, "default"),
+            default_request=stored_amounts(limit, "defaultRequest"),
+            max_limit_request_ratio=stored_amounts(limit, "maxLimitRequestRatio"),
+        )
+    )
+    return _Item(
+        limit,
+        stored.type,
+        stored.max,
+        stored.min,
+        stored.default,
+        stored.default_request,
+        stored.max_limit_request_ratio,
+    )
 
 
 def _type(item: _Item, rules: Rules) -> Iterator[FieldError]:

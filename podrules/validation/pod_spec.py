@@ -15,6 +15,7 @@ from podrules.validation.containers import validate_containers, validate_ephemer
 from podrules.validation.context import PodContext
 from podrules.validation.env import validate_file_key_volumes
 from podrules.validation.errors import duplicate, forbidden, go_json, invalid, required, unsupported
+from podrules.validation.fields import validate_format
 from podrules.validation.formats import dns_label, dns_subdomain, in_range, qualified_name
 from podrules.validation.metadata import validate_labels
 from podrules.validation.network import (
@@ -121,22 +122,16 @@ def _names(spec: View) -> Iterator[FieldError]:
     account = spec.text("serviceAccountName") or spec.text("serviceAccount")
     for problem in dns_subdomain(account) if account else ():
         yield invalid(spec.at("serviceAccountName"), account, problem)
-    node = spec.text("nodeName")
-    for problem in dns_subdomain(node) if node else ():
-        yield invalid(spec.at("nodeName"), node, problem)
+    yield from validate_format(spec, "nodeName", dns_subdomain)
     deadline = spec.number("activeDeadlineSeconds")
     for problem in in_range(deadline, 1, _MAX_INT32) if deadline is not None else ():
         yield invalid(spec.at("activeDeadlineSeconds"), deadline, problem)
-    for field in ("hostname", "subdomain"):
-        name = spec.text(field)
-        for problem in dns_label(name) if name else ():
-            yield invalid(spec.at(field), name, problem)
+    yield from validate_format(spec, "hostname", dns_label)
+    yield from validate_format(spec, "subdomain", dns_label)
 
 
 def _classes(spec: View) -> Iterator[FieldError]:
-    priority_class = spec.text("priorityClassName")
-    for problem in dns_subdomain(priority_class) if priority_class else ():
-        yield invalid(spec.at("priorityClassName"), priority_class, problem)
+    yield from validate_format(spec, "priorityClassName", dns_subdomain)
     runtime_class = spec.pointer("runtimeClassName")
     for problem in dns_subdomain(runtime_class) if runtime_class is not None else ():
         yield invalid(spec.at("runtimeClassName"), runtime_class, problem)

@@ -16,6 +16,7 @@ from podrules.validation.errors import forbidden, invalid, required, unsupported
 from podrules.validation.formats import qualified_name, unreserved_path
 from podrules.validation.gates import Rules
 from podrules.validation.metadata import validate_annotations_size, validate_label_selector
+from podrules.validation.selectors import shown_selector
 from podrules.validation.signers import cluster_trust_bundle_name, is_kubernetes_signer, validate_signer_name
 from podrules.validation.view import View
 
@@ -168,7 +169,7 @@ def _bundle_name(source: View, name: str) -> Iterator[FieldError]:
     for problem in cluster_trust_bundle_name(name):
         yield invalid(source.at("name"), name, f"not a valid clustertrustbundlename: {problem}")
     if source.has("labelSelector"):
-        shown = _selector_shown(source.struct("labelSelector"))
+        shown = shown_selector(source.struct("labelSelector"))
         yield invalid(source.at("labelSelector"), shown, "labelSelector must be unset if name is specified")
 
 
@@ -177,27 +178,11 @@ def _bundle_shown(source: View) -> dict[str, Any]:
     return {
         "Name": source.pointer("name"),
         "SignerName": source.pointer("signerName"),
-        "LabelSelector": _selector_shown(source.struct("labelSelector")) if source.has("labelSelector") else None,
+        "LabelSelector": shown_selector(source.struct("labelSelector")) if source.has("labelSelector") else None,
         "Optional": source.flag("optional"),
         "Path": source.text("path"),
         "User": None,
     }
-
-
-def _selector_shown(selector: View) -> dict[str, Any]:
-    """A label selector as Go writes it as JSON."""
-    found: dict[str, Any] = {}
-    if selector.content.get("matchLabels"):
-        found["matchLabels"] = dict(sorted(selector.texts_by_key("matchLabels").items()))
-    if selector.content.get("matchExpressions"):
-        found["matchExpressions"] = [_requirement_shown(one) for one in selector.structs("matchExpressions")]
-    return found
-
-
-def _requirement_shown(requirement: View) -> dict[str, Any]:
-    found: dict[str, Any] = {"key": requirement.text("key"), "operator": requirement.text("operator")}
-    values = requirement.texts("values")
-    return found | {"values": values} if values else found
 
 
 def _pod_certificate(source: View, directory: _Directory) -> Iterator[FieldError]:

@@ -11,13 +11,15 @@ pkg/apis/core/helper/helpers.go at v1.37.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
+from podrules.defaults import rounded_list
+from podrules.model.base import ResourceList
 from podrules.model.field_error import FieldError
-from podrules.model.quantity import MILLI, Quantity, QuantityError
+from podrules.model.quantity import Quantity, QuantityError
 from podrules.resources import HUGEPAGES_PREFIX as _HUGEPAGES
-from podrules.resources import is_overcommit_allowed, is_supported_pod_level_resource
+from podrules.resources import is_native_resource, is_supported_pod_level_resource
 from podrules.validation.errors import Typed, invalid, unsupported
 from podrules.validation.formats import qualified_name
 from podrules.validation.gates import Rules
@@ -28,12 +30,9 @@ __all__ = [
     "is_hugepage_resource_name",
     "is_hugepage_value_divisible",
     "is_integer_resource_name",
-    "is_native_resource",
-    "is_overcommit_allowed",
     "is_standard_container_resource_name",
     "is_standard_quota_resource_name",
     "is_standard_resource_name",
-    "is_supported_pod_level_resource",
     "stored_amounts",
     "validate_container_resource_name",
     "validate_limit_range_resource_name",
@@ -45,7 +44,6 @@ __all__ = [
 ]
 
 _REQUESTS: Final = "requests."
-_NATIVE_DOMAIN: Final = "kubernetes.io/"
 _POD_LEVEL: Final = ("cpu", "memory")
 _CONTAINER: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _COUNTED: Final = frozenset(
@@ -87,11 +85,6 @@ def is_hugepage_value_divisible(name: str, amount: Quantity) -> bool:
     return whole and amount.value % page.value == 0
 
 
-def is_native_resource(name: str) -> bool:
-    """Whether it is Kubernetes' own: a name without a domain, or of kubernetes.io."""
-    return "/" not in name or _NATIVE_DOMAIN in name
-
-
 def is_extended_resource_name(name: str, rules: Rules) -> bool:
     """Whether it is a resource that somebody else adds, such as a device."""
     if is_native_resource(name) or name.startswith(_REQUESTS):
@@ -119,9 +112,9 @@ def is_standard_resource_name(name: str) -> bool:
     return name in _STANDARD or name.startswith((_HUGEPAGES, _REQUESTS + _HUGEPAGES))
 
 
-def stored_amounts(struct: View, name: str) -> Mapping[str, Quantity]:
+def stored_amounts(struct: View, name: str) -> ResourceList:
     """A map of amounts as the API server stores them: in whole thousandths."""
-    return {key: amount.round_up(MILLI) for key, amount in struct.amounts(name).items()}
+    return rounded_list(struct.amounts(name))
 
 
 def validate_resource_name(name: str, path: str, rules: Rules) -> Iterator[FieldError]:

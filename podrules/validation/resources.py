@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from podrules.defaults import stored_pod
+from podrules.defaults import rounded_list, stored_pod
 from podrules.features import Features
 from podrules.model.base import ResourceList
 from podrules.model.decode import from_object
@@ -34,6 +34,7 @@ from podrules.validation.gates import Rules
 from podrules.validation.resource_names import (
     is_hugepage_resource_name,
     is_hugepage_value_divisible,
+    stored_amounts,
     validate_container_resource_name,
     validate_pod_resource_name,
     validate_resource_value,
@@ -43,7 +44,6 @@ from podrules.validation.view import View
 __all__ = ["validate_container_resources", "validate_overhead", "validate_pod_resources"]
 
 NameRule = Callable[[str, str, Rules], Iterator[FieldError]]
-_MILLI: Final = -3
 _LISTS: Final = ("containers", "initContainers")
 
 
@@ -52,7 +52,7 @@ def validate_container_resources(container: View, pod: PodContext) -> Iterator[F
     if not container.has("resources"):
         return
     own = container.struct("resources")
-    limits, requests = _amounts(own, "limits"), _amounts(own, "requests")
+    limits, requests = stored_amounts(own, "limits"), stored_amounts(own, "requests")
     # Ephemeral containers get no defaults.
     if pod.is_pod and "ephemeralContainers" not in container.path:
         requests |= {name: amount for name, amount in limits.items() if name not in requests}
@@ -63,7 +63,7 @@ def validate_container_resources(container: View, pod: PodContext) -> Iterator[F
 def validate_overhead(pod: PodContext) -> Iterator[FieldError]:
     """Hold the overhead against the rules of limits."""
     if pod.spec.has("overhead"):
-        path, limits = pod.spec.at("overhead"), _amounts(pod.spec, "overhead")
+        path, limits = pod.spec.at("overhead"), stored_amounts(pod.spec, "overhead")
         yield from _requirements(path, limits, {}, validate_container_resource_name, pod.rules)
 
 
@@ -79,18 +79,10 @@ def validate_pod_resources(pod: PodContext) -> Iterator[FieldError]:
         yield forbidden(own.at("claims"), "claims may not be set for Resources at pod-level")
     typed = _typed(pod)
     stored = typed.spec.resources or ResourceRequirements()
-    limits, requests = _rounded(stored.limits), _rounded(stored.requests)
+    limits, requests = rounded_list(stored.limits), rounded_list(stored.requests)
     yield from _requirements(own.path, limits, requests, validate_pod_resource_name, pod.rules)
     yield from _claims(own, pod.claims)
     yield from _consistency(own, typed, limits, requests)
-
-
-def _amounts(own: View, name: str) -> dict[str, Quantity]:
-    return _rounded(own.amounts(name))
-
-
-def _rounded(amounts: Mapping[str, Quantity]) -> dict[str, Quantity]:
-    return {name: amount.round_up(_MILLI) for name, amount in amounts.items()}
 
 
 def _typed(pod: PodContext) -> Pod:

@@ -8,12 +8,13 @@ node/util/sysctl of k8s.io/component-helpers at v0.37.1.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from podrules.model.field_error import FieldError
 from podrules.validation.context import PodContext
-from podrules.validation.errors import duplicate, forbidden, invalid, required, unsupported
+from podrules.validation.errors import duplicate, forbidden, invalid, required
+from podrules.validation.fields import validate_word
 from podrules.validation.formats import in_range, size
 from podrules.validation.operating_system import validate_windows_options
 from podrules.validation.profiles import (
@@ -72,8 +73,7 @@ def validate_security_context(container: View, pod: PodContext) -> Iterator[Fiel
     context = container.struct("securityContext")
     yield from _ids(context, "runAsUser", "runAsGroup")
     mount = context.pointer("procMount")
-    if mount is not None and mount not in _PROC_MOUNTS:
-        yield unsupported(context.at("procMount"), mount, _PROC_MOUNTS)
+    yield from validate_word(context, "procMount", _PROC_MOUNTS)
     if mount == "Unmasked" and pod.host_users:
         yield invalid(context.at("procMount"), mount, "`hostUsers` must be false to use `Unmasked`")
     yield from validate_seccomp_profile(context)
@@ -131,13 +131,13 @@ def validate_pod_security_context(pod: PodContext) -> Iterator[FieldError]:
         yield from _shared_processes(pod.spec, context)
     if context.content:
         yield from _sysctls(context, pod.spec)
-        yield from _policy(context, "fsGroupChangePolicy", _FS_GROUP_POLICIES)
+        yield from validate_word(context, "fsGroupChangePolicy", _FS_GROUP_POLICIES)
         yield from validate_seccomp_profile(context)
         yield from validate_windows_options(context)
         yield from validate_app_armor_profile(context)
-        yield from _policy(context, "supplementalGroupsPolicy", _SUPPLEMENTAL_GROUPS_POLICIES)
+        yield from validate_word(context, "supplementalGroupsPolicy", _SUPPLEMENTAL_GROUPS_POLICIES)
         known = _SELINUX_POLICIES if rules.on("SELinuxMount") else _SELINUX_POLICIES_WITHOUT_MOUNT
-        yield from _policy(context, "seLinuxChangePolicy", known)
+        yield from validate_word(context, "seLinuxChangePolicy", known)
     if apart:
         yield from _shared_processes(pod.spec, pod.spec)
 
@@ -158,12 +158,6 @@ def _shared_processes(spec: View, named: View) -> Iterator[FieldError]:
     if spec.flag("shareProcessNamespace") and spec.flag("hostPID"):
         words = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid(named.at("shareProcessNamespace"), True, words)
-
-
-def _policy(context: View, field: str, known: Sequence[str]) -> Iterator[FieldError]:
-    value = context.pointer(field)
-    if value is not None and value not in known:
-        yield unsupported(context.at(field), value, known)
 
 
 def _sysctls(context: View, spec: View) -> Iterator[FieldError]:

@@ -13,6 +13,7 @@ from podrules.model.field_error import FieldError
 from podrules.validation.affinity import merged_selector, validate_label_keys
 from podrules.validation.context import PodContext
 from podrules.validation.errors import duplicate, invalid, required, unsupported
+from podrules.validation.fields import validate_word
 from podrules.validation.metadata import validate_label_selector
 from podrules.validation.view import View
 
@@ -52,6 +53,4 @@ def _constraint(constraint: View, others: Sequence[View]) -> Iterator[FieldError
             words = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
             yield invalid(constraint.at("minDomains"), least, words)
     for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-        policy = constraint.pointer(name)
-        if policy is not None and policy not in _POLICIES:
-            yield unsupported(constraint.at(name), policy, _POLICIES)
+        yield from validate_word(constraint, name, _POLICIES)

@@ -15,6 +15,7 @@ from msgspec import Struct
 from podrules.model.field_error import FieldError
 from podrules.validation.claims import validate_claim_template
 from podrules.validation.errors import forbidden, invalid, required, too_long, unsupported
+from podrules.validation.fields import validate_format, validate_word
 from podrules.validation.formats import dns_label, dns_subdomain, in_range, path_without_backsteps, relative_path, size
 from podrules.validation.gates import Rules
 from podrules.validation.projections import validate_downward_api, validate_key_files, validate_projected
@@ -218,12 +219,9 @@ def _flex_volume(source: View) -> Iterator[FieldError]:
 
 
 def _azure_disk(source: View) -> Iterator[FieldError]:
-    caching, kind = source.pointer("cachingMode"), source.pointer("kind")
-    if caching is not None and caching not in _CACHING_MODES:
-        yield unsupported(source.at("cachingMode"), caching, _CACHING_MODES)
-    if kind is not None and kind not in _DISK_KINDS:
-        yield unsupported(source.at("kind"), kind, _DISK_KINDS)
-    prefix, form = _MANAGED_URI if kind == "Managed" else _BLOB_URI
+    yield from validate_word(source, "cachingMode", _CACHING_MODES)
+    yield from validate_word(source, "kind", _DISK_KINDS)
+    prefix, form = _MANAGED_URI if source.pointer("kind") == "Managed" else _BLOB_URI
     uri = source.text("diskURI")
     if not uri.startswith(prefix):
         yield unsupported(source.at("diskURI"), uri, (form,), typed=False)
@@ -231,9 +229,7 @@ def _azure_disk(source: View) -> Iterator[FieldError]:
 
 def _storage_os(source: View) -> Iterator[FieldError]:
     for field in ("volumeName", "volumeNamespace"):
-        name = source.text(field)
-        for problem in dns_label(name) if name else ():
-            yield invalid(source.at(field), name, problem)
+        yield from validate_format(source, field, dns_label)
     yield from _secret_name(source)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from podrules.model.field_error import FieldError
 from podrules.validation.claims import validate_claim_spec
 from podrules.validation.errors import Typed, forbidden, invalid, required, unsupported
+from podrules.validation.fields import validate_format, validate_nonnegative
 from podrules.validation.formats import dns_label, dns_subdomain, long_name
 from podrules.validation.gates import Rules
 from podrules.validation.metadata import validate_label_selector, validate_object_meta
@@ -29,7 +30,6 @@ from podrules.validation.view import View
 __all__ = [
     "validate_daemon_set",
     "validate_deployment",
-    "validate_nonnegative",
     "validate_replica_set",
     "validate_replication_controller",
     "validate_stateful_set",
@@ -48,13 +48,6 @@ _QUARTER: Final = "25%"
 _PROGRESS_DEADLINE: Final = 600
 _POD_MANAGEMENT: Final = ("OrderedReady", "Parallel")
 _RETENTION: Final = ("Retain", "Delete")
-
-
-def validate_nonnegative(struct: View, name: str) -> Iterator[FieldError]:
-    """Hold a number against the rule that it is not below zero; one that is absent breaks none."""
-    value = struct.number(name)
-    if value is not None and value < 0:
-        yield invalid(struct.at(name), value, "must be greater than or equal to 0")
 
 
 def validate_replication_controller(controller: View, rules: Rules) -> Iterator[FieldError]:
@@ -141,9 +134,7 @@ def validate_stateful_set(stateful_set: View, rules: Rules) -> Iterator[FieldErr
     yield from validate_nonnegative(spec, "replicas")
     yield from validate_nonnegative(spec, "minReadySeconds")
     yield from validate_nonnegative(spec.struct("ordinals"), "start")
-    service = spec.text("serviceName")
-    for problem in dns_label(service) if service else ():
-        yield invalid(spec.at("serviceName"), service, problem)
+    yield from validate_format(spec, "serviceName", dns_label)
     yield from _stateful_template(spec, rules)
     yield from _only_always(spec.struct("template"), "StatefulSet")
 
