@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from podrules.controller_labels import INDEX_LABEL, controllers_labels
 from podrules.tolerations import daemon_tolerations
 
 __all__ = ["NO_UID", "PLANNED_HASH", "MadePod", "made_pod"]
@@ -30,7 +31,6 @@ NO_UID: Final = "00000000-0000-0000-0000-000000000000"
 """The uid of an object that is not made yet."""
 PLANNED_HASH: Final = "planned"
 """Stands for the hash of a template; no hash has all of these letters."""
-_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 _TRACKING: Final = "batch.kubernetes.io/job-tracking"
 
@@ -89,7 +89,8 @@ def _name(workload: Mapping[str, Any]) -> str:
 
 def _of_deployment(workload: Mapping[str, Any]) -> MadePod:
     owner = _owner("apps/v1", "ReplicaSet", f"{_name(workload)}-{PLANNED_HASH}", workload, own=False)
-    pod = _pod(workload, _part(workload, "spec", "template"), owner, {"pod-template-hash": PLANNED_HASH})
+    labels = controllers_labels("deployment", "", 0, PLANNED_HASH)
+    pod = _pod(workload, _part(workload, "spec", "template"), owner, labels)
     return MadePod(pod, "spec.template.")
 
 
@@ -102,11 +103,7 @@ def _of_stateful_set(workload: Mapping[str, Any]) -> MadePod:
     spec, name = _part(workload, "spec"), _name(workload)
     ordinal = int(_part(spec, "ordinals").get("start") or 0)
     own = f"{name}-{ordinal}"
-    labels = {
-        "statefulset.kubernetes.io/pod-name": own,
-        "apps.kubernetes.io/pod-index": str(ordinal),
-        "controller-revision-hash": f"{name}-{PLANNED_HASH}",
-    }
+    labels = controllers_labels("statefulset", name, ordinal, f"{name}-{PLANNED_HASH}")
     pod = _pod(workload, _part(spec, "template"), _owner("apps/v1", "StatefulSet", name, workload), labels)
     pod["metadata"]["name"] = own
     pod["spec"] |= {"hostname": own, "subdomain": spec.get("serviceName") or ""}
@@ -120,7 +117,7 @@ def _of_stateful_set(workload: Mapping[str, Any]) -> MadePod:
 
 def _of_daemon_set(workload: Mapping[str, Any]) -> MadePod:
     owner = _owner("apps/v1", "DaemonSet", _name(workload), workload)
-    labels = {"controller-revision-hash": PLANNED_HASH, "pod-template-generation": "1"}
+    labels = controllers_labels("daemonset", "", 0, PLANNED_HASH)
     pod = _pod(workload, _part(workload, "spec", "template"), owner, labels)
     added = [
         {"key": one.key, "operator": one.operator, "effect": one.effect}
@@ -152,10 +149,7 @@ def _of_cron_job(workload: Mapping[str, Any]) -> MadePod:
 def _of_job_spec(workload: Mapping[str, Any], job: Mapping[str, Any], name: str) -> Content:
     own = workload.get("kind") == "Job"
     owner = _owner("batch/v1", "Job", name, workload, own=own)
-    known = {"controller-uid": owner["uid"], "job-name": name}
-    labels = known | {f"batch.kubernetes.io/{key}": value for key, value in known.items()}
-    if job.get("manualSelector"):
-        labels = {}
+    labels = {} if job.get("manualSelector") else controllers_labels("job", name, 0, owner["uid"])
     pod = _pod(workload, _part(job, "template"), owner, labels)
     meta = pod["metadata"]
     meta["finalizers"] = [
@@ -165,7 +159,7 @@ def _of_job_spec(workload: Mapping[str, Any], job: Mapping[str, Any], name: str)
     if job.get("completionMode") == "Indexed":
         meta["generateName"] = f"{name}-0-"
         for map_of in ("labels", "annotations"):
-            meta[map_of][_INDEX] = "0"
+            meta[map_of][INDEX_LABEL] = "0"
         pod["spec"]["hostname"] = f"{name}-0"
         for list_of in ("initContainers", "containers"):
             if pod["spec"].get(list_of):
@@ -176,7 +170,7 @@ def _of_job_spec(workload: Mapping[str, Any], job: Mapping[str, Any], name: str)
 def _with_index(container: Mapping[str, Any]) -> Content:
     variables = list(container.get("env") or ())
     if not any((one or {}).get("name") == _INDEX_VARIABLE for one in variables):
-        source = {"fieldRef": {"fieldPath": f"metadata.labels['{_INDEX}']"}}
+        source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX_LABEL}']"}}
         variables.append({"name": _INDEX_VARIABLE, "valueFrom": source})
     return {**container, "env": variables}
 

@@ -21,7 +21,6 @@ from podrules.model.storage import CSIDriver, PersistentVolume, PersistentVolume
 from podrules.model.workload import CronJob, ReplicationController, Workload
 
 __all__ = [
-    "ADDED_LABELS",
     "KINDS",
     "Autoscaler",
     "Manifest",
@@ -30,21 +29,6 @@ __all__ = [
 ]
 
 DEFAULT_NAMESPACE: Final = "default"
-ADDED_LABELS: Final = frozenset(
-    (
-        "pod-template-hash",
-        "pod-template-generation",
-        "controller-revision-hash",
-        "statefulset.kubernetes.io/pod-name",
-        "apps.kubernetes.io/pod-index",
-        "batch.kubernetes.io/controller-uid",
-        "batch.kubernetes.io/job-name",
-        "batch.kubernetes.io/job-completion-index",
-        "controller-uid",
-        "job-name",
-    )
-)
-"""Labels that controllers add to those of a template."""
 
 
 class ScaleTarget(Model, frozen=True):

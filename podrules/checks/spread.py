@@ -12,7 +12,8 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.checks.finding import SPREAD, Finding, Level, LintRule
-from podrules.checks.objects import ADDED_LABELS, PodCase
+from podrules.checks.objects import PodCase
+from podrules.controller_labels import ADDED_LABELS, HASH_LABEL
 from podrules.model.affinity import PodAffinityTerm
 from podrules.model.pod import TopologySpreadConstraint
 from podrules.model.selectors import LabelSelector, Selector, SelectorError
@@ -28,8 +29,6 @@ __all__ = [
     "check_spread",
     "selector_misses",
 ]
-
-_TEMPLATE_HASH: Final = "pod-template-hash"
 
 
 class Miss(Enum):
@@ -105,7 +104,7 @@ def check_spread(case: PodCase) -> Iterator[Finding]:
 def _hard(case: PodCase, constraint: TopologySpreadConstraint, path: str) -> Iterator[Finding]:
     selector = constraint.label_selector or LabelSelector()
     keys = {*constraint.match_label_keys, *(term.key for term in selector.match_expressions), *selector.match_labels}
-    if _rolls(case) and _TEMPLATE_HASH not in keys:
+    if _rolls(case) and HASH_LABEL not in keys:
         yield SpreadCountsOldPods(*case.at(path), constraint.topology_key)
     for term in _anti_affinity(case):
         if term.topology_key == constraint.topology_key and _selects_the_same(term, constraint):

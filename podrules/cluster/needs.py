@@ -59,12 +59,12 @@ from podrules.cluster.kinds import (
     VOLUME_ATTACHMENTS,
     Kind,
 )
+from podrules.controller_labels import HASH_LABEL
 from podrules.features import Features
 from podrules.model.affinity import Affinity, PodAffinityTerm
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.controllers import HASH_LABEL
 from podrules.placement.device_claims import awaited_templates
 from podrules.resources import pod_requests
 from podrules.scheduler.plugins.dynamic_resources.claims import ClaimError, pod_claims

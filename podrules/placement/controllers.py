@@ -22,16 +22,15 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podrules.controller_labels import HASH_LABEL, INDEX_LABEL
 from podrules.model.base import ObjectMeta
 from podrules.model.pod import Pod
 from podrules.model.selectors import LabelSelector
 from podrules.model.snapshot import ClusterSnapshot, merged
 from podrules.model.workload import ReplicationController, Workload, WorkloadSpec
 
-__all__ = ["HASH_LABEL", "INDEX_LABEL", "Controlled", "Revision", "controlled", "planned_word", "with_controllers"]
+__all__ = ["Controlled", "Revision", "controlled", "planned_word", "with_controllers"]
 
-HASH_LABEL: Final = "pod-template-hash"
-INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
 _MOST: Final = 63
 """Characters of a label's value."""
 

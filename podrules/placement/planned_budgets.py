@@ -20,10 +20,10 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.budget_room import CoveredPods, budget_room
+from podrules.controller_labels import INDEX_LABEL
 from podrules.disruption import SelectingBudgets
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
-from podrules.placement.controllers import INDEX_LABEL
 from podrules.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec
 from podrules.placement.replicas import replica
 

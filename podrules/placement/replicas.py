@@ -1,20 +1,13 @@
 """The pods of a spec, one after the other, as their controller creates and the API server stores them.
 
-    Deployment    label pod-template-hash
-    StatefulSet   labels statefulset.kubernetes.io/pod-name, apps.kubernetes.io/pod-index, controller-revision-hash
-    DaemonSet     labels controller-revision-hash, pod-template-generation
-    Job, CronJob  labels batch.kubernetes.io/job-name, job-name, batch.kubernetes.io/controller-uid, controller-uid; of
-                  an indexed one batch.kubernetes.io/job-completion-index
-    all           of podAffinity and podAntiAffinity, keys of matchLabelKeys and mismatchLabelKeys are merged into the
-                  labelSelector with the values that the pod's own labels have. PodTopologySpread does so by itself
+They have the labels of their controller (`podrules.controller_labels`). Of podAffinity and podAntiAffinity, keys of
+matchLabelKeys and mismatchLabelKeys are merged into the labelSelector with the values that the pod's own labels have.
+PodTopologySpread does so by itself.
 
 Nobody knows a hash before there is a controller's object: here it is a word that no hash can be, the spec's own. So is
 the number in the name, but for a StatefulSet's.
 
-Source, at v1.36.3: pkg/controller/deployment/sync.go (getNewReplicaSet), pkg/controller/statefulset/
-stateful_set_utils.go (newVersionedStatefulSetPod), pkg/registry/batch/job/strategy.go (generateSelector),
-pkg/controller/job/indexed_job_utils.go (addCompletionIndexLabel), pkg/registry/core/pod/strategy.go
-(mutatePodAffinity).
+Source: pkg/registry/core/pod/strategy.go (mutatePodAffinity) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -24,10 +17,11 @@ from itertools import count
 
 from msgspec.structs import replace
 
+from podrules.controller_labels import INDEX_LABEL, controllers_labels
 from podrules.model.affinity import PodAffinity, PodAffinityTerm
 from podrules.model.pod import Pod
 from podrules.model.selectors import LabelSelectorRequirement
-from podrules.placement.controllers import HASH_LABEL, INDEX_LABEL, planned_word
+from podrules.placement.controllers import planned_word
 
 __all__ = ["new_numbers", "replica"]
 
@@ -60,31 +54,11 @@ def replica(pod: Pod, kind: str, number: int, *, uid: str) -> Pod:
     name = pod.metadata.name
     named = name if kind == "pod" and number == 0 else f"{name}-{number}"
     # What the author or an earlier controller has written stays.
-    labels = _controllers_labels(kind, name, number) | pod.metadata.labels
+    labels = controllers_labels(kind, name, number, planned_word(name)) | pod.metadata.labels
     if INDEX_LABEL in labels and kind in {"job", "cronjob"}:
         labels[INDEX_LABEL] = str(number)
     metadata = replace(pod.metadata, name=named, uid=uid, labels=labels)
     return _with_label_keys(replace(pod, metadata=metadata))
-
-
-def _controllers_labels(kind: str, name: str, number: int) -> dict[str, str]:
-    own = planned_word(name)
-    match kind:
-        case "deployment":
-            return {HASH_LABEL: own}
-        case "statefulset":
-            return {
-                "statefulset.kubernetes.io/pod-name": f"{name}-{number}",
-                "apps.kubernetes.io/pod-index": str(number),
-                "controller-revision-hash": own,
-            }
-        case "daemonset":
-            return {"controller-revision-hash": own, "pod-template-generation": "1"}
-        case "job" | "cronjob":
-            ids = {"batch.kubernetes.io/controller-uid": own, "controller-uid": own}
-            return {"batch.kubernetes.io/job-name": name, "job-name": name, **ids}
-        case _:
-            return {}
 
 
 def _with_label_keys(pod: Pod) -> Pod:

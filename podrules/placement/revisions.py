@@ -16,11 +16,12 @@ from typing import Any, Final
 
 from msgspec import to_builtins
 
+from podrules.controller_labels import HASH_LABEL
 from podrules.model.base import KubeObject
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import PodTemplateSpec
 from podrules.model.quantity import Quantity, QuantityError
-from podrules.placement.controllers import HASH_LABEL, Revision
+from podrules.placement.controllers import Revision
 
 __all__ = ["WrittenWorkload", "current_revision", "same_template"]
 

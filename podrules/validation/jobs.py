@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from podrules.controller_labels import controllers_labels
 from podrules.made_pod import NO_UID
 from podrules.model.field_error import FieldError
 from podrules.validation.errors import Typed, invalid, required, too_long, unsupported
@@ -37,8 +38,6 @@ __all__ = ["validate_cron_job", "validate_job"]
 _DECLARED_SINCE: Final = 37
 """The minor since which that a schedule has to be there is declared, and comes last."""
 _UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
-_LABELS: Final = ("controller-uid", "job-name", _UID_LABEL, "batch.kubernetes.io/job-name")
-"""What is put into a template that has none of them, in the order in which upstream looks at them."""
 _INDEXED: Final = "Indexed"
 _NON_INDEXED: Final = "NonIndexed"
 _MAX_INDEXED: Final = 100_000
@@ -107,7 +106,8 @@ def _prepared(job: View) -> tuple[View, View]:
 
 
 def _expected(name: str) -> dict[str, str]:
-    return {label: NO_UID if label.endswith("uid") else name for label in _LABELS}
+    """What is put into a template that has none of them, in the order in which upstream looks at them."""
+    return controllers_labels("job", name, 0, NO_UID)
 
 
 def _generated(spec: View, name: str, rules: Rules) -> Iterator[FieldError]:

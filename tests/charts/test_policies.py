@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from podrules.checks.objects import ADDED_LABELS
 from podrules.checks.spread import Miss, SelectorMiss
+from podrules.controller_labels import ADDED_LABELS
 from podrules.model.pod import Pod, PodSpec
 from tests.charts.chart import CHART, FULL_VALUES, Chart, HelmError, of_kind
 from tests.charts.policies import GROUP, KINDS

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final
 
-from podrules.checks.objects import ADDED_LABELS
 from podrules.checks.spread import SelectorMiss, selector_misses
+from podrules.controller_labels import ADDED_LABELS
 from podrules.model.pod import Pod, PodTemplateSpec, TopologySpreadConstraint
 from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE
 from webhook.cluster import Cluster

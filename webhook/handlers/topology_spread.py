@@ -21,6 +21,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from podrules.cluster.errors import ClusterError
+from podrules.controller_labels import HASH_LABEL
 from podrules.model.pod import Pod, TopologySpreadConstraint
 from podrules.model.selectors import LabelSelector
 from podrules.scheduler.plugins.pod_topology_spread.default_constraints import build_default_constraints
@@ -38,7 +39,6 @@ _LOG: Final = logging.getLogger(__name__)
 OPT_OUT_LABEL: Final = "kubectl-qos.io/topology-spread"
 """A label of a Namespace; with value ``disabled`` its pods get no default constraints."""
 _DECIDING: Final = frozenset({"metadata.labels", "metadata.ownerReferences", "spec.topologySpreadConstraints"})
-_TEMPLATE_HASH: Final = "pod-template-hash"
 
 
 def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
@@ -109,8 +109,8 @@ def _of_all_revisions(constraints: Sequence[TopologySpreadConstraint]) -> tuple[
 
 
 def _without_hash(selector: LabelSelector) -> LabelSelector | None:
-    labels = {key: value for key, value in selector.match_labels.items() if key != _TEMPLATE_HASH}
-    expressions = tuple(term for term in selector.match_expressions if term.key != _TEMPLATE_HASH)
+    labels = {key: value for key, value in selector.match_labels.items() if key != HASH_LABEL}
+    expressions = tuple(term for term in selector.match_expressions if term.key != HASH_LABEL)
     return LabelSelector(labels, expressions) if labels or expressions else None
 
 

@@ -1,0 +1,55 @@
+"""The labels that controllers add to those of a template when they make a pod of it.
+
+    Deployment    pod-template-hash
+    StatefulSet   statefulset.kubernetes.io/pod-name, apps.kubernetes.io/pod-index, controller-revision-hash
+    DaemonSet     controller-revision-hash, pod-template-generation
+    Job, CronJob  controller-uid and job-name, each also with the prefix batch.kubernetes.io/; of an indexed Job
+                  batch.kubernetes.io/job-completion-index
+
+Source, at v1.36.3: pkg/controller/deployment/sync.go (getNewReplicaSet), pkg/controller/statefulset/
+stateful_set_utils.go (newVersionedStatefulSetPod), pkg/controller/daemon/util/daemonset_util.go (CreatePodTemplate),
+pkg/registry/batch/job/strategy.go (generateSelector), pkg/controller/job/indexed_job_utils.go
+(addCompletionIndexLabel).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["ADDED_LABELS", "HASH_LABEL", "INDEX_LABEL", "controllers_labels"]
+
+HASH_LABEL: Final = "pod-template-hash"
+INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
+_BATCH: Final = "batch.kubernetes.io/"
+
+
+def controllers_labels(kind: str, name: str, number: int, own: str) -> dict[str, str]:
+    """The labels of one of its pods, but for the number of an indexed Job's.
+
+    Args:
+        kind: Of the workload, in the singular: ``deployment``. Others that are no workload add none.
+        name: Of the workload; of the Job that a CronJob makes.
+        number: Of the pod, from ``ordinals.start`` of a StatefulSet on.
+        own: The hash of the template or revision; the uid of a Job.
+    """
+    match kind:
+        case "deployment":
+            return {HASH_LABEL: own}
+        case "statefulset":
+            return {
+                "statefulset.kubernetes.io/pod-name": f"{name}-{number}",
+                "apps.kubernetes.io/pod-index": str(number),
+                "controller-revision-hash": own,
+            }
+        case "daemonset":
+            return {"controller-revision-hash": own, "pod-template-generation": "1"}
+        case "job" | "cronjob":
+            ids = {"controller-uid": own, "job-name": name}
+            return ids | {_BATCH + key: value for key, value in ids.items()}
+        case _:
+            return {}
+
+
+_MAKERS: Final = ("deployment", "statefulset", "daemonset", "job")
+ADDED_LABELS: Final = frozenset(key for kind in _MAKERS for key in controllers_labels(kind, "", 0, "")) | {INDEX_LABEL}
+"""Labels that controllers add to those of a template."""
