@@ -219,19 +219,18 @@ def _files(options: ExplainOptions, source: Source, streams: Streams) -> Iterato
     """Explain the pods and workloads of files, with the other objects of all files."""
     if not options.files:
         return
-    from kubectl_plugin.commands.manifest_files import ManifestFile
+    from kubectl_plugin.commands.manifest_files import read_files
 
     # The API server judges unknown fields itself, where it is asked.
     local = Validation.IGNORE if options.dry_run else options.validation
-    files = [ManifestFile(path, source, local, streams.stdin) for path in options.files]
-    objects = joined([file.objects for file in files])
+    files = read_files(options.files, source, local, streams.stdin)
+    objects, reporter = joined([file.objects for file in files]), ReportBuilder(source, options)
     explained = any(file.manifests for file in files)
     ignored: list[tuple[str, str]] = []
     read_with: list[tuple[str, str]] = []
     for path, file in zip(options.files, files, strict=True):
         yield from file.errors
         warn(file.warnings, streams.err)
-        reporter = ReportBuilder(source, options)
         could_ask = not (options.dry_run or path == "-" or isinstance(source, NothingSource)) and options.cluster.live
         for manifest in _asked(file.manifests, options, source):
             report = reporter.manifest(manifest, objects)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from podrules.scheduler.profile import Profile
     from podrules.scheduler.runtime import Framework
 
+    _Before = Callable[[ClusterSnapshot], tuple[Pod, ClusterSnapshot]]
+
 __all__ = ["LikelyNodes", "Maker", "Schedulers", "left_out"]
 
 
@@ -193,11 +195,11 @@ class LikelyNodes:
         from podrules.placement.replicas import new_numbers, replica
 
         kind, entry = maker.kind, maker.entry
-        if kind is DAEMON_SETS:
-            return self._of_daemon_set(pod, maker, objects)
         framework = self._schedulers.framework(pod, self._gatherer.versions.scheduler)
         if isinstance(framework, str):
             return LikelyNode(self._not_modelled(pod, framework))
+        if kind is DAEMON_SETS:
+            return self._of_daemon_set(pod, maker, framework, objects)
         controlled = self._controllers.of(pod, kind, entry, maker.written, framework.args)
         number = next(new_numbers(pod, kind.singular, first_ordinal(kind, entry), pods))
         made = replica(controlled.pod, kind.singular, number, uid="")
@@ -209,23 +211,16 @@ class LikelyNodes:
 
         return self._placed(named, framework, before, coming=True, gates=True)
 
-    def _of_daemon_set(self, pod: Pod, maker: Maker, objects: ManifestObjects) -> LikelyNode:
+    def _of_daemon_set(self, pod: Pod, maker: Maker, framework: Framework, objects: ManifestObjects) -> LikelyNode:
         """The nodes of a DaemonSet, which has a pod on each that its controller chooses."""
         from podrules.placement.daemon_sets import daemons_of, existing_pods
         from podrules.placement.plan import Demand, plan
 
-        framework = self._schedulers.framework(pod, self._gatherer.versions.scheduler)
-        if isinstance(framework, str):
-            return LikelyNode(self._not_modelled(pod, framework))
-        cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True)
-        if cluster.snapshot is None:
-            return LikelyNode(self._unread(pod, cluster.unread), cluster.unread)
-        snapshot = with_manifest_objects(cluster.snapshot, objects)
-        if missing := left_out(self._source, pod, snapshot):
-            return LikelyNode(self._unknown(pod, missing))
-        situation = self._situation(pod, snapshot, framework)
+        situation = self._situation(pod, framework, lambda snapshot: (pod, with_manifest_objects(snapshot, objects)))
+        if isinstance(situation, LikelyNode):
+            return situation
         node, there = pod.spec.node_name, maker.written is None
-        daemons = daemons_of(pod, snapshot.pods, existing_pods(maker.entry.spec.update_strategy, more=there))
+        daemons = daemons_of(pod, situation.snapshot.pods, existing_pods(maker.entry.spec.update_strategy, more=there))
         wanted = Demand(
             f"{maker.kind.singular}/{pod.metadata.name}",
             situation,
@@ -236,9 +231,25 @@ class LikelyNodes:
         )
         return LikelyNode(daemon=plan([wanted], preemption=True)[0])
 
-    def _situation(self, pod: Pod, snapshot: ClusterSnapshot, framework: Framework) -> Situation:
+    def _situation(
+        self, pod: Pod, framework: Framework, before: _Before, others: tuple[Features, ...] = ()
+    ) -> Situation | LikelyNode:
+        """A pod on the cluster, after `before` has prepared both; or why its place is not known.
+
+        Args:
+            pod: It decides what is read.
+            framework: Its scheduler's profile.
+            before: Gives the pod and the cluster as they are placed.
+            others: Settings of gates by which more may have to be read.
+        """
         from podrules.placement.situation import Situation
 
+        cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True, others=others)
+        if cluster.snapshot is None:
+            return LikelyNode(self._unread(pod, cluster.unread), cluster.unread)
+        pod, snapshot = before(cluster.snapshot)
+        if missing := left_out(self._source, pod, snapshot):
+            return LikelyNode(self._unknown(pod, missing))
         return Situation(
             pod=pod,
             table=self._table_of(snapshot),
@@ -251,7 +262,7 @@ class LikelyNodes:
         self,
         pod: Pod,
         framework: Framework,
-        before: Callable[[ClusterSnapshot], tuple[Pod, ClusterSnapshot]],
+        before: _Before,
         *,
         coming: bool = False,
         gates: bool,
@@ -265,15 +276,11 @@ class LikelyNodes:
 
             # The other setting of a gate may read more.
             others = (every_gate(framework.features),)
-        cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True, others=others)
-        if cluster.snapshot is None:
-            return LikelyNode(self._unread(pod, cluster.unread), cluster.unread)
-        pod, snapshot = before(cluster.snapshot)
-        if missing := left_out(self._source, pod, snapshot):
-            return LikelyNode(self._unknown(pod, missing))
-        situation = self._situation(pod, snapshot, framework)
-        if coming and pod.spec.node_name:
-            return LikelyNode(named_placement(situation, self._gatherer.reach(pod.spec.node_name)))
+        situation = self._situation(pod, framework, before, others)
+        if isinstance(situation, LikelyNode):
+            return situation
+        if coming and situation.pod.spec.node_name:
+            return LikelyNode(named_placement(situation, self._gatherer.reach(situation.pod.spec.node_name)))
         placed = likely_placement(situation, every_node=self._every_node)
         found = self._gates(situation, placed) if gates else ()
         return LikelyNode(self._with_reach(placed), gates=found)

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.autoscalers import AUTOSCALER, autoscaler_of, autoscalers_of
+from kubectl_plugin.commands.autoscalers import AUTOSCALER, Autoscalers, autoscaler_of, autoscalers_of
 from kubectl_plugin.commands.field_validation import ValidDocuments
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, is_manifest_object, read_manifest_objects
 from kubectl_plugin.commands.manifest_pods import PodManifest, job_size, own_replicas, read_manifests
@@ -20,7 +20,7 @@ from podrules.cluster.manifests.files import Document, read_what_can_be
 from podrules.cluster.source import Source
 from podrules.features import REFERENCE
 
-__all__ = ["ManifestFile"]
+__all__ = ["ManifestFile", "read_files"]
 
 
 class ManifestFile:
@@ -71,7 +71,10 @@ class ManifestFile:
         self.ignored: Sequence[tuple[str, str]] = [_name(one.content) for one in others if not _counts(one)]
         """Of what tells nothing."""
         self.autoscalers = autoscalers_of(others, source.namespace)
-        self.manifests = [one._replace(autoscaler=autoscaler_of(one, self.autoscalers)) for one in self.manifests]
+
+    def scaled_by(self, autoscalers: Autoscalers) -> None:
+        """Tell each workload which autoscaler decides about its replicas."""
+        self.manifests = [one._replace(autoscaler=autoscaler_of(one, autoscalers)) for one in self.manifests]
         self.objects = replace(self.objects, manifests=tuple(self.manifests))
 
     def title(self, manifest: PodManifest) -> str:
@@ -108,6 +111,21 @@ class ManifestFile:
             nothing_there(self.where, [*self.read_with, *self.ignored], done),
             advice="Name a file with a Pod, or with a workload, as a Deployment",
         )
+
+
+def read_files(
+    paths: Sequence[str], source: Source, validation: Validation, stdin: IO[str] | None = None
+) -> Sequence[ManifestFile]:
+    """Read files; an autoscaler may stand in another one than its workload. The arguments are those of `ManifestFile`.
+
+    Raises:
+        ClusterError: the version of that cluster cannot be asked for.
+    """
+    files = [ManifestFile(path, source, validation, stdin) for path in paths]
+    autoscalers = {place: autoscaler for file in files for place, autoscaler in file.autoscalers.items()}
+    for file in files:
+        file.scaled_by(autoscalers)
+    return files
 
 
 def _warnings(documents: Sequence[Document]) -> Iterator[str]:

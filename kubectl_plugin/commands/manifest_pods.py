@@ -74,6 +74,11 @@ class PodManifest(NamedTuple):
         """``deployment.apps/web``; ``pod/web-…`` of one that the API server names."""
         return printed_name(self.kind, self.entry.metadata.written_name)
 
+    @property
+    def spec_name(self) -> str:
+        """``deployment/web``, as plans and budgets name what asks for pods."""
+        return f"{self.kind.singular}/{self.entry.metadata.written_name}"
+
 
 def read_manifests(documents: Iterable[ValidDocument], namespace: str) -> Iterator[PodManifest | ManifestError]:
     """The pods and workloads among the documents of a file, and the errors of those that cannot be read.
@@ -159,7 +164,7 @@ def made_pods(manifests: Iterable[PodManifest]) -> Iterator[PodGroup]:
         if number == 0 or manifest.refusals or (kind in (JOBS, CRON_JOBS) and entry.spec.suspend):
             continue
         yield from made_groups(
-            f"{kind.singular}/{entry.metadata.written_name}",
+            manifest.spec_name,
             controlled(manifest.pod, kind.singular, entry, None).pod,
             number,
             first=first_ordinal(kind, entry),

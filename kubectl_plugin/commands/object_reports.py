@@ -410,10 +410,7 @@ def _budgets(manifest: PodManifest, report: PodReport, objects: ManifestObjects)
     """What the budgets of the files let go of its pods: those of the cluster take a request."""
     if not objects.budgets:
         return Budgets()
-    name, namespace = (
-        f"{manifest.kind.singular}/{manifest.entry.metadata.written_name}",
-        manifest.pod.metadata.namespace,
-    )
+    name, namespace = manifest.spec_name, manifest.pod.metadata.namespace
     # Loaded on demand.
     from podrules.placement.planned_budgets import planned_budgets, spec_groups
 

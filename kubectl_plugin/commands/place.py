@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
-from kubectl_plugin.commands.autoscalers import autoscaler_of
 from kubectl_plugin.commands.likely_node import Schedulers, left_out
-from kubectl_plugin.commands.manifest_files import ManifestFile
+from kubectl_plugin.commands.manifest_files import ManifestFile, read_files
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, applied, joined, with_manifest_objects
 from kubectl_plugin.commands.manifest_pods import PodManifest
 from kubectl_plugin.commands.more_pods import WorkloadOrPod, more_of
@@ -103,15 +102,12 @@ def _read_files(options: PlaceOptions, source: Source, streams: Streams) -> _Fil
     """
     # The API server judges unknown fields itself, where it is asked.
     local = Validation.IGNORE if options.dry_run else options.validation
-    files = [ManifestFile(path, source, local, streams.stdin) for path in options.files]
+    files = read_files(options.files, source, local, streams.stdin)
     manifests = tuple(manifest for file in files for manifest in file.manifests)
     if options.dry_run:
         from kubectl_plugin.commands.dry_run import with_dry_runs
 
         manifests = tuple(with_dry_runs(manifests, source, options.cluster, options.validation))
-    # An autoscaler may stand in another file than its workload.
-    scalers = {key: scaler for file in files for key, scaler in file.autoscalers.items()}
-    manifests = tuple(manifest._replace(autoscaler=autoscaler_of(manifest, scalers)) for manifest in manifests)
     errors = [error for file in files for error in _wrong(file, beside=bool(options.targets or manifests))]
     for file in files:
         warn(file.warnings, streams.err)

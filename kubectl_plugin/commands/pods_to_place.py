@@ -96,10 +96,7 @@ class PlaceableSpecs:
 
     def of_manifest(self, manifest: PodManifest, files: ManifestObjects) -> PlaceableSpec | RefusedSpec:
         """The pods of a manifest, or why there can be none."""
-        name, namespace = (
-            f"{manifest.kind.singular}/{manifest.entry.metadata.written_name}",
-            manifest.pod.metadata.namespace,
-        )
+        name, namespace = manifest.spec_name, manifest.pod.metadata.namespace
         reviewed = self._admission.review(
             manifest.pod, manifest.refusals, files, manifest.asked, written=manifest.written
         )

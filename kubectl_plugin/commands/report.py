@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from kubectl_plugin.commands.manifest_objects import ManifestObjects, joined
 from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
 from kubectl_plugin.commands.previous_report import read_previous_report
@@ -37,6 +38,9 @@ from podrules.cluster.source import Source
 from podrules.placement.outcome import PlacementOutcome
 from podrules.pressure.node import node_pressure
 from podrules.pressure.usage import NO_USAGE, ReadUsage
+
+if TYPE_CHECKING:
+    from kubectl_plugin.commands.manifest_files import ManifestFile
 
 __all__ = ["MAX_EXPLAINED", "run"]
 
@@ -151,8 +155,15 @@ def _manifests(
     """The pods of files, and the exit code of the first that cannot be read or is refused."""
     pages: list[Page] = []
     code = 0
-    for path in options.files:
-        for answer in _of_file(path, options, reporter, read, streams):
+    if not options.files:
+        return pages, code
+    # Loaded only for manifests.
+    from kubectl_plugin.commands.manifest_files import read_files
+
+    files = read_files(options.files, read.source, options.validation, streams.stdin)
+    objects = joined([file.objects for file in files])
+    for file in files:
+        for answer in _of_file(file, objects, reporter, streams):
             if isinstance(answer, ClusterError):
                 told = tell(answer, streams.err, options.cluster.target())
             else:
@@ -163,15 +174,12 @@ def _manifests(
 
 
 def _of_file(
-    path: str, options: ReportOptions, reporter: ReportBuilder, read: Overview, streams: Streams
+    file: ManifestFile, objects: ManifestObjects, reporter: ReportBuilder, streams: Streams
 ) -> Iterator[PodReport | ClusterError]:
-    from kubectl_plugin.commands.manifest_files import ManifestFile
-
-    file = ManifestFile(path, read.source, options.validation, streams.stdin)
     yield from file.errors
     warn(file.warnings, streams.err)
     for manifest in file.manifests:
-        yield reporter.manifest(manifest, file.objects)
+        yield reporter.manifest(manifest, objects)
 
 
 def _pod_pages(

@@ -463,6 +463,37 @@ def test_objects_of_one_file_count_for_the_pods_of_another(command: str, code: i
     assert "error:" not in ran.err
 
 
+def test_objects_of_one_file_count_for_a_page_of_another(tmp_path: Path) -> None:
+    (tmp_path / "quota.yaml").write_text(_QUOTA)
+    (tmp_path / "pod.yaml").write_text(GOOD)
+    files = ("-f", str(tmp_path / "quota.yaml"), "-f", str(tmp_path / "pod.yaml"))
+    ran = run("report", "--demo", "-A", *files, "-o", str(tmp_path / "page.html"))
+    assert ran.code == 6
+    assert "exceeded quota: none, requested: pods=1" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_an_autoscaler_counts_for_a_workload_of_another_file(folder: bool, tmp_path: Path) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    scaler = {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 5}
+    objects = {
+        "a": raw_workload("Deployment", "web", replicas=4),
+        "b": {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web"},
+            "spec": scaler,
+        },
+    }
+    for name, entry in objects.items():
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(entry))
+    paths = [tmp_path] if folder else [tmp_path / f"{name}.yaml" for name in objects]
+    files = [word for path in paths for word in ("-f", str(path))]
+    explained, placed = (" ".join(run(command, "--demo", *files).out.split()) for command in ("explain", "place"))
+    assert "2 to 5 replicas from HorizontalPodAutoscaler web" in explained
+    assert "deployment/web has 2 to 5 replicas (HorizontalPodAutoscaler web)" in placed
+
+
 def test_the_wide_page_has_every_refusal_with_its_words(tmp_path: Path) -> None:
     path = tmp_path / "m.yaml"
     ports = [{"containerPort": 0}, {"containerPort": 80, "protocol": "tcp"}]
