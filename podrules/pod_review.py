@@ -20,8 +20,9 @@ from msgspec import Struct
 
 from podrules.admission import PodRefusal, RefusedBy
 from podrules.features import REFERENCE, Features
-from podrules.limits import limit_range_refusal, quota_room
 from podrules.limits.forbidden import forbidden
+from podrules.limits.limit_ranges import limit_range_refusal
+from podrules.limits.quotas import quota_room
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, ResourceQuota
 from podrules.pod_security.admission import refusal, warning

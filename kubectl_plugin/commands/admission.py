@@ -17,7 +17,7 @@ from podrules.model.policy import PriorityClass
 if TYPE_CHECKING:
     from kubectl_plugin.commands.dry_run import DryRunPod
     from kubectl_plugin.commands.namespace_rules import NamespaceReader
-    from podrules.limits.quotas import QuotaRoom
+    from podrules.limits.room import QuotaRoom
 
 __all__ = ["Admission", "ReviewedPod"]
 

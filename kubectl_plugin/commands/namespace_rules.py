@@ -14,7 +14,8 @@ from kubectl_plugin.commands.manifest_objects import ManifestObjects, applied
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import LIMIT_RANGES, NAMESPACES, RESOURCE_QUOTAS
 from podrules.features import Features
-from podrules.limits import QuotaRoom, quota_room, with_pods
+from podrules.limits.quotas import quota_room, with_pods
+from podrules.limits.room import QuotaRoom
 from podrules.model.base import ResourceList
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, ResourceQuota, ResourceQuotaStatus

@@ -25,7 +25,7 @@ from kubectl_plugin.options import PlaceOptions
 from kubectl_plugin.reports.plan import RefusedSpec
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
-from podrules.limits.quotas import QuotaRoom
+from podrules.limits.room import QuotaRoom
 from podrules.model.pod import Pod, PodStatus
 from podrules.model.storage import PersistentVolumeClaim
 from podrules.model.workload import Workload

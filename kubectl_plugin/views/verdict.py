@@ -21,7 +21,6 @@ from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict
 from kubectl_plugin.views.pod.refusal_words import refusal_remedy
 from kubectl_plugin.views.pod.volume_move import waiting_words
-from kubectl_plugin.views.scheduling.daemon_words import stuck_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, room_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted
@@ -130,7 +129,7 @@ def _to_come(report: PodReport) -> Verdict:
     if report.gates:
         return _notice(VerdictCode.SCHEDULING_GATED, f"The {_gated(report.gates)}", _standing(report))
     placement = report.placement
-    if report.daemon is not None and (stuck := tuple(stuck_words(report.daemon))):
+    if stuck := _stuck(report):
         return _notice(VerdictCode.UNSCHEDULABLE, _standing(report), *stuck)
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         preview = placement.preemption
@@ -147,6 +146,16 @@ def _to_come(report: PodReport) -> Verdict:
         reason = f"Its placement is not modelled: {placement.reason}."
         return _notice(VerdictCode.PLACEMENT_NOT_MODELLED, _standing(report), reason)
     return _fine(VerdictCode.PLANNED, _standing(report))
+
+
+def _stuck(report: PodReport) -> tuple[str, ...]:
+    """Which pods of a DaemonSet to come stay pending, and why; nothing for other pods."""
+    if report.daemon is None:
+        return ()
+    # Loaded on demand.
+    from kubectl_plugin.views.scheduling.daemon_words import stuck_words
+
+    return tuple(stuck_words(report.daemon))
 
 
 def _gated(gates: Sequence[str]) -> str:

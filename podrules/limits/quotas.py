@@ -29,6 +29,7 @@ from msgspec.structs import replace
 
 from podrules.features import REFERENCE, Features
 from podrules.limits.forbidden import forbidden
+from podrules.limits.room import QuotaRoom, QuotaShare
 from podrules.model.base import ResourceList
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.policy import ResourceQuota, ScopedResourceSelectorRequirement
@@ -47,7 +48,7 @@ from podrules.resources import (
     pod_requests,
 )
 
-__all__ = ["QuotaRoom", "QuotaShare", "quota_refusal", "quota_room", "with_pods"]
+__all__ = ["quota_refusal", "quota_room", "with_pods"]
 
 _REQUESTS: Final = "requests."
 _LIMITS: Final = "limits."
@@ -62,28 +63,6 @@ _REQUIRED: Final = frozenset(prefix + name for prefix in ("", _REQUESTS, _LIMITS
 """What every container must set where a quota counts it."""
 _DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 _DEVICE_CLASSES_SINCE: Final = 35
-
-
-class QuotaShare(Struct, frozen=True, rename="camel"):
-    """How much of a resource a quota has given away."""
-
-    resource: str
-    used: str
-    hard: str
-
-
-class QuotaRoom(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How many more pods the quotas of a namespace let in."""
-
-    pods: int
-    quota: str
-    """The quota that refuses the next one."""
-    resources: tuple[str, ...]
-    """What there is not enough of then; empty: it refuses for another reason."""
-    refusal: str
-    """Upstream's words for the next one."""
-    shares: tuple[QuotaShare, ...] = ()
-    """The use of these resources, as the next one finds it."""
 
 
 class _Charge(Struct, frozen=True):

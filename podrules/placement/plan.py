@@ -28,7 +28,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.limits.quotas import QuotaRoom
+from podrules.limits.room import QuotaRoom
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import SelectorError

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from podrules.budget_room import BudgetRoom
-from podrules.limits.quotas import QuotaRoom
+from podrules.limits.room import QuotaRoom
 from podrules.model.pod_reference import PodReference
 from podrules.placement.outcome import Placement, RejectedGroup
 from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain

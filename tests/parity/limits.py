@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from podrules.defaults import apply_limit_ranges, default_limit_range, default_pod, default_pod_level_resources
 from podrules.features import Features
-from podrules.limits import limit_range_refusal, quota_refusal, quota_room
+from podrules.limits.limit_ranges import limit_range_refusal
+from podrules.limits.quotas import quota_refusal, quota_room
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod, ResourceRequirements
 from podrules.model.policy import LimitRange, ResourceQuota

@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from podrules.features import Features
-from podrules.limits import limit_range_refusal, quota_refusal, quota_room, with_pods
+from podrules.limits.limit_ranges import limit_range_refusal
+from podrules.limits.quotas import quota_refusal, quota_room, with_pods
 from podrules.model.base import ResourceList
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod

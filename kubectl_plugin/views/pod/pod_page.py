@@ -28,7 +28,6 @@ from kubectl_plugin.views.pod.refusal_words import pod_security_section, refusal
 from kubectl_plugin.views.pod.safety_words import guard_words
 from kubectl_plugin.views.pod.volume_move import moving_section
 from kubectl_plugin.views.scheduling.budget_words import budget_section
-from kubectl_plugin.views.scheduling.daemon_words import daemon_parts
 from kubectl_plugin.views.scheduling.placement import placement_parts
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.verdict import refused_words, verdict
@@ -61,6 +60,9 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
     namespace = f" in namespace {report.namespace}" if report.namespace else ""
     node = report.status.node if report.status else None
     if report.daemon is not None:
+        # Loaded on demand.
+        from kubectl_plugin.views.scheduling.daemon_words import daemon_parts
+
         placement = tuple(daemon_parts(report.daemon, wide=wide))
     else:
         placement = tuple(placement_parts(report, now=now, wide=wide))
