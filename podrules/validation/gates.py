@@ -5,7 +5,8 @@ of the versions are not listed, nor asked for: those that are on are rules like 
 (ContainerStopSignals, ImageVolumeWithDigest, TaintTolerationComparisonOperators, UserNamespacesHostNetworkSupport,
 GenericWorkload, EmptyDirVolumeMode and others of 1.37) have the rule of an API server that drops them.
 
-Versions before 1.34 were not held against upstream; gates of which a rule of this project knows are listed for them.
+Versions before 1.34 were not held against upstream. A gate that other rules know, too, has its minor from there
+(`podrules.features`).
 
 Source: pkg/features/kube_features.go of k8s.io/kubernetes at v1.37.1, which keeps the defaults of every version.
 """
@@ -17,23 +18,21 @@ from typing import Final
 
 from msgspec import Struct
 
+from podrules.features import CHANGES
+
 __all__ = ["Rules"]
 
 _ON_SINCE: Final[Mapping[str, int]] = {
     "ClusterTrustBundleProjection": 37,
     "ContainerRestartRules": 35,
-    "DRAExtendedResource": 36,
     "EnvFiles": 35,
     "HPAConfigurableTolerance": 35,
     "HPAScaleToZero": 37,
     "HostnameOverride": 35,
     "ImageVolume": 35,
-    "InPlacePodLevelResourcesVerticalScaling": 36,
-    "InPlacePodVerticalScalingInitContainers": 36,
     "MaxUnavailableStatefulSet": 37,
     "PodCertificateRequest": 37,
-    "PodLevelResources": 34,
-    "PodLevelResourcesFixDefaulting": 37,
+    "PodLevelResources": CHANGES["pod_level_resources"].since,
     "RestartAllContainersOnContainerExits": 36,
     "SELinuxMount": 37,
     "StrictIPCIDRValidation": 36,
