@@ -21,6 +21,7 @@ __all__ = [
     "Container",
     "ContainerPort",
     "ContainerRef",
+    "ContainerResizePolicy",
     "ContainerRestartRule",
     "ContainerState",
     "ContainerStateTerminated",
@@ -111,6 +112,7 @@ class LifecycleHandler(Model, frozen=True):
 class Lifecycle(Model, frozen=True):
     """``lifecycle``."""
 
+    post_start: LifecycleHandler | None = None
     pre_stop: LifecycleHandler | None = None
     stop_signal: str = ""
 
@@ -130,6 +132,14 @@ class ContainerRestartRule(Model, frozen=True):
     action: str = ""
 
 
+class ContainerResizePolicy(Model, frozen=True):
+    """``resizePolicy[]``."""
+
+    resource_name: str = ""
+    restart_policy: str = ""
+    """``NotRequired``, ``RestartContainer``."""
+
+
 class Container(Model, frozen=True):
     """A container, init container, sidecar or ephemeral container."""
 
@@ -142,6 +152,7 @@ class Container(Model, frozen=True):
     liveness_probe: Probe | None = None
     startup_probe: Probe | None = None
     lifecycle: Lifecycle | None = None
+    resize_policy: tuple[ContainerResizePolicy, ...] = ()
 
     @property
     def restarts_always(self) -> bool:

@@ -155,7 +155,12 @@ def _full_pod() -> Object:
         "ports": [{"containerPort": 80, "hostPort": 8080, "hostIP": "127.0.0.1", "protocol": "UDP"}],
         "livenessProbe": _PROBE,
         "startupProbe": _PROBE,
-        "lifecycle": {"preStop": {"exec": {"command": ["sleep", "5"]}}, "stopSignal": "SIGUSR1"},
+        "lifecycle": {
+            "postStart": {"sleep": {"seconds": 1}},
+            "preStop": {"exec": {"command": ["sleep", "5"]}},
+            "stopSignal": "SIGUSR1",
+        },
+        "resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}],
     }
     sidecar = {
         "name": "sidecar",

@@ -326,6 +326,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "livenessProbe": (10, "*core/v1.Probe"),
         "lifecycle": (12, "*core/v1.Lifecycle"),
         "startupProbe": (22, "*core/v1.Probe"),
+        "resizePolicy": (23, "[]core/v1.ContainerResizePolicy"),
         "restartPolicy": (24, "*string"),
         "restartPolicyRules": (25, "[]core/v1.ContainerRestartRule"),
     },
@@ -338,6 +339,10 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "containerPort": (3, "int32"),
         "protocol": (4, "string"),
         "hostIP": (5, "string"),
+    },
+    "core/v1.ContainerResizePolicy": {
+        "resourceName": (1, "string"),
+        "restartPolicy": (2, "string"),
     },
     "core/v1.ContainerRestartRule": {
         "action": (1, "string"),
@@ -387,6 +392,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "livenessProbe": (10, "*core/v1.Probe"),
         "lifecycle": (12, "*core/v1.Lifecycle"),
         "startupProbe": (22, "*core/v1.Probe"),
+        "resizePolicy": (23, "[]core/v1.ContainerResizePolicy"),
         "restartPolicy": (24, "*string"),
         "restartPolicyRules": (25, "[]core/v1.ContainerRestartRule"),
     },
@@ -398,9 +404,22 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "involvedObject": (2, "core/v1.ObjectReference"),
         "reason": (3, "string"),
         "message": (4, "string"),
+        "source": (5, "core/v1.EventSource"),
+        "firstTimestamp": (6, "meta/v1.Time"),
         "lastTimestamp": (7, "meta/v1.Time"),
+        "count": (8, "int32"),
         "eventTime": (10, "meta/v1.MicroTime"),
+        "series": (11, "*core/v1.EventSeries"),
         "related": (13, "*core/v1.ObjectReference"),
+        "reportingComponent": (14, "string"),
+    },
+    "core/v1.EventSeries": {
+        "count": (1, "int32"),
+        "lastObservedTime": (2, "meta/v1.MicroTime"),
+    },
+    "core/v1.EventSource": {
+        "component": (1, "string"),
+        "host": (2, "string"),
     },
     "core/v1.ExecAction": {
         "command": (1, "[]string"),
@@ -437,6 +456,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "reference": (1, "string"),
     },
     "core/v1.Lifecycle": {
+        "postStart": (1, "*core/v1.LifecycleHandler"),
         "preStop": (2, "*core/v1.LifecycleHandler"),
         "stopSignal": (3, "*string"),
     },
@@ -526,6 +546,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "namespace": (2, "string"),
         "name": (3, "string"),
         "uid": (4, "string"),
+        "fieldPath": (7, "string"),
     },
     "core/v1.PersistentVolume": {
         "metadata": (1, "meta/v1.ObjectMeta"),
