@@ -1,0 +1,238 @@
+"""Reads what tells of the end of pods: of one that is asked for, all that hangs on it; of many, the pod and its events.
+
+always        the events about it, by name: a StatefulSet's next pod has the same one
+alone         its node; its controller and the events about that, for one that was deleted; the other pods of the
+              node and its kubelet's configuration, where a memory limit may have been it
+a name        without a pod: events, and the controllers that its name may come from
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import (
+    DAEMON_SETS,
+    EVENTS,
+    JOBS,
+    NODES,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    STATEFUL_SETS,
+    Kind,
+)
+from podrules.cluster.kubelet import CONFIGZ
+from podrules.container_state import OOM_KILLED
+from podrules.died.evidence import Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at
+from podrules.died.memory import SIGKILL_CODE, start_ran_out
+from podrules.died.messages import deleted_name
+from podrules.died.replacement import Replacement, replacement_of
+from podrules.model.base import KubeObject, OwnerReference
+from podrules.model.event import Event
+from podrules.model.kubelet import KubeletConfiguration
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.selectors import Selector, SelectorError
+from podrules.model.workload import ReplicationController, Workload
+from podrules.reading import Unread, read_or_none
+
+__all__ = ["EndReader", "named_pods"]
+
+_OWNERS: Final[tuple[Kind[Any], ...]] = (
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    DAEMON_SETS,
+    JOBS,
+    REPLICATION_CONTROLLERS,
+)
+"""Controllers of pods."""
+_ASSIGNED: Final = " to "
+_SCHEDULED: Final = "Scheduled"
+_DELETE: Final = "SuccessfulDelete"
+
+
+class EndReader:
+    """Reads evidence. The gatherer reads each thing once."""
+
+    def __init__(self, gatherer: Gatherer) -> None:
+        """Read nothing yet."""
+        self._gatherer = gatherer
+
+    def of_pod(self, pod: Pod, *, alone: bool = True, events: Sequence[Event] | None = None) -> KnownEnd:
+        """The evidence of a pod that is there.
+
+        Args:
+            pod: The pod.
+            alone: Whether what hangs on it is read, too; not of one of many.
+            events: Those about its name, where they were read with others; None: they are read here.
+        """
+        meta = pod.metadata
+        found = self._events_about("Pod", meta.name, meta.namespace) if events is None else events
+        own = None if found is None else [one for one in found if _is_about(one, meta.uid)]
+        return self._known(pod, own, alone=alone)
+
+    def of_name(self, name: str, namespace: str, events: Sequence[Event] | None = None, uid: str = "") -> KnownEnd:
+        """The evidence of a pod that is gone.
+
+        Args:
+            name: Its name.
+            namespace: Its namespace.
+            events: Those about it, where they were read with others; None: read them.
+            uid: Of the pod that has the name now, which is another; empty: none has it.
+        """
+        found = self._events_about("Pod", name, namespace) if events is None else events
+        told = None if found is None else _of_last(found, uid)
+        controller = self._controller_by_name(name, namespace) if events is None else None
+        node_name = _node_of(told or ())
+        node = self._node(node_name)
+        owner, owner_gone = self._owner(controller, namespace)
+        evidence = Evidence(
+            name=name,
+            namespace=namespace,
+            now=self._gatherer.source.now,
+            events=None if told is None else PodEvents.of(told),
+            owner=owner if isinstance(owner, Workload) else None,
+            owner_gone=owner_gone,
+            owner_events=self._owner_events(controller, namespace),
+            node=node,
+            node_gone=bool(node_name) and self._is_gone(node_name),
+            clocks=clocks_of(told or ()),
+        )
+        return KnownEnd(evidence, controller, self._replacement(owner, evidence))
+
+    def _known(self, pod: Pod, events: Sequence[Event] | None, *, alone: bool) -> KnownEnd:
+        meta, node_name = pod.metadata, pod.spec.node_name
+        ended = alone and (pod.finished or meta.deletion_timestamp is not None)
+        controller = meta.controller
+        owner, owner_gone = self._owner(controller if ended else None, meta.namespace)
+        node = self._node(node_name) if alone else None
+        asks_memory = alone and node is not None and _may_be_memory(pod)
+        evidence = Evidence(
+            name=meta.name,
+            namespace=meta.namespace,
+            now=self._gatherer.source.now,
+            pod=pod,
+            events=None if events is None else PodEvents.of(events),
+            owner=owner if isinstance(owner, Workload) else None,
+            owner_gone=owner_gone,
+            owner_events=self._owner_events(controller, meta.namespace) if ended else None,
+            node=node,
+            node_gone=alone and bool(node_name) and self._is_gone(node_name),
+            config=self._config(node_name) if asks_memory else None,
+            neighbours=self._neighbours(pod) if asks_memory else None,
+            clocks=clocks_of(events) if events else Clocks(),
+        )
+        return KnownEnd(evidence, controller, self._replacement(owner, evidence) if ended else None)
+
+    def _events_about(self, kind: str, name: str, namespace: str) -> Sequence[Event] | None:
+        about = f"involvedObject.kind={kind},involvedObject.name={name}"
+        return self._gatherer.noted(self._gatherer.list(EVENTS, namespace, field_selector=about))
+
+    def _owner(self, controller: OwnerReference | None, namespace: str) -> tuple[KubeObject | None, bool]:
+        """A pod's controller, and whether that is known to be gone or to go."""
+        kind = None if controller is None else next((one for one in _OWNERS if one.kind == controller.kind), None)
+        if controller is None or kind is None:
+            return None, False
+        found = self._gatherer.get(kind, controller.name, namespace)
+        if isinstance(found, Unread):
+            self._gatherer.noted(found)
+            return None, False
+        if found is None or (controller.uid and found.metadata.uid != controller.uid):
+            return None, True
+        return found, found.metadata.deletion_timestamp is not None
+
+    def _owner_events(self, controller: OwnerReference | None, namespace: str) -> PodEvents | None:
+        if controller is None:
+            return None
+        found = self._events_about(controller.kind, controller.name, namespace)
+        return None if found is None else PodEvents.of(found)
+
+    def _controller_by_name(self, name: str, namespace: str) -> OwnerReference | None:
+        """The controller of a pod that is gone: it says that it deleted it, or its name is the pod's but for the end.
+
+        ``web-7d9f-x2x7p``, ``db-0``; of a Job with indexes ``import-0-k6dnc``.
+        """
+        told = read_or_none(self._gatherer.list(EVENTS, namespace, field_selector=f"reason={_DELETE}")) or ()
+        by = next((one.involved_object for one in told if deleted_name(one.message) == name), None)
+        kind = None if by is None else next((one for one in _OWNERS if one.kind == by.kind), None)
+        if by is not None and kind is not None:
+            return OwnerReference(kind.api_version, kind.kind, by.name, by.uid, controller=True)
+        stem = name.rpartition("-")[0]
+        for kind in _OWNERS if stem else ():
+            for own in (stem, stem.rpartition("-")[0]) if kind is JOBS else (stem,):
+                found = read_or_none(self._gatherer.get(kind, own, namespace)) if own else None
+                if found is not None:
+                    meta = found.metadata
+                    return OwnerReference(kind.api_version, kind.kind, meta.name, meta.uid, controller=True)
+        return None
+
+    def _node(self, name: str) -> Node | None:
+        return read_or_none(self._gatherer.get(NODES, name)) if name else None
+
+    def _is_gone(self, name: str) -> bool:
+        return self._gatherer.get(NODES, name) is None
+
+    def _config(self, node: str) -> KubeletConfiguration | None:
+        if self._gatherer.reach(node).reach.quiet:
+            return None
+        said = self._gatherer.kubelet(node, CONFIGZ)
+        return None if isinstance(said, Unread) else said.kubeletconfig
+
+    def _neighbours(self, pod: Pod) -> Sequence[Pod] | None:
+        found = read_or_none(self._gatherer.pods_on(pod.spec.node_name))
+        return None if found is None else [one for one in found if one.metadata.uid != pod.metadata.uid]
+
+    def _replacement(self, owner: KubeObject | None, evidence: Evidence) -> Replacement | None:
+        since, selector = ended_at(evidence), None if owner is None else _selector(owner)
+        if owner is None or selector is None or since is None:
+            return None
+        pods = read_or_none(self._gatherer.list(PODS, evidence.namespace, selector=selector)) or ()
+        uid = evidence.pod.metadata.uid if evidence.pod is not None else ""
+        return replacement_of(evidence.name, uid, owner.metadata.uid, since - evidence.clocks.margin, pods)
+
+
+def _is_about(event: Event, uid: str) -> bool:
+    return not uid or event.involved_object.uid in {"", uid}
+
+
+def _of_last(events: Sequence[Event], uid: str) -> list[Event]:
+    """The events about the last pod of a name that is not the present one; some events name no uid."""
+    others = [one for one in events if one.involved_object.uid != uid or not uid]
+    with_uid = [one for one in others if one.involved_object.uid]
+    last = max(with_uid, key=lambda event: event.last or "", default=None)
+    known = "" if last is None else last.involved_object.uid
+    return [one for one in others if one.involved_object.uid in {"", known}]
+
+
+def _node_of(events: Sequence[Event]) -> str:
+    """The node on which a pod ran, by its events."""
+    hosts = [event.source.host for event in events if event.source.host]
+    assigned = [event.message.rpartition(_ASSIGNED)[2] for event in events if event.reason == _SCHEDULED]
+    return next(iter((*hosts, *assigned)), "")
+
+
+def _may_be_memory(pod: Pod) -> bool:
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    ends = (status.state.terminated or status.last_state.terminated for status in statuses)
+    return any(
+        end is not None and (end.reason == OOM_KILLED or end.exit_code == SIGKILL_CODE or start_ran_out(end.message))
+        for end in ends
+    )
+
+
+def _selector(owner: KubeObject) -> Selector | None:
+    try:
+        if isinstance(owner, ReplicationController):
+            return Selector.from_labels(owner.spec.selector)
+        given = owner.spec.selector if isinstance(owner, Workload) else None
+        return None if given is None else Selector.from_label_selector(given)
+    except SelectorError:
+        return None
+
+
+def named_pods(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
+    """The pods that events are about, by namespace and name; each once."""
+    about = (one.involved_object for one in events)
+    return iter(dict.fromkeys((one.namespace, one.name) for one in about if one.kind == PODS.kind))

@@ -1,0 +1,162 @@
+"""What is known of an end: the objects, what is left of the events, and how far the clocks are apart.
+
+    events         are kept for an hour as a rule (--event-ttl), the oldest go first, and a component may drop some:
+                   after 25 about one object it sends one in five minutes (EventSourceObjectSpamFilter)
+    complete       an event from before a moment is there, and fewer than 25 came: no later one can be missing. Only
+                   then what is not said did not happen
+    clocks         the kubelet's events and container times are the node's; times of deletion are the API server's. An
+                   event has both: its own time and metadata.creationTimestamp
+
+Source: k8s.io/client-go/tools/record/events_cache.go at v0.36.3; --event-ttl of kube-apiserver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct, field
+
+from podrules.died.replacement import Replacement
+from podrules.ending import deleted_at
+from podrules.model.base import OwnerReference
+from podrules.model.event import Event
+from podrules.model.instant import instant
+from podrules.model.kubelet import KubeletConfiguration
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from podrules.model.workload import Workload
+
+__all__ = ["Clocks", "Evidence", "KnownEnd", "Lost", "PodEvents", "clocks_of", "ended_at"]
+
+KUBELET: Final = "kubelet"
+_SPAM_BURST: Final = 25
+_UNKNOWN_MARGIN: Final = timedelta(seconds=60)
+"""How far clocks may be apart where nothing tells: Kubernetes itself asks for no less."""
+_MEASURED_MARGIN: Final = timedelta(seconds=2)
+_CONTAINER: Final = "{"
+
+
+class Lost(Enum):
+    """Evidence that would have told more and is not there."""
+
+    POD_GONE = "PodGone"
+    EVENTS_UNREAD = "EventsUnread"
+    EVENTS_EXPIRED = "EventsExpired"
+    """Those from before its end are gone, or so many came that some were dropped."""
+    OWNER_EVENTS = "OwnerEvents"
+    """Those of its controller could not be read, or are gone."""
+    NODE_GONE = "NodeGone"
+    NODE_UNREAD = "NodeUnread"
+    KUBELET_UNREAD = "KubeletUnread"
+    NEIGHBOURS_UNREAD = "NeighboursUnread"
+
+
+class Clocks(Struct, frozen=True):
+    """How far a node's clock is from the API server's."""
+
+    ahead: timedelta = timedelta()
+    """Time by which it is ahead of the API server's; below 0: behind."""
+    margin: timedelta = _UNKNOWN_MARGIN
+    """How far the truth may be from that."""
+
+    def server_time(self, of_node: datetime) -> datetime:
+        """The API server's time at a moment of the node's."""
+        return of_node - self.ahead
+
+
+class PodEvents(Struct, frozen=True):
+    """The events about one pod, the oldest first."""
+
+    events: tuple[Event, ...] = ()
+
+    @staticmethod
+    def of(events: Iterable[Event]) -> PodEvents:
+        """Sort them."""
+        return PodEvents(tuple(sorted(events, key=lambda event: event.last or "")))
+
+    def named(self, *reasons: str) -> tuple[Event, ...]:
+        """Those with one of the reasons."""
+        return tuple(event for event in self.events if event.reason in reasons)
+
+    def kills(self, container: str) -> tuple[Event, ...]:
+        """Those by which the kubelet tells that it stops a container."""
+        return tuple(event for event in self.named("Killing") if container_of(event) == container)
+
+    def complete_since(self, moment: datetime | None) -> bool:
+        """Whether no event after a moment of the kubelet's clock can be missing."""
+        if moment is None or sum(event.times for event in self.events) >= _SPAM_BURST:
+            return False
+        return any((when := instant(event.last)) is not None and when <= moment for event in self.events)
+
+
+class Evidence(Struct, frozen=True, kw_only=True):
+    """What is known of a pod's end."""
+
+    name: str
+    namespace: str
+    now: datetime | None = None
+    pod: Pod | None = None
+    """None: it is gone."""
+    events: PodEvents | None = None
+    """About the pod; None: they could not be read."""
+    owner: Workload | None = None
+    """The controller; None: it has none, or it is not known."""
+    owner_gone: bool = False
+    """The controller that the pod names is not there, or is being deleted."""
+    owner_events: PodEvents | None = None
+    """About the controller; None: they could not be read, or there is none."""
+    node: Node | None = None
+    node_gone: bool = False
+    """The Node that the pod names does not exist."""
+    config: KubeletConfiguration | None = None
+    """The configuration of the node's kubelet; None: it was not read."""
+    neighbours: Sequence[Pod] | None = None
+    """The other pods on its node; None: they could not be read."""
+    clocks: Clocks = field(default_factory=Clocks)
+
+
+class KnownEnd(Struct, frozen=True):
+    """What was read of a pod's end."""
+
+    evidence: Evidence
+    controller: OwnerReference | None = None
+    replacement: Replacement | None = None
+    """The pod that its controller made in its place; None: none is known."""
+
+
+def ended_at(evidence: Evidence) -> datetime | None:
+    """When a pod was asked to end, or ended, by the API server's clock; None: that is not known."""
+    pod, clocks = evidence.pod, evidence.clocks
+    if pod is None:
+        stops = evidence.events.named("Killing") if evidence.events is not None else ()
+        times = [when for event in stops if (when := instant(event.last)) is not None]
+        return clocks.server_time(max(times)) if times else None
+    deleted = deleted_at(pod)
+    if deleted is not None:
+        return deleted
+    ends = (status.state.terminated for status in pod.status.container_statuses)
+    times = [when for end in ends if end is not None and (when := instant(end.finished_at)) is not None]
+    return clocks.server_time(max(times)) if times else None
+
+
+def container_of(event: Event) -> str:
+    """The container that an event is about; empty: the pod."""
+    return event.involved_object.field_path.partition(_CONTAINER)[2].rstrip("}")
+
+
+def clocks_of(events: Iterable[Event]) -> Clocks:
+    """How far a kubelet's clock is from the API server's, by the events that it sent.
+
+    An event is made after what it tells of: the least difference is the nearest to the truth.
+    """
+    apart = [
+        made - first
+        for event in events
+        if event.component == KUBELET
+        and (made := instant(event.metadata.creation_timestamp)) is not None
+        and (first := instant(event.first)) is not None
+    ]
+    return Clocks(-min(apart), _MEASURED_MARGIN) if apart else Clocks()

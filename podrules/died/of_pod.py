@@ -1,0 +1,288 @@
+"""The last end of a pod: of the pod as a whole, or of the container that ended last.
+
+    the whole pod     it is gone, finished, or being deleted: what the kubelet or the API server did to it
+    its containers    a finished pod of which neither tells: the first container that failed, else the last that ended
+    one container     of a pod that is there: the one that ended last, or that could not be started at all
+
+A container of a pod that is stopped ends with it; how, tells whether it obeyed SIGTERM (exit code 143, or its own), or
+had to be killed when its time was over (137).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.container_state import OOM_KILLED, ContainerKind, ObservedContainer, Termination, observed_containers
+from podrules.died.cause import Cause, Grade
+from podrules.died.container_end import container_verdict, never_ran
+from podrules.died.evidence import Evidence, Lost
+from podrules.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, start_ran_out
+from podrules.died.messages import EvictionNumbers, eviction_numbers
+from podrules.died.pod_end import gone_verdict, pod_verdict
+from podrules.died.verdict import NOTHING, Clue, Source, Verdict, proven
+from podrules.ending import deleted_at, grace_of
+from podrules.model.instant import instant
+from podrules.model.pod import ContainerRef, Pod
+from podrules.platform import pod_platform
+
+__all__ = ["ContainerEnd", "EndOf", "Manner", "PodEnd", "has_ended", "last_end", "may_have_ended", "never_started"]
+
+_SLACK: Final = timedelta(seconds=2)
+_NOT_STARTED: Final = 128
+"""The exit code of a container that the runtime could not start."""
+_EVICTED: Final = "Evicted"
+
+
+class EndOf(Enum):
+    """What ended."""
+
+    POD = "Pod"
+    CONTAINER = "Container"
+    NEVER_RAN = "NeverRan"
+    """A container could not be started."""
+    NOTHING = "Nothing"
+    """Nothing of the pod has ended."""
+
+
+class Manner(Enum):
+    """How a container of a pod that was stopped ended."""
+
+    OBEYED = "Obeyed"
+    """By SIGTERM, or by its own exit before its time was over."""
+    KILLED = "Killed"
+    """By SIGKILL: it was still there when its time was over."""
+    BEFORE = "Before"
+    """It had ended before."""
+
+
+class ContainerEnd(Struct, frozen=True, rename="camel"):
+    """How one container ended last, or why it does not start."""
+
+    container: str
+    kind: ContainerKind
+    restarts: int
+    runs: bool
+    """Whether it runs now."""
+    waits: str = ""
+    """Why it does not start again, in the kubelet's word."""
+    waits_message: str = ""
+    end: Termination | None = None
+    """None: it has never run."""
+    verdict: Verdict | None = None
+    """What ended it; None: it was stopped with its pod."""
+    manner: Manner | None = None
+    """Of one that was stopped with its pod."""
+    limits: MemoryLimits | None = None
+    """Where memory may have ended it."""
+    child_killed: bool = False
+    """A process of it ran out of memory while it ran; that did not end it."""
+
+
+class PodEnd(Struct, frozen=True, rename="camel"):
+    """What ended a pod, or a container of it."""
+
+    of: EndOf
+    verdict: Verdict
+    container: str = ""
+    """The container that ended; empty: the pod as a whole."""
+    at: str | None = None
+    """When it ended, or was asked to."""
+    ends: tuple[ContainerEnd, ...] = ()
+    """The containers that ended or do not start, in the pod's order."""
+    numbers: EvictionNumbers = EvictionNumbers()
+    grace_seconds: int | None = None
+    """How long its containers had to stop, where it was deleted."""
+    lost: tuple[Lost, ...] = ()
+    """Evidence that would have told more."""
+
+    def end_of(self, container: str) -> ContainerEnd | None:
+        """How a container of it ended."""
+        return next((one for one in self.ends if one.container == container), None)
+
+
+def has_ended(pod: Pod) -> bool:
+    """Whether the pod, or a container of it, has ended."""
+    if pod.finished or pod.metadata.deletion_timestamp is not None:
+        return True
+    init = {one.name for one in pod.spec.init_containers if not one.restarts_always}
+    for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
+        end = status.state.terminated or status.last_state.terminated
+        if end is not None and (end.exit_code or status.name not in init):
+            return True
+    return False
+
+
+def may_have_ended(pod: Pod, after: datetime | None) -> bool:
+    """Whether an end of it may be no older than a moment: what a large cluster passes over at once."""
+    if after is None or never_started(pod):
+        return True
+    times = [pod.metadata.deletion_timestamp]
+    for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
+        end = status.state.terminated or status.last_state.terminated
+        times.append(end.finished_at if end is not None else None)
+    known = [when for text in times if (when := instant(text)) is not None]
+    return not known or max(known) >= after
+
+
+def never_started(pod: Pod) -> bool:
+    """Whether a container of it could not be started."""
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    return any(one.state.waiting is not None and never_ran(one.state.waiting.reason) is not None for one in statuses)
+
+
+def last_end(evidence: Evidence) -> PodEnd:
+    """What ended a pod last."""
+    pod = evidence.pod
+    if pod is None:
+        return _gone(evidence)
+    whole = pod_verdict(evidence, pod)
+    ends = tuple(_ends(evidence, pod, whole))
+    if whole is not None:
+        deleted = deleted_at(pod)
+        return PodEnd(
+            EndOf.POD,
+            whole,
+            at=_latest(ends) if deleted is None else deleted.isoformat().replace("+00:00", "Z"),
+            ends=ends,
+            numbers=_numbers(evidence, pod),
+            grace_seconds=None if deleted is None else grace_of(pod).longest,
+            lost=_lost(evidence, whole, None),
+        )
+    chosen = _chosen(pod, ends, over=pod.finished or pod.metadata.deletion_timestamp is not None)
+    if chosen is None:
+        return PodEnd(EndOf.NOTHING, NOTHING, ends=ends)
+    ran = chosen.end is not None
+    return PodEnd(
+        EndOf.CONTAINER if ran else EndOf.NEVER_RAN,
+        chosen.verdict or NOTHING,
+        container=chosen.container,
+        at=chosen.end.finished_at if chosen.end is not None else None,
+        ends=ends,
+        lost=_lost(evidence, chosen.verdict or NOTHING, chosen.end),
+    )
+
+
+def _lost(evidence: Evidence, verdict: Verdict, end: Termination | None) -> tuple[Lost, ...]:
+    """What would have told more of a verdict that is not certain."""
+    return () if verdict.grade is Grade.CERTAIN else tuple(_missing(evidence, verdict, end))
+
+
+def _missing(evidence: Evidence, verdict: Verdict, end: Termination | None) -> Iterator[Lost]:
+    pod, events = evidence.pod, evidence.events
+    if pod is None:
+        yield Lost.POD_GONE
+    if events is None:
+        yield Lost.EVENTS_UNREAD
+    elif not events.complete_since(instant(end.started_at) if end is not None else None):
+        yield Lost.EVENTS_EXPIRED
+    if verdict.causes & {Cause.OWNER, Cause.JOB_ENDED} and evidence.owner_events is None:
+        yield Lost.OWNER_EVENTS
+    if evidence.node_gone:
+        yield Lost.NODE_GONE
+    elif evidence.node is None and (pod is None or pod.spec.node_name):
+        yield Lost.NODE_UNREAD
+    if verdict.causes & _MEMORY:
+        if evidence.config is None:
+            yield Lost.KUBELET_UNREAD
+        if evidence.neighbours is None:
+            yield Lost.NEIGHBOURS_UNREAD
+
+
+def _gone(evidence: Evidence) -> PodEnd:
+    verdict = gone_verdict(evidence)
+    events = evidence.events.events if evidence.events is not None else ()
+    told = [clue.at for one in verdict.suspects for clue in one.clues if clue.at]
+    message = next((event.message for event in reversed(events) if event.reason == _EVICTED), "")
+    nothing = verdict.grade is Grade.NOTHING
+    return PodEnd(
+        EndOf.POD,
+        verdict,
+        at=None if nothing else max(told, default=None),
+        numbers=eviction_numbers(message),
+        lost=_lost(evidence, verdict, None),
+    )
+
+
+def _numbers(evidence: Evidence, pod: Pod) -> EvictionNumbers:
+    if pod.status.reason == _EVICTED:
+        return eviction_numbers(pod.status.message)
+    told = evidence.events.named(_EVICTED) if evidence.events is not None else ()
+    return eviction_numbers(told[-1].message) if told else EvictionNumbers()
+
+
+def _latest(ends: tuple[ContainerEnd, ...]) -> str | None:
+    return max((one.end.finished_at for one in ends if one.end is not None and one.end.finished_at), default=None)
+
+
+def _ends(evidence: Evidence, pod: Pod, whole: Verdict | None) -> Iterator[ContainerEnd]:
+    observed = {one.name: one for one in observed_containers(pod, pod_platform(pod, evidence.node))}
+    for ref in pod.containers():
+        one = observed.get(ref.container.name)
+        if one is None or _is_done(one):
+            continue
+        if one.latest is not None or never_ran(one.reason) is not None:
+            yield _end(evidence, pod, ref, one, whole)
+
+
+def _is_done(one: ObservedContainer) -> bool:
+    """Whether it is an init container that did what it was there for."""
+    return one.kind is ContainerKind.INIT and one.end is not None and one.end.exit_code == 0
+
+
+def _end(
+    evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer, whole: Verdict | None
+) -> ContainerEnd:
+    end, unable = one.latest, never_ran(one.reason)
+    manner = None if whole is None or one.end is None else _manner(evidence, pod, one.end)
+    stopped = manner in {Manner.OBEYED, Manner.KILLED}
+    verdict = None
+    if end is not None and not stopped:
+        verdict = container_verdict(evidence, pod, ref, end)
+    elif unable is not None and end is None and start_ran_out(one.message):
+        verdict = container_verdict(evidence, pod, ref, Termination(_NOT_STARTED, one.reason, one.message))
+    elif unable is not None and end is None:
+        verdict = proven(unable, Clue(Source.POD, "state.waiting", f"{one.reason}: {one.message}"))
+    memory = verdict is not None and bool(verdict.causes & _MEMORY)
+    return ContainerEnd(
+        container=one.name,
+        kind=one.kind,
+        restarts=one.restarts,
+        runs=one.started_at is not None,
+        waits=one.reason,
+        waits_message=one.message,
+        end=end,
+        verdict=verdict,
+        manner=manner,
+        limits=memory_limits(pod, ref) if memory else None,
+        child_killed=end is not None and end.reason == OOM_KILLED and (stopped or end.exit_code != SIGKILL_CODE),
+    )
+
+
+_MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Cause.NODE_OUT_OF_MEMORY})
+
+
+def _manner(evidence: Evidence, pod: Pod, end: Termination) -> Manner:
+    """How a container of a pod that ended as a whole ended."""
+    ended, deleted, clocks = instant(end.finished_at), deleted_at(pod), evidence.clocks
+    if ended is not None and deleted is not None and clocks.server_time(ended) + clocks.margin < deleted:
+        return Manner.BEFORE
+    return Manner.KILLED if end.exit_code == SIGKILL_CODE else Manner.OBEYED
+
+
+def _chosen(pod: Pod, ends: tuple[ContainerEnd, ...], *, over: bool) -> ContainerEnd | None:
+    """The container whose end it is: the first that failed of a pod that is over; else the last that ended."""
+    ended = [one for one in ends if one.end is not None]
+    order = {one.container: place for place, one in enumerate(ends)}
+
+    def time(one: ContainerEnd) -> tuple[str, int]:
+        return (one.end.finished_at or "" if one.end is not None else "", order[one.container])
+
+    failed = [one for one in ended if one.end is not None and one.end.exit_code]
+    if over and failed and pod.status.phase != "Succeeded":
+        return min(failed, key=time)
+    return max(ended, key=time) if ended else next(iter(ends), None)

@@ -1,0 +1,71 @@
+"""The recorded ends: each with its cause, and all that the API server and the kubelet knew afterwards."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from podrules.cluster.end_evidence import EndReader
+from podrules.cluster.errors import NotFound
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.in_memory import MemorySource
+from podrules.cluster.kinds import PODS
+from podrules.died.cause import Cause
+from podrules.died.evidence import Evidence
+from tests.tree import ROOT
+
+__all__ = ["FOLDER", "RecordedEnd", "recorded_ends", "source_of"]
+
+FOLDER: Final = ROOT / "tests" / "testdata" / "died"
+
+
+class RecordedEnd(Struct, frozen=True):
+    """One end."""
+
+    id: str
+    """``own-memory-limit/restarts``: what was done, and how it varied."""
+    cause: Cause
+    """What was done."""
+    container: str
+    """Whose end it was; empty: the pod's."""
+    evidence: Evidence
+    """All that was left."""
+
+
+def recorded_ends(file: Path = FOLDER / "real_node.jsonl.gz") -> Iterator[RecordedEnd]:
+    """Those of a file."""
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            case = json.loads(line)
+            yield RecordedEnd(case["id"], Cause(case["cause"]), case["container"], _evidence(case))
+
+
+def source_of(case: dict[str, Any]) -> MemorySource:
+    """The cluster of a case."""
+    return MemorySource(
+        case["objects"],
+        description=case["id"],
+        now=datetime.fromisoformat(case["at"]),
+        namespace=case["namespace"],
+        kubelets=case["kubelets"],
+    )
+
+
+def _evidence(case: dict[str, Any]) -> Evidence:
+    source = source_of(case)
+    reader = EndReader(Gatherer(source))
+    try:
+        pod = source.get(PODS, case["pod"], case["namespace"])
+    except NotFound:
+        return reader.of_name(case["pod"], case["namespace"]).evidence
+    known = reader.of_pod(pod).evidence
+    if case["gone"]:
+        # Another has its name now.
+        return reader.of_name(case["pod"], case["namespace"], uid=pod.metadata.uid).evidence
+    return known

@@ -1,0 +1,312 @@
+"""Verdicts over evidence that no machine here can make: cgroup v2, other clocks, odd orders of events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from podrules.died.cause import Cause, Grade
+from podrules.died.evidence import Evidence, PodEvents, clocks_of
+from podrules.died.of_pod import EndOf, Manner, PodEnd, has_ended, last_end
+from podrules.model.decode import from_object
+from podrules.model.event import Event
+from podrules.model.kubelet import KubeletConfiguration
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+
+STARTED, ENDED = "2026-10-01T11:00:00Z", "2026-10-01T11:30:00Z"
+V2 = KubeletConfiguration(fail_cgroup_v1=True)
+MEMORY = {"memory": "64Mi"}
+GUARANTEED = {"memory": "64Mi", "cpu": "1"}
+
+
+def at(clock: str) -> str:
+    return f"2026-10-01T{clock}Z"
+
+
+def ended(code: int, reason: str = "Error", finished: str = ENDED, **more: Any) -> dict[str, Any]:
+    return {"terminated": {"exitCode": code, "reason": reason, "startedAt": STARTED, "finishedAt": finished, **more}}
+
+
+def pod(
+    last: dict[str, Any] | None = None,
+    *,
+    now: dict[str, Any] | None = None,
+    container: dict[str, Any] | None = None,
+    metadata: dict[str, Any] | None = None,
+    status: dict[str, Any] | None = None,
+    **spec: Any,
+) -> Pod:
+    """``web``, whose container ``app`` ended so, and runs again unless it is said."""
+    state = now or {"running": {"startedAt": at("11:31:00")}}
+    told = {"name": "app", "state": state, "lastState": last or {}, "restartCount": 1}
+    made = raw_pod(
+        "web",
+        "shop",
+        containers=[raw_container("app", **(container or {}))],
+        nodeName="n1",
+        metadata={"uid": "u", "creationTimestamp": at("10:59:00"), "generation": 1, **(metadata or {})},
+        status={
+            "phase": "Running",
+            "conditions": [raw_condition("PodReadyToStartContainers", lastTransitionTime=at("10:59:30"))],
+            "containerStatuses": [told],
+            **(status or {}),
+        },
+        **{"terminationGracePeriodSeconds": 30, **spec},
+    )
+    return from_object(made, Pod)
+
+
+def node(version: str = "v1.36.3") -> Node:
+    size = {"memory": "8Gi", "cpu": "4"}
+    made = raw_node("n1", capacity=size, allocatable=size)
+    made["status"]["nodeInfo"] = {"kubeletVersion": version}
+    return from_object(made, Node)
+
+
+def event(reason: str, message: str, clock: str, container: str = "", **more: Any) -> Event:
+    path = {"fieldPath": f"spec.containers{{{container}}}"} if container else {}
+    told = {
+        "metadata": {"creationTimestamp": at(clock)},
+        "involvedObject": {"kind": "Pod", "namespace": "shop", "name": "web", "uid": "u", **path},
+        "reason": reason,
+        "message": message,
+        "firstTimestamp": at(clock),
+        "lastTimestamp": at(clock),
+        "source": {"component": "kubelet", "host": "n1"},
+        **more,
+    }
+    return from_object(told, Event)
+
+
+def told(one: Pod | None, events: Sequence[Event] | None = (), **more: Any) -> PodEnd:
+    known = None if events is None else PodEvents.of(events)
+    return last_end(Evidence(name="web", namespace="shop", pod=one, events=known, **more))
+
+
+def causes(end: PodEnd) -> set[Cause]:
+    return {one.cause for one in end.verdict.suspects}
+
+
+def neighbour(running_since: str = "10:00:00", limit: str = "") -> Pod:
+    made = raw_pod(
+        "other",
+        "shop",
+        containers=[raw_container("main", limits={"memory": limit} if limit else None)],
+        nodeName="n1",
+        status={
+            "phase": "Running",
+            "containerStatuses": [{"name": "main", "state": {"running": {"startedAt": at(running_since)}}}],
+        },
+    )
+    return from_object(made, Pod)
+
+
+# Memory
+
+
+def test_on_cgroup_v2_a_kill_of_the_whole_container_is_its_end() -> None:
+    """No other may have been it: another container that the kernel would take first lives on."""
+    killed = pod(ended(137, "OOMKilled"), container={"limits": GUARANTEED, "requests": GUARANTEED})
+
+    end = told(killed, node=node(), config=V2, neighbours=[neighbour()])
+
+    assert end.verdict.grade is Grade.CERTAIN
+    assert end.verdict.cause is Cause.OWN_MEMORY_LIMIT
+    assert end.container == "app"
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        {"config": None},
+        {"node": None},
+        {"neighbours": None},
+        {"config": KubeletConfiguration(fail_cgroup_v1=False)},
+        {"config": KubeletConfiguration(fail_cgroup_v1=True, single_process_oom_kill=True)},
+        {"neighbours": [neighbour("11:30:30")]},
+        {"neighbours": []},
+        {"node": node("v1.30.4")},
+    ],
+    ids=lambda one: next(iter(one)),
+)
+def test_without_that_it_is_likely(missing: dict[str, Any]) -> None:
+    killed = pod(ended(137, "OOMKilled"), container={"limits": GUARANTEED, "requests": GUARANTEED})
+
+    end = told(killed, **{"node": node(), "config": V2, "neighbours": [neighbour()], **missing})
+
+    assert end.verdict.grade is Grade.LIKELY
+    assert end.verdict.cause is Cause.OWN_MEMORY_LIMIT
+    assert Cause.NODE_OUT_OF_MEMORY in end.verdict.causes or Cause.APPLICATION in end.verdict.causes
+
+
+def test_without_any_limit_it_is_the_node() -> None:
+    killed = pod(ended(137, "OOMKilled"))
+
+    end = told(killed, node=node(), config=V2, neighbours=[])
+
+    assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.NODE_OUT_OF_MEMORY)
+
+
+def test_where_the_whole_container_dies_together_another_code_is_another_end() -> None:
+    """A process of it that was killed in a cgroup of its own did not end it."""
+    end = told(pod(ended(1, "OOMKilled"), container={"limits": MEMORY}), node=node(), config=V2, neighbours=[])
+
+    assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.APPLICATION)
+    [one] = end.ends
+    assert one.child_killed
+
+
+def test_a_drained_pod_may_say_oom_killed_with_143() -> None:
+    """As on cgroup v1, where a child of it, or anything at a limit above it, ran out of memory before."""
+    deleted = {"deletionTimestamp": at("11:30:20"), "deletionGracePeriodSeconds": 30}
+    condition = raw_condition("DisruptionTarget", reason="EvictionByEvictionAPI", lastTransitionTime=at("11:29:50"))
+    drained = pod(
+        now=ended(143, "OOMKilled", at("11:29:52")),
+        container={"limits": MEMORY},
+        metadata=deleted,
+        status={"conditions": [condition]},
+    )
+
+    end = told(drained, [event("Killing", "Stopping container app", "11:29:50", "app")])
+
+    assert (end.of, end.verdict.grade, end.verdict.cause) == (EndOf.POD, Grade.CERTAIN, Cause.API_EVICTION)
+    [one] = end.ends
+    assert (one.manner, one.child_killed) == (Manner.OBEYED, True)
+    # Without the event it may have ended by itself just before.
+    alone = told(drained)
+    assert (alone.verdict.grade, alone.verdict.cause) == (Grade.LIKELY, Cause.API_EVICTION)
+    assert Cause.APPLICATION in alone.verdict.causes
+
+
+# The kubelet
+
+
+def test_a_probe_cannot_have_failed_sooner_than_it_can() -> None:
+    probe = {"httpGet": {"path": "/"}, "initialDelaySeconds": 7200, "periodSeconds": 10, "failureThreshold": 3}
+
+    end = told(pod(ended(1), container={"livenessProbe": probe}), events=None)
+
+    assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.APPLICATION)
+
+
+@pytest.mark.parametrize(
+    ("events", "grade", "cause"),
+    [
+        (None, Grade.LIKELY, Cause.LIVENESS_PROBE),
+        ((), Grade.LIKELY, Cause.LIVENESS_PROBE),
+        ((event("Scheduled", "to n1", "10:59:00"),), Grade.CERTAIN, Cause.APPLICATION),
+        (
+            (event("Killing", "Container app failed liveness probe, will be restarted", "11:29:58", "app"),),
+            Grade.CERTAIN,
+            Cause.LIVENESS_PROBE,
+        ),
+        # An earlier run's.
+        (
+            (event("Killing", "Container app failed liveness probe, will be restarted", "10:59:58", "app"),),
+            Grade.CERTAIN,
+            Cause.APPLICATION,
+        ),
+        # So many that the kubelet drops others.
+        ((event("Scheduled", "to n1", "10:59:00", count=25),), Grade.LIKELY, Cause.LIVENESS_PROBE),
+    ],
+)
+def test_what_events_say_of_a_probe(events: Sequence[Event] | None, grade: Grade, cause: Cause) -> None:
+    probed = pod(ended(143), container={"livenessProbe": {"exec": {"command": ["true"]}}})
+
+    end = told(probed, events)
+
+    assert (end.verdict.grade, end.verdict.cause) == (grade, cause)
+
+
+def test_an_event_about_another_container_tells_nothing() -> None:
+    kill = event("Killing", "Container side failed liveness probe, will be restarted", "11:29:58", "side")
+
+    end = told(pod(ended(1), container={"livenessProbe": {"exec": {}}}), [kill])
+
+    assert end.verdict.cause is Cause.APPLICATION
+
+
+# Clocks
+
+
+@pytest.mark.parametrize(
+    ("finished", "of"),
+    [("11:29:40", EndOf.CONTAINER), ("11:30:10", EndOf.POD)],
+)
+def test_the_clock_of_the_node_decides_whether_it_had_ended_before_the_deletion(finished: str, of: EndOf) -> None:
+    """It is 10 minutes ahead, as its events tell, and the pod was deleted at 11:20:00 by the API server's."""
+    ahead = event("Started", "Container started", "11:00:00", "app", metadata={"creationTimestamp": at("10:50:00")})
+    deleted = {"deletionTimestamp": at("11:20:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
+    gone = pod(now=ended(1, finished=at(finished)), metadata=deleted)
+
+    end = told(gone, clocks=clocks_of([ahead]))
+
+    assert end.of is of
+
+
+def test_the_kubelets_last_request_hides_when_a_pod_was_deleted() -> None:
+    """It sets both fields again, with no grace: its containers may have ended before the first request, or for it."""
+    deleted = {"deletionTimestamp": at("11:30:02"), "deletionGracePeriodSeconds": 0, "finalizers": ["a/b"]}
+    removed = pod(now=ended(1), metadata=deleted, status={"phase": "Failed", "conditions": []})
+
+    end = told(removed)
+
+    assert end.verdict.grade is Grade.SEVERAL
+    assert causes(end) >= {Cause.DELETED, Cause.FORCE_DELETED, Cause.APPLICATION}
+    # All events are there, and none tells of a stop.
+    by_itself = told(removed, [event("Scheduled", "to n1", "10:59:00")])
+    assert (by_itself.of, by_itself.verdict.cause) == (EndOf.CONTAINER, Cause.APPLICATION)
+
+
+def test_without_events_a_minute_is_allowed_for() -> None:
+    deleted = {"deletionTimestamp": at("11:30:50"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
+
+    assert told(pod(now=ended(1, finished=at("11:29:40")), metadata=deleted)).of is EndOf.POD
+    assert told(pod(now=ended(1, finished=at("11:19:00")), metadata=deleted)).of is EndOf.CONTAINER
+
+
+def test_a_condition_from_long_before_the_deletion_is_likely_at_most() -> None:
+    deleted = {"deletionTimestamp": at("11:30:50"), "deletionGracePeriodSeconds": 30}
+    condition = raw_condition("DisruptionTarget", reason="PreemptionByScheduler", lastTransitionTime=at("11:00:00"))
+
+    end = told(pod(metadata=deleted, status={"conditions": [condition]}))
+
+    assert (end.verdict.grade, end.verdict.cause) == (Grade.LIKELY, Cause.PREEMPTION)
+    assert Cause.DELETED in end.verdict.causes
+
+
+# Gone
+
+
+def test_an_eviction_of_a_pod_that_was_being_deleted_is_not_certain() -> None:
+    stop = event("Killing", "Stopping container app", "11:29:00", "app")
+    low = event("Evicted", "The node was low on resource: memory. ", "11:29:30")
+
+    assert told(None, [stop, low]).verdict.grade is Grade.LIKELY
+    later = event("Killing", "Stopping container app", "11:29:30", "app")
+    assert told(None, [low, later]).verdict.grade is Grade.CERTAIN
+
+
+def test_nothing_is_left() -> None:
+    assert told(None, []).verdict.grade is Grade.NOTHING
+    assert told(None, None).verdict.grade is Grade.NOTHING
+    assert told(None, [event("Started", "Container started", "11:00:00", "app")]).verdict.grade is Grade.NOTHING
+
+
+def test_nothing_has_ended() -> None:
+    runs = pod()
+
+    assert not has_ended(runs)
+    assert told(runs).of is EndOf.NOTHING
+
+
+def test_an_init_container_that_is_done_is_no_end() -> None:
+    done = {"name": "setup", "state": ended(0, "Completed")}
+    runs = pod(status={"initContainerStatuses": [done]}, initContainers=[raw_container("setup")])
+
+    assert not has_ended(runs)
+    assert told(runs).of is EndOf.NOTHING
