@@ -1,9 +1,9 @@
 """Reads what a snapshot holds of a cluster: the models of the kinds that rules read.
 
 The models have no Secrets, and no environment or arguments of containers. Annotations stay only if a rule reads them,
-for others may hold whole manifests. Events are only those of preemptions. The only ConfigMap is the scheduler's
-configuration, if the user named it. Usage comes from a metrics API, which lists everything at once; kubelets would have
-to be asked one by one, and are not asked.
+for others may hold whole manifests. Events keep their message where a rule reads it: what a probe printed is the
+application's. The only ConfigMap is the scheduler's configuration, if the user named it. Usage comes from a metrics
+API, which lists everything at once; kubelets would have to be asked one by one, and are not asked.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from podrules.cluster.kinds import (
 )
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source
+from podrules.died.messages import READ_REASONS
 from podrules.model.base import KubeObject, ObjectMeta
-from podrules.placement.preemption_outcome import PREEMPTED
+from podrules.model.event import Event
 from podrules.reachability import LEASE_NAMESPACE
 
 __all__ = ["ANNOTATIONS", "KindContents", "contents"]
@@ -89,7 +90,7 @@ def contents(source: Source, scheduler_config: tuple[str, str] | None = None) ->
         lambda: [
             *(_listed(source, kind) for kind in others),
             _listed(source, LEASES, f"metadata.namespace={LEASE_NAMESPACE}"),
-            _listed(source, EVENTS, f"reason={PREEMPTED}"),
+            _events(source),
             _config_map(source, scheduler_config),
             *(_usage(source, kind) for kind in (NODE_METRICS, POD_METRICS)),
         ],
@@ -103,6 +104,13 @@ def _listed(source: Source, kind: Kind[Any], only: str = "") -> KindContents:
     if isinstance(objects, ClusterError):
         return KindContents(kind, not_captured=_REASONS.get(type(objects), str(objects)))
     return KindContents(kind, tuple(map(without_annotations, objects)), only=only)
+
+
+def _events(source: Source) -> KindContents:
+    found = _listed(source, EVENTS)
+    told = (one for one in found.objects if isinstance(one, Event))
+    kept = (one if one.reason in READ_REASONS else replace(one, message="") for one in told)
+    return found._replace(objects=tuple(kept))
 
 
 def _usage(source: Source, kind: Kind[Any]) -> KindContents:
