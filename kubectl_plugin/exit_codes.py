@@ -14,6 +14,8 @@
 8    delete, fence, unfence: the object does not exist
 9    delete, fence, unfence: nothing was changed, the state of the object does not allow it
 10   delete, fence: started, and not finished in time
+11   died: not certain what ended it
+12   died: nothing is left that would tell what ended it
 130  interrupted
 """
 
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
 __all__ = [
     "FINDINGS",
     "INTERRUPTED",
+    "NOTHING_LEFT",
     "NOTHING_TO_CHANGE",
+    "NOT_CERTAIN",
     "NOT_CONFIRMED",
     "NOT_FOUND",
     "NOT_OVER",
@@ -64,6 +68,8 @@ NO_PLACE: Final = 7
 NOTHING_TO_CHANGE: Final = 8
 NOT_POSSIBLE: Final = 9
 NOT_OVER: Final = 10
+NOT_CERTAIN: Final = 11
+NOTHING_LEFT: Final = 12
 INTERRUPTED: Final = 130
 _ERRORS: Final[tuple[tuple[type[ClusterError], int], ...]] = (
     (UsageError, 2),

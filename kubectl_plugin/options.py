@@ -21,6 +21,7 @@ __all__ = [
     "ClusterOptions",
     "Connection",
     "DeletionOptions",
+    "DiedOptions",
     "ExplainOptions",
     "FenceOptions",
     "LintOptions",
@@ -261,6 +262,19 @@ class ExplainOptions(NamedTuple):
     """Of ``files``."""
     dry_run: bool = False
     """Whether the API server's own dry run is asked about ``files``."""
+
+
+class DiedOptions(NamedTuple):
+    """``kubectl qos died``."""
+
+    targets: tuple[str, ...]
+    """Empty: all pods of a namespace, or of all namespaces."""
+    since: float | None
+    """Seconds before now in which an end counts; None: of what is named any, of all others an hour."""
+    everywhere: bool
+    output: Output
+    colour: bool
+    cluster: ClusterOptions
 
 
 class PlaceOptions(NamedTuple):

@@ -7,13 +7,15 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from msgspec.structs import replace
+
 from kubectl_plugin.commands.node_pressure import pressure_report, pressure_reports
 from kubectl_plugin.exit_codes import tell
 from kubectl_plugin.options import NodeOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport
 from podrules.cluster.cached_source import RememberedSource
-from podrules.cluster.errors import ClusterError, Unreachable, UsageError
+from podrules.cluster.errors import ClusterError, Forbidden, NotCaptured, NotServed, Unreachable, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, PODS, find_kind
 from podrules.cluster.source import Source
@@ -87,11 +89,28 @@ def _of_names(names: Sequence[str], source: Source) -> Iterator[NodePressureRepo
     gatherer = Gatherer(source)
     for name in names:
         try:
-            yield pressure_report(gatherer, source.get(NODES, name))
+            report = pressure_report(gatherer, source.get(NODES, name))
+            yield _with_ended(report, gatherer) if len(names) == 1 else report
         except Unreachable:
             raise
         except ClusterError as error:
             yield error
+
+
+def _with_ended(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:
+    """The report with what ended on the node in the last hour, if that can be read."""
+    # Loaded for a single node.
+    from kubectl_plugin.commands.died import HOUR, Ends
+    from kubectl_plugin.reports.died.ended import ended_pods
+
+    now = gatherer.source.now
+    if now is None:
+        return report
+    try:
+        ended = tuple(ended_pods(Ends(gatherer.source, gatherer).on_node(report.name, now - HOUR)))
+    except (Forbidden, NotServed, NotCaptured):
+        return report
+    return replace(report, ended=ended)
 
 
 def _of_chosen(options: NodeOptions, source: Source) -> Iterator[NodePressureReport]:

@@ -12,6 +12,7 @@ from kubectl_plugin.commands.likely_node import LikelyNodes, Maker, Schedulers
 from kubectl_plugin.commands.manifest_objects import NO_OBJECTS, ManifestObjects, applied
 from kubectl_plugin.commands.manifest_pods import PodManifest, made_pods, template_pod
 from kubectl_plugin.options import ExplainOptions
+from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.node.node_report import NodeReport, node_report
 from kubectl_plugin.reports.node.node_use import NearLimit
 from kubectl_plugin.reports.pod.pod_pressure import near_limits
@@ -34,6 +35,7 @@ from podrules.cluster.kinds import JOBS, NODES, PODS, STATEFUL_SETS, Kind
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
+from podrules.died.of_pod import has_ended
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -197,7 +199,16 @@ class ReportBuilder:
             return PodInCluster(preempted=event, moving=moving, likely=likely, timeline=timeline, config=config)
         position = PodPosition() if pod.finished else self._position(facts, likely.placement, named=named)
         config = position.config if self._on is None else self._config(facts)
-        return PodInCluster(preempted=event, moving=moving, likely=likely, position=position, config=config)
+        last_end = self._last_end(pod) if facts.named and has_ended(pod) else None
+        return PodInCluster(
+            preempted=event, moving=moving, likely=likely, position=position, config=config, last_end=last_end
+        )
+
+    def _last_end(self, pod: Pod) -> EndReport:
+        # Loaded on demand.
+        from kubectl_plugin.commands.died import Ends
+
+        return Ends(self._source, self._gatherer).of_pod(pod)
 
     def _config(self, facts: PodFacts) -> KubeletConfiguration | None:
         """The configuration of the kubelet of a pod's node, which is asked unless it is silent."""

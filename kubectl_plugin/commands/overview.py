@@ -10,6 +10,7 @@ from kubectl_plugin.commands.targets import check_namespace, source_pods, target
 from kubectl_plugin.options import NO_SELECTION, Selection
 from kubectl_plugin.reports.cluster.cluster_entries import PodKey
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
+from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.reports.node.partitions import PartitionsReport, not_ready
 from podrules.cluster.cached_source import RememberedSource
 from podrules.cluster.errors import UsageError
@@ -17,6 +18,7 @@ from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     DAEMON_SETS,
     DEPLOYMENTS,
+    EVENTS,
     JOBS,
     NODES,
     PDBS,
@@ -29,6 +31,7 @@ from podrules.cluster.node_usage import read_usages
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
 from podrules.cluster.safety_facts import partition_facts
 from podrules.cluster.source import Source
+from podrules.model.event import Event
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.workload import Workload
@@ -132,6 +135,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         workloads=_workloads(gatherer, scope, namespace),
         usages=usages,
         partitions=None if at is None else _partitions(gatherer, listed_nodes, nodes, at),
+        ended=None if at is None else _ended(gatherer, namespace, listed_pods, at),
         versions=gatherer.versions,
         unread=(),
     )
@@ -209,6 +213,27 @@ def _workloads(gatherer: Gatherer, scope: Scope, namespace: str | None) -> dict[
         for entry in gatherer.noted(gatherer.list(kind, namespace)) or ()
         if entry.metadata.controller is None
     }
+
+
+def _ended(
+    gatherer: Gatherer, namespace: str | None, listed: frozenset[PodKey] | None, at: datetime
+) -> tuple[EndedPod, ...] | None:
+    """What ended within an hour; of pods that were chosen, of those alone."""
+    events = gatherer.noted(gatherer.list(EVENTS, namespace))
+    pods = read_or_none(gatherer.list(PODS, namespace))
+    if events is None or pods is None:
+        return None
+    # Loaded on demand.
+    from kubectl_plugin.commands.died import HOUR, Ends
+    from kubectl_plugin.reports.died.ended import ended_pods
+
+    own = [pod for pod in pods if listed is None or pod_key(pod) in listed]
+    told = [one for one in events if listed is None or _place(one) in listed]
+    return tuple(ended_pods(Ends(gatherer.source, gatherer).among(own, told, at - HOUR)))
+
+
+def _place(event: Event) -> PodKey:
+    return event.involved_object.namespace, event.involved_object.name
 
 
 def _partitions(

@@ -32,7 +32,7 @@ __all__ = [
 
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
 _EXPLAIN: Final = ("kubectl", "qos", "explain")
-_COMMANDS: Final = {"explained": "explain", "placed": "place", "told of in a report": "report"}
+_COMMANDS: Final = {"explained": "explain", "placed": "place", "told of in a report": "report", "looked into": "died"}
 """Of what is done to targets."""
 _ELSEWHERE: Final[tuple[Kind[Any], ...]] = (*ALL_KINDS, CONFIG_MAPS, EVENTS)
 _TYPE_WITH_SLIP: Final = 0.8

@@ -133,6 +133,7 @@ def _sections(report: ClusterReport, explained: Explained, target: Target) -> Ma
         overview.priorities(report),
         overview.budgets(report),
         overview.partitions(report, target),
+        overview.ended(report),
         overview.unknown(report, target),
     )
 

@@ -25,6 +25,7 @@ from kubectl_plugin.views.cluster.cluster_page import (
     pods_by_severity,
     spread_words,
 )
+from kubectl_plugin.views.died.lately import by_cause
 from kubectl_plugin.views.node.partitions import partitions_pages
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import version_note_words
@@ -33,7 +34,7 @@ from podrules.model.pod import PodQOSClass
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZONE
 
-__all__ = ["anchors", "budgets", "capacity", "partitions", "priorities", "summary", "unknown", "zones"]
+__all__ = ["anchors", "budgets", "capacity", "ended", "partitions", "priorities", "summary", "unknown", "zones"]
 
 _RISKS: Final = tuple(PodRisk)
 
@@ -312,6 +313,21 @@ def partitions(report: ClusterReport, target: Target) -> Markup:
     return element("section", element("h2", "Silent nodes"), body, id="partitions")
 
 
+def ended(report: ClusterReport) -> Markup:
+    """What ended in the last hour, by cause."""
+    if report.ended is None:
+        body: Child = element("p", "Unknown: events could not be read, or the time is not known.", class_="note")
+    elif not report.ended:
+        body = element("p", "Nothing has ended, as far as pods and events tell.", class_="note")
+    else:
+        rows = [[cause, f"{count:,}", pods] for count, cause, pods in by_cause(report.ended)]
+        body = [
+            table("By cause, the most frequent first", ("Cause", "Ends", "Pods"), rows[:MAX_ROWS], numbers={1}),
+            element("p", "kubectl qos died pod/NAME tells the proof of each.", class_="note"),
+        ]
+    return element("section", element("h2", "Ended in the last hour"), body, id="ended")
+
+
 def unknown(report: ClusterReport, target: Target) -> Markup | None:
     """The facts that could not be read; ``target`` is for the commands."""
     lines = [target.sentence(line) for line in unread_lines(report.unread, measured=measured_nodes(report))]
@@ -340,4 +356,5 @@ def anchors(report: ClusterReport) -> Iterator[tuple[str, str]]:
         ("priorities", "Priorities"),
         ("budgets", "Budgets"),
         ("partitions", "Silent nodes"),
+        ("ended", "Ended"),
     )

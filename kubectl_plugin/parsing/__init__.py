@@ -21,6 +21,7 @@ __all__ = ["COMMANDS", "FLAGS_WITH_VALUE", "CommandParser", "Parsed", "command_p
 
 COMMANDS: Final = {
     "explain": "explain a pod, a node, a workload or a manifest",
+    "died": "what ended a pod or its containers, with the proof",
     "place": "what if: where would these pods go",
     "node": "a node under memory or disk pressure: who goes first, how far it is",
     "report": "what stands out in the cluster; with -o FILE.html one page of nodes, budgets and pods",
@@ -72,6 +73,7 @@ FLAGS_WITH_VALUE: Final = frozenset(
         "--disable",
         "--compare",
         "--to",
+        "--since",
     }
 )
 """Flags of any command that take a value: the word after one of them is no command."""

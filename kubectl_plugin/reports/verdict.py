@@ -144,6 +144,12 @@ class VerdictCode(Enum):
     ALL_NODES_ANSWER = "AllNodesAnswer"
     NODES_LOST = "NodesLost"
     NODES_UNREAD = "NodesUnread"
+    # What ended.
+    END_CERTAIN = "EndCertain"
+    END_LIKELY = "EndLikely"
+    END_SEVERAL = "EndSeveral"
+    END_UNKNOWN = "EndUnknown"
+    NOTHING_ENDED = "NothingEnded"
     # A delete, fence or unfence: as its outcome.
     NOT_CONFIRMED = "NotConfirmed"
     NOT_POSSIBLE = "NotPossible"

@@ -24,6 +24,7 @@ NOW: Final = "2026-10-01T12:00:00Z"
 """The newest instant of the clusters here: the node's heartbeat."""
 SIZE: Final = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 RUNNING: Final = {"name": "app", "ready": True, "state": {"running": {"startedAt": "2026-10-01T09:00:00Z"}}}
+SIGKILLED: Final = {**RUNNING, "lastState": {"terminated": {"exitCode": 137, "reason": "Error"}}}
 OUT_OF_SERVICE: Final = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
 
 
@@ -241,6 +242,11 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     ),
     C.FITS: demo("place", "-f", f"{CASES}/cli/nomem.yaml"),
     C.DOES_NOT_FIT: demo("place", "-f", f"{CASES}/cli/huge30.yaml"),
+    C.END_CERTAIN: demo("died", "-n", "shop", "pod/db-1"),
+    C.END_LIKELY: demo("died", "-n", "shop", "pod/image-resizer-t7fpjd79c-t6pxj"),
+    C.END_SEVERAL: on([node(), pod(containers=[SIGKILLED])], "died", "pod/web", "-n", "shop"),
+    C.END_UNKNOWN: demo("died", "-n", "shop", "pod/nobody"),
+    C.NOTHING_ENDED: demo("died", "-n", "shop", "pod/db-0"),
     C.ALL_NODES_ANSWER: of("partitions", "--snapshot", f"{CASES}/s3c.json"),
     C.NODES_LOST: demo("partitions"),
     C.NODES_UNREAD: of("partitions", "--snapshot", f"{CASES}/d6svc.yaml"),

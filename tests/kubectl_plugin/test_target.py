@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from kubectl_plugin.cli import main
-from kubectl_plugin.exit_codes import tell, words_of
+from kubectl_plugin.exit_codes import NOT_CERTAIN, tell, words_of
 from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.html.data import data_block
 from kubectl_plugin.options import DEMO_SCHEDULER, ClusterOptions, TypedCommand
@@ -133,10 +133,11 @@ def test_K_suggested_commands_run(tmp_path: Path) -> None:
     pod = "pod/image-resizer-t7fpjd79c-t6pxj"
     ran = run("explain", pod, "-n", "shop", "--demo", "--scheduler-config", str(config))
     commands = suggested(ran.out)
-    assert len(commands) == 4
+    assert len(commands) == 5
     for command in commands:
-        assert (f"--scheduler-config={config}" in shlex.split(command)) is not command.startswith("kubectl qos why")
-        assert run(*shlex.split(command)[2:]).code == 0, command
+        takes_none = command.startswith(("kubectl qos why", "kubectl qos died"))
+        assert (f"--scheduler-config={config}" in shlex.split(command)) is not takes_none
+        assert run(*shlex.split(command)[2:]).code in {0, NOT_CERTAIN}, command
 
 
 def test_K_the_demos_own_scheduler_is_not_repeated() -> None:
@@ -173,6 +174,7 @@ def live(*commands: Command, lines: tuple[str | Prose, ...] = ()) -> Page:
         (qos("place", options=("-f", "web.yaml")), {}),
         (qos("snapshot", options=("-o", "c.qos")), {}),
         (qos("versions", "--to", "1.37"), {}),
+        (qos("died", "pod/web-0", namespace="shop"), {"namespace": "shop"}),
     ],
     ids=lambda one: one.ours if isinstance(one, Command) else None,
 )
@@ -192,7 +194,8 @@ def test_K_each_of_our_commands_takes_the_flags_of_its_target(command: Command, 
 
 def test_K_every_command_of_ours_is_tried() -> None:
     assert set(COMMANDS) - {"why", "lint"} == {
-        "explain", "delete", "fence", "unfence", "partitions", "node", "report", "place", "snapshot", "versions"
+        "explain", "delete", "fence", "unfence", "partitions", "node", "report", "place", "snapshot", "versions",
+        "died",
     }  # fmt: skip
 
 

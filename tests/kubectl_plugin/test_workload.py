@@ -246,7 +246,7 @@ def test_a_workload_and_its_pod_read_an_exit_code_alike(node: dict[str, Any], en
     for asked in ("deployment/web", "pod/web-0"):
         page = run("explain", asked, "-n", "shop", "--snapshot", file).out
         assert end in _lead(page)
-        assert page.count("SIGKILL") == end.count("SIGKILL") + page.count("SIGKILL by")
+        assert ("SIGKILL" in page.replace("SIGKILL by", "")) == ("SIGKILL" in end)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from msgspec import Struct
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.cluster.cluster_changes import ClusterChanges
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
+from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.reports.node.partitions import PartitionsReport
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.pod.similar_pods import Asked
@@ -175,6 +176,8 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
     budgets: Budgets | None
     """None: they could not be read."""
     partitions: PartitionsReport | None
+    ended: tuple[EndedPod, ...] | None = None
+    """What ended in the hour before, the latest first; None: events could not be read, or the time is not known."""
     preemption_disabled: bool = False
     """Whether no profile of the scheduler preempts."""
     changes: ClusterChanges | None = None

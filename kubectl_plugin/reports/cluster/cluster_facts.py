@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from kubectl_plugin.reports.cluster.cluster_entries import PodKey
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
+from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.reports.node.partitions import PartitionsReport
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
 from podrules.model.node import Node
@@ -54,6 +55,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     outcomes: Mapping[PodKey, PlacementOutcome] = {}
     """What the rules of the scheduler give now, of pods that wait for a node; others count by its last word."""
     partitions: PartitionsReport | None
+    ended: tuple[EndedPod, ...] | None = None
+    """See `ClusterReport.ended`."""
     versions: Versions
     unread: tuple[Unread, ...]
 

@@ -89,6 +89,7 @@ def cluster_report(facts: ClusterFacts) -> ClusterReport:
         classes=None if facts.classes is None else tuple(sorted(facts.classes, key=_class_order)),
         budgets=None if facts.budgets is None else _budgets(facts, facts.budgets),
         partitions=facts.partitions,
+        ended=facts.ended,
         preemption_disabled=facts.preemption_disabled,
         version_notes=version_notes(facts.versions, entries.shown),
         unread=facts.unread,

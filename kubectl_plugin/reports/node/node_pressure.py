@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.node.node_use import (
     EvictedPod,
@@ -180,6 +181,8 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
     over_limits: tuple[OverLimitReport, ...]
     """They go in the kubelet's next pass."""
     promised: NodeReport
+    ended: tuple[EndedPod, ...] | None = None
+    """What ended on it in the hour before, the latest first; None: not asked for, or events could not be read."""
     unread: tuple[Unread, ...]
 
     def oom_of(self, scope: OOMScope) -> OOMOrderReport | None:

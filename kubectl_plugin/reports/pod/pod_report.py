@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.pod.dry_run import DryRunReport
 from kubectl_plugin.reports.pod.oom import OOMOnNode, OOMUnknown, oom_of_pod
 from kubectl_plugin.reports.pod.pod_cgroup import CgroupReport, pod_cgroup
@@ -132,6 +133,8 @@ class PodInCluster(Struct, frozen=True, kw_only=True):
     """None: it was not asked for."""
     config: KubeletConfiguration | None = None
     """What the kubelet of its node goes by; None: it was not read."""
+    last_end: EndReport | None = None
+    """What ended it, or a container of it, last; None: nothing has ended, or it is one of many."""
 
 
 class RefusedField(Struct, frozen=True, rename="camel"):
@@ -227,6 +230,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """The warning of Pod Security when it is created; empty: none."""
     budgets: Budgets = Budgets()
     """What the PodDisruptionBudgets of the same files let go of all pods of a manifest, if each is Ready."""
+    last_end: EndReport | None = None
+    """As `kubectl qos died` tells it; None: nothing has ended, or the pod is one of many."""
 
     @property
     def refused(self) -> bool:
@@ -304,6 +309,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         dry_run=facts.dry_run,
         refusal=facts.refusal,
         warning=facts.warning,
+        last_end=cluster.last_end,
     )
 
 

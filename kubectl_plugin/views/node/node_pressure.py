@@ -44,7 +44,7 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
     told = node_pressure_verdict(report, now)
     linux = report.platform is Platform.LINUX
     parts = [*_pressure_parts(report, wide=wide)] if linux else [node_platform_section(report.platform)]
-    parts += [*promise_parts(report.promised, wide=wide), full_section(report.promised)]
+    parts += [*promise_parts(report.promised, wide=wide), full_section(report.promised), _ended(report)]
     parts.append(versions_section(report.promised.version_notes))
     if report.unread:
         measured = () if report.usage_source is UsageSource.NONE else (report.name,)
@@ -56,6 +56,17 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
         parts=tuple(part for part in parts if isinstance(part, Table) or part.lines),
         next_commands=tuple(_next_commands(report, wide=wide)),
     )
+
+
+def _ended(report: NodePressureReport) -> Section:
+    """What ended in the last hour, by cause."""
+    if not report.ended:
+        return Section("Ended", ())
+    # Loaded where something has ended.
+    from kubectl_plugin.views.died.lately import by_cause
+
+    rows = tuple(Row((str(count), cause, pods)) for count, cause, pods in by_cause(report.ended))
+    return Section("Ended", ("in the last hour, by cause:", *rows))
 
 
 def _pressure_parts(report: NodePressureReport, *, wide: bool) -> Iterator[Section | Table]:

@@ -9,7 +9,7 @@ from kubectl_plugin.views.words import amount, counted, for_words, lasting, when
 from podrules.container_state import OOM_KILLED, ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.resources import MEMORY
 
-__all__ = ["container_words", "end_words"]
+__all__ = ["container_words", "end_words", "signal_name"]
 
 _MOST: Final = 200
 """Characters of a message: one may be the end of a log."""
@@ -76,9 +76,16 @@ def end_words(end: Termination, one: ObservedContainer, now: datetime | None) ->
         facts.append(f"memory limit {limit}" if limit else "no memory limit")
     elif end.signal:
         facts.append(f"signal {end.signal}")
-        facts += [f"SIG{_SIGNALS[end.signal]}"] if end.signal in _SIGNALS else []
+        facts += [signal_name(end.signal)] if end.signal in _SIGNALS else []
     how, when = ", ".join(facts), when_words(end.finished_at, now)
     return f"exit {end.exit_code}{f' ({how})' if how else ''}{f' {when}' if when else ''}"
+
+
+def signal_name(number: int | None) -> str:
+    """``SIGKILL``; ``signal 40`` of one without a name of its own; empty: none."""
+    if not number:
+        return ""
+    return f"SIG{_SIGNALS[number]}" if number in _SIGNALS else f"signal {number}"
 
 
 def _running(one: ObservedContainer, now: datetime | None, *, whole: bool) -> list[str]:

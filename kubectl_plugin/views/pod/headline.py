@@ -70,6 +70,12 @@ def _fencing(report: Any, now: datetime | None) -> Verdict:
     return fencing_verdict(report, now)
 
 
+def _end(report: Any, now: datetime | None) -> Verdict:
+    from kubectl_plugin.views.died.page import end_verdict
+
+    return end_verdict(report, now)
+
+
 _JUDGES: Final[dict[str, Callable[[Any, datetime | None], Verdict]]] = {
     "PodExplanation": _pod,
     "WorkloadExplanation": _workload,
@@ -78,6 +84,7 @@ _JUDGES: Final[dict[str, Callable[[Any, datetime | None], Verdict]]] = {
     "PlacementPlan": _plan,
     "Partitions": _partitions,
     "PodDeletion": _deletion,
+    "EndExplanation": _end,
     "Fencing": _fencing,
 }
 """By the report's ``kind``. What lint found is judged at the level that its command was given."""

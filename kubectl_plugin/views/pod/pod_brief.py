@@ -14,6 +14,7 @@ from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.node.platform_words import pod_platform_section
 from kubectl_plugin.views.pod.dry_run import dry_run_section
 from kubectl_plugin.views.pod.ending import stop_lines
+from kubectl_plugin.views.pod.last_end import last_end_section
 from kubectl_plugin.views.pod.oom import no_score
 from kubectl_plugin.views.pod.pod_pressure import ASSUMED, distinct_places, own_limit_lines
 from kubectl_plugin.views.pod.pod_words import force_section, granted_line, limited_in_part, priority_section
@@ -43,6 +44,7 @@ _NAMED: Final = 3
 def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     """The sections of the page, without placement; some are empty."""
     running = report.termination.grace.source is not GraceSource.FINISHED
+    yield last_end_section(report, now)
     yield qos_section(report, wide=False)
     if running:
         yield pod_platform_section(report.platform)

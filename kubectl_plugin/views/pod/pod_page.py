@@ -19,6 +19,7 @@ from kubectl_plugin.views.pod.container_words import container_words
 from kubectl_plugin.views.pod.dry_run import dry_run_section
 from kubectl_plugin.views.pod.ending import stop_lines
 from kubectl_plugin.views.pod.health_commands import health_commands
+from kubectl_plugin.views.pod.last_end import last_end_section
 from kubectl_plugin.views.pod.oom import oom_section
 from kubectl_plugin.views.pod.pod_brief import brief_sections
 from kubectl_plugin.views.pod.pod_pressure import pressure_section
@@ -35,6 +36,7 @@ from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, is_plain_name, listed, memory
 from podrules.cgroup import ResourceConfig
 from podrules.container_state import ContainerKind
+from podrules.died.of_pod import EndOf
 from podrules.memory_qos import MemoryQoS
 from podrules.model.pod import PodQOSClass
 from podrules.platform import Platform
@@ -87,6 +89,7 @@ def _refusals_section(report: PodReport) -> Section:
 def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     yield _refusals_section(report)
     yield _containers_section(report, now)
+    yield last_end_section(report, now)
     yield qos_section(report, wide=True)
     if report.termination.grace.source is not GraceSource.FINISHED:
         yield pod_platform_section(report.platform)
@@ -236,6 +239,8 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
         yield from health_commands(status.health, report.name, report.namespace, now)
     reach = status.node.reach if status.node is not None else None
     yield from reach_commands(reach)
+    if report.last_end is not None and report.last_end.end.of is not EndOf.NOTHING:
+        yield qos("died", f"pod/{report.name}", namespace=report.namespace, comment="what ended it, and the proof")
     if status.node is not None:
         if quiet_node(report) is None and _is_there(report, status.node):
             yield qos("explain", f"node/{status.node.name}")

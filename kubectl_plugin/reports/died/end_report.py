@@ -1,0 +1,149 @@
+"""What ended one pod, or a container of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from kubectl_plugin.reports import API_VERSION
+from podrules.died.cause import Cause
+from podrules.died.evidence import KnownEnd
+from podrules.died.of_pod import PodEnd, last_end
+from podrules.died.replacement import Replacement
+from podrules.model.affinity import Toleration
+from podrules.model.node import Node
+from podrules.model.pod import Pod, Probe
+from podrules.placement.preemption_victims import Preempted
+from podrules.reading import Owner, Unread
+from podrules.tolerations import NO_EXECUTE, tolerations_tolerate_taint
+from podrules.versions import VersionNote, Versions, version_notes
+
+__all__ = ["ContainerSpec", "EndReport", "end_report"]
+
+
+class ContainerSpec(Struct, frozen=True, rename="camel"):
+    """What a container's spec says about its end."""
+
+    name: str
+    field: str
+    """``spec.containers[0]``."""
+    liveness: Probe | None
+    startup: Probe | None
+    pre_stop: bool
+    post_start: bool
+
+
+class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="EndExplanation"):
+    """What ended a pod last, with what speaks for it."""
+
+    api_version: Literal["kubectl-qos/v1"] = API_VERSION
+    name: str
+    namespace: str
+    source: str
+    rules_version: str
+    server_version: str | None
+    version_notes: tuple[VersionNote, ...]
+    exists: bool
+    """Whether the pod's object is still there."""
+    earlier: bool
+    """A pod of that name is there, and this is about the one that had the name before."""
+    node: str
+    phase: str
+    restart_policy: str
+    priority: int | None
+    grace_seconds: int | None
+    """spec.terminationGracePeriodSeconds."""
+    active_deadline_seconds: int | None
+    owner: Owner | None
+    end: PodEnd
+    containers: tuple[ContainerSpec, ...]
+    """Those that ended."""
+    cordoned: bool
+    """Its node is unschedulable now, as `kubectl drain` leaves it."""
+    silent: bool
+    """Its node does not answer (Ready is Unknown): nobody can tell whether its processes have ended."""
+    taints: tuple[str, ...]
+    """The taints of its node, now, that delete it: it does not tolerate them, or only for a time."""
+    preempted: Preempted | None
+    """By whom the scheduler preempted it; None: it did not."""
+    replacement: Replacement | None
+    """The pod that its controller made in its place; None: none is known, or it was not asked for."""
+    hint: str = ""
+    """What may have been meant, where nothing is known of the name; empty: nothing is alike."""
+    unread: tuple[Unread, ...]
+
+
+def end_report(
+    known: KnownEnd,
+    versions: Versions,
+    source: str,
+    *,
+    preempted: Preempted | None = None,
+    earlier: bool = False,
+    unread: tuple[Unread, ...] = (),
+) -> EndReport:
+    """The report of a pod's last end.
+
+    Args:
+        known: What was read of it.
+        versions: Whose rules hold.
+        source: Where it was read.
+        preempted: By whom the scheduler preempted it.
+        earlier: Whether it is about another pod than the one that has the name now.
+        unread: What could not be read.
+    """
+    evidence = known.evidence
+    pod, node, owner = evidence.pod, evidence.node, known.controller
+    spec = pod.spec if pod is not None else None
+    end = last_end(evidence)
+    return EndReport(
+        name=evidence.name,
+        namespace=evidence.namespace,
+        source=source,
+        rules_version=versions.rules_version,
+        server_version=versions.server_version,
+        version_notes=version_notes(versions, () if node is None else (node,)),
+        exists=pod is not None,
+        earlier=earlier,
+        node=spec.node_name if spec is not None else node.metadata.name if node is not None else "",
+        phase=pod.status.phase if pod is not None else "",
+        restart_policy=spec.restart_policy or "Always" if spec is not None else "",
+        priority=spec.priority if spec is not None else None,
+        grace_seconds=spec.termination_grace_period_seconds if spec is not None else None,
+        active_deadline_seconds=spec.active_deadline_seconds if spec is not None else None,
+        owner=None if owner is None else Owner(owner.kind, owner.name),
+        end=end,
+        containers=() if pod is None else tuple(_specs(pod, end)),
+        cordoned=node is not None and node.spec.unschedulable,
+        silent=node is not None and node.ready is not None and node.ready.status == "Unknown",
+        taints=tuple(_taints(node, () if spec is None else spec.tolerations)),
+        preempted=preempted if end.verdict.cause is Cause.PREEMPTION else None,
+        replacement=known.replacement,
+        unread=unread,
+    )
+
+
+def _specs(pod: Pod, end: PodEnd) -> Iterator[ContainerSpec]:
+    ended = {one.container for one in end.ends}
+    for ref in pod.containers():
+        own = ref.container
+        if own.name not in ended:
+            continue
+        hooks = own.lifecycle
+        yield ContainerSpec(
+            own.name,
+            ref.field,
+            own.liveness_probe,
+            own.startup_probe,
+            pre_stop=hooks is not None and hooks.pre_stop is not None,
+            post_start=hooks is not None and hooks.post_start is not None,
+        )
+
+
+def _taints(node: Node | None, tolerations: tuple[Toleration, ...]) -> Iterator[str]:
+    endless = [one for one in tolerations if one.toleration_seconds is None]
+    for taint in node.spec.taints if node is not None else ():
+        if taint.effect == NO_EXECUTE and not tolerations_tolerate_taint(endless, taint):
+            yield taint.text

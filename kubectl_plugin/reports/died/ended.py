@@ -1,0 +1,35 @@
+"""The pods that ended lately, each by its cause: for answers about more than one end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from kubectl_plugin.reports.died.end_report import EndReport
+from podrules.died.cause import Cause, Grade
+from podrules.died.of_pod import EndOf
+
+__all__ = ["EndedPod", "ended_pods"]
+
+
+class EndedPod(Struct, frozen=True, rename="camel"):
+    """One pod, or a container of it, that ended."""
+
+    namespace: str
+    name: str
+    container: str
+    """Empty: the pod as a whole."""
+    at: str | None
+    grade: Grade
+    causes: tuple[Cause, ...]
+    """Several, where as much speaks for each."""
+
+
+def ended_pods(reports: Iterable[EndReport]) -> Iterator[EndedPod]:
+    """Those of which something ended, as `kubectl qos died` tells of them."""
+    for report in reports:
+        end = report.end
+        if end.of is not EndOf.NOTHING:
+            causes = tuple(one.cause for one in end.verdict.suspects)
+            yield EndedPod(report.namespace, report.name, end.container, end.at, end.verdict.grade, causes)

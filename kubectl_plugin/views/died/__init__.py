@@ -1,0 +1,1 @@
+"""What ended pods, in words."""

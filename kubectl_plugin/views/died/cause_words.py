@@ -1,0 +1,219 @@
+"""The causes of an end in words: a sentence with its numbers, and a short form for tables and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.views.pod.container_words import signal_name
+from kubectl_plugin.views.words import counted, memory
+from podrules.died.cause import Cause
+from podrules.died.of_pod import ContainerEnd
+from podrules.died.verdict import Suspect
+
+__all__ = ["SHORT", "cause_sentence"]
+
+SHORT: Final = {
+    Cause.OWN_MEMORY_LIMIT: "own memory limit",
+    Cause.POD_MEMORY_LIMIT: "memory limit of the pod",
+    Cause.NODE_OUT_OF_MEMORY: "node out of memory",
+    Cause.LIVENESS_PROBE: "liveness probe",
+    Cause.STARTUP_PROBE: "startup probe",
+    Cause.POST_START_HOOK: "postStart hook",
+    Cause.RESIZE: "resize with a restart",
+    Cause.DEFINITION_CHANGED: "image changed in place",
+    Cause.RESTART_ALL: "all containers restarted",
+    Cause.SANDBOX_CHANGED: "sandbox gone",
+    Cause.CONTAINER_LOST: "container lost",
+    Cause.APPLICATION: "its own process",
+    Cause.IMAGE: "image",
+    Cause.CONFIGURATION: "configuration",
+    Cause.RUNTIME: "runtime error",
+    Cause.EVICTED_MEMORY: "evicted: memory",
+    Cause.EVICTED_DISK: "evicted: disk",
+    Cause.EVICTED_INODES: "evicted: inodes",
+    Cause.EVICTED_PIDS: "evicted: process ids",
+    Cause.CONTAINER_STORAGE_LIMIT: "own ephemeral-storage limit",
+    Cause.POD_STORAGE_LIMIT: "ephemeral-storage of the pod",
+    Cause.EMPTY_DIR_LIMIT: "emptyDir sizeLimit",
+    Cause.KUBELET_PREEMPTION: "preempted by the kubelet",
+    Cause.NODE_SHUTDOWN: "node shutdown",
+    Cause.ACTIVE_DEADLINE: "activeDeadlineSeconds",
+    Cause.REJECTED: "rejected by the kubelet",
+    Cause.PREEMPTION: "preempted",
+    Cause.API_EVICTION: "evicted by the API",
+    Cause.TAINT_EVICTION: "taint of the node",
+    Cause.NODE_GONE: "node gone",
+    Cause.JOB_ENDED: "its Job ended",
+    Cause.OWNER: "its controller",
+    Cause.DELETED: "deleted",
+    Cause.FORCE_DELETED: "force deleted",
+}
+"""By cause, for a column or a list."""
+
+_Words = Callable[[EndReport, str], str]
+
+
+def cause_sentence(suspect: Suspect, report: EndReport, container: str) -> str:
+    """What happened if it was this cause: a main clause without a full stop.
+
+    Args:
+        suspect: The cause.
+        report: Of the pod.
+        container: Whose end it is; empty: the pod's.
+    """
+    return _SENTENCES[suspect.cause](report, container)
+
+
+def _its(report: EndReport, container: str) -> ContainerEnd | None:
+    return report.end.end_of(container)
+
+
+def _name(container: str) -> str:
+    return f"container {container}" if container else "a container"
+
+
+def _own_limit(report: EndReport, container: str) -> str:
+    one = _its(report, container)
+    limit = f" of {memory(one.limits.own)}" if one is not None and one.limits is not None and one.limits.own else ""
+    return f"the kernel killed {_name(container)}: it came to its own memory limit{limit}"
+
+
+def _pod_limit(report: EndReport, container: str) -> str:
+    one = _its(report, container)
+    limit = f" of {memory(one.limits.pod)}" if one is not None and one.limits is not None and one.limits.pod else ""
+    return f"the kernel killed {_name(container)}: the pod came to its memory limit{limit}"
+
+
+def _node_memory(report: EndReport, container: str) -> str:
+    node = f" {report.node}" if report.node else ""
+    return f"the kernel killed {_name(container)}: node{node} ran out of memory"
+
+
+def _probe(kind: str) -> _Words:
+    def words(report: EndReport, container: str) -> str:
+        verb = "stopped" if report.restart_policy == "Never" else "restarted"
+        spec = next((one for one in report.containers if one.name == container), None)
+        probe = None if spec is None else spec.liveness if kind == "liveness" else spec.startup
+        times = f" {counted(probe.failure_threshold, 'time')} in a row" if probe is not None else ""
+        return f"the kubelet {verb} {_name(container)}: its {kind} probe failed{times}"
+
+    return words
+
+
+def _application(report: EndReport, container: str) -> str:
+    one = _its(report, container)
+    end = one.end if one is not None else None
+    if end is None:
+        return f"{_name(container)} ended by itself"
+    if end.exit_code == 0:
+        return f"{_name(container)} completed: exit code 0"
+    signal = signal_name(end.signal)
+    if end.signal in {9, 15}:
+        return f"{_name(container)} got {signal} from elsewhere than Kubernetes, or returned {end.exit_code} itself"
+    if signal:
+        return f"{_name(container)} crashed with {signal}: exit code {end.exit_code}"
+    return f"{_name(container)} ended by itself: exit code {end.exit_code}"
+
+
+def _waits(what: str) -> _Words:
+    def words(report: EndReport, container: str) -> str:
+        one = _its(report, container)
+        reason = "" if one is None else one.waits or (one.end.reason if one.end is not None else "")
+        return f"{_name(container)} could not start: {what}{f' ({reason})' if reason else ''}"
+
+    return words
+
+
+def _evicted(resource: str) -> _Words:
+    def words(report: EndReport, container: str) -> str:
+        del container
+        numbers = report.end.numbers
+        found = f" ({numbers.available} available, threshold {numbers.threshold})" if numbers.threshold else ""
+        return f"the kubelet evicted the pod: the node was low on {resource}{found}"
+
+    return words
+
+
+def _storage(what: str) -> _Words:
+    def words(report: EndReport, container: str) -> str:
+        del container
+        numbers = report.end.numbers
+        name, limit = f" {numbers.name}" if numbers.name else "", f" of {numbers.limit}" if numbers.limit else ""
+        return f"the kubelet evicted the pod: {what.format(name=name)}{limit}"
+
+    return words
+
+
+def _preempted(report: EndReport, container: str) -> str:
+    del container
+    by = report.preempted.by if report.preempted is not None else None
+    whom = f"{by.namespace}/{by.name}" if by is not None else "a pod of higher priority"
+    return f"the scheduler preempted the pod for {whom}"
+
+
+def _tainted(report: EndReport, container: str) -> str:
+    del container
+    taints = f": {', '.join(report.taints)}" if report.taints else ""
+    return f"the taint manager deleted the pod, which does not tolerate a taint of its node{taints}"
+
+
+def _deadline(report: EndReport, container: str) -> str:
+    del container
+    seconds = report.active_deadline_seconds
+    return f"the kubelet ended the pod: its activeDeadlineSeconds{f' ({seconds} s)' if seconds else ''} were over"
+
+
+def _owner(report: EndReport, container: str) -> str:
+    del container
+    whose = f"{report.owner.kind} {report.owner.name}" if report.owner is not None else "its controller"
+    return f"{whose} removed the pod: fewer replicas, another revision, or it was deleted itself"
+
+
+def _job(report: EndReport, container: str) -> str:
+    del container
+    whose = f"Job {report.owner.name}" if report.owner is not None else "its Job"
+    return f"{whose} removed the pod, for the Job had ended or was suspended"
+
+
+def _plain(words: str) -> _Words:
+    return lambda _report, container: words.format(name=_name(container))
+
+
+_SENTENCES: Final[dict[Cause, _Words]] = {
+    Cause.OWN_MEMORY_LIMIT: _own_limit,
+    Cause.POD_MEMORY_LIMIT: _pod_limit,
+    Cause.NODE_OUT_OF_MEMORY: _node_memory,
+    Cause.LIVENESS_PROBE: _probe("liveness"),
+    Cause.STARTUP_PROBE: _probe("startup"),
+    Cause.POST_START_HOOK: _plain("the kubelet stopped {name}: its postStart hook failed"),
+    Cause.RESIZE: _plain("the kubelet restarted {name}: a resize in place asked for it"),
+    Cause.DEFINITION_CHANGED: _plain("the kubelet restarted {name}: its image was changed in place"),
+    Cause.RESTART_ALL: _plain("the kubelet restarted all containers, as restartPolicyRules ask"),
+    Cause.SANDBOX_CHANGED: _plain("the sandbox of the pod was gone, and the kubelet started all of it again"),
+    Cause.CONTAINER_LOST: _plain("the runtime lost {name}: how it ended is not known"),
+    Cause.APPLICATION: _application,
+    Cause.IMAGE: _waits("its image could not be had"),
+    Cause.CONFIGURATION: _waits("its configuration is not complete"),
+    Cause.RUNTIME: _waits("the runtime could not start it"),
+    Cause.EVICTED_MEMORY: _evicted("memory"),
+    Cause.EVICTED_DISK: _evicted("disk space"),
+    Cause.EVICTED_INODES: _evicted("inodes"),
+    Cause.EVICTED_PIDS: _evicted("process ids"),
+    Cause.CONTAINER_STORAGE_LIMIT: _storage("container{name} wrote more than its ephemeral-storage limit"),
+    Cause.POD_STORAGE_LIMIT: _storage("its containers wrote more than their ephemeral-storage limit"),
+    Cause.EMPTY_DIR_LIMIT: _storage("emptyDir volume{name} grew over its sizeLimit"),
+    Cause.KUBELET_PREEMPTION: _plain("the kubelet removed the pod: a critical pod needed its room"),
+    Cause.NODE_SHUTDOWN: _plain("the kubelet ended the pod: its node shut down"),
+    Cause.ACTIVE_DEADLINE: _deadline,
+    Cause.REJECTED: _plain("the kubelet did not take the pod on"),
+    Cause.PREEMPTION: _preempted,
+    Cause.API_EVICTION: _plain("somebody evicted the pod through the eviction API, as drains and autoscalers do"),
+    Cause.TAINT_EVICTION: _tainted,
+    Cause.NODE_GONE: _plain("garbage collection removed the pod: its Node object is gone"),
+    Cause.JOB_ENDED: _job,
+    Cause.OWNER: _owner,
+    Cause.DELETED: _plain("somebody deleted the pod"),
+    Cause.FORCE_DELETED: _plain("somebody deleted the pod without grace"),
+}

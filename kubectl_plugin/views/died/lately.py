@@ -1,0 +1,29 @@
+"""What ended lately, by cause: a row for each, with the pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kubectl_plugin.reports.died.ended import EndedPod
+from kubectl_plugin.views.died.cause_words import SHORT
+from kubectl_plugin.views.words import listed
+from podrules.died.cause import Cause
+
+__all__ = ["by_cause", "causes_words"]
+
+_FEW: Final = 3
+
+
+def causes_words(causes: Iterable[Cause]) -> str:
+    """``own memory limit``; ``own memory limit or node out of memory``; ``not known`` of none."""
+    return " or ".join(SHORT[cause] for cause in causes) or "not known"
+
+
+def by_cause(ended: Iterable[EndedPod]) -> Iterator[tuple[int, str, str]]:
+    """How many ended by a cause, the cause, and some of the pods; the most frequent first."""
+    found: dict[str, list[str]] = {}
+    for one in ended:
+        found.setdefault(causes_words(one.causes), []).append(f"{one.namespace}/{one.name}")
+    for cause, pods in sorted(found.items(), key=lambda entry: (-len(entry[1]), entry[0])):
+        yield len(pods), cause, listed(list(dict.fromkeys(pods)), most=_FEW)

@@ -1,0 +1,261 @@
+"""One end on a page: the verdict, its proof, what else fits and what would tell, what helps, what is there now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.render.command import Command, kubectl, qos
+from kubectl_plugin.render.page import Page, Row, Section, Severity
+from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode
+from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence
+from kubectl_plugin.views.died.remedies import remedies
+from kubectl_plugin.views.died.telling import telling
+from kubectl_plugin.views.pod.container_words import end_words
+from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.words import clock, counted, is_plain_name, when_words
+from podrules.container_state import ContainerKind, ObservedContainer, StateKind, Termination
+from podrules.died.cause import Cause, Grade
+from podrules.died.evidence import Lost
+from podrules.died.of_pod import ContainerEnd, EndOf, Manner, PodEnd
+from podrules.died.verdict import Clue, Source
+from podrules.model.instant import instant
+
+__all__ = ["end_page", "end_verdict", "last_end_lines"]
+
+_MOST: Final = 240
+"""Characters of a message."""
+_FEW: Final = 4
+_MOST_CHOICES: Final = 4
+"""Up to so many causes get a sentence each."""
+_CODES: Final = {
+    Grade.CERTAIN: VerdictCode.END_CERTAIN,
+    Grade.LIKELY: VerdictCode.END_LIKELY,
+    Grade.SEVERAL: VerdictCode.END_SEVERAL,
+    Grade.NOTHING: VerdictCode.END_UNKNOWN,
+}
+_SOURCES: Final = {
+    Source.POD: "",
+    Source.EVENT: "event ",
+    Source.OWNER_EVENT: "event of its controller, ",
+    Source.OWNER: "controller, ",
+    Source.NODE: "node, ",
+    Source.KUBELET: "kubelet, ",
+    Source.NEIGHBOUR: "another pod, ",
+}
+_LOST: Final = {
+    Lost.POD_GONE: "the pod's object is gone, and with it the exit codes",
+    Lost.EVENTS_UNREAD: "events could not be read",
+    Lost.EVENTS_EXPIRED: "not all events are left: they are kept for about an hour, and of many some are dropped",
+    Lost.OWNER_EVENTS: "events about its controller could not be read",
+    Lost.NODE_GONE: "its Node object is gone",
+    Lost.NODE_UNREAD: "its node is not known",
+    Lost.KUBELET_UNREAD: "the kubelet's configuration: with it, cgroup v1 and v2 can be told apart",
+    Lost.NEIGHBOURS_UNREAD: "the other pods of its node: whom the kernel would have taken first",
+}
+
+
+def end_verdict(report: EndReport, now: datetime | None) -> Verdict:
+    """The headline of an end."""
+    end = report.end
+    if end.of is EndOf.NOTHING:
+        return Verdict(VerdictCode.NOTHING_ENDED, Severity.FINE, ("Nothing of it has ended.",))
+    sentences = tuple(_sentences(report, now))
+    return Verdict(_CODES[end.verdict.grade], _severity(end), sentences)
+
+
+def _severity(end: PodEnd) -> Severity:
+    one = end.end_of(end.container)
+    fine = end.verdict.cause is Cause.APPLICATION and one is not None and one.end is not None and not one.end.exit_code
+    return Severity.FINE if fine else Severity.TROUBLE
+
+
+def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
+    end = report.end
+    if end.verdict.grade is Grade.NOTHING:
+        which = "the pod before this one" if report.earlier else "it"
+        yield f"Nothing is left of {which} that would tell what ended it."
+        return
+    if report.earlier:
+        yield "The pod of this name runs; this is about the one before it."
+    when = _when(end, now)
+    told = [cause_sentence(one, report, end.container) for one in end.verdict.suspects]
+    if len(told) > _MOST_CHOICES:
+        causes = ", ".join(SHORT[one.cause] for one in end.verdict.suspects)
+        yield f"The kubelet stopped the pod, and nothing that is left tells why.{when}"
+        yield f"All of these fit: {causes}."
+        return
+    if end.verdict.grade is Grade.SEVERAL:
+        yield f"{_capital(_choice(told))}.{when}"
+        yield f"{'Both fit' if len(told) == 2 else f'All {len(told)} fit'} what is left of the evidence."
+        return
+    yield f"{_capital(told[0])}.{when}"
+    if end.verdict.grade is Grade.LIKELY:
+        others = [SHORT[one.cause] for one in end.verdict.others]
+        shown = ", ".join(others[:_FEW]) + (f" and {len(others) - _FEW} more" if len(others) > _FEW else "")
+        yield f"Likely, not certain: also possible: {shown}."
+
+
+def _choice(told: list[str]) -> str:
+    return f"either {told[0]}, or {told[1]}" if len(told) == 2 else f"one of these: {'; '.join(told)}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _when(end: PodEnd, now: datetime | None) -> str:
+    at = instant(end.at)
+    if at is None:
+        return ""
+    ago = when_words(end.at, now)
+    return f" At {clock(at, now)}{f' ({ago})' if ago and not ago.startswith('at ') else ''}."
+
+
+def last_end_lines(report: EndReport, now: datetime | None) -> tuple[str, ...]:
+    """The short form for other answers: the verdict alone."""
+    return tuple(_sentences(report, now))
+
+
+def end_page(report: EndReport, now: datetime | None, *, wide: bool) -> Page:
+    """The page of one pod."""
+    told = end_verdict(report, now)
+    place = f", on {report.node}" if report.node else ""
+    sections = (
+        Section("Perhaps", (report.hint,) if report.hint else ()),
+        Section("Proof", tuple(_proof(report, now, wide=wide))),
+        Section("Fits, too", tuple(_others(report)) if wide else ()),
+        Section("Would tell", telling(report)),
+        Section("What helps", remedies(report)),
+        Section("Containers", tuple(_containers(report, now))),
+        Section("Now", tuple(_now(report, now))),
+        Section("Missing", tuple(_LOST[one] for one in report.end.lost)),
+        Section("Unknown", unread_lines(report.unread)),
+    )
+    return Page(
+        title=f"pod/{report.name} in namespace {report.namespace}{place}",
+        verdict=told.sentences,
+        severity=told.severity,
+        parts=tuple(section for section in sections if section.lines),
+        next_commands=tuple(_next(report)),
+    )
+
+
+def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[str | Row]:
+    end = report.end
+    one = end.end_of(end.container)
+    if one is not None and one.end is not None:
+        yield f"status of container {one.container}: {_end_words(one.end, one, now)}"
+    seen: set[str] = set()
+    for suspect in end.verdict.suspects:
+        for clue in suspect.clues:
+            if clue.where in {"reason", "exitCode"}:
+                continue
+            line = _clue_words(clue, now, wide=wide)
+            if line not in seen:
+                seen.add(line)
+                yield line
+    if one is not None and one.child_killed:
+        yield "OOMKilled here: a process of the container, or its cgroup, ran out of memory while it ran"
+
+
+def _clue_words(clue: Clue, now: datetime | None, *, wide: bool) -> str:
+    when = instant(clue.at)
+    at = f" at {clock(when, now)}" if when is not None else ""
+    said = clue.says.strip()
+    said = said if wide or len(said) <= _MOST else f"{said[:_MOST]}…"
+    return f"{_SOURCES[clue.source]}{clue.where}{at}{f': {said}' if said else ''}"
+
+
+def _end_words(end: Termination, one: ContainerEnd, now: datetime | None) -> str:
+    """How it ended; its own limit is named where memory may have been it."""
+    own = one.limits.own if one.limits is not None and one.limits.own_field else None
+    limit = None if own is None else str(own)
+    return end_words(end, ObservedContainer(one.container, one.kind, StateKind.TERMINATED, memory_limit=limit), now)
+
+
+def _others(report: EndReport) -> Iterator[str | Row]:
+    for suspect in report.end.verdict.others[:_FEW]:
+        yield cause_sentence(suspect, report, report.end.container)
+    left = [SHORT[one.cause] for one in report.end.verdict.others[_FEW:]]
+    if left:
+        yield f"less likely: {', '.join(left)}"
+
+
+def _containers(report: EndReport, now: datetime | None) -> Iterator[Row]:
+    """How the containers ended, where the end is the pod's, or several ended."""
+    ends = report.end.ends
+    if report.end.of is not EndOf.POD and len(ends) < 2:
+        return
+    for one in ends:
+        if one.container == report.end.container:
+            continue
+        yield Row((f"{one.container}{_KINDS[one.kind]}", _container_words(one, report, now)))
+
+
+_KINDS: Final = {
+    ContainerKind.APP: "",
+    ContainerKind.INIT: " (init)",
+    ContainerKind.SIDECAR: " (sidecar)",
+    ContainerKind.EPHEMERAL: " (ephemeral)",
+}
+
+
+def _container_words(one: ContainerEnd, report: EndReport, now: datetime | None) -> str:
+    if one.end is None:
+        return f"never ran: {one.waits}"
+    said = _end_words(one.end, one, now)
+    match one.manner:
+        case Manner.KILLED:
+            grace = report.end.grace_seconds
+            if grace is None:
+                return f"{said}: it did not end by itself in the time that it was given"
+            return f"{said}: it had not ended when its grace period of {grace} s was over"
+        case Manner.OBEYED if one.child_killed:
+            return f"{said}: it was stopped with the pod; OOMKilled is about a process that ran out of memory before"
+        case Manner.OBEYED:
+            return f"{said}: it was stopped with the pod, and ended in time"
+        case Manner.BEFORE:
+            return f"{said}: it had ended before"
+    causes = [SHORT[suspect.cause] for suspect in one.verdict.suspects] if one.verdict is not None else []
+    return f"{said}: {' or '.join(causes)}" if causes else said
+
+
+def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
+    if report.end.verdict.grade is Grade.NOTHING:
+        return
+    one, found = report.end.end_of(report.end.container), report.replacement
+    if report.silent and report.exists and report.end.of is EndOf.POD:
+        yield f"{report.node} does not answer: nobody knows whether its processes have ended, and they may run on"
+    if found is not None:
+        state = "Ready" if found.ready else f"{found.phase}, not Ready"
+        where = f" on {found.node}" if found.node else ""
+        yield f"replacement {found.name}{where}: {state}, created {when_words(found.created, now)}"
+    elif report.end.of is EndOf.POD and report.owner is not None:
+        yield f"{report.owner.kind} {report.owner.name}: no replacement was found"
+    elif report.end.of is EndOf.POD and report.exists:
+        yield "nobody replaces it: it has no controller"
+    if one is None:
+        return
+    if one.runs:
+        yield f"container {one.container} runs again, after {counted(one.restarts, 'restart')}"
+    elif one.waits:
+        yield f"container {one.container} waits: {one.waits}, after {counted(one.restarts, 'restart')}"
+
+
+def _next(report: EndReport) -> Iterator[Command]:
+    if not (is_plain_name(report.name) and is_plain_name(report.namespace)):
+        return
+    end = report.end
+    one = end.end_of(end.container)
+    if report.exists and one is not None and one.end is not None:
+        previous = ("--previous",) if one.runs or one.waits else ()
+        yield kubectl("logs", report.name, namespace=report.namespace, options=("-c", one.container, *previous))
+    if report.exists:
+        yield qos("explain", f"pod/{report.name}", namespace=report.namespace)
+    if report.silent:
+        yield qos("partitions")
+    if end.verdict.causes & {Cause.NODE_OUT_OF_MEMORY, Cause.EVICTED_MEMORY, Cause.EVICTED_DISK} and report.node:
+        yield qos("node", report.node)

@@ -1,0 +1,212 @@
+"""What to do so that an end does not come again, with the numbers that decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
+from kubectl_plugin.views.words import counted, memory
+from podrules.died.cause import Cause, Grade
+from podrules.died.messages import OverUse
+from podrules.died.of_pod import EndOf, Manner
+from podrules.model.pod import Probe
+from podrules.model.quantity import Quantity, QuantityError
+
+__all__ = ["remedies"]
+
+_ENOUGH: Final = 2
+"""Of so many causes each gets its remedy; of more none stands out."""
+_LOST: Final = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
+
+
+def remedies(report: EndReport) -> tuple[str, ...]:
+    """What helps against each cause of the verdict; none, where too many are alike."""
+    end = report.end
+    if end.of is EndOf.NOTHING or end.verdict.grade is Grade.NOTHING or len(end.verdict.suspects) > _ENOUGH:
+        return tuple(_stubborn(report))
+    found = [line for one in end.verdict.suspects for line in _REMEDIES[one.cause](report)]
+    return tuple(dict.fromkeys((*found, *_stubborn(report))))
+
+
+def _own_limit(report: EndReport) -> Iterator[str]:
+    one = report.end.end_of(report.end.container)
+    if one is not None and one.limits is not None and one.limits.own is not None:
+        field = one.limits.own_field or "spec.resources.limits.memory"
+        yield f"let it use less, or raise {field} above {memory(one.limits.own)}"
+
+
+def _pod_limit(report: EndReport) -> Iterator[str]:
+    one = report.end.end_of(report.end.container)
+    if one is None or one.limits is None or one.limits.pod is None:
+        return
+    if one.limits.pod_field:
+        yield f"let its containers use less, or raise {one.limits.pod_field} above {memory(one.limits.pod)}"
+    else:
+        yield f"its containers may use {memory(one.limits.pod)} together: let them use less, or raise their limits"
+
+
+def _node_memory(report: EndReport) -> Iterator[str]:
+    one = report.end.end_of(report.end.container)
+    request = one.limits.request if one is not None and one.limits is not None else None
+    if request is not None:
+        asks = memory(request) if request else "nothing"
+        yield f"it requests {asks}: request what it uses, so that the scheduler counts it and its oom_score_adj falls"
+    yield "the node holds more than it has memory for: limit what grows on it"
+
+
+def _probe(kind: str) -> Callable[[EndReport], Iterator[str]]:
+    def lines(report: EndReport) -> Iterator[str]:
+        spec = _spec(report)
+        probe = None if spec is None else spec.liveness if kind == "liveness" else spec.startup
+        if spec is None or probe is None:
+            return
+        field = f"{spec.field}.{kind}Probe"
+        yield f"it may fail for {_patience(probe)} s now: {_times(probe)} ({field})"
+        if kind == "liveness" and spec.startup is None:
+            yield "if it only starts slowly, give it a startupProbe; if it answers slowly, raise timeoutSeconds"
+        else:
+            yield "raise failureThreshold or periodSeconds if it needs longer"
+
+    return lines
+
+
+def _patience(probe: Probe) -> int:
+    return probe.failure_threshold * probe.period_seconds
+
+
+def _times(probe: Probe) -> str:
+    every = f"every {probe.period_seconds} s, each answered within {probe.timeout_seconds} s"
+    return f"{counted(probe.failure_threshold, 'time')} {every}"
+
+
+def _application(report: EndReport) -> Iterator[str]:
+    one = report.end.end_of(report.end.container)
+    code = one.end.exit_code if one is not None and one.end is not None else None
+    if code == 0:
+        if report.restart_policy == "Always":
+            yield "a container that is done is restarted (restartPolicy Always): use a Job for work that ends"
+        return
+    yield "read the log of the process that ended"
+
+
+def _evicted_memory(report: EndReport) -> Iterator[str]:
+    for over in report.end.numbers.over:
+        used, asked = _mebibytes(over.used), _mebibytes(over.requested)
+        yield f"{_whose(over)} used {used} and requests {asked}: who is over its request goes first, so request {used}"
+    yield "a higher priority goes later, among those that are over their requests"
+
+
+def _whose(over: OverUse) -> str:
+    return "the pod" if over.whole_pod else f"container {over.name}"
+
+
+def _mebibytes(text: str) -> str:
+    """A quantity as people write it, rounded up; as it stands where it is none."""
+    try:
+        return memory(Quantity.parse(text).value, enough=True)
+    except QuantityError:
+        return text
+
+
+def _evicted_disk(report: EndReport) -> Iterator[str]:
+    for over in report.end.numbers.over:
+        used, asked = _mebibytes(over.used), _mebibytes(over.requested)
+        yield f"{_whose(over)} wrote {used} and requests {asked} of ephemeral-storage: request {used}"
+    yield "write less to logs, to the container's own files and to emptyDir volumes, or use a PersistentVolume"
+
+
+def _storage_limit(report: EndReport) -> Iterator[str]:
+    numbers = report.end.numbers
+    limit = f" above {numbers.limit}" if numbers.limit else ""
+    what = (
+        "sizeLimit of the volume" if report.end.verdict.cause is Cause.EMPTY_DIR_LIMIT else "limit of ephemeral-storage"
+    )
+    yield f"write less, or raise the {what}{limit}"
+
+
+def _preemption(report: EndReport) -> Iterator[str]:
+    priority = f" ({report.priority} now)" if report.priority is not None else ""
+    yield f"give it a PriorityClass of higher value{priority}, or the cluster more room"
+
+
+def _eviction(report: EndReport) -> Iterator[str]:
+    if report.cordoned:
+        yield f"node {report.node} is cordoned: a drain is under way, or was"
+    yield "a PodDisruptionBudget slows evictions down; only more replicas outlast them"
+
+
+def _deadline(report: EndReport) -> Iterator[str]:
+    del report
+    yield "raise spec.activeDeadlineSeconds, or let it end sooner"
+
+
+def _taint(report: EndReport) -> Iterator[str]:
+    if any(taint.startswith(_LOST) for taint in report.taints):
+        yield "its node was lost: Kubernetes deletes pods there once their tolerationSeconds are over, by default 300 s"
+        return
+    taints = ", ".join(report.taints) or "the taint"
+    yield f"tolerate {taints}, or give the tolerationSeconds that it may stay"
+
+
+def _plain(*lines: str) -> Callable[[EndReport], Iterator[str]]:
+    def words(report: EndReport) -> Iterator[str]:
+        del report
+        yield from lines
+
+    return words
+
+
+def _stubborn(report: EndReport) -> Iterator[str]:
+    """That containers did not obey SIGTERM."""
+    killed = [one.container for one in report.end.ends if one.manner is Manner.KILLED]
+    if not killed or report.end.grace_seconds is None:
+        return
+    hooks = any(one.name in killed and one.pre_stop for one in report.containers)
+    also = ", of which its preStop hook takes a part" if hooks else ""
+    yield f"{', '.join(killed)}: let it end on SIGTERM; a shell as PID 1 passes no signal on (use exec)"
+    yield f"or raise terminationGracePeriodSeconds ({report.grace_seconds} s{also})"
+
+
+def _spec(report: EndReport) -> ContainerSpec | None:
+    return next((one for one in report.containers if one.name == report.end.container), None)
+
+
+_REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
+    Cause.OWN_MEMORY_LIMIT: _own_limit,
+    Cause.POD_MEMORY_LIMIT: _pod_limit,
+    Cause.NODE_OUT_OF_MEMORY: _node_memory,
+    Cause.LIVENESS_PROBE: _probe("liveness"),
+    Cause.STARTUP_PROBE: _probe("startup"),
+    Cause.POST_START_HOOK: _plain("let the hook succeed: it runs at the same time as the process, in no fixed order"),
+    Cause.RESIZE: _plain("resizePolicy NotRequired resizes without a restart, where the process can take that"),
+    Cause.DEFINITION_CHANGED: _plain("change the template of its workload, not the pod"),
+    Cause.RESTART_ALL: _plain("restartPolicyRules asked for it: look at the container that ended first"),
+    Cause.SANDBOX_CHANGED: _plain("look whether the node, or its container runtime, was restarted"),
+    Cause.CONTAINER_LOST: _plain("look whether the node, or its container runtime, was restarted"),
+    Cause.APPLICATION: _application,
+    Cause.IMAGE: _plain("correct the image's name or tag, or the pull secret; see that the node reaches the registry"),
+    Cause.CONFIGURATION: _plain("make the ConfigMap, Secret or key that the message names"),
+    Cause.RUNTIME: _plain("see that the command exists in the image, and may be run there"),
+    Cause.EVICTED_MEMORY: _evicted_memory,
+    Cause.EVICTED_DISK: _evicted_disk,
+    Cause.EVICTED_INODES: _plain("write fewer files, and remove those that are done with"),
+    Cause.EVICTED_PIDS: _plain("start fewer processes; podPidsLimit of the kubelet limits those of each pod"),
+    Cause.CONTAINER_STORAGE_LIMIT: _storage_limit,
+    Cause.POD_STORAGE_LIMIT: _storage_limit,
+    Cause.EMPTY_DIR_LIMIT: _storage_limit,
+    Cause.KUBELET_PREEMPTION: _plain("leave room for critical pods: system-node-critical ones come whatever is there"),
+    Cause.NODE_SHUTDOWN: _plain("drain a node before it is shut down: budgets count then"),
+    Cause.ACTIVE_DEADLINE: _deadline,
+    Cause.REJECTED: _plain(
+        "the pod was bound past the scheduler, or the node changed meanwhile: let its controller try again"
+    ),
+    Cause.PREEMPTION: _preemption,
+    Cause.API_EVICTION: _eviction,
+    Cause.TAINT_EVICTION: _taint,
+    Cause.NODE_GONE: _plain("drain a node before its object is deleted"),
+    Cause.JOB_ENDED: _plain("the Job's conditions tell why it ended: backoffLimit, podFailurePolicy or a deadline"),
+    Cause.OWNER: _plain("that is how rollouts and smaller numbers of replicas work"),
+    Cause.DELETED: _plain("a PodDisruptionBudget does not hold a plain delete; RBAC does"),
+    Cause.FORCE_DELETED: _plain("its processes may have run on: delete with grace, unless its node is off"),
+}

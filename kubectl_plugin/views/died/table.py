@@ -1,0 +1,85 @@
+"""Several ends on a page: how many by cause, and a line for each, the latest first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
+from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.reports.verdict import most_urgent
+from kubectl_plugin.views.died.lately import causes_words
+from kubectl_plugin.views.died.page import end_verdict
+from kubectl_plugin.views.words import counted, is_plain_name, lasting, when_words
+from podrules.died.cause import Grade
+
+__all__ = ["cause_counts", "ends_page", "short_verdict"]
+
+_MOST: Final = 500
+_GRADES: Final = {
+    Grade.CERTAIN: "certain",
+    Grade.LIKELY: "likely",
+    Grade.SEVERAL: "A or B",
+    Grade.NOTHING: "unknown",
+}
+
+
+def ends_page(reports: Sequence[EndReport], now: datetime | None, *, since: timedelta | None) -> Page:
+    """The page of several.
+
+    Args:
+        reports: The latest first.
+        now: The present.
+        since: Within which time they ended; None: any.
+    """
+    within = f" in the last {lasting(since)}" if since is not None else ""
+    if not reports:
+        return Page("What ended", (f"Nothing has ended{within}, as far as pods and events tell.",), Severity.FINE)
+    pods = len({(one.namespace, one.name) for one in reports})
+    several = len({one.namespace for one in reports}) > 1
+    rows = tuple(tuple(_cells(one, now, everywhere=several)) for one in reports[:_MOST])
+    headings = ("NAMESPACE",) if several else ()
+    table = Table("", ("WHEN", "GRADE", "CAUSE", *headings, "POD/CONTAINER"), rows)
+    return Page(
+        f"What ended: {counted(pods, 'pod')}{within}",
+        tuple(_sentences(reports, len(reports) - len(rows))),
+        most_urgent(end_verdict(one, now).severity for one in reports),
+        (table, Section("By cause", tuple(Row((str(count), cause)) for cause, count in cause_counts(reports)))),
+        tuple(_next(reports)),
+    )
+
+
+def _sentences(reports: Sequence[EndReport], more: int) -> Iterator[str]:
+    counts = cause_counts(reports)
+    cause, count = counts[0]
+    yield f"Most often: {cause} ({count} of {len(reports)})." if len(counts) > 1 else f"All by one cause: {cause}."
+    if more:
+        yield f"{more} more are left out; -o json has all."
+
+
+def cause_counts(reports: Sequence[EndReport]) -> list[tuple[str, int]]:
+    """How many ended by each cause, the most frequent first."""
+    return Counter(map(short_verdict, reports)).most_common()
+
+
+def short_verdict(report: EndReport) -> str:
+    """``own memory limit``; ``own memory limit or node out of memory``."""
+    return causes_words(one.cause for one in report.end.verdict.suspects)
+
+
+def _cells(report: EndReport, now: datetime | None, *, everywhere: bool) -> Iterator[str]:
+    yield when_words(report.end.at, now) or "-"
+    yield _GRADES[report.end.verdict.grade]
+    yield short_verdict(report)
+    if everywhere:
+        yield report.namespace
+    yield f"{report.name}{f'/{report.end.container}' if report.end.container else ''}"
+
+
+def _next(reports: Sequence[EndReport]) -> Iterator[Command]:
+    for one in reports[:2]:
+        if is_plain_name(one.name) and is_plain_name(one.namespace):
+            yield qos("died", f"pod/{one.name}", namespace=one.namespace)

@@ -1,0 +1,53 @@
+"""What would tell the causes apart, where a verdict is not certain: the command, or where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_plugin.render.command import Hint, Prose, kubectl
+from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.views.words import is_plain_name
+from podrules.died.cause import Cause, Grade
+from podrules.died.of_pod import EndOf
+
+__all__ = ["telling"]
+
+_MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Cause.NODE_OUT_OF_MEMORY})
+_KUBELET: Final = frozenset(
+    {Cause.LIVENESS_PROBE, Cause.STARTUP_PROBE, Cause.POST_START_HOOK, Cause.SANDBOX_CHANGED, Cause.DEFINITION_CHANGED}
+)
+_DELETERS: Final = frozenset(
+    {Cause.DELETED, Cause.FORCE_DELETED, Cause.OWNER, Cause.JOB_ENDED, Cause.API_EVICTION, Cause.PREEMPTION}
+)
+_GREP: Final = "grep -iE 'oom|killed process'"
+
+
+def telling(report: EndReport) -> tuple[str | Prose, ...]:
+    """Where the causes that fit can be told apart; empty: the verdict is certain, or nothing has ended."""
+    if report.end.of is EndOf.NOTHING or report.end.verdict.grade is Grade.CERTAIN:
+        return ()
+    return tuple(_lines(report))
+
+
+def _lines(report: EndReport) -> Iterator[str | Prose]:
+    causes = report.end.verdict.causes
+    if report.end.verdict.grade is Grade.NOTHING:
+        yield "your log and metrics store, by the pod's name; the API server's audit log, for who deleted it"
+        return
+    if causes & _MEMORY:
+        yield f"the kernel's log on {_node(report)}: journalctl -k | {_GREP} names the cgroup that ran out"
+        yield "container_oom_events_total and container_memory_working_set_bytes, if your monitoring keeps them"
+    if causes & _KUBELET:
+        yield f"the kubelet's log on {_node(report)}: it says why it stops a container"
+    if causes & _DELETERS:
+        yield "the API server's audit log: who deleted the pod"
+    if Cause.APPLICATION in causes and report.exists and report.end.container and is_plain_name(report.name):
+        logs = kubectl(
+            "logs", report.name, namespace=report.namespace, options=("-c", report.end.container, "--previous")
+        )
+        yield Prose(("the log of the process that ended", Hint(logs, ": ")))
+
+
+def _node(report: EndReport) -> str:
+    return report.node or "its node"

@@ -1,0 +1,198 @@
+"""``kubectl qos died``: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT
+from kubectl_plugin.reports.died.end_report import EndReport, end_report
+from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence
+from kubectl_plugin.views.died.page import end_page
+from kubectl_plugin.views.died.remedies import remedies
+from podrules.died.cause import Cause, Grade
+from podrules.died.evidence import Evidence, KnownEnd
+from podrules.died.of_pod import EndOf, PodEnd
+from podrules.died.verdict import Suspect, Verdict, Weight
+from podrules.versions import Versions
+from tests.kubectl_plugin.running import Ran, run
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+
+NOW = "2026-10-01T12:00:00Z"
+
+
+def report_of(*causes: Cause, grade: Grade = Grade.CERTAIN, container: str = "") -> EndReport:
+    """A report of which no more is known than the causes."""
+    known = end_report(KnownEnd(Evidence(name="web", namespace="shop")), Versions(), "a test")
+    suspects = tuple(Suspect(cause, Weight.PROOF) for cause in causes)
+    of = EndOf.CONTAINER if container else EndOf.POD
+    end = PodEnd(of, Verdict(grade, suspects), container)
+    return EndReport(**{**{name: getattr(known, name) for name in known.__struct_fields__}, "end": end})
+
+
+def snapshot(folder: Path, *objects: Any) -> str:
+    node = raw_node("n1", conditions=[raw_condition("Ready", lastHeartbeatTime=NOW)])
+    file = folder / "c.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, *objects]}))
+    return str(file)
+
+
+def crashed(name: str = "web", *, code: int = 1, finished: str = "2026-10-01T11:50:00Z", **more: Any) -> dict[str, Any]:
+    end = {"exitCode": code, "reason": "Error", "startedAt": "2026-10-01T11:00:00Z", "finishedAt": finished}
+    state = {"name": "app", "state": {"running": {"startedAt": finished}}, "lastState": {"terminated": end}}
+    ready = raw_condition("PodReadyToStartContainers", lastTransitionTime="2026-10-01T10:59:00Z")
+    status = {"phase": "Running", "conditions": [ready], "containerStatuses": [{**state, "restartCount": 3}]}
+    own = {"uid": name, "creationTimestamp": "2026-10-01T10:59:00Z", "generation": 1}
+    return raw_pod(name, "shop", containers=[raw_container("app", **more)], nodeName="n1", metadata=own, status=status)
+
+
+def died(file: str, *words: str) -> Ran:
+    return run("died", *words, "-n", "shop", "--snapshot", file)
+
+
+# Words
+
+
+@pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
+@pytest.mark.parametrize("container", ["", "app"])
+def test_every_cause_has_its_words(cause: Cause, container: str) -> None:
+    report = report_of(cause, container=container)
+    sentence = cause_sentence(report.end.verdict.suspects[0], report, container)
+
+    assert sentence[0].islower()
+    assert not sentence.endswith(".")
+    assert SHORT[cause]
+    assert len(SHORT[cause]) <= 32
+    remedies(report)
+    assert end_page(report, None, wide=True).verdict
+
+
+def test_two_causes_are_told_as_either_or() -> None:
+    report = report_of(Cause.DELETED, Cause.API_EVICTION, grade=Grade.SEVERAL)
+
+    first, second = end_page(report, None, wide=False).verdict
+
+    assert first.startswith("Either somebody deleted the pod, or somebody evicted")
+    assert second == "Both fit what is left of the evidence."
+
+
+def test_many_causes_are_listed() -> None:
+    report = report_of(*list(Cause)[-6:], grade=Grade.SEVERAL)
+
+    assert end_page(report, None, wide=False).verdict[1].startswith("All of these fit: ")
+
+
+# Exit codes
+
+
+def test_a_certain_end(tmp_path: Path) -> None:
+    ran = died(snapshot(tmp_path, crashed()), "pod/web")
+
+    assert ran.code == 0
+    assert "Container app ended by itself: exit code 1. At 11:50:00 UTC (10 min ago)." in " ".join(ran.out.split())
+    assert "runs again, after 3 restarts" in " ".join(ran.out.split())
+
+
+def test_an_end_that_is_not_certain(tmp_path: Path) -> None:
+    ran = died(snapshot(tmp_path, crashed(code=137)), "web")
+
+    assert ran.code == NOT_CERTAIN
+    assert "Would tell" in ran.out
+
+
+def test_nothing_is_left(tmp_path: Path) -> None:
+    ran = died(snapshot(tmp_path, crashed("web-1")), "pod/web")
+
+    assert ran.code == NOTHING_LEFT
+    assert "Nothing is left of it" in ran.out
+    assert "Did you mean pod/web-1?" in ran.out
+
+
+def test_of_several_the_least_certain_counts(tmp_path: Path) -> None:
+    file = snapshot(tmp_path, crashed(), crashed("db", code=137))
+
+    assert died(file, "pod/web", "pod/db").code == NOT_CERTAIN
+    assert died(file, "pod/web", "pod/db", "pod/no").code == NOTHING_LEFT
+    assert died(file).code == NOT_CERTAIN
+
+
+def test_nothing_has_ended(tmp_path: Path) -> None:
+    runs = crashed()
+    runs["status"]["containerStatuses"][0]["lastState"] = {}
+    file = snapshot(tmp_path, runs)
+
+    assert died(file, "pod/web").code == 0
+    assert "Nothing of it has ended." in died(file, "pod/web").out
+    assert died(file).code == 0
+    assert "Nothing has ended in the last 60 min" in died(file).out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("node/no",), 3, "not found"),
+        (("deployment/no",), 3, "not found"),
+        (("nodes",), 2, "no node is named"),
+        (("secret/a",), 2, "cannot be looked into"),
+        (("pod/web", "-A"), 2, "-A is for all pods"),
+        (("--since", "soon"), 2, "not a time"),
+    ],
+)
+def test_what_cannot_be_asked(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
+    ran = died(snapshot(tmp_path, crashed()), *words)
+
+    assert ran.code == code
+    assert said in ran.err
+
+
+# Many
+
+
+def test_what_ended_before_does_not_count(tmp_path: Path) -> None:
+    file = snapshot(tmp_path, crashed(), crashed("old", finished="2026-10-01T09:00:00Z"))
+
+    names = [entry["name"] for entry in json.loads(died(file, "-o", "json").out)["items"]]
+    assert names == ["web"]
+    longer = json.loads(died(file, "--since", "4h", "-o", "json").out)["items"]
+    assert [entry["name"] for entry in longer] == ["web", "old"]
+
+
+def test_a_page_for_each_is_under_wide(tmp_path: Path) -> None:
+    file = snapshot(tmp_path, crashed(), crashed("db"))
+
+    assert died(file, "-o", "wide").out.count("\nProof") == 2
+    assert "By cause" in died(file).out
+
+
+def test_explain_tells_the_same(tmp_path: Path) -> None:
+    file = snapshot(tmp_path, crashed(code=137, limits={"memory": "1Gi"}))
+    own = json.loads(died(file, "pod/web", "-o", "json").out)
+    explained = json.loads(run("explain", "pod/web", "-n", "shop", "--snapshot", file, "-o", "json").out)
+
+    assert explained["lastEnd"]["end"] == own["end"]
+    assert "Last end" in run("explain", "pod/web", "-n", "shop", "--snapshot", file).out
+
+
+def test_the_node_and_the_report_count_them(tmp_path: Path) -> None:
+    file = snapshot(tmp_path, crashed(), crashed("db"))
+
+    assert "2  its own process" in run("node", "n1", "--snapshot", file).out
+    page = tmp_path / "r.html"
+    assert run("report", "--all", "-o", str(page), "--snapshot", file).code == 0
+    text = page.read_text()
+    assert "Ended in the last hour" in text
+    assert "its own process" in text
+
+
+def test_names_of_the_cluster_reach_no_terminal_as_they_are(tmp_path: Path) -> None:
+    hostile = crashed()
+    hostile["status"]["containerStatuses"][0]["lastState"]["terminated"]["reason"] = "\x1b[31mred"
+    hostile["metadata"]["ownerReferences"] = [
+        {"kind": "\x1b[2J", "name": "x;rm", "controller": True, "apiVersion": "v1"}
+    ]
+
+    for words in (("pod/web",), (), ("pod/web", "-o", "wide")):
+        assert "\x1b" not in died(snapshot(tmp_path, hostile), *words).out
