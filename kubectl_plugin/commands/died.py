@@ -14,7 +14,7 @@ from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT, tell
 from kubectl_plugin.options import NO_SELECTION, DiedOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.died.end_report import EndReport, end_report
-from podrules.cluster.end_evidence import EndReader, named_pods
+from podrules.cluster.end_evidence import EndReader, is_of_workload, named_pods, node_of
 from podrules.cluster.errors import ClusterError, NotFound, Unreachable, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import EVENTS, NODES, PODS
@@ -26,9 +26,10 @@ from podrules.died.of_pod import EndOf, has_ended, may_have_ended, never_started
 from podrules.model.event import Event
 from podrules.model.instant import instant
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import PodReference
 from podrules.model.selectors import Selector
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
-from podrules.placement.preemption_victims import Preempted
+from podrules.placement.preemption_victims import Preempted, PreemptedFor
 from podrules.reading import read_or_none
 
 if TYPE_CHECKING:
@@ -156,8 +157,7 @@ class Ends:
         report = self.of_pod(pod)
         if report.end.of is not EndOf.NOTHING:
             return report
-        before = self._reader.of_name(name, namespace, uid=pod.metadata.uid)
-        earlier = self._report(before, earlier=True)
+        earlier = self._gone(name, namespace, present=pod)
         return report if earlier.end.verdict.grade is Grade.NOTHING else earlier
 
     def of_pod(self, pod: Pod) -> EndReport:
@@ -165,8 +165,12 @@ class Ends:
         known = self._reader.of_pod(pod, alone=True)
         return self._report(known, self._preempted(pod, known))
 
-    def _gone(self, name: str, namespace: str) -> EndReport:
-        return self._report(self._reader.of_name(name, namespace))
+    def _gone(
+        self, name: str, namespace: str, events: Sequence[Event] | None = None, present: Pod | None = None
+    ) -> EndReport:
+        """The report of a pod that is gone."""
+        known = self._reader.of_name(name, namespace, events, present)
+        return self._report(known, self._preempted_before(known), earlier=present is not None)
 
     def everywhere(self, namespace: str | None, after: datetime | None) -> Iterator[EndReport]:
         """The reports of the pods that events name; a live cluster is asked for no others.
@@ -190,7 +194,7 @@ class Ends:
         Raises:
             ClusterError: the node or its pods cannot be read.
         """
-        events = [one for one in self._source.list(EVENTS) if one.source.host == name]
+        events = _on_node(self._source.list(EVENTS), name)
         pods = self._source.list(PODS, field_selector=f"spec.nodeName={name}")
         if not events and not pods:
             # Pods and events may tell of a node that is gone, too.
@@ -212,11 +216,11 @@ class Ends:
                     Selector.from_labels(given) if isinstance(given, dict) else Selector.from_label_selector(given)
                 )
             pods = () if selector is None else self._source.list(PODS, meta.namespace, selector=selector)
-            stem = f"{meta.name}-"
             events = [
                 one
                 for one in self._source.list(EVENTS, meta.namespace)
-                if one.involved_object.kind == PODS.kind and one.involved_object.name.startswith(stem)
+                if one.involved_object.kind == PODS.kind
+                and is_of_workload(one.involved_object.name, asked.kind, meta.name)
             ]
             yield from self.among(pods, events, after)
 
@@ -249,7 +253,9 @@ class Ends:
             yield self._report(known, self._preempted(pod, known) if alone else None)
         for (namespace, name), own in about.items():
             if (namespace, name) not in there:
-                gone = self._report(self._reader.of_name(name, namespace, own))
+                # Another may have its name by now: on another node, or of another workload.
+                present = read_or_none(self._gatherer.get(PODS, name, namespace))
+                gone = self._gone(name, namespace, own, present)
                 if gone.end.verdict.grade is not Grade.NOTHING:
                     yield gone
 
@@ -282,6 +288,23 @@ class Ends:
         found = read_or_none(self._gatherer.get(PODS, related.name, related.namespace))
         return preempted(pod, event, None if found is None else [found])
 
+    def _preempted_before(self, known: KnownEnd) -> Preempted | None:
+        """Who preempted a pod that is gone, as far as its event tells."""
+        events = known.evidence.events
+        event = preemption_event(events.events if events is not None else ())
+        by = event.related if event is not None else None
+        if event is None or by is None or not by.name:
+            return None
+        return Preempted(
+            by=PodReference(by.namespace, by.name),
+            uid=by.uid,
+            at=event.time,
+            node=event.message.rpartition(" ")[2],
+            became=PreemptedFor.UNKNOWN,
+            preemptor_node="",
+            higher_than=(),
+        )
+
     def _report(self, known: KnownEnd, by: Preempted | None = None, *, earlier: bool = False) -> EndReport:
         return end_report(
             known,
@@ -291,3 +314,12 @@ class Ends:
             earlier=earlier,
             unread=self._gatherer.unread,
         )
+
+
+def _on_node(events: Sequence[Event], node: str) -> list[Event]:
+    """The events about the pods that ran on a node, whoever wrote them."""
+    about: dict[tuple[str, str], list[Event]] = {}
+    for event in events:
+        if event.involved_object.kind == PODS.kind:
+            about.setdefault((event.involved_object.namespace, event.involved_object.name), []).append(event)
+    return [event for own in about.values() if node_of(own) == node for event in own]

@@ -8,12 +8,15 @@ a name        without a pod: events, and the controllers that its name may come 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
+    CRON_JOBS,
     DAEMON_SETS,
+    DEPLOYMENTS,
     EVENTS,
     JOBS,
     NODES,
@@ -31,6 +34,7 @@ from podrules.died.messages import deleted_name
 from podrules.died.replacement import Replacement, replacement_of
 from podrules.model.base import KubeObject, OwnerReference
 from podrules.model.event import Event
+from podrules.model.instant import instant
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -38,7 +42,7 @@ from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import ReplicationController, Workload
 from podrules.reading import Unread, read_or_none
 
-__all__ = ["EndReader", "named_pods"]
+__all__ = ["EndReader", "is_of_workload", "named_pods", "node_of"]
 
 _OWNERS: Final[tuple[Kind[Any], ...]] = (
     REPLICA_SETS,
@@ -48,6 +52,10 @@ _OWNERS: Final[tuple[Kind[Any], ...]] = (
     REPLICATION_CONTROLLERS,
 )
 """Controllers of pods."""
+_SUFFIX: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{5}")
+"""What a controller puts at the end of a pod's name (k8s.io/apimachinery/pkg/util/rand)."""
+_HASH: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{1,10}")
+"""What a Deployment puts at the end of a ReplicaSet's name."""
 _ASSIGNED: Final = " to "
 _SCHEDULED: Final = "Scheduled"
 _DELETE: Final = "SuccessfulDelete"
@@ -70,22 +78,24 @@ class EndReader:
         """
         meta = pod.metadata
         found = self._events_about("Pod", meta.name, meta.namespace) if events is None else events
-        own = None if found is None else [one for one in found if _is_about(one, meta.uid)]
+        own = None if found is None else [one for one in found if _is_about(one, pod)]
         return self._known(pod, own, alone=alone)
 
-    def of_name(self, name: str, namespace: str, events: Sequence[Event] | None = None, uid: str = "") -> KnownEnd:
+    def of_name(
+        self, name: str, namespace: str, events: Sequence[Event] | None = None, present: Pod | None = None
+    ) -> KnownEnd:
         """The evidence of a pod that is gone.
 
         Args:
             name: Its name.
             namespace: Its namespace.
             events: Those about it, where they were read with others; None: read them.
-            uid: Of the pod that has the name now, which is another; empty: none has it.
+            present: The pod that has the name now, which is another; None: none has it.
         """
         found = self._events_about("Pod", name, namespace) if events is None else events
-        told = None if found is None else _of_last(found, uid)
+        told = None if found is None else _of_last(found, present)
         controller = self._controller_by_name(name, namespace) if events is None else None
-        node_name = _node_of(told or ())
+        node_name = node_of(told or ())
         node = self._node(node_name)
         owner, owner_gone = self._owner(controller, namespace)
         evidence = Evidence(
@@ -93,6 +103,7 @@ class EndReader:
             namespace=namespace,
             now=self._gatherer.source.now,
             events=None if told is None else PodEvents.of(told),
+            controller=controller,
             owner=owner if isinstance(owner, Workload) else None,
             owner_gone=owner_gone,
             owner_events=self._owner_events(controller, namespace),
@@ -100,7 +111,7 @@ class EndReader:
             node_gone=bool(node_name) and self._is_gone(node_name),
             clocks=clocks_of(told or ()),
         )
-        return KnownEnd(evidence, controller, self._replacement(owner, evidence))
+        return KnownEnd(evidence, self._replacement(owner, evidence))
 
     def _known(self, pod: Pod, events: Sequence[Event] | None, *, alone: bool) -> KnownEnd:
         meta, node_name = pod.metadata, pod.spec.node_name
@@ -115,6 +126,7 @@ class EndReader:
             now=self._gatherer.source.now,
             pod=pod,
             events=None if events is None else PodEvents.of(events),
+            controller=controller,
             owner=owner if isinstance(owner, Workload) else None,
             owner_gone=owner_gone,
             owner_events=self._owner_events(controller, meta.namespace) if ended else None,
@@ -124,7 +136,7 @@ class EndReader:
             neighbours=self._neighbours(pod) if asks_memory else None,
             clocks=clocks_of(events) if events else Clocks(),
         )
-        return KnownEnd(evidence, controller, self._replacement(owner, evidence) if ended else None)
+        return KnownEnd(evidence, self._replacement(owner, evidence) if ended else None)
 
     def _events_about(self, kind: str, name: str, namespace: str) -> Sequence[Event] | None:
         about = f"involvedObject.kind={kind},involvedObject.name={name}"
@@ -159,17 +171,15 @@ class EndReader:
         kind = None if by is None else next((one for one in _OWNERS if one.kind == by.kind), None)
         if by is not None and kind is not None:
             return OwnerReference(kind.api_version, kind.kind, by.name, by.uid, controller=True)
-        stem = name.rpartition("-")[0]
-        for kind in _OWNERS if stem else ():
-            for own in (stem, stem.rpartition("-")[0]) if kind is JOBS else (stem,):
-                found = read_or_none(self._gatherer.get(kind, own, namespace)) if own else None
-                if found is not None:
-                    meta = found.metadata
-                    return OwnerReference(kind.api_version, kind.kind, meta.name, meta.uid, controller=True)
+        for kind, own in controller_names(name):
+            found = read_or_none(self._gatherer.get(kind, own, namespace))
+            if found is not None:
+                meta = found.metadata
+                return OwnerReference(kind.api_version, kind.kind, meta.name, meta.uid, controller=True)
         return None
 
     def _node(self, name: str) -> Node | None:
-        return read_or_none(self._gatherer.get(NODES, name)) if name else None
+        return self._gatherer.noted(self._gatherer.get(NODES, name)) if name else None
 
     def _is_gone(self, name: str) -> bool:
         return self._gatherer.get(NODES, name) is None
@@ -190,23 +200,34 @@ class EndReader:
             return None
         pods = read_or_none(self._gatherer.list(PODS, evidence.namespace, selector=selector)) or ()
         uid = evidence.pod.metadata.uid if evidence.pod is not None else ""
-        return replacement_of(evidence.name, uid, owner.metadata.uid, since - evidence.clocks.margin, pods)
+        return replacement_of(evidence.name, uid, owner.metadata.uid, since, pods)
 
 
-def _is_about(event: Event, uid: str) -> bool:
-    return not uid or event.involved_object.uid in {"", uid}
+def _is_about(event: Event, pod: Pod) -> bool:
+    """Whether an event is about this pod, and not about an earlier one of its name; some name no uid."""
+    uid = event.involved_object.uid
+    return uid == pod.metadata.uid if uid else not _is_before(event, pod.metadata.creation_timestamp)
 
 
-def _of_last(events: Sequence[Event], uid: str) -> list[Event]:
-    """The events about the last pod of a name that is not the present one; some events name no uid."""
-    others = [one for one in events if one.involved_object.uid != uid or not uid]
-    with_uid = [one for one in others if one.involved_object.uid]
-    last = max(with_uid, key=lambda event: event.last or "", default=None)
+def _is_before(event: Event, made: str | None) -> bool:
+    when, since = instant(event.last), instant(made)
+    return when is not None and since is not None and when < since
+
+
+def _of_last(events: Sequence[Event], present: Pod | None) -> list[Event]:
+    """The events about the last pod of a name that is not the present one."""
+    uid = present.metadata.uid if present is not None else ""
+    made = present.metadata.creation_timestamp if present is not None else None
+    others = [one for one in events if one.involved_object.uid and one.involved_object.uid != uid]
+    last = max(others, key=lambda event: event.last or "", default=None)
     known = "" if last is None else last.involved_object.uid
-    return [one for one in others if one.involved_object.uid in {"", known}]
+    own = [one for one in others if one.involved_object.uid == known]
+    since = min((one.first for one in own if one.first), default=None)
+    without = (one for one in events if not one.involved_object.uid and not _is_before(one, since))
+    return [*own, *(one for one in without if present is None or _is_before(one, made))]
 
 
-def _node_of(events: Sequence[Event]) -> str:
+def node_of(events: Sequence[Event]) -> str:
     """The node on which a pod ran, by its events."""
     hosts = [event.source.host for event in events if event.source.host]
     assigned = [event.message.rpartition(_ASSIGNED)[2] for event in events if event.reason == _SCHEDULED]
@@ -230,6 +251,39 @@ def _selector(owner: KubeObject) -> Selector | None:
         return None if given is None else Selector.from_label_selector(given)
     except SelectorError:
         return None
+
+
+def controller_names(pod: str) -> Iterator[tuple[Kind[Any], str]]:
+    """The controllers from whose names a pod's name may be made, by kind and name.
+
+    ``db-0`` of a StatefulSet, ``web-7d9f-x2x7p`` and its like of others, ``import-0-k6dnc`` of a Job with indexes.
+    """
+    stem, _, end = pod.rpartition("-")
+    if not stem:
+        return
+    if end.isdecimal():
+        yield STATEFUL_SETS, stem
+    if not _SUFFIX.fullmatch(end):
+        return
+    yield from ((kind, stem) for kind in _OWNERS if kind is not STATEFUL_SETS)
+    job, _, index = stem.rpartition("-")
+    if job and index.isdecimal():
+        yield JOBS, job
+
+
+def is_of_workload(pod: str, kind: Kind[Any], name: str) -> bool:
+    """Whether a pod's name is one that a workload's pods have."""
+    if any((kind.kind, name) == (one.kind, own) for one, own in controller_names(pod)):
+        return True
+    # Between a Deployment and its pods is a ReplicaSet, between a CronJob and its pods a Job.
+    for one, own in controller_names(pod):
+        stem, _, end = own.rpartition("-")
+        made = (one is REPLICA_SETS and kind is DEPLOYMENTS and _HASH.fullmatch(end)) or (
+            one is JOBS and kind is CRON_JOBS and end.isdecimal()
+        )
+        if made and stem == name:
+            return True
+    return False
 
 
 def named_pods(events: Sequence[Event]) -> Iterator[tuple[str, str]]:

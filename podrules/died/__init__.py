@@ -6,6 +6,11 @@ evidence        what is known, what is missing, and how far the clocks are apart
 verdict         weighs the causes that fit
 memory          which memory limit it was
 container_end   what ended one container
-pod_end         what ended a pod as a whole, also one that is gone
+stop_order      whether containers ended before the deletion, or for it
+controllers     what a controller tells of having deleted a pod
+deleted         who deleted a pod that is there
+gone            what events tell of a pod that is gone
+pod_end         what ended a pod that is there as a whole
+replacement     the pod that was made in its place
 of_pod          the end of a pod: of all, or of the container that ended last
 """

@@ -209,7 +209,7 @@ def _may_fail(probe: Probe, container: Container, cause: Cause, end: Termination
 
 def _is_complete(evidence: Evidence, end: Termination) -> bool:
     """Whether no event about this run of a container can be missing."""
-    return evidence.events is not None and evidence.events.complete_since(instant(end.started_at))
+    return evidence.has_all_events(end.started_at, end.finished_at)
 
 
 def _storage(pod: Pod) -> Iterator[Cause]:

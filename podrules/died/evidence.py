@@ -2,8 +2,8 @@
 
     events         are kept for an hour as a rule (--event-ttl), the oldest go first, and a component may drop some:
                    after 25 about one object it sends one in five minutes (EventSourceObjectSpamFilter)
-    complete       an event from before a moment is there, and fewer than 25 came: no later one can be missing. Only
-                   then what is not said did not happen
+    complete       an event from before a moment is there, fewer than 25 came, and the last had time to come: no later
+                   one can be missing. Only then what is not said did not happen
     clocks         the kubelet's events and container times are the node's; times of deletion are the API server's. An
                    event has both: its own time and metadata.creationTimestamp
 
@@ -19,6 +19,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from podrules.died.messages import is_plain_stop
 from podrules.died.replacement import Replacement
 from podrules.ending import deleted_at
 from podrules.model.base import OwnerReference
@@ -32,7 +33,13 @@ from podrules.model.workload import Workload
 __all__ = ["Clocks", "Evidence", "KnownEnd", "Lost", "PodEvents", "clocks_of", "ended_at"]
 
 KUBELET: Final = "kubelet"
+_ON_ITS_WAY: Final = timedelta(seconds=10)
+"""How long an event of a kubelet may take: it sends 50 a second (eventRecordQPS)."""
+_OF_CONTROLLERS: Final = timedelta(seconds=60)
+"""How long one of a controller may take: kube-controller-manager sends 20 a second (--kube-api-qps)."""
 _SPAM_BURST: Final = 25
+_COMBINED: Final = "(combined from similar events)"
+"""The message then has that of the last one alone."""
 _UNKNOWN_MARGIN: Final = timedelta(seconds=60)
 """How far clocks may be apart where nothing tells: Kubernetes itself asks for no less."""
 _MEASURED_MARGIN: Final = timedelta(seconds=2)
@@ -46,6 +53,8 @@ class Lost(Enum):
     EVENTS_UNREAD = "EventsUnread"
     EVENTS_EXPIRED = "EventsExpired"
     """Those from before its end are gone, or so many came that some were dropped."""
+    EVENTS_COMING = "EventsComing"
+    """It ended so lately that some may still come."""
     OWNER_EVENTS = "OwnerEvents"
     """Those of its controller could not be read, or are gone."""
     NODE_GONE = "NodeGone"
@@ -85,9 +94,15 @@ class PodEvents(Struct, frozen=True):
         """Those by which the kubelet tells that it stops a container."""
         return tuple(event for event in self.named("Killing") if container_of(event) == container)
 
+    def stops(self) -> tuple[Event, ...]:
+        """Those by which the kubelet stopped the whole pod, or its sandbox."""
+        return tuple(event for event in self.named("Killing") if is_plain_stop(event.message))
+
     def complete_since(self, moment: datetime | None) -> bool:
         """Whether no event after a moment of the kubelet's clock can be missing."""
         if moment is None or sum(event.times for event in self.events) >= _SPAM_BURST:
+            return False
+        if any(event.message.startswith(_COMBINED) for event in self.events):
             return False
         return any((when := instant(event.last)) is not None and when <= moment for event in self.events)
 
@@ -104,6 +119,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """About the pod; None: they could not be read."""
     owner: Workload | None = None
     """The controller; None: it has none, or it is not known."""
+    controller: OwnerReference | None = None
+    """Whom its object, its name or an event names as its controller; None: nobody is known."""
     owner_gone: bool = False
     """The controller that the pod names is not there, or is being deleted."""
     owner_events: PodEvents | None = None
@@ -117,29 +134,38 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """The other pods on its node; None: they could not be read."""
     clocks: Clocks = field(default_factory=Clocks)
 
+    def has_all_events(self, began: str | None, ended: str | None) -> bool:
+        """Whether no event of the kubelet about a run of a container can be missing, or be still on its way."""
+        last = instant(ended)
+        if self.events is None or last is None or not self.events.complete_since(instant(began)):
+            return False
+        return self.now is not None and self.now - self.clocks.server_time(last) >= _ON_ITS_WAY
+
+    def is_settled(self, moment: datetime) -> bool:
+        """Whether what controllers wrote of a moment of the API server's clock must have come."""
+        return self.now is not None and self.now - moment >= _OF_CONTROLLERS
+
 
 class KnownEnd(Struct, frozen=True):
     """What was read of a pod's end."""
 
     evidence: Evidence
-    controller: OwnerReference | None = None
     replacement: Replacement | None = None
     """The pod that its controller made in its place; None: none is known."""
 
 
 def ended_at(evidence: Evidence) -> datetime | None:
-    """When a pod was asked to end, or ended, by the API server's clock; None: that is not known."""
+    """The earliest time at which a pod was asked to end, or ended, by the API server's clock; None: not known."""
     pod, clocks = evidence.pod, evidence.clocks
-    if pod is None:
-        stops = evidence.events.named("Killing") if evidence.events is not None else ()
-        times = [when for event in stops if (when := instant(event.last)) is not None]
-        return clocks.server_time(max(times)) if times else None
-    deleted = deleted_at(pod)
-    if deleted is not None:
+    if pod is not None and (deleted := deleted_at(pod)) is not None:
         return deleted
-    ends = (status.state.terminated for status in pod.status.container_statuses)
-    times = [when for end in ends if end is not None and (when := instant(end.finished_at)) is not None]
-    return clocks.server_time(max(times)) if times else None
+    if pod is None:
+        times = [instant(stop.first) for stop in evidence.events.stops()] if evidence.events is not None else []
+    else:
+        ends = (status.state.terminated for status in pod.status.container_statuses)
+        times = [instant(end.finished_at) for end in ends if end is not None]
+    known = [when for when in times if when is not None]
+    return clocks.server_time(max(known)) - clocks.margin if known else None
 
 
 def container_of(event: Event) -> str:

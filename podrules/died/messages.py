@@ -30,6 +30,7 @@ __all__ = [
     "EVENT_CAUSES",
     "NEVER_RAN",
     "READ_REASONS",
+    "TAINTED",
     "UNHEALTHY",
     "EvictionNumbers",
     "OverUse",
@@ -78,12 +79,15 @@ DISRUPTIONS: Final = {
     "PreemptionByScheduler": Cause.PREEMPTION,
     "EvictionByEvictionAPI": Cause.API_EVICTION,
     "DeletionByTaintManager": Cause.TAINT_EVICTION,
+    "DeletionByDeviceTaintManager": Cause.TAINT_EVICTION,
     "DeletionByPodGC": Cause.NODE_GONE,
 }
 """The reasons of condition DisruptionTarget for which something deletes the pod."""
+TAINTED: Final = frozenset({"TaintManagerEviction", "DeviceTaintManagerEviction"})
+"""The reasons of events by which the taint managers tell that they delete a pod, or no longer do."""
 EVENT_CAUSES: Final = {
     "Preempted": Cause.PREEMPTION,
-    "TaintManagerEviction": Cause.TAINT_EVICTION,
+    **dict.fromkeys(TAINTED, Cause.TAINT_EVICTION),
     "Preempting": Cause.KUBELET_PREEMPTION,
     "DeadlineExceeded": Cause.ACTIVE_DEADLINE,
 }

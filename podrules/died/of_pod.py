@@ -20,10 +20,11 @@ from msgspec import Struct
 from podrules.container_state import OOM_KILLED, ContainerKind, ObservedContainer, Termination, observed_containers
 from podrules.died.cause import Cause, Grade
 from podrules.died.container_end import container_verdict, never_ran
-from podrules.died.evidence import Evidence, Lost
+from podrules.died.evidence import Evidence, Lost, ended_at
+from podrules.died.gone import gone_verdict
 from podrules.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, start_ran_out
 from podrules.died.messages import EvictionNumbers, eviction_numbers
-from podrules.died.pod_end import gone_verdict, pod_verdict
+from podrules.died.pod_end import pod_verdict
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, proven
 from podrules.ending import deleted_at, grace_of
 from podrules.model.instant import instant
@@ -178,8 +179,10 @@ def _missing(evidence: Evidence, verdict: Verdict, end: Termination | None) -> I
         yield Lost.POD_GONE
     if events is None:
         yield Lost.EVENTS_UNREAD
-    elif not events.complete_since(instant(end.started_at) if end is not None else None):
+    elif not events.complete_since(_began(evidence, end)):
         yield Lost.EVENTS_EXPIRED
+    elif not _is_settled(evidence, end):
+        yield Lost.EVENTS_COMING
     if verdict.causes & {Cause.OWNER, Cause.JOB_ENDED} and evidence.owner_events is None:
         yield Lost.OWNER_EVENTS
     if evidence.node_gone:
@@ -191,6 +194,24 @@ def _missing(evidence: Evidence, verdict: Verdict, end: Termination | None) -> I
             yield Lost.KUBELET_UNREAD
         if evidence.neighbours is None:
             yield Lost.NEIGHBOURS_UNREAD
+
+
+def _began(evidence: Evidence, end: Termination | None) -> datetime | None:
+    """Since when events tell of what ended: the run of a container, or the pod."""
+    if end is not None:
+        return instant(end.started_at)
+    if evidence.pod is not None:
+        return instant(evidence.pod.status.start_time or evidence.pod.metadata.creation_timestamp)
+    stops = evidence.events.stops() if evidence.events is not None else ()
+    return min((when for stop in stops if (when := instant(stop.first)) is not None), default=None)
+
+
+def _is_settled(evidence: Evidence, end: Termination | None) -> bool:
+    """Whether all that was written of an end must have come."""
+    if end is not None:
+        return evidence.has_all_events(end.started_at, end.finished_at)
+    when = ended_at(evidence)
+    return when is not None and evidence.is_settled(when)
 
 
 def _gone(evidence: Evidence) -> PodEnd:

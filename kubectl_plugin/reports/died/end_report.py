@@ -95,7 +95,7 @@ def end_report(
         unread: What could not be read.
     """
     evidence = known.evidence
-    pod, node, owner = evidence.pod, evidence.node, known.controller
+    pod, node, owner = evidence.pod, evidence.node, evidence.controller
     spec = pod.spec if pod is not None else None
     end = last_end(evidence)
     return EndReport(

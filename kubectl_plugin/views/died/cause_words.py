@@ -96,7 +96,8 @@ def _probe(kind: str) -> _Words:
         verb = "stopped" if report.restart_policy == "Never" else "restarted"
         spec = next((one for one in report.containers if one.name == container), None)
         probe = None if spec is None else spec.liveness if kind == "liveness" else spec.startup
-        times = f" {counted(probe.failure_threshold, 'time')} in a row" if probe is not None else ""
+        several = probe is not None and probe.failure_threshold > 1
+        times = f" {counted(probe.failure_threshold, 'time')} in a row" if probe is not None and several else ""
         return f"the kubelet {verb} {_name(container)}: its {kind} probe failed{times}"
 
     return words

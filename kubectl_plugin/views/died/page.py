@@ -49,6 +49,7 @@ _LOST: Final = {
     Lost.POD_GONE: "the pod's object is gone, and with it the exit codes",
     Lost.EVENTS_UNREAD: "events could not be read",
     Lost.EVENTS_EXPIRED: "not all events are left: they are kept for about an hour, and of many some are dropped",
+    Lost.EVENTS_COMING: "it ended just now, and events may still come: ask again in a minute",
     Lost.OWNER_EVENTS: "events about its controller could not be read",
     Lost.NODE_GONE: "its Node object is gone",
     Lost.NODE_UNREAD: "its node is not known",

@@ -8,6 +8,7 @@ from typing import Final
 from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause, Grade
+from podrules.died.gone import LOST_NODE
 from podrules.died.messages import OverUse
 from podrules.died.of_pod import EndOf, Manner
 from podrules.model.pod import Probe
@@ -17,7 +18,6 @@ __all__ = ["remedies"]
 
 _ENOUGH: Final = 2
 """Of so many causes each gets its remedy; of more none stands out."""
-_LOST: Final = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 
 
 def remedies(report: EndReport) -> tuple[str, ...]:
@@ -142,7 +142,7 @@ def _deadline(report: EndReport) -> Iterator[str]:
 
 
 def _taint(report: EndReport) -> Iterator[str]:
-    if any(taint.startswith(_LOST) for taint in report.taints):
+    if any(taint.startswith(LOST_NODE) for taint in report.taints):
         yield "its node was lost: Kubernetes deletes pods there once their tolerationSeconds are over, by default 300 s"
         return
     taints = ", ".join(report.taints) or "the taint"

@@ -67,5 +67,5 @@ def _evidence(case: dict[str, Any]) -> Evidence:
     known = reader.of_pod(pod).evidence
     if case["gone"]:
         # Another has its name now.
-        return reader.of_name(case["pod"], case["namespace"], uid=pod.metadata.uid).evidence
+        return reader.of_name(case["pod"], case["namespace"], present=pod).evidence
     return known

@@ -40,7 +40,7 @@ PIECES: Final[Mapping[str, Callable[[Evidence], Evidence]]] = {
     "node": lambda one: replace(one, node=None, config=None, neighbours=None, node_gone=True),
     "kubelet's configuration": lambda one: replace(one, config=None),
     "neighbours": lambda one: replace(one, neighbours=None),
-    "owner": lambda one: replace(one, owner=None),
+    "owner": lambda one: replace(one, owner=None, controller=None),
     "owner's events": lambda one: replace(one, owner_events=None),
 }
 """What may be missing: expired, gone, overwritten, or not for this user to read."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podrules.died.cause import Cause, Grade
-from podrules.died.evidence import Evidence, PodEvents, clocks_of
+from podrules.died.evidence import Clocks, Evidence, Lost, PodEvents, clocks_of
 from podrules.died.of_pod import EndOf, Manner, PodEnd, has_ended, last_end
 from podrules.model.decode import from_object
 from podrules.model.event import Event
@@ -18,6 +20,7 @@ from podrules.model.pod import Pod
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
 STARTED, ENDED = "2026-10-01T11:00:00Z", "2026-10-01T11:30:00Z"
+NOW = datetime(2026, 10, 1, 12, tzinfo=UTC)
 V2 = KubeletConfiguration(fail_cgroup_v1=True)
 MEMORY = {"memory": "64Mi"}
 GUARANTEED = {"memory": "64Mi", "cpu": "1"}
@@ -84,7 +87,7 @@ def event(reason: str, message: str, clock: str, container: str = "", **more: An
 
 def told(one: Pod | None, events: Sequence[Event] | None = (), **more: Any) -> PodEnd:
     known = None if events is None else PodEvents.of(events)
-    return last_end(Evidence(name="web", namespace="shop", pod=one, events=known, **more))
+    return last_end(Evidence(name="web", namespace="shop", now=NOW, pod=one, events=known, **more))
 
 
 def causes(end: PodEnd) -> set[Cause]:
@@ -228,6 +231,20 @@ def test_an_event_about_another_container_tells_nothing() -> None:
     end = told(pod(ended(1), container={"livenessProbe": {"exec": {}}}), [kill])
 
     assert end.verdict.cause is Cause.APPLICATION
+
+
+def test_an_event_may_still_be_on_its_way() -> None:
+    """The kubelet sends so many a second: what it has not said 9 s later is not known yet."""
+    probed = pod(ended(143), container={"livenessProbe": {"exec": {"command": ["true"]}}})
+    events = PodEvents.of([event("Scheduled", "to n1", "10:59:00")])
+    evidence = Evidence(name="web", namespace="shop", pod=probed, events=events)
+    finished = datetime(2026, 10, 1, 11, 30, tzinfo=UTC)
+
+    soon, later = (
+        last_end(replace(evidence, now=finished + timedelta(seconds=seconds), clocks=Clocks())) for seconds in (9, 11)
+    )
+    assert (soon.verdict.grade, soon.lost) == (Grade.LIKELY, (Lost.EVENTS_COMING, Lost.NODE_UNREAD))
+    assert later.verdict.grade is Grade.CERTAIN
 
 
 # Clocks

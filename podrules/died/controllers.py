@@ -1,0 +1,119 @@
+"""What a pod's controller tells of having deleted it.
+
+    says so       event SuccessfulDelete about the controller names the pod, and is not from before the pod was made:
+                  the next pod of a StatefulSet has the same name
+    Job           for its own end: one of its conditions says so at the same time. Else it made fewer pods at once
+    silence       counts only of Kubernetes' own controllers, where no event can be missing or still be on its way
+    no dash       all of them end the name of a pod with one: a pod without has none of them
+
+Source: pkg/controller/controller_utils.go (DeletePod), pkg/controller/job/job_controller.go (deleteActivePods,
+trackJobStatusAndRemoveFinalizers), pkg/controller/statefulset/stateful_pod_control.go (recordPodEvent) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from podrules.died.cause import Cause
+from podrules.died.evidence import Evidence
+from podrules.died.messages import deleted_name
+from podrules.died.verdict import Clue, Source
+from podrules.model.base import Condition
+from podrules.model.event import Event
+from podrules.model.instant import instant
+
+__all__ = ["CONTROLLERS", "excluded_controllers", "job_may_have_ended", "told_by_controller"]
+
+CONTROLLERS: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"})
+"""Kinds whose controllers tell of each pod that they delete."""
+_JOB: Final = "Job"
+_DASH: Final = "-"
+_DELETE: Final = "SuccessfulDelete"
+_JOB_ENDS: Final = ("Failed", "FailureTarget", "Complete", "SuccessCriteriaMet", "Suspended")
+_NEAR: Final = timedelta(seconds=10)
+"""Between a Job's condition and the deletions that follow from it."""
+
+
+def told_by_controller(evidence: Evidence, made: datetime | None) -> dict[Cause, list[Clue]]:
+    """The causes for which its controller says that it deleted the pod; none: it does not say so.
+
+    Args:
+        evidence: What is known.
+        made: When the pod was made; None: that is not known.
+    """
+    for event, when in _deletions(evidence):
+        if made is not None and when <= made:
+            break
+        clue = Clue(Source.OWNER_EVENT, event.reason, event.message, event.last)
+        return {cause: [clue, *more] for cause, more in _causes(evidence, event, when)}
+    return {}
+
+
+def _deletions(evidence: Evidence) -> Iterator[tuple[Event, datetime]]:
+    """The events by which the controller tells that it deleted a pod of that name, the latest first."""
+    for event in reversed(evidence.owner_events.named(_DELETE) if evidence.owner_events else ()):
+        when = instant(event.last)
+        if deleted_name(event.message) == evidence.name and when is not None:
+            yield event, when
+
+
+def _causes(evidence: Evidence, event: Event, when: datetime) -> Iterator[tuple[Cause, list[Clue]]]:
+    if event.involved_object.kind != _JOB:
+        yield Cause.OWNER, []
+        return
+    ends = list(_ends_of_job(evidence, when))
+    if ends:
+        yield Cause.JOB_ENDED, [_of_condition(one) for one in ends]
+        return
+    yield Cause.OWNER, []
+    if evidence.owner is None:
+        yield Cause.JOB_ENDED, []
+
+
+def _ends_of_job(evidence: Evidence, when: datetime) -> Iterator[Condition]:
+    """The conditions by which the Job ended, or was suspended, at the time of a deletion."""
+    for condition in evidence.owner.status.conditions if evidence.owner is not None else ():
+        since = instant(condition.last_transition_time)
+        over = condition.type in _JOB_ENDS and condition.status == "True"
+        if over and since is not None and abs(since - when) <= _NEAR:
+            yield condition
+
+
+def _of_condition(condition: Condition) -> Clue:
+    said = f"{condition.type}: {condition.reason}: {condition.message}"
+    return Clue(Source.OWNER, "status.conditions", said, condition.last_transition_time)
+
+
+def job_may_have_ended(evidence: Evidence) -> bool:
+    """Whether a Job has ended or is suspended, whenever that was."""
+    return evidence.owner is not None and any(map(evidence.owner.status.is_true, _JOB_ENDS))
+
+
+def excluded_controllers(evidence: Evidence, made: datetime | None, ended: datetime | None) -> frozenset[Cause]:
+    """The causes by which no controller can have deleted a pod.
+
+    Args:
+        evidence: What is known.
+        made: When the pod was made, or the first that is known of it.
+        ended: When it was deleted.
+    """
+    both = frozenset({Cause.OWNER, Cause.JOB_ENDED})
+    pod = evidence.pod
+    controller = pod.metadata.controller if pod is not None else evidence.controller
+    if pod is None and _DASH not in evidence.name:
+        return both
+    if pod is not None and not pod.metadata.owner_references:
+        return both
+    if controller is None:
+        return frozenset({Cause.JOB_ENDED}) if pod is not None else frozenset()
+    alone = pod is None or len(pod.metadata.owner_references) == 1
+    told = evidence.owner_events
+    settled = ended is not None and evidence.is_settled(ended)
+    heard = told is not None and told.complete_since(made) and settled and not evidence.owner_gone
+    # In the second in which it was made, it may be this pod's or the one before it.
+    named = any(made is None or when >= made for _, when in _deletions(evidence))
+    if alone and heard and not named and controller.kind in CONTROLLERS:
+        return both
+    return frozenset() if controller.kind == _JOB else frozenset({Cause.JOB_ENDED})

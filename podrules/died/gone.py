@@ -1,0 +1,161 @@
+"""What ended a pod whose object is gone, by the events that are left.
+
+    an event names it      proof if the kubelet stopped the pod right after, and not before; of a taint, while the node
+                           still has one that somebody gave it
+    its controller says    proof if the kubelet stopped the pod
+    the kubelet stopped    and no event says for whom: all who delete pods without one about the pod. Until all events
+                           are known to be there, also all who write one
+    nothing                its containers may have ended by themselves, or its node was gone
+
+Source: as of `deleted`, and pkg/kubelet/eviction/eviction_manager.go (evictPod) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from podrules.died.cause import Cause
+from podrules.died.controllers import excluded_controllers, told_by_controller
+from podrules.died.evidence import Evidence
+from podrules.died.messages import EVENT_CAUSES, TAINTED, UNHEALTHY, cause_of_eviction
+from podrules.died.stop_order import stopped_at
+from podrules.died.verdict import NOTHING, Clue, Source, Verdict, Weight, proven, weighed
+from podrules.model.event import Event
+from podrules.model.instant import instant
+from podrules.tolerations import NO_EXECUTE
+
+__all__ = ["LOST_NODE", "gone_verdict", "of_event", "told_by_event"]
+
+_SILENT: Final = (
+    Cause.API_EVICTION,
+    Cause.JOB_ENDED,
+    Cause.OWNER,
+    Cause.DELETED,
+    Cause.FORCE_DELETED,
+    Cause.NODE_SHUTDOWN,
+    Cause.NODE_GONE,
+    Cause.SANDBOX_CHANGED,
+)
+"""For which the kubelet stops a pod, and no event about the pod says so."""
+_TOLD_BY_EVENTS: Final = (
+    Cause.EVICTED_MEMORY,
+    Cause.EVICTED_DISK,
+    Cause.EVICTED_INODES,
+    Cause.EVICTED_PIDS,
+    Cause.CONTAINER_STORAGE_LIMIT,
+    Cause.POD_STORAGE_LIMIT,
+    Cause.EMPTY_DIR_LIMIT,
+    Cause.KUBELET_PREEMPTION,
+    Cause.ACTIVE_DEADLINE,
+    Cause.PREEMPTION,
+    Cause.TAINT_EVICTION,
+    Cause.LIVENESS_PROBE,
+    Cause.STARTUP_PROBE,
+)
+"""For which an event about the pod comes before."""
+_OF_CONTAINERS: Final = (
+    Cause.OWN_MEMORY_LIMIT,
+    Cause.POD_MEMORY_LIMIT,
+    Cause.NODE_OUT_OF_MEMORY,
+    Cause.LIVENESS_PROBE,
+    Cause.STARTUP_PROBE,
+    Cause.POST_START_HOOK,
+    Cause.CONTAINER_LOST,
+    Cause.APPLICATION,
+)
+"""By which the containers of a pod may have ended before it was deleted."""
+LOST_NODE: Final = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
+"""The taints of a node that does not answer, or is not Ready."""
+_MARKING: Final = "Marking for deletion"
+_SECOND: Final = timedelta(seconds=1)
+_SOON: Final = timedelta(seconds=10)
+"""A kubelet that answers begins to stop a pod sooner."""
+
+
+def gone_verdict(evidence: Evidence) -> Verdict:
+    """What ended a pod whose object is gone."""
+    told, stops, began = told_by_event(evidence), _stops(evidence), stopped_at(evidence)
+    if told is not None:
+        cause, event = told
+        when = instant(event.first)
+        at_once = when is not None and began is not None and when - _SECOND <= began <= when + _SOON
+        if at_once and (cause is not Cause.TAINT_EVICTION or _is_tainted(evidence)):
+            return proven(cause, of_event(event))
+        return weighed({cause: Weight.MUCH, Cause.DELETED: Weight.POSSIBLE}, {cause: [of_event(event)]})
+    by_controller = told_by_controller(evidence, _first(evidence))
+    if by_controller:
+        # Its containers may have ended before, unless the kubelet tells that it stopped them.
+        others = {} if stops else dict.fromkeys(_OF_CONTAINERS, Weight.POSSIBLE)
+        return weighed({**others, **dict.fromkeys(by_controller, Weight.MUCH)}, by_controller)
+    return NOTHING if began is None else _anybody(evidence, stops, began)
+
+
+def _is_tainted(evidence: Evidence) -> bool:
+    """Whether its node has a taint that somebody gave it, not for falling silent.
+
+    What was asked of a silent node before, its kubelet hears of later, and stops the pod for that.
+    """
+    taints = evidence.node.spec.taints if evidence.node is not None else ()
+    return any(one.effect == NO_EXECUTE and not one.key.startswith(LOST_NODE) for one in taints)
+
+
+def told_by_event(evidence: Evidence) -> tuple[Cause, Event] | None:
+    """The last event that names what ended the pod as a whole."""
+    events = evidence.events.events if evidence.events is not None else ()
+    for event in reversed(events):
+        cause = cause_of_eviction(event.message) if event.reason == "Evicted" else EVENT_CAUSES.get(event.reason)
+        if event.reason in TAINTED and not event.message.startswith(_MARKING):
+            # It is written of each pod that goes while it was to be deleted later.
+            continue
+        if cause is not None:
+            return cause, event
+    return None
+
+
+def of_event(event: Event) -> Clue:
+    """What an event about the pod says."""
+    return Clue(Source.EVENT, event.reason, event.message, event.last)
+
+
+def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Verdict:
+    """The pod was stopped, and no event tells for whom."""
+    weights = dict.fromkeys(_SILENT, Weight.SOME)
+    for cause in _excluded(evidence, began):
+        del weights[cause]
+    events = evidence.events
+    if events is None or not (events.complete_since(began - _SECOND) and evidence.is_settled(began)):
+        weights |= dict.fromkeys(_TOLD_BY_EVENTS, Weight.SOME)
+    weights |= dict.fromkeys(_failed_probes(evidence), Weight.SOME)
+    clues = {cause: [of_event(stops[-1])] for cause in weights}
+    node = evidence.node
+    if node is not None and node.spec.unschedulable:
+        weights[Cause.API_EVICTION] = Weight.MUCH
+        clues[Cause.API_EVICTION].append(Clue(Source.NODE, "spec.unschedulable", "true"))
+    return weighed(weights, clues)
+
+
+def _excluded(evidence: Evidence, began: datetime) -> Iterator[Cause]:
+    first, node = _first(evidence), evidence.node
+    yield from excluded_controllers(evidence, first, began)
+    made = instant(node.metadata.creation_timestamp) if node is not None else None
+    if made is not None and first is not None and made <= first:
+        # The Node object is that on which the pod ran.
+        yield Cause.NODE_GONE
+
+
+def _first(evidence: Evidence) -> datetime | None:
+    """The first that is known of the pod."""
+    events = evidence.events.events if evidence.events is not None else ()
+    return min((when for one in events if (when := instant(one.first)) is not None), default=None)
+
+
+def _failed_probes(evidence: Evidence) -> Iterator[Cause]:
+    """The probes that failed: of a pod that is not to restart, the kubelet then stops all."""
+    for event in evidence.events.named("Unhealthy") if evidence.events is not None else ():
+        yield from (cause for cause, words in UNHEALTHY.items() if words in event.message)
+
+
+def _stops(evidence: Evidence) -> tuple[Event, ...]:
+    return evidence.events.stops() if evidence.events is not None else ()

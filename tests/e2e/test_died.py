@@ -1,0 +1,526 @@
+"""What `kubectl qos died` says of pods that the real scheduler, controllers, kubectl and persons ended is the truth.
+
+Every verdict has the cause among those that fit, and none is certain of another; whoever may read less is less sure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.access import allow, robot
+from tests.e2e.deaths import DEATHS, SLOW, Deaths, Kubelets
+from tests.e2e.objects import make_workload
+from tests.e2e.plugin import InProcess
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.controlplane
+
+NAMESPACE: Final = "died"
+"""Also what the names of nodes begin with."""
+GRADES: Final = ("Certain", "Likely", "Several", "Nothing")
+"""The surest first."""
+TRUTH: Final[Mapping[str, str]] = {
+    "preempted-held": "Preemption",
+    "preempted-gone": "Preemption",
+    "evicted-held": "ApiEviction",
+    "evicted-gone": "ApiEviction",
+    "drained-held": "ApiEviction",
+    "drained-gone": "ApiEviction",
+    "tainted-held": "TaintEviction",
+    "tainted-gone": "TaintEviction",
+    "tolerating-held": "TaintEviction",
+    "tolerating-gone": "TaintEviction",
+    "deleted-while-tolerating-held": "Deleted",
+    "deleted-while-tolerating-gone": "Deleted",
+    "tainted-after-deleted": "Deleted",
+    "again": "Application",
+    "lost-held": "TaintEviction",
+    "lost-gone": "TaintEviction",
+    "lost-after-deleted": "Deleted",
+    "lost-after-deleted-gone": "Deleted",
+    "backoff-held": "JobEnded",
+    "backoff-gone": "JobEnded",
+    "policy-held": "JobEnded",
+    "policy-gone": "JobEnded",
+    "late-held": "JobEnded",
+    "late-gone": "JobEnded",
+    "suspended-held": "JobEnded",
+    "suspended-gone": "JobEnded",
+    "removed-held": "Owner",
+    "removed-gone": "Owner",
+    "narrowed-held": "Owner",
+    "narrowed-gone": "Owner",
+    "web-scaled-held": "Owner",
+    "web-scaled-gone": "Owner",
+    "rolled-held": "Owner",
+    "rolled-gone": "Owner",
+    "abandoned-held": "Owner",
+    "abandoned-gone": "Owner",
+    "web-held": "Deleted",
+    "web-gone": "Deleted",
+    "forced-held": "ForceDeleted",
+    "forced-gone": "ForceDeleted",
+    "grown": "Deleted",
+    "db": "Deleted",
+    "roll": "Deleted",
+    "shrunk": "Owner",
+    "agent": "Deleted",
+    "moved": "Deleted",
+    "deleted-held": "Deleted",
+    "deleted-gone": "Deleted",
+    "evicted-after-deleted": "Deleted",
+    "forced": "ForceDeleted",
+    "uninitialized": "Deleted",
+    "garbage": "Owner",
+    "custom": "Owner",
+    "device-tainted": "TaintEviction",
+}
+"""What ended each pod of `tests.e2e.deaths`, by what it is called there."""
+GRADE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("preempted-held", "preempted-gone", "evicted-held", "drained-held"), "Certain"),
+    **dict.fromkeys(("tainted-held", "tainted-gone", "tolerating-held", "tolerating-gone", "lost-held"), "Certain"),
+    **dict.fromkeys(("backoff-held", "policy-held", "late-held", "suspended-held"), "Certain"),
+    **dict.fromkeys(("web-scaled-held", "web-scaled-gone", "rolled-held", "rolled-gone", "shrunk"), "Certain"),
+    "drained-gone": "Likely",
+    "removed-held": "Likely",
+    "abandoned-held": "Likely",
+}
+"""How sure that is at least told, where the evidence allows."""
+EARLIER: Final = frozenset({"db", "moved"})
+"""Another pod has their name now."""
+BLIND: Final = "blind"
+"""A user who may read all but events."""
+
+
+@pytest.fixture(scope="module")
+def deaths(control_plane: ControlPlane) -> Iterator[Deaths]:
+    """All that happens, once it has happened."""
+    control_plane.create_namespace(NAMESPACE)
+    with Kubelets(control_plane, [NAMESPACE]) as kubelets:
+        found = Deaths(control_plane, NAMESPACE, kubelets, NAMESPACE)
+        try:
+            found.node("quick")
+            found.run(name for name in DEATHS if name != SLOW)
+            yield found
+        finally:
+            found.clean()
+
+
+@pytest.fixture(scope="module")
+def died(qos: InProcess) -> InProcess:
+    """``kubectl qos died``."""
+    return qos.also("died")
+
+
+@pytest.fixture(scope="module")
+def told(deaths: Deaths, died: InProcess) -> Mapping[str, Object]:
+    """What is said of each pod to who may read everything."""
+    return ask(died, deaths)
+
+
+@pytest.fixture(scope="module")
+def blind(control_plane: ControlPlane, deaths: Deaths) -> Iterator[Path]:
+    """The kubeconfig of a user who may read no events."""
+    user = {"kind": "User", "name": BLIND}
+    rbac = "rbac.authorization.k8s.io"
+    role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": BLIND}}
+    rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}]
+    binding = {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": BLIND},
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": BLIND},
+        "subjects": [{**user, "apiGroup": rbac}],
+    }
+    with control_plane.holding([{**role, "rules": rules}, binding]):
+        names = ("pods", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "configmaps")
+        allow(control_plane, NAMESPACE, user, dict.fromkeys((*names, "replicationcontrollers"), ("get", "list")))
+        kubeconfig = control_plane.kubeconfig_for_client_certificate(BLIND)
+        wait_for(
+            lambda: (
+                control_plane.kubectl("auth", "can-i", "get", "nodes", kubeconfig=kubeconfig, check=False).returncode
+                == 0
+            ),
+            "the user may read nodes",
+        )
+        yield kubeconfig
+
+
+def ask(died: InProcess, deaths: Deaths, kubeconfig: Path | None = None) -> Mapping[str, Object]:
+    """What is said of each pod, by what it is called."""
+    names = [f"pod/{name}" for name in deaths.pods.values()]
+    ran = died(*names, "-n", NAMESPACE, "-o", "json", kubeconfig=kubeconfig)
+    assert ran.code in {11, 12}, ran
+    assert ran.err == ""
+    return dict(zip(deaths.pods, json.loads(ran.out)["items"], strict=True))
+
+
+def grade_of(report: Object) -> str:
+    grade: str = report["end"]["verdict"]["grade"]
+    return grade
+
+
+def causes_of(report: Object) -> list[str]:
+    """The causes that it was, as far as is told: the first ones."""
+    return [one["cause"] for one in report["end"]["verdict"]["suspects"]]
+
+
+def fitting(report: Object) -> set[str]:
+    """All causes that are told."""
+    return {*causes_of(report), *(one["cause"] for one in report["end"]["verdict"]["others"])}
+
+
+def wrong(report: Object, truth: str) -> str:
+    """What is wrong with a verdict; empty: nothing."""
+    told = (grade_of(report), causes_of(report), sorted(fitting(report)))
+    if grade_of(report) == "Certain":
+        return "" if causes_of(report) == [truth] else f"{report['name']}: {told}, in truth {truth}"
+    left_out = grade_of(report) != "Nothing" and truth not in fitting(report)
+    return f"{report['name']}: {told} without {truth}" if left_out else ""
+
+
+def worse(found: Mapping[str, Object], told: Mapping[str, Object]) -> list[str]:
+    """What is wrong with verdicts by less evidence, where it is not wrong by more."""
+    both = [key for key in found if key in TRUTH]
+    texts = (wrong(found[key], TRUTH[key]) for key in both if not wrong(told[key], TRUTH[key]))
+    return [text for text in texts if text]
+
+
+def listed(deaths: Deaths, report: Any) -> dict[str, Object]:
+    """Items of a list, by what their pods are called; those of others by their own names."""
+    called = {name: key for key, name in deaths.pods.items()}
+    return {called.get(item["name"], item["name"]): item for item in report["items"]}
+
+
+# Of each pod
+
+
+def test_all_has_happened(deaths: Deaths, told: Mapping[str, Object]) -> None:
+    assert not deaths.failed
+    assert told.keys() == TRUTH.keys() | {"alive", "grown-third"}
+
+
+@pytest.mark.parametrize("key", TRUTH)
+def test_verdict_is_the_truth(told: Mapping[str, Object], key: str) -> None:
+    report = told[key]
+
+    assert not wrong(report, TRUTH[key])
+    assert grade_of(report) != "Nothing"
+    if key in GRADE:
+        assert (grade_of(report), causes_of(report)) == (GRADE[key], [TRUTH[key]])
+    if grade_of(report) == "Certain":
+        assert report["end"]["lost"] == []
+
+
+@pytest.mark.parametrize("key", TRUTH)
+def test_whether_it_is_there(told: Mapping[str, Object], key: str) -> None:
+    report = told[key]
+
+    assert report["exists"] is not (key.endswith("-gone") or key in {*EARLIER, "agent"})
+    assert report["earlier"] is (key in EARLIER)
+    assert (report["end"]["of"], report["namespace"]) == ("Container" if key == "again" else "Pod", NAMESPACE)
+    assert report["end"]["at"]
+    assert report["unread"] == []
+
+
+def test_nothing_has_ended(died: InProcess, deaths: Deaths) -> None:
+    end = died.json("pod/alive", "-n", NAMESPACE)["end"]
+
+    assert (end["of"], end["verdict"]["grade"]) == ("Nothing", "Nothing")
+
+
+def test_preemptor(told: Mapping[str, Object], died: InProcess) -> None:
+    by = told["preempted-held"]["preempted"]
+
+    assert by["by"] == {"namespace": NAMESPACE, "name": "winner-held"}
+    assert by["node"] == told["preempted-held"]["node"] == f"{NAMESPACE}-small-held"
+    assert "winner-held" in died.text("pod/preempted-held", "-n", NAMESPACE)
+
+
+@pytest.mark.parametrize(
+    ("key", "workload"), [("web-held", "web"), ("forced-held", "forced"), ("rolled-held", ""), ("agent", "agent")]
+)
+def test_replacement(told: Mapping[str, Object], deaths: Deaths, key: str, workload: str) -> None:
+    """Another pod of the same controller: another revision has another ReplicaSet."""
+    found = told[key]["replacement"]
+    names = (
+        {pod["metadata"]["name"] for pod in deaths.of_workload(workload, 2 if "-" in key else 1)}
+        if workload
+        else {None}
+    )
+
+    assert (found["name"] if found else None) in names
+
+
+def test_replacement_of_the_same_name(told: Mapping[str, Object]) -> None:
+    assert {told[key]["replacement"]["name"] for key in EARLIER} == {"db-0", "moved-0"}
+
+
+def test_replacement_came_afterwards(told: Mapping[str, Object], deaths: Deaths) -> None:
+    """A pod of the same controller that was there already is none."""
+    assert told["grown"]["replacement"]["name"] == deaths.pods["grown-third"]
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("web-gone", "ReplicaSet"),
+        ("backoff-gone", "Job"),
+        ("policy-gone", "Job"),
+        ("agent", "DaemonSet"),
+        ("db", "StatefulSet"),
+        ("deleted-gone", None),
+    ],
+)
+def test_owner_of_a_pod_that_is_gone(told: Mapping[str, Object], key: str, kind: str | None) -> None:
+    """Of one there is a StatefulSet of the same name as its Job."""
+    owner = told[key]["owner"]
+
+    assert (owner["kind"] if owner else None) == kind
+    assert (told[key]["replacement"] is None) is (kind in {None, "Job"})
+
+
+def test_explain_says_the_same(told: Mapping[str, Object], deaths: Deaths, qos: InProcess) -> None:
+    there = [key for key, report in told.items() if report["exists"] and not report["earlier"]]
+
+    items = qos.json(*(f"pod/{deaths.pods[key]}" for key in there), "-n", NAMESPACE)["items"]
+
+    for key, item in zip(there, items, strict=True):
+        last = item["lastEnd"]
+        ended = told[key]["end"] if told[key]["end"]["of"] != "Nothing" else None
+        assert (last["end"]["verdict"] if last else None) == (ended["verdict"] if ended else None), key
+
+
+# Of many
+
+
+def test_everywhere(told: Mapping[str, Object], deaths: Deaths, died: InProcess) -> None:
+    ran = died("-A", "--since", "1h", "-o", "json")
+    report = json.loads(ran.out)
+    own = {"items": [item for item in report["items"] if item["namespace"] == NAMESPACE]}
+    found = listed(deaths, own)
+    times = [item["end"]["at"] or "" for item in report["items"]]
+
+    assert (ran.code, ran.err) == (11, "")
+    # What has the name now is told of, and not what had it.
+    assert found.keys() >= TRUTH.keys() - EARLIER
+    assert not found.keys() & {"alive", "grown-third", *EARLIER}
+    assert not worse(found, told)
+    assert times == sorted(times, reverse=True)
+    assert all(item["end"]["of"] != "Nothing" for item in report["items"])
+
+
+def test_since_leaves_out_what_is_older(died: InProcess, deaths: Deaths) -> None:
+    def none() -> bool:
+        ran = died("-n", NAMESPACE, "--since", "1s", "-o", "json")
+        return (ran.code, ran.err, json.loads(ran.out)["items"]) == (0, "", [])
+
+    wait_for(none, "all that ended did so over a second ago", timeout=10)
+
+
+@pytest.mark.parametrize("workload", ["web", "web-scaled", "rolled"])
+def test_of_a_deployment(told: Mapping[str, Object], deaths: Deaths, died: InProcess, workload: str) -> None:
+    """Pods of others whose names begin alike are not its own."""
+    ran = died(f"deployment/{workload}", "-n", NAMESPACE, "-o", "json")
+    found = listed(deaths, json.loads(ran.out))
+
+    assert ran.err == ""
+    assert found.keys() == {f"{workload}-held", f"{workload}-gone"}
+    assert not worse(found, told)
+    assert ran.code == (0 if {grade_of(report) for report in found.values()} == {"Certain"} else 11)
+
+
+@pytest.mark.parametrize(
+    ("node", "keys"),
+    [
+        ("small-gone", {"preempted-gone"}),
+        ("small-held", {"preempted-held"}),
+        ("drained", {"drained-held", "drained-gone"}),
+        ("daemon", {"agent"}),
+        ("devices", {"device-tainted"}),
+        ("lost", {"lost-held", "lost-gone", "lost-after-deleted", "lost-after-deleted-gone"}),
+        ("tainted", {key for key in TRUTH if "taint" in key or "tolerating" in key} - {"device-tainted"}),
+    ],
+)
+def test_of_a_node(told: Mapping[str, Object], deaths: Deaths, died: InProcess, node: str, keys: set[str]) -> None:
+    ran = died(f"node/{NAMESPACE}-{node}", "-o", "json")
+    found = listed(deaths, json.loads(ran.out))
+
+    assert ran.code in {0, 11}, ran
+    assert ran.err == ""
+    # Of the name of one there is another elsewhere.
+    assert found.keys() - {"again"} == keys
+    assert not worse({key: report for key, report in found.items() if key != "again"}, told)
+
+
+# Who may read less
+
+
+def test_without_events(told: Mapping[str, Object], died: InProcess, deaths: Deaths, blind: Path) -> None:
+    found = ask(died, deaths, blind)
+
+    assert not worse(found, told)
+    for key, report in found.items():
+        if key in EARLIER:
+            continue  # Nothing tells that there was another.
+        end = report["end"]
+        assert GRADES.index(grade_of(report)) >= GRADES.index(grade_of(told[key])), key
+        assert ("EventsUnread" in end["lost"]) is (end["of"] != "Nothing" and grade_of(report) != "Certain"), key
+        assert any((one["verb"], one["resource"]) == ("list", "events") for one in report["unread"]), key
+    assert all(grade_of(report) == "Nothing" for key, report in found.items() if key.endswith("-gone"))
+    assert all(grade_of(found[key]) == "Certain" for key in ("preempted-held", "evicted-held", "tainted-held"))
+
+
+def test_without_events_of_many(died: InProcess, blind: Path) -> None:
+    ran = died("-n", NAMESPACE, kubeconfig=blind)
+
+    assert (ran.code, ran.out) == (4, ""), ran
+    assert "list events" in ran.err
+
+
+def test_without_nodes(
+    told: Mapping[str, Object], died: InProcess, deaths: Deaths, control_plane: ControlPlane
+) -> None:
+    found = ask(died, deaths, robot(control_plane, NAMESPACE))
+
+    assert not worse(found, told)
+    for key, report in found.items():
+        assert GRADES.index(grade_of(report)) >= GRADES.index(grade_of(told[key])), key
+    assert grade_of(found["drained-gone"]) == "Several"
+    assert "NodeUnread" in found["drained-gone"]["end"]["lost"]
+    assert any(one["resource"] == "nodes" for one in found["drained-gone"]["unread"])
+
+
+# Exit codes
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        ("pod/alive", 0),
+        ("pod/preempted-held", 0),
+        ("pod/preempted-gone", 0),
+        ("pod/evicted-gone", 11),
+        ("pod/never-was", 12),
+        ("deployment/never-was", 3),
+        ("node/never-was", 3),
+    ],
+)
+def test_exit_code(deaths: Deaths, died: InProcess, target: str, code: int) -> None:
+    ran = died(target, "-n", NAMESPACE)
+
+    assert ran.code == code, ran
+    assert ran.err.startswith("error: ") is (code == 3)
+
+
+@pytest.mark.parametrize(
+    ("targets", "code"),
+    [
+        (("pod/alive", "pod/evicted-gone"), 11),
+        (("pod/evicted-gone", "pod/never-was"), 12),
+        (("pod/evicted-gone", "deployment/never-was"), 3),
+    ],
+)
+def test_exit_code_of_several(deaths: Deaths, died: InProcess, targets: tuple[str, ...], code: int) -> None:
+    assert died(*targets, "-n", NAMESPACE).code == code
+
+
+# What takes long
+
+
+@pytest.mark.long("test_verdict_is_the_truth, with what other components of the control plane write")
+def test_node_that_is_deleted(deaths: Deaths, died: InProcess) -> None:
+    """Garbage collection names itself where the object is left; without it nothing is certain."""
+    deaths.run([SLOW])
+    assert SLOW not in deaths.failed, deaths.failed[SLOW]
+
+    kept = died.json("pod/collected-kept", "-n", NAMESPACE)
+    names = ("collected-gone", "collected-after-drain-gone", "collected-on-gone")
+    ran = died(*(f"pod/{name}" for name in names), "-n", NAMESPACE, "-o", "json")
+    gone, drained, stopped = json.loads(ran.out)["items"]
+
+    assert (grade_of(kept), causes_of(kept)) == ("Certain", ["NodeGone"])
+    # Nothing may be left that tells of it, and nothing else has ended it.
+    assert grade_of(gone) in {"Likely", "Nothing"}
+    assert not wrong(gone, "NodeGone")
+    assert [grade_of(drained), grade_of(stopped)] == ["Several", "Several"]
+    assert not wrong(drained, "ApiEviction")
+    assert not wrong(stopped, "NodeGone")
+    assert ran.code == 11
+
+
+@pytest.fixture
+def many(control_plane: ControlPlane, namespace: str) -> Iterator[Deaths]:
+    """A namespace in which so much happens at once that events come late: a controller sends 20 in a second."""
+    with Kubelets(control_plane, [namespace]) as kubelets:
+        found = Deaths(control_plane, namespace, kubelets, namespace)
+        try:
+            found.node("quick")
+            yield found
+        finally:
+            found.clean()
+
+
+@pytest.mark.long("test_verdict_is_the_truth, once the events are there")
+def test_events_of_a_controller_that_come_late(many: Deaths, died: InProcess) -> None:
+    workloads = [f"web-{number}" for number in range(12)]
+    for name in workloads:
+        many.plane.apply([make_workload("Deployment", many.namespace, _spec(many), name, replicas=9)])
+    for name in workloads:
+        for pod in many.of_workload(name, 9):
+            many.stay(pod)
+    for name in workloads:
+        many.plane.api.patch(make_workload("Deployment", many.namespace, {}, name), {"spec": {"replicas": 0}})
+
+    def going(count: int) -> list[str]:
+        """The names of those that are, once they are so many."""
+        found = [pod["metadata"]["name"] for pod in _pods(many) if "deletionTimestamp" in pod["metadata"]]
+        return found if len(found) >= count else []
+
+    for count in (10, 50, 100):
+        items = _of_many(many, died, wait_for(partial(going, count), f"{count} are going"))
+        assert not [text for item in items if (text := wrong(item, "Owner"))]
+
+
+@pytest.mark.long("test_verdict_is_the_truth, once the events are there")
+def test_events_of_the_taint_manager_that_come_late(many: Deaths, died: InProcess) -> None:
+    node = many.node("tainted")
+    made = [many.plane.api.create(many.manifest(f"web-{number}", nodeName=node)) for number in range(60)]
+    many.old(made)
+    many.taint(node)
+
+    def gone(count: int) -> list[str]:
+        """The names of those that are, once they are so many."""
+        left = {pod["metadata"]["name"] for pod in _pods(many)}
+        found = [name for pod in made if (name := pod["metadata"]["name"]) not in left]
+        return found if len(found) >= count else []
+
+    for count in (10, 30, 60):
+        items = _of_many(many, died, wait_for(partial(gone, count), f"{count} are gone"))
+        assert not [text for item in items if (text := wrong(item, "TaintEviction"))]
+
+
+def _spec(many: Deaths) -> Object:
+    """The pods of a workload."""
+    spec: Object = many.manifest("any", nodeName=many.quick)["spec"]
+    return spec
+
+
+def _pods(many: Deaths) -> list[Object]:
+    return many.plane.api.list_items("v1", "Pod", many.namespace)
+
+
+def _of_many(many: Deaths, died: InProcess, names: list[str]) -> list[Object]:
+    """What is said of each, which may have changed meanwhile."""
+    ran = died(*(f"pod/{name}" for name in [*names, "never-was"]), "-n", many.namespace, "-o", "json")
+    assert (ran.code, ran.err) == (12, ""), ran
+    items: list[Object] = json.loads(ran.out)["items"]
+    return items[:-1]
