@@ -100,7 +100,8 @@ def _of_names(names: Sequence[str], source: Source) -> Iterator[NodePressureRepo
 def _with_ended(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:
     """The report with what ended on the node in the last hour, if that can be read."""
     # Loaded for a single node.
-    from kubectl_plugin.commands.died import HOUR, Ends
+    from kubectl_plugin.commands.died import HOUR
+    from kubectl_plugin.commands.ends import Ends
     from kubectl_plugin.reports.died.ended import ended_pods
 
     now = gatherer.source.now

@@ -206,7 +206,7 @@ class ReportBuilder:
 
     def _last_end(self, pod: Pod) -> EndReport:
         # Loaded on demand.
-        from kubectl_plugin.commands.died import Ends
+        from kubectl_plugin.commands.ends import Ends
 
         return Ends(self._source, self._gatherer).of_pod(pod)
 

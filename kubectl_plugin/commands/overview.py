@@ -224,7 +224,8 @@ def _ended(
     if events is None or pods is None:
         return None
     # Loaded on demand.
-    from kubectl_plugin.commands.died import HOUR, Ends
+    from kubectl_plugin.commands.died import HOUR
+    from kubectl_plugin.commands.ends import Ends
     from kubectl_plugin.reports.died.ended import ended_pods
 
     own = [pod for pod in pods if listed is None or pod_key(pod) in listed]

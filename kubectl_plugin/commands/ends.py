@@ -1,0 +1,231 @@
+"""Reports of ends: reads what tells of the end of a pod, of those of a node, of a workload or of everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from kubectl_plugin.commands.targets import ObjectQuery, check_namespace, find
+from kubectl_plugin.options import NO_SELECTION
+from kubectl_plugin.reports.died.end_report import EndReport, end_report
+from podrules.cluster.end_evidence import EndReader, is_of_workload, named_pods, node_of
+from podrules.cluster.errors import NotFound
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import EVENTS, NODES, PODS
+from podrules.cluster.live.parallel_reads import together
+from podrules.cluster.source import Source
+from podrules.died.cause import Grade
+from podrules.died.evidence import KnownEnd
+from podrules.died.of_pod import EndOf, has_ended, may_have_ended, never_started
+from podrules.model.event import Event
+from podrules.model.instant import instant
+from podrules.model.pod import Pod
+from podrules.model.pod_reference import PodReference
+from podrules.model.selectors import Selector
+from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
+from podrules.placement.preemption_victims import Preempted, PreemptedFor
+from podrules.reading import read_or_none
+
+__all__ = ["Ends"]
+
+_FEW: Final = 3000
+"""So many pods are asked for one by one; for more, all are listed."""
+_FEW_ENDS: Final = 50
+"""Of so many pods that ended all evidence is read; of more, what pods and events tell."""
+
+
+class Ends:
+    """Makes reports of ends. What several need is read once."""
+
+    def __init__(self, source: Source, gatherer: Gatherer | None = None) -> None:
+        """Read nothing yet."""
+        self._source = source
+        self._gatherer = gatherer or Gatherer(source)
+        self._reader = EndReader(self._gatherer)
+
+    def named(self, name: str, namespace: str) -> EndReport:
+        """The report of one pod, or of one that had the name.
+
+        Raises:
+            ClusterError: pods cannot be read.
+        """
+        try:
+            pod = self._source.get(PODS, name, namespace)
+        except NotFound:
+            return self._gone(name, namespace)
+        report = self.of_pod(pod)
+        if report.end.of is not EndOf.NOTHING:
+            return report
+        earlier = self._gone(name, namespace, present=pod)
+        return report if earlier.end.verdict.grade is Grade.NOTHING else earlier
+
+    def of_pod(self, pod: Pod) -> EndReport:
+        """The report of a pod that is there, with all that hangs on it."""
+        known = self._reader.of_pod(pod, alone=True)
+        return self._report(known, self._preempted(pod, known))
+
+    def _gone(
+        self, name: str, namespace: str, events: Sequence[Event] | None = None, present: Pod | None = None
+    ) -> EndReport:
+        """The report of a pod that is gone."""
+        known = self._reader.of_name(name, namespace, events, present)
+        return self._report(known, self._preempted_before(known), earlier=present is not None)
+
+    def everywhere(self, namespace: str | None, after: datetime | None) -> Iterator[EndReport]:
+        """The reports of the pods that events name; a live cluster is asked for no others.
+
+        Args:
+            namespace: Their namespace; None: all.
+            after: Ends from before that do not count; None: all count.
+
+        Raises:
+            ClusterError: events cannot be read.
+        """
+        if namespace is not None:
+            self._check_namespace(namespace)
+        events = self._source.list(EVENTS, namespace)
+        pods = self._pods_named(events, namespace)
+        yield from self.among(pods, events, after)
+
+    def on_node(self, name: str, after: datetime | None) -> Iterator[EndReport]:
+        """The reports of the pods of a node, also of those that are gone.
+
+        Raises:
+            ClusterError: the node or its pods cannot be read.
+        """
+        events = _on_node(self._source.list(EVENTS), name)
+        pods = self._source.list(PODS, field_selector=f"spec.nodeName={name}")
+        if not events and not pods:
+            # Pods and events may tell of a node that is gone, too.
+            self._source.get(NODES, name)
+        yield from self.among(pods, events, after)
+
+    def of_workload(self, asked: ObjectQuery, after: datetime | None) -> Iterator[EndReport]:
+        """The reports of the pods of a workload, also of those that are gone.
+
+        Raises:
+            ClusterError: it cannot be read.
+        """
+        for entry in find(asked, NO_SELECTION, self._source, live=self._source.side_by_side, command="died"):
+            meta = entry.metadata
+            given = getattr(getattr(entry, "spec", None), "selector", None)
+            selector = None
+            if given is not None:
+                selector = (
+                    Selector.from_labels(given) if isinstance(given, dict) else Selector.from_label_selector(given)
+                )
+            pods = () if selector is None else self._source.list(PODS, meta.namespace, selector=selector)
+            events = [
+                one
+                for one in self._source.list(EVENTS, meta.namespace)
+                if one.involved_object.kind == PODS.kind
+                and is_of_workload(one.involved_object.name, asked.kind, meta.name)
+            ]
+            yield from self.among(pods, events, after)
+
+    def among(self, pods: Sequence[Pod], events: Sequence[Event], after: datetime | None) -> Iterator[EndReport]:
+        """The reports of pods that ended, and of those that events name and that are not there; the latest first.
+
+        Args:
+            pods: Those that are there.
+            events: All about them, and about others of the same place.
+            after: Ends from before that do not count; None: all count.
+        """
+        found = [
+            one
+            for one in self._listed(pods, events, after)
+            if one.end.of is not EndOf.NOTHING and _is_after(one, after)
+        ]
+        yield from sorted(found, key=lambda report: report.end.at or "", reverse=True)
+
+    def _listed(self, pods: Sequence[Pod], events: Sequence[Event], after: datetime | None) -> Iterator[EndReport]:
+        about: dict[tuple[str, str], list[Event]] = {}
+        for event in events:
+            place = event.involved_object.namespace, event.involved_object.name
+            if event.involved_object.kind == PODS.kind:
+                about.setdefault(place, []).append(event)
+        there = {pod.metadata.place for pod in pods}
+        ended = [pod for pod in pods if (has_ended(pod) or never_started(pod)) and may_have_ended(pod, after)]
+        alone = len(ended) <= _FEW_ENDS or not self._source.side_by_side
+        for pod in ended:
+            known = self._reader.of_pod(pod, alone=alone, events=about.get(pod.metadata.place, ()))
+            yield self._report(known, self._preempted(pod, known) if alone else None)
+        for (namespace, name), own in about.items():
+            if (namespace, name) not in there:
+                # Another may have its name by now: on another node, or of another workload.
+                present = read_or_none(self._gatherer.get(PODS, name, namespace))
+                gone = self._gone(name, namespace, own, present)
+                if gone.end.verdict.grade is not Grade.NOTHING:
+                    yield gone
+
+    def _pods_named(self, events: Sequence[Event], namespace: str | None) -> Sequence[Pod]:
+        """The pods that events name: few are asked for by name, of many all are listed."""
+        names = list(named_pods(events))
+        if not self._source.side_by_side:
+            # All are there, and also those without an event.
+            return self._source.list(PODS, namespace)
+        if len(names) > _FEW:
+            named = set(names)
+            return [pod for pod in self._source.list(PODS, namespace) if pod.metadata.place in named]
+        reads = [partial(self._gatherer.get, PODS, name, place) for place, name in names]
+        return [found for found in together(reads) if isinstance(found, Pod)]
+
+    def _check_namespace(self, namespace: str) -> None:
+        if namespace == self._source.namespace:
+            check_namespace(self._source)
+
+    def _preempted(self, pod: Pod, known: KnownEnd) -> Preempted | None:
+        """Who preempted a pod, by the event; only that pod is asked for."""
+        if not is_preempted(pod):
+            return None
+        events = known.evidence.events
+        event = preemption_event(events.events if events is not None else ())
+        related = event.related if event is not None else None
+        if related is None or not related.name:
+            # Older events name it by its uid alone.
+            return preempted(pod, event, read_or_none(self._gatherer.list(PODS)) if event is not None else None)
+        found = read_or_none(self._gatherer.get(PODS, related.name, related.namespace))
+        return preempted(pod, event, None if found is None else [found])
+
+    def _preempted_before(self, known: KnownEnd) -> Preempted | None:
+        """Who preempted a pod that is gone, as far as its event tells."""
+        events = known.evidence.events
+        event = preemption_event(events.events if events is not None else ())
+        by = event.related if event is not None else None
+        if event is None or by is None or not by.name:
+            return None
+        return Preempted(
+            by=PodReference(by.namespace, by.name),
+            uid=by.uid,
+            at=event.time,
+            node=event.message.rpartition(" ")[2],
+            became=PreemptedFor.UNKNOWN,
+            preemptor_node="",
+            higher_than=(),
+        )
+
+    def _report(self, known: KnownEnd, by: Preempted | None = None, *, earlier: bool = False) -> EndReport:
+        return end_report(
+            known,
+            self._gatherer.versions,
+            self._source.description,
+            preempted=by,
+            earlier=earlier,
+            unread=self._gatherer.unread,
+        )
+
+
+def _on_node(events: Sequence[Event], node: str) -> list[Event]:
+    """The events about the pods that ran on a node, whoever wrote them."""
+    about: dict[tuple[str, str], list[Event]] = {}
+    for event in events:
+        if event.involved_object.kind == PODS.kind:
+            about.setdefault((event.involved_object.namespace, event.involved_object.name), []).append(event)
+    return [event for own in about.values() if node_of(own) == node for event in own]
+
+
+def _is_after(report: EndReport, after: datetime | None) -> bool:
+    when = instant(report.end.at)
+    return after is None or when is None or when >= after
