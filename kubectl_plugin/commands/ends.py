@@ -218,7 +218,7 @@ class Ends:
 
 
 def _on_node(events: Sequence[Event], node: str) -> list[Event]:
-    """The events about the pods that ran on a node, whoever wrote them."""
+    """The events about the pods that ran on a node, not just those of its kubelet."""
     about: dict[tuple[str, str], list[Event]] = {}
     for event in events:
         if event.involved_object.kind == PODS.kind:

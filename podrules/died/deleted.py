@@ -77,7 +77,7 @@ def _by_themselves(evidence: Evidence, pod: Pod) -> frozenset[Cause]:
 
 
 def _disrupted(evidence: Evidence, pod: Pod, condition: Condition) -> _Weighed:
-    """Of a pod with a condition, who set it or whoever was first."""
+    """Who set the condition, or deleted the pod before that."""
     named, anybody = DISRUPTIONS.get(condition.reason), _deleters(evidence, pod)
     if named is None:
         # Another component's, which the rules do not know.
