@@ -57,6 +57,7 @@ _SUFFIX: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{5}")
 _HASH: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{1,10}")
 """What a Deployment puts at the end of a ReplicaSet's name."""
 _ASSIGNED: Final = " to "
+_FORBIDDEN: Final = "forbidden"
 _SCHEDULED: Final = "Scheduled"
 _DELETE: Final = "SuccessfulDelete"
 
@@ -188,7 +189,10 @@ class EndReader:
         if self._gatherer.reach(node).reach.quiet:
             return None
         said = self._gatherer.kubelet(node, CONFIGZ)
-        return None if isinstance(said, Unread) else said.kubeletconfig
+        if isinstance(said, Unread):
+            # What a user may not read is for somebody to grant; a kubelet that does not answer is not.
+            return None if said.reason != _FORBIDDEN else self._gatherer.noted(said)
+        return said.kubeletconfig
 
     def _neighbours(self, pod: Pod) -> Sequence[Pod] | None:
         found = read_or_none(self._gatherer.pods_on(pod.spec.node_name))

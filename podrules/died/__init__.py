@@ -5,6 +5,7 @@ messages        what Kubernetes' components write about an end
 evidence        what is known, what is missing, and how far the clocks are apart
 verdict         weighs the causes that fit
 memory          which memory limit it was
+kubelet_stops   why a kubelet may have stopped a container
 container_end   what ended one container
 stop_order      whether containers ended before the deletion, or for it
 controllers     what a controller tells of having deleted a pod

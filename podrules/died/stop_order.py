@@ -18,8 +18,8 @@ from enum import Enum
 from typing import Final
 
 from podrules.container_state import Termination, observed_containers
-from podrules.died.container_end import was_stopped
 from podrules.died.evidence import Evidence
+from podrules.died.kubelet_stops import was_stopped
 from podrules.ending import deleted_at
 from podrules.model.instant import instant
 from podrules.model.pod import ContainerRef, Pod

@@ -1,6 +1,6 @@
 """``make real-node``: a kubelet and a container runtime on this machine; what we say of pods beside what they do.
 
-FULL=1: also how pods end, another minute.
+FULL=1: also how pods end, another minute, and what ended them, half an hour; DEATHS=liveness makes only such deaths.
 
 Exit codes: 0 everything is as predicted; 1 something is not; 2 no node can run here.
 """
@@ -18,6 +18,7 @@ from typing import Any, Final
 from tests.controlplane.binaries import CONTROL_PLANE, Unavailable, build_binaries
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.real_node.deaths.run import CONTROLLER_ARGUMENTS, chosen, run_deaths
 from tests.real_node.node import RealNode, what_is_missing
 from tests.real_node.static_facts import PODS, Compared, compare, compare_qos_level
 from tests.real_node.terminations import run_cases
@@ -37,10 +38,19 @@ def main() -> int:
     if isinstance(binaries, Unavailable):
         print(binaries.reason, file=sys.stderr)
         return 2
-    with ControlPlane(binaries) as control_plane, RealNode(control_plane, binaries["kubelet"]) as node:
-        compared = list(_static_facts(control_plane, node))
-        if os.environ.get("FULL"):
+    full, deaths = bool(os.environ.get("FULL")), bool(chosen())
+    arguments = CONTROLLER_ARGUMENTS if full or deaths else ()
+    with (
+        ControlPlane(binaries, controller_manager_args=arguments) as control_plane,
+        RealNode(control_plane, binaries["kubelet"], own_disk=full or deaths) as node,
+    ):
+        compared: list[Compared] = []
+        if not deaths:
+            compared += _static_facts(control_plane, node)
+        if full and not deaths:
             compared += run_cases(control_plane, node)
+        if full or deaths:
+            compared += run_deaths(control_plane, node)
     return _tell(compared)
 
 

@@ -11,16 +11,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-__all__ = ["IMAGE", "PAUSE", "write_image"]
+__all__ = ["IMAGE", "OTHER_IMAGE", "PAUSE", "write_image"]
 
 IMAGE: Final = "local.test/busybox:1"
 PAUSE: Final = "local.test/pause:1"
-_APPLETS: Final = ("cat", "date", "dd", "echo", "head", "sh", "sleep", "tail", "touch", "usleep")
+OTHER_IMAGE: Final = "local.test/busybox:2"
+"""The same content, for a change of a pod's image."""
+_APPLETS: Final = (
+    *("cat", "date", "dd", "echo", "false", "head", "kill", "mkdir", "mkfifo", "rm", "sh", "sleep", "tail", "touch"),
+    *("true", "usleep"),
+)
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def write_image(archive: Path, busybox: Path) -> None:
-    """An archive as ``docker save`` writes it, with both images: one layer, two names.
+    """An archive as ``docker save`` writes it, with all images: one layer, a few names.
 
     Args:
         archive: File to write.
@@ -37,7 +42,7 @@ def write_image(archive: Path, busybox: Path) -> None:
         }
     ).encode()
     name = f"{hashlib.sha256(config).hexdigest()}.json"
-    manifest = json.dumps([{"Config": name, "RepoTags": [IMAGE, PAUSE], "Layers": ["layer.tar"]}]).encode()
+    manifest = json.dumps([{"Config": name, "RepoTags": [IMAGE, OTHER_IMAGE, PAUSE], "Layers": ["layer.tar"]}]).encode()
     _write(archive, {name: config, "layer.tar": layer, "manifest.json": manifest})
 
 

@@ -8,11 +8,15 @@ puts back: the kernel settings that a kubelet writes, and the cgroup `kubepods`.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import tempfile
+import time
+import urllib.request
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -43,6 +47,8 @@ _SYSCTLS: Final = (
     "kernel/keys/root_maxbytes",
 )
 _READY_SECONDS: Final = 60.0
+_DISK_BYTES: Final = 400 << 20
+_DISK_INODES: Final = 20000
 _STOP_SECONDS: Final = 20.0
 
 
@@ -66,14 +72,19 @@ def what_is_missing() -> str:
 class RealNode:
     """Joins on ``with``; the block's end stops the pods, then the node, and puts the machine back."""
 
-    def __init__(self, control_plane: ControlPlane, kubelet: Path, name: str = "real") -> None:
+    def __init__(
+        self, control_plane: ControlPlane, kubelet: Path, name: str = "real", *, own_disk: bool = False
+    ) -> None:
         """Describe it; nothing runs yet.
 
         Args:
             control_plane: Runs already.
             kubelet: The program.
             name: Of the Node.
+            own_disk: The kubelet's folder is a small filesystem of its own, which can be filled.
         """
+        self._own_disk = own_disk
+        self._port = free_port()
         self._control_plane = control_plane
         self._kubelet = kubelet
         self._processes: list[Process] = []
@@ -87,7 +98,9 @@ class RealNode:
         try:
             self._sysctls = {name: text for name in _SYSCTLS if (text := _sysctl(name)) is not None}
             self._start_containerd()
-            self._start_kubelet()
+            if self._own_disk:
+                self._mount_disk()
+            self.start_kubelet()
         except BaseException:
             self._put_back()
             raise
@@ -133,15 +146,58 @@ class RealNode:
         """What ``containerd`` or ``kubelet`` has logged."""
         return (self.folder / f"{program}.log").read_text(errors="replace")
 
+    @property
+    def kubelet_folder(self) -> Path:
+        """What the kubelet calls nodefs."""
+        return self.folder / "kubelet"
+
+    def ask_kubelet(self, path: str) -> Any:
+        """The answer of one of the kubelet's own endpoints, JSON."""
+        files = self._control_plane.folder
+        # The kubelet's certificate is its own and signed by nobody.
+        trust = ssl.create_default_context()
+        trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+        trust.load_cert_chain(files / "admin.crt", files / "admin.key")
+        with urllib.request.urlopen(f"https://127.0.0.1:{self._port}/{path}", context=trust, timeout=30) as answer:
+            return json.load(answer)
+
+    def stop_kubelet(self) -> None:
+        """The kubelet ends; the containers run on."""
+        ended = [process for process in self._processes if process.name == "kubelet"]
+        stop_all(ended, timeout=_STOP_SECONDS)
+        self._processes = [process for process in self._processes if process not in ended]
+
+    @property
+    def has_kubelet(self) -> bool:
+        """Whether the kubelet runs."""
+        return any(process.name == "kubelet" and process.running for process in self._processes)
+
+    def restart_kubelet(self, **changes: Any) -> None:
+        """The kubelet ends and starts with these fields of its configuration changed. Call it from the main thread."""
+        self.stop_kubelet()
+        self.start_kubelet(**changes)
+
+    def restart_containerd(self) -> None:
+        """The runtime ends and starts; the containers run on. Call it from the main thread."""
+        stop_all([self._processes[0]], timeout=_STOP_SECONDS)
+        self._run_containerd(0)
+
     # Parts
+
+    def _mount_disk(self) -> None:
+        disk = self.folder / "disk.img"
+        with disk.open("wb") as file:
+            file.truncate(_DISK_BYTES)
+        subprocess.run(["mkfs.ext4", "-q", "-N", str(_DISK_INODES), str(disk)], check=True)
+        self.kubelet_folder.mkdir()
+        subprocess.run(["mount", "-o", "loop", str(disk), str(self.kubelet_folder)], check=True)
 
     def _start_containerd(self) -> None:
         cni = self.folder / "cni"
         cni.mkdir()
         network = '{"cniVersion":"0.4.0","name":"unused","plugins":[{"type":"loopback"}]}'
         (cni / "10-unused.conflist").write_text(network)
-        config = self.folder / "containerd.toml"
-        config.write_text(
+        (self.folder / "containerd.toml").write_text(
             f"""
 version = 2
 root = "{self.folder}/containerd"
@@ -160,12 +216,16 @@ state = "{self.folder}/containerd-state"
     conf_dir = "{cni}"
 """
         )
-        process = Process(["containerd", f"--config={config}"], log=self.folder / "containerd.log")
-        self._processes.append(process)
-        process.wait_until(self._answers, timeout=_READY_SECONDS)
+        self._run_containerd(0)
         archive = self.folder / "image.tar"
         write_image(archive, Path(shutil.which("busybox") or "busybox"))
         self.ctr("images", "import", "--snapshotter=native", str(archive))
+
+    def _run_containerd(self, index: int) -> None:
+        config = self.folder / "containerd.toml"
+        process = Process(["containerd", f"--config={config}"], log=self.folder / "containerd.log")
+        self._processes[index : index + 1] = [process]
+        process.wait_until(self._answers, timeout=_READY_SECONDS)
 
     def _answers(self) -> bool:
         try:
@@ -174,30 +234,32 @@ state = "{self.folder}/containerd-state"
             return False
         return True
 
-    def _start_kubelet(self) -> None:
+    def start_kubelet(self, **changes: Any) -> None:
+        """Start the kubelet, with these fields of its configuration changed, and wait until its node is ready."""
         plane = self._control_plane
         kubeconfig = plane.kubeconfig_for_client_certificate(f"system:node:{self.name}", ["system:nodes"])
-        self.static_pods.mkdir()
+        self.static_pods.mkdir(exist_ok=True)
         config = self.folder / "kubelet.yaml"
-        config.write_text(yaml.safe_dump(self._kubelet_configuration()))
+        config.write_text(yaml.safe_dump({**self._kubelet_configuration(), **changes}))
         arguments = (
             self._kubelet,
             f"--config={config}",
             f"--kubeconfig={kubeconfig}",
-            f"--root-dir={self.folder / 'kubelet'}",
+            f"--root-dir={self.kubelet_folder}",
             f"--hostname-override={self.name}",
             "--node-ip=127.0.0.1",
             f"--cert-dir={self.folder / 'pki'}",
         )
+        began = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self._processes.append(Process(arguments, log=self.folder / "kubelet.log"))
-        self._processes[-1].wait_until(self._is_ready, timeout=_READY_SECONDS)
+        self._processes[-1].wait_until(partial(self._is_ready, began), timeout=_READY_SECONDS)
 
     def _kubelet_configuration(self) -> dict[str, Any]:
         return {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
             "address": "127.0.0.1",
-            "port": free_port(),
+            "port": self._port,
             "healthzPort": 0,
             "authentication": {"x509": {"clientCAFile": str(self._control_plane.folder / "ca.crt")}},
             "containerRuntimeEndpoint": f"unix://{self.socket}",
@@ -213,11 +275,15 @@ state = "{self.folder}/containerd-state"
             "syncFrequency": "10s",
         }
 
-    def _is_ready(self) -> bool:
+    def _is_ready(self, since: str) -> bool:
         nodes: list[Object] = self._control_plane.api.list_items("v1", "Node", None)
         mine = [node for node in nodes if node["metadata"]["name"] == self.name]
         conditions = mine[0].get("status", {}).get("conditions", []) if mine else []
-        return any(entry["type"] == "Ready" and entry["status"] == "True" for entry in conditions)
+        # An earlier kubelet's word does not count.
+        return any(
+            entry["type"] == "Ready" and entry["status"] == "True" and entry["lastHeartbeatTime"] > since
+            for entry in conditions
+        )
 
     def _put_back(self) -> None:
         kubelets = [process for process in self._processes if process.name == "kubelet"]

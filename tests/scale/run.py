@@ -24,11 +24,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kubectl_plugin.exit_codes import NO_PLACE
+from kubectl_plugin.exit_codes import NO_PLACE, NOT_CERTAIN
 from tests.controlplane.binaries import CONTROL_PLANE, Binaries, Unavailable, find_binaries
 from tests.controlplane.control_plane import ControlPlane
 from tests.scale import cluster
 from tests.scale.cluster import Size
+from tests.scale.ends import leave_ends
 from tests.scale.measure import Cost, measured
 from tests.scale.seed import filled
 
@@ -41,6 +42,8 @@ EXPLAIN_BAR: Final = 0.75
 MEMORY_BAR: Final = 600 << 20
 NODE_BAR: Final = 1.0
 """Seconds."""
+DIED_BAR: Final = 10.0
+"""Seconds, with 2,000 events."""
 SNAPSHOT_BAR: Final = 2.0
 """Seconds to read all kinds of a snapshot."""
 CAPACITY: Final = "cluster-capacity"
@@ -128,6 +131,7 @@ def _measure(binaries: Binaries, size: Size, rounds: int, report: Report, *, for
         environment = _environment(control_plane)
         report.begin(size)
         _explain(environment, rounds, report)
+        leave_ends(control_plane.api, size)
         costs = {
             question.command: _answered(question, environment, rounds, report)
             for question in _questions(Path(folder), environment, size)
@@ -166,6 +170,7 @@ def _questions(folder: Path, environment: Mapping[str, str], size: Size) -> Iter
     yield Question(("kubectl", "qos", "snapshot", "-o", snapshot))
     yield Question((*EXPLAIN, "--snapshot", snapshot))
     yield Question(("kubectl", "qos", "partitions"))
+    yield Question(("kubectl", "qos", "died", "-A", "--since", "1h"), wall=DIED_BAR, codes=(0, NOT_CERTAIN))
     replicas = ("--podspec", str(wanted), "--max-limit", str(REPLICAS), "--kubeconfig", environment["KUBECONFIG"])
     for command in (("kube-capacity",), (CAPACITY, *replicas)):
         if shutil.which(command[0], path=environment["PATH"]):

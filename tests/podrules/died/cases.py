@@ -20,7 +20,7 @@ from podrules.died.cause import Cause
 from podrules.died.evidence import Evidence
 from tests.tree import ROOT
 
-__all__ = ["FOLDER", "RecordedEnd", "recorded_ends", "source_of"]
+__all__ = ["FOLDER", "RecordedEnd", "recorded_end", "recorded_ends", "source_of"]
 
 FOLDER: Final = ROOT / "tests" / "testdata" / "died"
 
@@ -41,9 +41,12 @@ class RecordedEnd(Struct, frozen=True):
 def recorded_ends(file: Path = FOLDER / "real_node.jsonl.gz") -> Iterator[RecordedEnd]:
     """Those of a file."""
     with gzip.open(file, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            case = json.loads(line)
-            yield RecordedEnd(case["id"], Cause(case["cause"]), case["container"], _evidence(case))
+        yield from (recorded_end(json.loads(line)) for line in lines)
+
+
+def recorded_end(case: dict[str, Any]) -> RecordedEnd:
+    """One of them, as it is written."""
+    return RecordedEnd(case["id"], Cause(case["cause"]), case["container"], _evidence(case))
 
 
 def source_of(case: dict[str, Any]) -> MemorySource:

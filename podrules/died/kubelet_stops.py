@@ -1,0 +1,202 @@
+"""Why a kubelet may have stopped a container that ended: what it wrote of that, and what the pod's spec allows.
+
+    Killing         names the reason; of the whole pod, or its sandbox, it names none
+    recurs          an event keeps its first and its last time: one in between may be of this run of the container
+    liveness,       only with such a probe, and not sooner than it can fail: initialDelaySeconds, then
+      startup       failureThreshold times, periodSeconds apart
+    postStart       only with such a hook
+    resize          only with resizePolicy RestartContainer, and if the pod's spec was changed (metadata.generation)
+    definition      only if it was changed
+    sandbox         not if it is the same since before: PodReadyToStartContainers did not change, or another container
+                    of the pod runs on
+    storage         only of a pod that succeeded, with such limits: an eviction for them leaves no other trace
+
+Where all events are there, what they do not say did not happen.
+
+Source, at v1.36.3: pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodActions), pkg/kubelet/prober/worker.go
+(doProbe), pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), pkg/kubelet/status/generate.go
+(GeneratePodReadyToStartContainersCondition).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from podrules.container_state import Termination
+from podrules.died.cause import Cause
+from podrules.died.evidence import Evidence, PodEvents
+from podrules.died.messages import UNHEALTHY, cause_of_kill, is_plain_stop
+from podrules.died.verdict import Weight
+from podrules.model.event import Event
+from podrules.model.instant import instant
+from podrules.model.pod import Container, ContainerRef, Pod, Probe
+from podrules.processes import status_of
+
+__all__ = ["ALWAYS", "STOP_CODES", "TERM_CODE", "stop_weights", "storage_causes", "told_event", "was_stopped"]
+
+_RESTART_CONTAINER: Final = "RestartContainer"
+_SANDBOX_CHANGED: Final = "SandboxChanged"
+_SANDBOX_READY: Final = "PodReadyToStartContainers"
+TERM_CODE: Final = 143
+STOP_CODES: Final = frozenset({0, 137, TERM_CODE})
+"""The exit codes of a process that stops because it was asked to."""
+ALWAYS: Final = frozenset({"", "Always"})
+"""With these a pod succeeds only if the kubelet stopped all of it."""
+_SUCCEEDED: Final = "Succeeded"
+_STORAGE: Final = "ephemeral-storage"
+_AS_MADE: Final = 1
+"""metadata.generation of a pod whose spec nobody has changed; 0: the API server is too old to count."""
+_LATE: Final = timedelta(seconds=2)
+"""How much sooner than counted a probe may fail, and later than its end an event may be told: times are in seconds."""
+
+
+def told_event(events: PodEvents | None, ref: ContainerRef, end: Termination) -> tuple[Cause, Event] | None:
+    """What the kubelet wrote of this end, while the container ran: why it stopped the container; None: nothing."""
+    if events is None:
+        return None
+    for event in reversed(events.kills(ref.container.name)):
+        cause = cause_of_kill(event.message)
+        if cause is not None and _within(event, end):
+            return cause, event
+    for event in reversed(events.named(_SANDBOX_CHANGED)):
+        if _within(event, end, after=_LATE):
+            return Cause.SANDBOX_CHANGED, event
+    return None
+
+
+def _within(event: Event, end: Termination, after: timedelta = timedelta()) -> bool:
+    """Whether an event of the kubelet is about this run of a container: both times are its node's."""
+    when, began, ended = instant(event.last), instant(end.started_at), instant(end.finished_at)
+    return when is not None and began is not None and ended is not None and began <= when <= ended + after
+
+
+def stop_weights(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> dict[Cause, Weight]:
+    """Why the kubelet may have stopped a container of a pod that is not itself at its end."""
+    weights: dict[Cause, Weight] = {}
+    for cause, weight in _stops(evidence, pod, ref, end):
+        weights[cause] = max(weight, weights.get(cause, weight))
+    return weights
+
+
+def _stops(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[tuple[Cause, Weight]]:
+    yield from dict.fromkeys(_perhaps_told(evidence.events, ref, end), Weight.MUCH).items()
+    if was_stopped(evidence.events, ref, end):
+        yield from _stoppers(evidence, pod, ref, end)
+        return
+    if evidence.has_all_events(end.started_at, end.finished_at):
+        return
+    container = ref.container
+    yield from _probes(container, end)
+    if container.lifecycle is not None and container.lifecycle.post_start is not None:
+        yield Cause.POST_START_HOOK, Weight.SOME if end.exit_code in STOP_CODES else Weight.POSSIBLE
+    if pod.metadata.generation != _AS_MADE:
+        by_code = Weight.SOME if end.exit_code in STOP_CODES else Weight.POSSIBLE
+        if any(one.restart_policy == _RESTART_CONTAINER for one in container.resize_policy):
+            yield Cause.RESIZE, by_code
+        if pod.metadata.generation:
+            yield Cause.DEFINITION_CHANGED, by_code
+    if not _has_same_sandbox(pod, ref, end):
+        yield Cause.SANDBOX_CHANGED, Weight.POSSIBLE
+
+
+def _stoppers(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[tuple[Cause, Weight]]:
+    """Why the kubelet may have stopped all of a pod that nobody deleted: events do not tell a reason then.
+
+    So it does with the last container of a pod that is not to restart, whose probe has failed.
+    """
+    probes = dict(_probes(ref.container, end)) if pod.spec.restart_policy == "Never" else {}
+    if not _has_same_sandbox(pod, ref, end):
+        yield Cause.SANDBOX_CHANGED, Weight.SOME if probes else Weight.MUCH
+    failed = evidence.events.named("Unhealthy") if evidence.events is not None else ()
+    for cause in probes:
+        told = any(UNHEALTHY[cause] in event.message and _within(event, end) for event in failed)
+        yield cause, Weight.MUCH if told or not failed else Weight.SOME
+
+
+def _probes(container: Container, end: Termination) -> Iterator[tuple[Cause, Weight]]:
+    """The probes that may have failed, by how much the exit code speaks for each."""
+    for cause, probe in (
+        (Cause.LIVENESS_PROBE, container.liveness_probe),
+        (Cause.STARTUP_PROBE, container.startup_probe),
+    ):
+        if probe is not None and _may_fail(probe, container, cause, end):
+            yield cause, _by_code(end)
+
+
+def _by_code(end: Termination) -> Weight:
+    """How much an exit code speaks for a stop by a probe."""
+    if end.exit_code == TERM_CODE:
+        return Weight.MUCH
+    return Weight.SOME if end.exit_code in STOP_CODES else Weight.POSSIBLE
+
+
+def _may_fail(probe: Probe, container: Container, cause: Cause, end: Termination) -> bool:
+    """Whether the container ran long enough for a probe to fail as often as it has to."""
+    began, ended = instant(end.started_at), instant(end.finished_at)
+    if began is None or ended is None:
+        return True
+    least = probe.initial_delay_seconds + (probe.failure_threshold - 1) * probe.period_seconds
+    if cause is Cause.LIVENESS_PROBE and container.startup_probe is not None:
+        least = max(least, container.startup_probe.initial_delay_seconds)
+    return ended - began + _LATE >= timedelta(seconds=least)
+
+
+def storage_causes(evidence: Evidence, pod: Pod, end: Termination) -> list[Cause]:
+    """The limits of storage for which the kubelet may have evicted a pod whose status says that it succeeded.
+
+    The status says so of an evicted pod whose processes exit with 0: the reason and the message are lost then.
+    """
+    if pod.status.phase != _SUCCEEDED or evidence.has_all_events(end.started_at, end.finished_at):
+        return []
+    found = []
+    if any(_STORAGE in one.resources.limits for one in (*pod.spec.containers, *pod.spec.init_containers)):
+        found += [Cause.CONTAINER_STORAGE_LIMIT, Cause.POD_STORAGE_LIMIT]
+    if any(one.empty_dir is not None and one.empty_dir.size_limit is not None for one in pod.spec.volumes):
+        found.append(Cause.EMPTY_DIR_LIMIT)
+    return found
+
+
+def _perhaps_told(events: PodEvents | None, ref: ContainerRef, end: Termination) -> Iterator[Cause]:
+    """Why the kubelet stopped the container several times: an event that recurs keeps its first and its last time."""
+    for event in events.kills(ref.container.name) if events is not None else ():
+        cause = cause_of_kill(event.message)
+        if cause is not None and _recurs_over(event, end):
+            yield cause
+    if events is not None and any(_recurs_over(event, end) for event in events.named(_SANDBOX_CHANGED)):
+        yield Cause.SANDBOX_CHANGED
+
+
+def _recurs_over(event: Event, end: Termination) -> bool:
+    """Whether an event came before and after, so that it may have come in this run of a container, too."""
+    first, last, began, ended = map(instant, (event.first, event.last, end.started_at, end.finished_at))
+    if event.times == 1 or first is None or last is None or began is None or ended is None:
+        return False
+    return first <= ended and last >= began
+
+
+def was_stopped(events: PodEvents | None, ref: ContainerRef, end: Termination) -> bool:
+    """Whether the kubelet stopped it with its pod, or its sandbox: it wrote no reason."""
+    kills = events.kills(ref.container.name) if events is not None else ()
+    return any(is_plain_stop(one.message) and (_within(one, end) or _recurs_over(one, end)) for one in kills)
+
+
+def _has_same_sandbox(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
+    """Whether the pod has the sandbox that it had at this end."""
+    ended, condition = instant(end.finished_at), pod.status.condition(_SANDBOX_READY)
+    since = instant(condition.last_transition_time) if condition is not None else None
+    if ended is None:
+        return False
+    if condition is not None and since is not None and since != ended:
+        # In the same second either may have come first.
+        ready = condition.status == "True"
+        if (since < ended) is ready:
+            return True
+    for other in pod.containers():
+        status = status_of(pod, other.container.name)
+        running = status.state.running if status is not None and other.container.name != ref.container.name else None
+        began = instant(running.started_at) if running is not None else None
+        if began is not None and began < ended:
+            return True
+    return False

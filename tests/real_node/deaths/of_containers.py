@@ -1,0 +1,499 @@
+"""Deaths of containers: the application itself, memory limits, probes and hooks, and containers that never run."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from typing import Any, Final
+
+from podrules.died.cause import Cause
+from tests.real_node.deaths.pods import (
+    KEPT,
+    OBEYS,
+    OBEYS_143,
+    SLEEPS,
+    STUBBORN,
+    container,
+    hog,
+    hold,
+    one,
+    owned,
+    pod,
+    shapes,
+    spec,
+)
+from tests.real_node.deaths.scenario import (
+    Act,
+    Made,
+    Scenario,
+    any_killed,
+    either,
+    ended,
+    phase,
+    restarted,
+    running,
+    said,
+    stopped,
+    waiting,
+)
+from tests.real_node.images import IMAGE, OTHER_IMAGE
+
+__all__ = ["of_containers"]
+
+_ALWAYS: Final[dict[str, Any]] = {"restartPolicy": "Always"}
+_NOWHERE: Final = "127.0.0.1:9/shop/web:1"
+"""No registry listens there."""
+_TMP: Final = {"name": "tmp", "mountPath": "/cache"}
+
+
+def of_containers() -> list[Scenario]:
+    """All of them; they disturb nobody."""
+    return [
+        *_application(),
+        *_own_memory_limit(),
+        *_pod_memory_limit(),
+        *_probes(),
+        *_never_ran(),
+        *_changed_in_place(),
+        *_sandboxes(),
+    ]
+
+
+# The application
+
+
+def _application() -> list[Scenario]:
+    fails = container("app", "sleep 1; exit 1", memory="8Mi/32Mi")
+    exits: Mapping[str, tuple[str, int, dict[str, Any]]] = {
+        "application-exit-137": ("sleep 1; exit 137", 137, {}),
+        "application-exit-143": ("sleep 1; exit 143", 143, {}),
+        # In one process namespace the container's first process is not PID 1, which ignores its own signals.
+        "application-segfault": ("sleep 1; kill -SEGV $$", 139, {"shareProcessNamespace": True}),
+        "application-abort": ("sleep 1; sh -c 'kill -ABRT $$'; exit $?", 134, {}),
+        "application-exit-0": ("sleep 1", 0, {}),
+    }
+    found = shapes(Cause.APPLICATION, "application-exit-1", fails, ended(), again=ended(3))
+    for slug, (script, code, more) in exits.items():
+        found += shapes(Cause.APPLICATION, slug, container("app", script), ended(exitCode=code), **more)
+    found += shapes(
+        Cause.APPLICATION,
+        "application-killed-on-node",
+        container("app", OBEYS, memory="16Mi/64Mi"),
+        ended(),
+        ready=running,
+        act=_killed("app"),
+    )
+    found += shapes(
+        Cause.APPLICATION, "init-fails", container("migrate", "sleep 1; exit 3"), ended(), init=True, again=ended(2)
+    )
+    sidecar = container("mesh", "sleep 3; exit 2", **_ALWAYS)
+    main = container("app", OBEYS)
+    found.append(
+        one(
+            Cause.APPLICATION,
+            "sidecar-fails",
+            "restarts",
+            pod("web", "", main, initContainers=[sidecar]),
+            ended(),
+            container="mesh",
+        )
+    )
+    return found
+
+
+def _killed(name: str) -> Act:
+    return lambda made: made.kill(name, signal.SIGKILL)
+
+
+# Memory
+
+
+def _own_memory_limit() -> list[Scenario]:
+    cause = Cause.OWN_MEMORY_LIMIT
+    limit: dict[str, Any] = {"memory": "16Mi/32Mi"}
+    first = container("app", f"sleep 1; exec {hog(100)}", **limit)
+    wrapper = container("app", f"sleep 1; {hog(100)}; exit $?", **limit)
+    hides = container("app", f"sleep 1; {hog(100)} || exit 1", "10m/100m", **limit)
+    init = container("migrate", f"sleep 1; exec {hog(100)}", **limit)
+    cache = container("app", "sleep 1; exec dd if=/dev/zero of=/cache/x bs=1M count=100", volumeMounts=[_TMP], **limit)
+    memory: dict[str, Any] = {"volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory"}}]}
+    return [
+        *shapes(cause, "own-memory-limit", first, ended(), again=ended(3)),
+        *shapes(cause, "own-memory-limit-of-child", wrapper, ended(exitCode=137)),
+        *shapes(cause, "own-memory-limit-hidden", hides, ended(exitCode=1)),
+        *shapes(cause, "own-memory-limit-init", init, ended(), init=True),
+        *shapes(cause, "own-memory-limit-tmpfs", cache, ended(), **memory),
+        *_own_memory_limit_of_sidecar(),
+        *_child_killed_earlier(),
+    ]
+
+
+def _own_memory_limit_of_sidecar() -> list[Scenario]:
+    cause, slug = Cause.OWN_MEMORY_LIMIT, "own-memory-limit-sidecar"
+    sidecar = container("mesh", f"sleep 3; exec {hog(100)}", memory="16Mi/32Mi", **_ALWAYS)
+    probed = {**sidecar, "livenessProbe": {"exec": {"command": ["true"]}, "periodSeconds": 1}}
+    app = container("app", OBEYS)
+    limited = container("app", OBEYS, "10m/100m", "64Mi/64Mi")
+    once = container("app", "sleep 20")
+    return [
+        one(cause, slug, name, made, ended(), container="mesh")
+        for name, made in (
+            ("restarts", pod("web", "", app, initContainers=[sidecar])),
+            ("never", pod("web", "", limited, initContainers=[sidecar], restartPolicy="Never")),
+            ("probed", pod("web", "", app, limited | {"name": "db"}, initContainers=[probed])),
+            ("in-job", owned("Job", "import", "", spec(once, initContainers=[sidecar], restartPolicy="Never"))),
+            ("in-deployment", owned("Deployment", "web", "", spec(app, initContainers=[sidecar]))),
+        )
+    ]
+
+
+def _child_killed_earlier() -> list[Scenario]:
+    """A child came to the limit, PID 1 lived on, and something else ended it later."""
+    slug = "child-killed-earlier"
+    limit: dict[str, Any] = {"memory": "16Mi/32Mi"}
+    kills = f"{hog(100)}; "
+    waits = "sleep 100000 & wait"
+    dead = {"exec": {"command": ["sh", "-c", "test -e /tmp/dead && exit 1; exit 0"]}}
+    liveness = {"livenessProbe": {**dead, "periodSeconds": 1, "failureThreshold": 1}}
+    cases: tuple[tuple[Any, ...], ...] = (
+        ("exit-0", f"{kills} sleep 12; exit 0", Cause.APPLICATION, ended(exitCode=0), None, {}),
+        ("exit-1", f"{kills} sleep 12; exit 1", Cause.APPLICATION, ended(exitCode=1), None, {}),
+        ("deleted", f"trap 'exit 143' TERM; {kills} touch /tmp/d; {waits}", Cause.DELETED, stopped, _delete_later, {}),
+        (
+            "liveness",
+            f"trap 'exit 143' TERM; {kills} sleep 8; touch /tmp/dead; {waits}",
+            Cause.LIVENESS_PROBE,
+            ended(),
+            None,
+            liveness,
+        ),
+        ("killed", f"{kills} {waits}", Cause.APPLICATION, ended(), _kill_later, {}),
+    )
+    return [
+        one(
+            cause,
+            slug,
+            variation,
+            pod(
+                "web", "", container("app", script, **limit, **more), metadata=KEPT if cause is Cause.DELETED else None
+            ),
+            happened,
+            container="app",
+            ready=running,
+            act=act,
+        )
+        for variation, script, cause, happened, act, more in cases
+    ]
+
+
+def _delete_later(made: Made) -> None:
+    _pause(8)
+    made.api.delete(made.last)
+
+
+def _kill_later(made: Made) -> None:
+    _pause(8)
+    made.kill("app", signal.SIGKILL)
+
+
+def _pause(seconds: float) -> None:
+    from time import sleep
+
+    sleep(seconds)
+
+
+def _pod_memory_limit() -> list[Scenario]:
+    """Two containers, each under any limit of its own, and together over the pod's."""
+    cause, slug = Cause.POD_MEMORY_LIMIT, "pod-memory-limit"
+    small: dict[str, Any] = {"resources": {"limits": {"memory": "80Mi"}, "requests": {"memory": "80Mi"}}}
+    loose: dict[str, Any] = {"resources": {"limits": {"memory": "80Mi"}, "requests": {"memory": "16Mi", "cpu": "10m"}}}
+    # The larger one is chosen.
+    first = container("app", hold(20))
+    later = container("cache", f"sleep 4; exec {hog(75)}")
+    own = container("cache", f"sleep 4; exec {hog(75)}", memory="8Mi/79Mi")
+    child = container("cache", f"sleep 4; {hog(75)}; exit $?")
+    sidecar = container("mesh", hold(20), **_ALWAYS)
+    return [
+        *(
+            one(cause, slug, name, made, any_killed, find_container=True)
+            for name, made in (
+                ("restarts", pod("web", "", first, later, **small)),
+                ("never", pod("web", "", first, later, restartPolicy="Never", **loose)),
+                ("own-limit-above", pod("web", "", first, own, **small)),
+                ("sidecar", pod("web", "", later, initContainers=[sidecar], **loose)),
+                ("child", pod("web", "", first, child, **small)),
+                ("in-deployment", owned("Deployment", "web", "", spec(first, later, **small))),
+            )
+        ),
+        *_beside_the_victim(),
+    ]
+
+
+def _beside_the_victim() -> list[Scenario]:
+    """The pod came to its limit, the kernel chose the other container, and this one ended later by itself."""
+    small = {"resources": {"limits": {"memory": "80Mi"}, "requests": {"memory": "80Mi"}}}
+    victim = container("cache", f"sleep 1; exec {hog(120)}")
+    return [
+        one(
+            Cause.APPLICATION,
+            "pod-memory-limit-earlier",
+            name,
+            pod("web", "", container("app", f"sleep 15; {end}"), victim, restartPolicy="Never", **small),
+            ended(),
+            container="app",
+        )
+        for name, end in (("exit-0", "exit 0"), ("exit-1", "exit 1"), ("exit-137", "exit 137"))
+    ]
+
+
+# Probes and hooks
+
+
+def _probes() -> list[Scenario]:
+    no: dict[str, Any] = {"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 1}
+    obeys = container("app", OBEYS, livenessProbe={**no, "initialDelaySeconds": 2})
+    starts = container("app", OBEYS_143, startupProbe={**no, "failureThreshold": 3})
+    hook = container("app", OBEYS, lifecycle={"postStart": {"exec": {"command": ["sh", "-c", "sleep 1; exit 1"]}}})
+    tcp: dict[str, Any] = {"tcpSocket": {"port": 9, "host": "127.0.0.1"}, "periodSeconds": 1, "failureThreshold": 2}
+    http: dict[str, Any] = {
+        "httpGet": {"port": 9, "path": "/", "host": "127.0.0.1"},
+        "periodSeconds": 1,
+        "failureThreshold": 2,
+    }
+    slow: dict[str, Any] = {
+        "exec": {"command": ["sleep", "30"]},
+        "periodSeconds": 1,
+        "timeoutSeconds": 1,
+        "failureThreshold": 2,
+    }
+    liveness, startup = Cause.LIVENESS_PROBE, Cause.STARTUP_PROBE
+    several = (
+        one(liveness, "liveness", name, made, ended(), container=who, settle=5)
+        for name, made, who in (
+            ("tcp-ignores-sigterm", pod("web", "", container("app", STUBBORN, livenessProbe=tcp)), "app"),
+            ("http-exit-143", pod("web", "", container("app", OBEYS_143, livenessProbe=http)), "app"),
+            ("timeout-pid-1", pod("web", "", container("app", SLEEPS, livenessProbe=slow)), "app"),
+            (
+                "sidecar",
+                pod(
+                    "web",
+                    "",
+                    container("app", OBEYS),
+                    initContainers=[container("mesh", OBEYS, livenessProbe=tcp, **_ALWAYS)],
+                ),
+                "mesh",
+            ),
+            (
+                "own-grace-period",
+                pod("web", "", container("app", STUBBORN, livenessProbe={**tcp, "terminationGracePeriodSeconds": 1})),
+                "app",
+            ),
+        )
+    )
+    return [
+        *shapes(liveness, "liveness", obeys, ended(), again=restarted(3)),
+        *several,
+        *shapes(startup, "startup", starts, ended(), again=restarted(2)),
+        one(startup, "startup", "tcp-137", pod("web", "", container("app", STUBBORN, startupProbe=tcp)), ended()),
+        *shapes(Cause.POST_START_HOOK, "post-start", hook, either(ended(), said("FailedPostStartHook")), settle=5),
+        one(
+            Cause.POST_START_HOOK,
+            "post-start",
+            "http-137",
+            pod("web", "", container("app", STUBBORN, lifecycle={"postStart": {"httpGet": http["httpGet"]}})),
+            ended(),
+            container="app",
+        ),
+    ]
+
+
+# Never ran
+
+
+def _never_ran() -> list[Scenario]:
+    return [*_images(), *_configuration(), *_runtime()]
+
+
+def _images() -> list[Scenario]:
+    main = container("app", OBEYS)
+    pulled = {**main, "image": _NOWHERE, "imagePullPolicy": "IfNotPresent"}
+    fails = waiting("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
+    cause = Cause.IMAGE
+    return [
+        *shapes(cause, "image", pulled, fails, again=waiting("ImagePullBackOff"), settle=6),
+        *(
+            one(cause, "image", name, made, fails, container=who, settle=5)
+            for name, made, who in (
+                ("never-pull", pod("web", "", {**main, "image": "local.test/absent:1"}), "app"),
+                ("invalid-name", pod("web", "", {**main, "image": "local.test/Shop/Web:1"}), "app"),
+                ("init", pod("web", "", main, initContainers=[{**pulled, "name": "migrate"}]), "migrate"),
+                (
+                    "always-pull",
+                    pod("web", "", {**main, "image": f"127.0.0.1:9/{IMAGE}", "imagePullPolicy": "Always"}),
+                    "app",
+                ),
+            )
+        ),
+    ]
+
+
+def _configuration() -> list[Scenario]:
+    cause, slug = Cause.CONFIGURATION, "configuration"
+    config = {"name": "MODE", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "mode"}}}
+    secret = {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "token", "key": "key"}}}
+    empty = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}}
+    fails = waiting("CreateContainerConfigError", "CreateContainerError")
+    mount = [{"name": "settings", "mountPath": "/settings"}]
+    volume = [{"name": "settings", "configMap": {"name": "settings"}}]
+    root: dict[str, Any] = {"securityContext": {"runAsNonRoot": True}}
+    cases: tuple[tuple[Any, ...], ...] = (
+        ("secret-key", [empty, pod("web", "", container("app", OBEYS, env=[secret]))], "app"),
+        ("env-from", pod("web", "", container("app", OBEYS, envFrom=[{"secretRef": {"name": "token"}}])), "app"),
+        ("non-root", pod("web", "", container("app", OBEYS, **root)), "app"),
+        (
+            "init",
+            pod("web", "", container("app", OBEYS), initContainers=[container("migrate", "true", env=[config])]),
+            "migrate",
+        ),
+    )
+    return [
+        *shapes(cause, slug, container("app", OBEYS, env=[config]), fails, settle=6),
+        *(one(cause, slug, name, made, fails, container=who, settle=5) for name, made, who in cases),
+        one(
+            cause,
+            slug,
+            "volume",
+            pod("web", "", container("app", OBEYS, volumeMounts=mount), volumes=volume),
+            said("FailedMount"),
+            container="app",
+        ),
+    ]
+
+
+def _runtime() -> list[Scenario]:
+    cause, slug = Cause.RUNTIME, "runtime"
+    fails = either(waiting("RunContainerError", "CreateContainerError", "CrashLoopBackOff"), ended())
+    absent = container("app", ["/shop/server", "--port=80"])
+    cases: tuple[tuple[Any, ...], ...] = (
+        ("user", pod("web", "", container("app", OBEYS, workingDir="/bin/busybox"))),
+        ("not-executable", pod("web", "", container("app", ["/tmp"]))),
+        (
+            "mount-on-file",
+            pod(
+                "web",
+                "",
+                container("app", OBEYS, volumeMounts=[{"name": "tmp", "mountPath": "/bin/busybox"}]),
+                volumes=[{"name": "tmp", "emptyDir": {}}],
+            ),
+        ),
+    )
+    return [
+        *shapes(cause, slug, absent, fails, again=waiting("CrashLoopBackOff"), settle=5),
+        *(one(cause, slug, name, made, fails, container="app", settle=5) for name, made in cases),
+    ]
+
+
+# Changed while it runs
+
+
+def _changed_in_place() -> list[Scenario]:
+    anew = [{"resourceName": name, "restartPolicy": "RestartContainer"} for name in ("cpu", "memory")]
+    resized = container("app", OBEYS, "10m/100m", "16Mi/64Mi", resizePolicy=anew)
+    stubborn = {**resized, "command": ["sh", "-c", STUBBORN]}
+    plain = container("app", OBEYS_143)
+    beside = container("proxy", OBEYS)
+    resize: dict[str, Any] = {"ready": running, "act": _resize, "container": "app"}
+    image: dict[str, Any] = {"ready": running, "act": _other_image, "container": "app"}
+    both_kinds: list[Scenario] = []
+    for slug, cause, main, tools in (
+        ("resize", Cause.RESIZE, resized, resize),
+        ("definition-changed", Cause.DEFINITION_CHANGED, plain, image),
+    ):
+        slow = {**main, "command": ["sh", "-c", STUBBORN]}
+        both_kinds += [
+            one(cause, slug, name, made, restarted(), **tools)
+            for name, made in (
+                ("restarts", pod("web", "", main)),
+                ("ignores-sigterm", pod("web", "", slow)),
+                ("of-two", pod("web", "", main, beside)),
+                ("on-failure", pod("web", "", main, restartPolicy="OnFailure" if main is plain else None)),
+                ("in-deployment", owned("Deployment", "web", "", spec(main))),
+            )
+        ]
+    return [
+        *both_kinds,
+        *_restart_all(),
+        one(
+            Cause.RESIZE,
+            "resize",
+            "cpu",
+            pod("web", "", stubborn),
+            restarted(),
+            ready=running,
+            act=_resize_cpu,
+            container="app",
+        ),
+    ]
+
+
+def _resize(made: Made) -> None:
+    new = {"limits": {"memory": "96Mi", "cpu": "100m"}, "requests": {"memory": "24Mi", "cpu": "10m"}}
+    _set_resources(made, new)
+
+
+def _resize_cpu(made: Made) -> None:
+    _set_resources(made, {"limits": {"memory": "64Mi", "cpu": "200m"}, "requests": {"memory": "16Mi", "cpu": "20m"}})
+
+
+def _set_resources(made: Made, new: Mapping[str, Any]) -> None:
+    path = made.api.path("v1", "Pod", made.namespace, made.last["metadata"]["name"], "resize")
+    body = {"spec": {"containers": [{"name": "app", "resources": new}]}}
+    made.api.request("PATCH", path, body, content_type="application/strategic-merge-patch+json")
+
+
+def _other_image(made: Made) -> None:
+    path = made.api.path("v1", "Pod", made.namespace, made.last["metadata"]["name"])
+    body = {"spec": {"containers": [{"name": "app", "image": OTHER_IMAGE}]}}
+    made.api.request("PATCH", path, body, content_type="application/strategic-merge-patch+json")
+
+
+def _restart_all() -> list[Scenario]:
+    """The watcher ends, and all others have to start anew."""
+    cause, slug = Cause.RESTART_ALL, "restart-all"
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}
+    watcher = container("watcher", "sleep 5; exit 88", restartPolicy="Never", restartPolicyRules=[rule])
+    victim = container("app", OBEYS)
+    stubborn = container("app", STUBBORN)
+    init = container("migrate", "sleep 1")
+    mesh = container("mesh", OBEYS, **_ALWAYS)
+    happened = either(restarted(), said("Killing", "app"))
+    return [
+        one(cause, slug, name, made, happened, container=who, settle=6)
+        for name, made, who in (
+            ("restarts", pod("web", "", victim, watcher), "app"),
+            ("ignores-sigterm", pod("web", "", stubborn, watcher), "app"),
+            ("never", pod("web", "", victim, watcher, restartPolicy="Never"), "app"),
+            ("with-init", pod("web", "", victim, watcher, initContainers=[init]), "app"),
+            ("sidecar", pod("web", "", victim, watcher, initContainers=[mesh]), "mesh"),
+        )
+    ]
+
+
+# The sandbox
+
+
+def _sandboxes() -> list[Scenario]:
+    main = container("app", OBEYS)
+    return shapes(
+        Cause.SANDBOX_CHANGED,
+        "sandbox-changed",
+        main,
+        either(restarted(), phase("Failed", "Succeeded"), said("SandboxChanged")),
+        ready=running,
+        act=_kill_sandbox,
+        settle=8,
+    )
+
+
+def _kill_sandbox(made: Made) -> None:
+    made.node.ctr("tasks", "kill", "--signal", "SIGKILL", made.sandbox())

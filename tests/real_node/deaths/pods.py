@@ -1,0 +1,176 @@
+"""Manifests of the pods that die: small parts to put together, and shapes that change the evidence, not the cause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from podrules.died.cause import Cause
+from tests.controlplane.client import Object
+from tests.objects import raw_pod
+from tests.real_node.deaths.scenario import Act, Scenario, Test
+from tests.real_node.images import IMAGE
+
+__all__ = ["OBEYS", "SLEEPS", "STUBBORN", "container", "hog", "one", "owned", "pod", "shapes"]
+
+OBEYS: Final = "trap 'exit 0' TERM; sleep 100000 & wait"
+OBEYS_143: Final = "trap 'exit 143' TERM; sleep 100000 & wait"
+STUBBORN: Final = "trap '' TERM; while :; do sleep 1000; done"
+SLEEPS: Final = "exec sleep 100000"
+"""As PID 1 it ignores SIGTERM, too."""
+KEPT: Final = {"finalizers": ["example.com/audit"]}
+"""Keeps the object of a deleted pod."""
+BESIDE: Final = "proxy"
+"""The container beside the one that dies."""
+
+
+def container(name: str, script: str | Sequence[str], cpu: str = "", memory: str = "", **more: Any) -> Object:
+    """A container; ``cpu`` and ``memory`` are ``request/limit``, either may be left out."""
+    resources: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
+    for resource, text in (("cpu", cpu), ("memory", memory), ("ephemeral-storage", more.pop("disk", ""))):
+        request, _, limit = text.partition("/")
+        if request:
+            resources["requests"][resource] = request
+        if limit:
+            resources["limits"][resource] = limit
+    # The kubelet takes $$ for a dollar sign.
+    command = ["sh", "-c", script.replace("$$", "$$$$")] if isinstance(script, str) else list(script)
+    return {
+        "name": name,
+        "image": IMAGE,
+        "imagePullPolicy": "Never",
+        "command": command,
+        "resources": {key: value for key, value in resources.items() if value},
+        **more,
+    }
+
+
+def hog(megabytes: int) -> str:
+    """Allocates memory once, and ends if it gets it."""
+    return f"dd if=/dev/zero of=/dev/null bs={megabytes}M count=1"
+
+
+def hold(megabytes: int) -> str:
+    """Allocates memory and keeps it: nobody reads the pipe."""
+    return f"dd if=/dev/zero bs={megabytes}M count=1 | sleep 100000"
+
+
+def spec(*containers: Mapping[str, Any], **more: Any) -> Object:
+    """A pod's spec, in the node's network."""
+    own = {"hostNetwork": True, "terminationGracePeriodSeconds": 2, "automountServiceAccountToken": False, **more}
+    return {"containers": list(containers), **{key: value for key, value in own.items() if value is not None}}
+
+
+def pod(
+    name: str, namespace: str, *containers: Mapping[str, Any], metadata: Mapping[str, Any] | None = None, **more: Any
+) -> Object:
+    """A pod of nobody."""
+    return raw_pod(name, namespace, metadata=metadata, **spec(*containers, **more))
+
+
+def owned(kind: str, name: str, namespace: str, template: Mapping[str, Any], **more: Any) -> Object:
+    """A workload with one pod.
+
+    Args:
+        kind: Job, ReplicaSet, Deployment, StatefulSet or DaemonSet.
+        name: Its name.
+        namespace: Its namespace.
+        template: Spec of its pods.
+        more: Fields of its spec.
+    """
+    labels = {"app": name}
+    metadata = {"labels": labels, **more.pop("metadata", {})}
+    body: Object = {"template": {"metadata": metadata, "spec": dict(template)}, **more}
+    if kind != "Job":
+        body["selector"] = {"matchLabels": labels}
+    if kind == "StatefulSet":
+        body["serviceName"] = name
+    api_version = "batch/v1" if kind == "Job" else "apps/v1"
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": namespace}, "spec": body}
+
+
+def one(
+    cause: Cause,
+    slug: str,
+    variation: str,
+    made: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+    happened: Test,
+    **more: Any,
+) -> Scenario:
+    """A scenario; one manifest alone is the pod, or what owns it."""
+    objects = (dict(made),) if isinstance(made, Mapping) else tuple(dict(entry) for entry in made)
+    for entry in objects:
+        if entry["kind"] != "PriorityClass":
+            entry["metadata"] = {**entry["metadata"], "namespace": f"{slug}-{variation}"}
+    first = next((entry for entry in objects if entry["kind"] == "Pod"), None)
+    name = more.pop("pod", first["metadata"]["name"] if first else "")
+    return Scenario(cause, slug, variation, objects, happened, pod=name, **more)
+
+
+def shapes(
+    cause: Cause,
+    slug: str,
+    main: Mapping[str, Any],
+    happened: Test,
+    *,
+    act: Act | None = None,
+    ready: Test | None = None,
+    settle: float = 3.0,
+    init: bool = False,
+    again: Test | None = None,
+    **more: Any,
+) -> list[Scenario]:
+    """One container in five kinds of pod.
+
+    Args:
+        cause: The truth.
+        slug: What happens.
+        main: The container that dies.
+        happened: Seen of any of them.
+        act: What is done when it runs.
+        ready: When that may begin.
+        settle: Seconds until the evidence is complete.
+        init: It is an init container.
+        again: Seen when the container of a bare pod that restarts it has died several times.
+        more: Fields of the spec.
+    """
+    name = main["name"]
+    beside = container(BESIDE, OBEYS, "10m/500m", "16Mi/64Mi")
+
+    def template(*others: Mapping[str, Any], **own: Any) -> Object:
+        fields = {**more, **own}
+        if not init:
+            return spec(main, *others, **fields)
+        return spec(*(others or (beside,)), initContainers=[main, *fields.pop("initContainers", ())], **fields)
+
+    def bare(**own: Any) -> Object:
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "web"},
+            "spec": own.pop("template", None) or template(**own),
+        }
+
+    probe = {"readinessProbe": {"exec": {"command": ["true"]}, "periodSeconds": 1}}
+    tools: dict[str, Any] = {"act": act, "ready": ready, "settle": settle, "container": name}
+    return [
+        one(cause, slug, "restarts", bare(), again or happened, **tools),
+        one(cause, slug, "never", bare(restartPolicy="Never"), happened, **tools),
+        one(
+            cause,
+            slug,
+            "of-two",
+            bare(template=template({**beside, **probe}, restartPolicy="OnFailure")),
+            happened,
+            **tools,
+        ),
+        one(
+            cause,
+            slug,
+            "in-job",
+            owned("Job", "import", slug, template(restartPolicy="Never"), backoffLimit=3),
+            happened,
+            **tools,
+        ),
+        one(cause, slug, "in-deployment", owned("Deployment", "web", slug, template(), replicas=1), happened, **tools),
+    ]

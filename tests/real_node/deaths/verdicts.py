@@ -1,0 +1,151 @@
+"""How sure each verdict has to be, by what evidence a variation leaves: written down before it is made.
+
+A variation that is not named has the grade of its family. A verdict may be surer than that and must be true: what is
+certain is so, and what is A or B has the truth among both. Less sure than that is a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from podrules.died.cause import Cause, Grade
+from podrules.died.of_pod import EndOf, PodEnd, last_end
+from tests.podrules.died.cases import RecordedEnd
+from tests.real_node.static_facts import Compared
+
+__all__ = ["EXPECTED", "compare_verdict", "expected"]
+
+_SAID: Final = "a component says so: in the pod's status, in a condition, or in an event of this very end"
+_COMPLETE: Final = "all events are left and none tells of a stop, so nobody stopped it"
+_V1: Final = "cgroup v1: OOMKilled is said of every container below the cgroup that ran out, whichever process died"
+_NO_WORD: Final = (
+    "exit code 137 without OOMKilled: SIGKILL from elsewhere, its own exit code, or a kill that was missed"
+)
+_CODE_OF_ITS_OWN: Final = (
+    "cgroup v1: a child was killed, and the process ended with a code of its own, for that or for else"
+)
+_AGAIN: Final = "the kubelet's event may have come again for the next run, and has its first and last time alone"
+_PLAIN_STOP: Final = "the kubelet stops all of a pod that is not to restart, and its event gives no reason"
+_NOBODY: Final = "the API server does not keep who deleted a pod, nor whether the last request was the kubelet's"
+_GONE: Final = "the object is gone, and the kubelet's events say that it stopped, not for whom"
+_NOTHING: Final = "the object is gone, and so was the kubelet: nobody wrote anything"
+
+_Expected = tuple[Grade, str]
+EXPECTED: Final[dict[str, _Expected]] = {
+    "active-deadline": (Grade.CERTAIN, _SAID),
+    "api-eviction": (Grade.CERTAIN, _SAID),
+    "api-eviction/gone": (Grade.SEVERAL, _GONE),
+    "api-eviction/in-deployment": (Grade.SEVERAL, _GONE),
+    "application-abort": (Grade.CERTAIN, _COMPLETE),
+    "application-exit-0": (Grade.CERTAIN, _COMPLETE),
+    "application-exit-1": (Grade.CERTAIN, _COMPLETE),
+    "application-exit-137": (Grade.SEVERAL, _NO_WORD),
+    "application-exit-143": (Grade.CERTAIN, _COMPLETE),
+    "application-killed-on-node": (Grade.SEVERAL, _NO_WORD),
+    "application-segfault": (Grade.CERTAIN, _COMPLETE),
+    "child-killed-earlier": (Grade.CERTAIN, _COMPLETE),
+    "child-killed-earlier/exit-1": (Grade.SEVERAL, _CODE_OF_ITS_OWN),
+    "child-killed-earlier/killed": (Grade.LIKELY, _V1),
+    "child-killed-earlier/deleted": (Grade.SEVERAL, _NOBODY),
+    "child-killed-earlier/liveness": (Grade.CERTAIN, _SAID),
+    "configuration": (Grade.CERTAIN, _SAID),
+    "configuration/volume": (Grade.NOTHING, "no container was made yet: it waits for a volume, and nothing has ended"),
+    "container-lost": (Grade.CERTAIN, _SAID),
+    "container-storage": (Grade.CERTAIN, _SAID),
+    "definition-changed": (Grade.CERTAIN, _SAID),
+    "deleted": (Grade.SEVERAL, _NOBODY),
+    "deleted-pre-stop": (Grade.SEVERAL, _NOBODY),
+    "deleted-sigkill": (Grade.SEVERAL, _NOBODY),
+    "empty-dir": (Grade.CERTAIN, _SAID),
+    "evicted-disk": (Grade.CERTAIN, _SAID),
+    "evicted-inodes": (Grade.CERTAIN, _SAID),
+    "evicted-memory": (Grade.CERTAIN, _SAID),
+    "evicted-memory-soft": (Grade.CERTAIN, _SAID),
+    "evicted-pids": (Grade.CERTAIN, _SAID),
+    "force-deleted": (Grade.SEVERAL, _NOBODY),
+    "image": (Grade.CERTAIN, _SAID),
+    "init-fails": (Grade.CERTAIN, _COMPLETE),
+    "job-ended": (Grade.CERTAIN, _SAID),
+    "job-ended/deleted": (Grade.SEVERAL, _GONE),
+    "kubelet-away": (Grade.LIKELY, _V1),
+    "kubelet-preemption": (Grade.CERTAIN, _SAID),
+    "liveness": (Grade.LIKELY, _AGAIN),
+    "liveness/never": (Grade.LIKELY, _PLAIN_STOP),
+    "liveness/in-job": (Grade.LIKELY, _PLAIN_STOP),
+    "node-gone": (Grade.NOTHING, _NOTHING),
+    "node-gone/object-kept": (
+        Grade.LIKELY,
+        "garbage collection asks for no grace, which hides whether somebody had deleted it before",
+    ),
+    "node-out-of-memory": (Grade.LIKELY, _V1),
+    "node-out-of-memory-earlier": (Grade.SEVERAL, _V1),
+    "node-shutdown": (Grade.CERTAIN, _SAID),
+    "own-memory-limit": (Grade.LIKELY, _V1),
+    "own-memory-limit-hidden": (Grade.SEVERAL, _CODE_OF_ITS_OWN),
+    "own-memory-limit-init": (Grade.LIKELY, _V1),
+    "own-memory-limit-of-child": (Grade.LIKELY, _V1),
+    "own-memory-limit-sidecar": (Grade.LIKELY, _V1),
+    "own-memory-limit-tmpfs": (
+        Grade.SEVERAL,
+        "files in memory count for the pod's cgroup, too: either limit may come first",
+    ),
+    "owner": (Grade.CERTAIN, _SAID),
+    "owner/owner-deleted": (Grade.SEVERAL, _GONE),
+    "pod-memory-limit": (Grade.SEVERAL, _V1),
+    "pod-memory-limit-earlier": (Grade.SEVERAL, _V1),
+    "pod-storage": (Grade.CERTAIN, _SAID),
+    "post-start": (Grade.CERTAIN, _SAID),
+    "preemption": (Grade.CERTAIN, _SAID),
+    "rejected": (Grade.CERTAIN, _SAID),
+    "resize": (Grade.CERTAIN, _SAID),
+    "restart-all": (Grade.LIKELY, "the other containers' ends look like their own"),
+    "runtime": (Grade.CERTAIN, _SAID),
+    "sandbox-changed": (Grade.CERTAIN, _SAID),
+    "sandbox-changed/never": (Grade.LIKELY, _PLAIN_STOP),
+    "sandbox-changed/in-job": (Grade.LIKELY, _PLAIN_STOP),
+    "sidecar-fails": (Grade.CERTAIN, _COMPLETE),
+    "startup": (Grade.LIKELY, _AGAIN),
+    "taint-eviction": (Grade.CERTAIN, _SAID),
+    "unreachable": (Grade.LIKELY, "the node was silent: somebody may have deleted it before"),
+}
+"""By family, or by family and variation: the least grade, and what evidence makes it so."""
+_SURENESS: Final = {Grade.NOTHING: 0, Grade.SEVERAL: 1, Grade.LIKELY: 2, Grade.CERTAIN: 3}
+
+
+def expected(case_id: str) -> _Expected:
+    """The least grade of a case, and why."""
+    return EXPECTED.get(case_id) or EXPECTED[case_id.partition("/")[0]]
+
+
+def compare_verdict(case: RecordedEnd) -> Compared:
+    """The verdict over all of the evidence beside the truth."""
+    end = _of_case(case)
+    least, _ = expected(case.id)
+    wanted = f"{case.cause.value}, at least {least.value}"
+    said = f"{end.verdict.grade.value}: {', '.join(_causes(end)) or 'nothing'}"
+    right = _is_true(case.cause, end) and _SURENESS[end.verdict.grade] >= _SURENESS[least]
+    return Compared(case.id, "verdict", wanted, wanted if right else said, said)
+
+
+def _of_case(case: RecordedEnd) -> PodEnd:
+    """The end of the container of which the truth is known, where another's comes first."""
+    end = last_end(case.evidence)
+    own = end.end_of(case.container) if case.container and end.container not in {"", case.container} else None
+    if own is None or own.verdict is None:
+        return end
+    return replace(end, verdict=own.verdict, container=case.container)
+
+
+def _is_true(cause: Cause, end: PodEnd) -> bool:
+    verdict = end.verdict
+    if end.of is EndOf.NOTHING or verdict.grade is Grade.NOTHING:
+        return verdict.grade is Grade.NOTHING
+    first = verdict.causes if verdict.grade is Grade.LIKELY else {one.cause for one in verdict.suspects}
+    return cause in first
+
+
+def _causes(end: PodEnd) -> Iterator[str]:
+    return (one.cause.value for one in end.verdict.suspects)
