@@ -37,6 +37,7 @@ OOM_KILLED: Final = "OOMKilled"
 _SIGNALS: Final = 64
 _SIGNAL_BASE: Final = 128
 _MEMORY: Final = "memory"
+_NO_TIMES: Final = ("0001-01-01T00:00:00", "1970-01-01T00:00:00")
 
 
 class ContainerKind(Enum):
@@ -152,4 +153,10 @@ def _termination(end: ContainerStateTerminated | None, *, linux: bool) -> Termin
     if end is None:
         return None
     guessed = end.exit_code - _SIGNAL_BASE if 0 < end.exit_code - _SIGNAL_BASE <= _SIGNALS and linux else None
-    return Termination(end.exit_code, end.reason, end.message, end.signal or guessed, end.started_at, end.finished_at)
+    times = _time(end.started_at), _time(end.finished_at)
+    return Termination(end.exit_code, end.reason, end.message, end.signal or guessed, *times)
+
+
+def _time(stamp: str | None) -> str | None:
+    """A time of a status; None: it is that which stands for none, in Go or in seconds since 1970."""
+    return None if stamp is not None and stamp.startswith(_NO_TIMES) else stamp

@@ -67,10 +67,16 @@ class Ends:
         return self._report(known, self._preempted(pod, known))
 
     def _gone(
-        self, name: str, namespace: str, events: Sequence[Event] | None = None, present: Pod | None = None
+        self,
+        name: str,
+        namespace: str,
+        events: Sequence[Event] | None = None,
+        present: Pod | None = None,
+        *,
+        alone: bool = True,
     ) -> EndReport:
         """The report of a pod that is gone."""
-        known = self._reader.of_name(name, namespace, events, present)
+        known = self._reader.of_name(name, namespace, events, present, alone=alone)
         return self._report(known, self._preempted_before(known), earlier=present is not None)
 
     def everywhere(self, namespace: str | None, after: datetime | None) -> Iterator[EndReport]:
@@ -152,13 +158,14 @@ class Ends:
         for pod in ended:
             known = self._reader.of_pod(pod, alone=alone, events=about.get(pod.metadata.place, ()))
             yield self._report(known, self._preempted(pod, known) if alone else None)
-        for (namespace, name), own in about.items():
-            if (namespace, name) not in there:
-                # Another may have its name by now: on another node, or of another workload.
-                present = read_or_none(self._gatherer.get(PODS, name, namespace))
-                gone = self._gone(name, namespace, own, present)
-                if gone.end.verdict.grade is not Grade.NOTHING:
-                    yield gone
+        gone = [place for place in about if place not in there]
+        alone = len(gone) <= _FEW_ENDS or not self._source.side_by_side
+        for namespace, name in gone:
+            # Another may have its name by now: on another node, or of another workload.
+            present = read_or_none(self._gatherer.get(PODS, name, namespace))
+            report = self._gone(name, namespace, about[namespace, name], present, alone=alone)
+            if report.end.verdict.grade is not Grade.NOTHING:
+                yield report
 
     def _pods_named(self, events: Sequence[Event], namespace: str | None) -> Sequence[Pod]:
         """The pods that events name: few are asked for by name, of many all are listed."""

@@ -57,6 +57,7 @@ _SUFFIX: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{5}")
 _HASH: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{1,10}")
 """What a Deployment puts at the end of a ReplicaSet's name."""
 _ASSIGNED: Final = " to "
+_MIRROR: Final = "kubernetes.io/config.mirror"
 _FORBIDDEN: Final = "forbidden"
 _SCHEDULED: Final = "Scheduled"
 _DELETE: Final = "SuccessfulDelete"
@@ -83,7 +84,13 @@ class EndReader:
         return self._known(pod, own, alone=alone)
 
     def of_name(
-        self, name: str, namespace: str, events: Sequence[Event] | None = None, present: Pod | None = None
+        self,
+        name: str,
+        namespace: str,
+        events: Sequence[Event] | None = None,
+        present: Pod | None = None,
+        *,
+        alone: bool = True,
     ) -> KnownEnd:
         """The evidence of a pod that is gone.
 
@@ -92,12 +99,13 @@ class EndReader:
             namespace: Its namespace.
             events: Those about it, where they were read with others; None: read them.
             present: The pod that has the name now, which is another; None: none has it.
+            alone: Whether what hangs on it is read, too; not of one of many.
         """
         found = self._events_about("Pod", name, namespace) if events is None else events
         told = None if found is None else _of_last(found, present)
-        controller = self._controller_by_name(name, namespace) if events is None else None
+        controller = self._controller_by_name(name, namespace) if alone else None
         node_name = node_of(told or ())
-        node = self._node(node_name)
+        node = self._node(node_name) if alone else None
         owner, owner_gone = self._owner(controller, namespace)
         evidence = Evidence(
             name=name,
@@ -109,7 +117,7 @@ class EndReader:
             owner_gone=owner_gone,
             owner_events=self._owner_events(controller, namespace),
             node=node,
-            node_gone=bool(node_name) and self._is_gone(node_name),
+            node_gone=alone and bool(node_name) and self._is_gone(node_name),
             clocks=clocks_of(told or ()),
         )
         return KnownEnd(evidence, self._replacement(owner, evidence))
@@ -210,7 +218,10 @@ class EndReader:
 def _is_about(event: Event, pod: Pod) -> bool:
     """Whether an event is about this pod, and not about an earlier one of its name; some name no uid."""
     uid = event.involved_object.uid
-    return uid == pod.metadata.uid if uid else not _is_before(event, pod.metadata.creation_timestamp)
+    if not uid:
+        return not _is_before(event, pod.metadata.creation_timestamp)
+    # The kubelet knows a static pod by what its mirror has as an annotation.
+    return uid in {pod.metadata.uid, pod.metadata.annotations.get(_MIRROR)}
 
 
 def _is_before(event: Event, made: str | None) -> bool:

@@ -29,7 +29,8 @@ from podrules.model.pod import ContainerRef, Pod
 
 __all__ = ["container_verdict", "never_ran"]
 
-_LOST: Final = "ContainerStatusUnknown"
+_LOST: Final = frozenset({"ContainerStatusUnknown", "Unknown"})
+"""The kubelet's reason, and containerd's for a container whose task was gone when it came back (exit code 255)."""
 _RESTART_ALL: Final = "RestartingAllContainers"
 _PROBES: Final = {Cause.LIVENESS_PROBE: "livenessProbe", Cause.STARTUP_PROBE: "startupProbe"}
 """The fields of the probes, by what they cause."""
@@ -56,7 +57,7 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
     said = _by_status(end)
     if said is not None:
         return proven(said, Clue(Source.POD, "reason", end.reason, end.finished_at))
-    told = told_event(evidence.events, ref, end)
+    told = told_event(evidence, pod, ref, end)
     if told is not None:
         cause, event = told
         return proven(cause, Clue(Source.EVENT, event.reason, event.message, event.last))
@@ -77,7 +78,7 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
 def _by_status(end: Termination) -> Cause | None:
     if end.reason == _RESTART_ALL:
         return Cause.RESTART_ALL
-    return Cause.CONTAINER_LOST if end.reason == _LOST else NEVER_RAN.get(end.reason)
+    return Cause.CONTAINER_LOST if end.reason in _LOST else NEVER_RAN.get(end.reason)
 
 
 def _memory(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination, *, whole: bool | None) -> _Weighed:

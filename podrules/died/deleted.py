@@ -34,7 +34,7 @@ from podrules.processes import has_process
 __all__ = ["deleted_verdict", "disruption", "of_condition"]
 
 _DISRUPTION: Final = "DisruptionTarget"
-_NEAR: Final = timedelta(seconds=30)
+_NEAR: Final = timedelta(seconds=10)
 """Between a condition and the deletion that its author asks for right after: by two clocks of the control plane."""
 _SECOND: Final = timedelta(seconds=1)
 """Times in the API are in whole seconds."""
@@ -81,7 +81,7 @@ def _disrupted(evidence: Evidence, pod: Pod, condition: Condition) -> _Weighed:
     named, anybody = DISRUPTIONS.get(condition.reason), _deleters(evidence, pod)
     if named is None:
         # Another component's, which the rules do not know.
-        return {**anybody[0], Cause.DELETED: Weight.SOME, Cause.OWNER: Weight.SOME}, anybody[1]
+        return {**anybody[0], Cause.DELETED: Weight.SOME, Cause.API_EVICTION: Weight.SOME}, anybody[1]
     clues = {named: [of_condition(condition)]}
     if _is_its_own(evidence, pod, condition):
         return {named: Weight.MUCH}, clues
@@ -120,8 +120,11 @@ def _deleters(evidence: Evidence, pod: Pod) -> _Weighed:
     if forced is not True:
         weights[Cause.DELETED] = Weight.SOME
         weights |= dict(_controllers(evidence, excluded_controllers(evidence, made, when)))
-    gone = [Clue(Source.OWNER, "metadata.ownerReferences", "gone")]
-    return weights, {Cause.OWNER: gone} if evidence.owner_gone else {}
+    asked = [Clue(Source.POD, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp or "")]
+    clues = {Cause.DELETED: asked, Cause.FORCE_DELETED: asked}
+    if evidence.owner_gone:
+        clues[Cause.OWNER] = [Clue(Source.OWNER, "metadata.ownerReferences", "gone")]
+    return weights, clues
 
 
 def _controllers(evidence: Evidence, excluded: frozenset[Cause]) -> Iterator[tuple[Cause, Weight]]:
@@ -137,7 +140,10 @@ def _forced(evidence: Evidence, pod: Pod) -> bool | None:
         return False
     if (pod.spec.termination_grace_period_seconds or 0) == 0:
         return None
-    when, clocks = instant(pod.metadata.deletion_timestamp), evidence.clocks
+    when, clocks, began = instant(pod.metadata.deletion_timestamp), evidence.clocks, stopped_at(evidence)
+    if when is not None and began is not None and when - began > clocks.margin:
+        # A forced request comes before the kubelet stops it.
+        return False
     if any(has_process(pod, ref) for ref in pod.containers() if pod.status.container_statuses):
         return True
     times = [time for _, end in app_ends(evidence, pod) if (time := instant(end.finished_at)) is not None]

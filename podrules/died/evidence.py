@@ -117,6 +117,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """None: it is gone."""
     events: PodEvents | None = None
     """About the pod; None: they could not be read."""
+    pod_limit: int | None = None
+    """The memory limit of its cgroup, in bytes; None: it has none."""
     owner: Workload | None = None
     """The controller; None: it has none, or it is not known."""
     controller: OwnerReference | None = None

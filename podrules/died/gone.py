@@ -51,8 +51,6 @@ _TOLD_BY_EVENTS: Final = (
     Cause.ACTIVE_DEADLINE,
     Cause.PREEMPTION,
     Cause.TAINT_EVICTION,
-    Cause.LIVENESS_PROBE,
-    Cause.STARTUP_PROBE,
 )
 """For which an event about the pod comes before."""
 _OF_CONTAINERS: Final = (
@@ -69,6 +67,10 @@ _OF_CONTAINERS: Final = (
 LOST_NODE: Final = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 """The taints of a node that does not answer, or is not Ready."""
 _MARKING: Final = "Marking for deletion"
+_PREEMPTED: Final = "Preempted"
+_IN_MEMORY: Final = "in kube-scheduler memory"
+_LONG: Final = timedelta(minutes=10)
+"""An event so long before the kubelet stopped the pod was about something else."""
 _SECOND: Final = timedelta(seconds=1)
 _SOON: Final = timedelta(seconds=10)
 """A kubelet that answers begins to stop a pod sooner."""
@@ -77,9 +79,9 @@ _SOON: Final = timedelta(seconds=10)
 def gone_verdict(evidence: Evidence) -> Verdict:
     """What ended a pod whose object is gone."""
     told, stops, began = told_by_event(evidence), _stops(evidence), stopped_at(evidence)
-    if told is not None:
+    when = instant(told[1].first) if told is not None else None
+    if told is not None and not (when is not None and began is not None and began - when > _LONG):
         cause, event = told
-        when = instant(event.first)
         at_once = when is not None and began is not None and when - _SECOND <= began <= when + _SOON
         if at_once and (cause is not Cause.TAINT_EVICTION or _is_tainted(evidence)):
             return proven(cause, of_event(event))
@@ -108,6 +110,9 @@ def told_by_event(evidence: Evidence) -> tuple[Cause, Event] | None:
         cause = cause_of_eviction(event.message) if event.reason == "Evicted" else EVENT_CAUSES.get(event.reason)
         if event.reason in TAINTED and not event.message.startswith(_MARKING):
             # It is written of each pod that goes while it was to be deleted later.
+            continue
+        if event.reason == _PREEMPTED and (_IN_MEMORY in event.message or not event.message.startswith(_PREEMPTED)):
+            # Such a victim was not running yet: it waits for a node again.
             continue
         if cause is not None:
             return cause, event

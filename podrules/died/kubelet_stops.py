@@ -2,6 +2,7 @@
 
     Killing         names the reason; of the whole pod, or its sandbox, it names none
     recurs          an event keeps its first and its last time: one in between may be of this run of the container
+    the same run    after it began, not in the same second, and not longer before its end than a stop takes
     liveness,       only with such a probe, and not sooner than it can fail: initialDelaySeconds, then
       startup       failureThreshold times, periodSeconds apart
     postStart       only with such a hook
@@ -31,7 +32,7 @@ from podrules.died.messages import UNHEALTHY, cause_of_kill, is_plain_stop
 from podrules.died.verdict import Weight
 from podrules.model.event import Event
 from podrules.model.instant import instant
-from podrules.model.pod import Container, ContainerRef, Pod, Probe
+from podrules.model.pod import Container, ContainerRef, Pod
 from podrules.processes import status_of
 
 __all__ = ["ALWAYS", "STOP_CODES", "TERM_CODE", "stop_weights", "storage_causes", "told_event", "was_stopped"]
@@ -48,28 +49,64 @@ _SUCCEEDED: Final = "Succeeded"
 _STORAGE: Final = "ephemeral-storage"
 _AS_MADE: Final = 1
 """metadata.generation of a pod whose spec nobody has changed; 0: the API server is too old to count."""
+_STOPPING: Final = timedelta(seconds=10)
+"""What a stop may take beyond the grace period: SIGKILL, and the runtime."""
 _LATE: Final = timedelta(seconds=2)
 """How much sooner than counted a probe may fail, and later than its end an event may be told: times are in seconds."""
 
 
-def told_event(events: PodEvents | None, ref: ContainerRef, end: Termination) -> tuple[Cause, Event] | None:
-    """What the kubelet wrote of this end, while the container ran: why it stopped the container; None: nothing."""
+def told_event(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> tuple[Cause, Event] | None:
+    """What the kubelet wrote of this very end: why it stopped the container; None: nothing that must be of it."""
+    events = evidence.events
     if events is None:
         return None
     for event in reversed(events.kills(ref.container.name)):
         cause = cause_of_kill(event.message)
-        if cause is not None and _within(event, end):
+        if cause is not None and _is_of(event, end, _least(ref.container, cause), _longest(pod, ref.container, cause)):
             return cause, event
     for event in reversed(events.named(_SANDBOX_CHANGED)):
-        if _within(event, end, after=_LATE):
+        if _is_of(event, end, timedelta(), _longest(pod, ref.container, Cause.SANDBOX_CHANGED), after=_LATE):
             return Cause.SANDBOX_CHANGED, event
     return None
 
 
-def _within(event: Event, end: Termination, after: timedelta = timedelta()) -> bool:
-    """Whether an event of the kubelet is about this run of a container: both times are its node's."""
+def _is_of(
+    event: Event, end: Termination, least: timedelta, longest: timedelta, after: timedelta = timedelta()
+) -> bool:
+    """Whether an event of the kubelet must be about this run of a container: both times are its node's.
+
+    The kubelet stops a container and starts the next one in the same second: an event of that second may be of either.
+    Once it has told of a stop, the container ends within its grace period.
+    """
     when, began, ended = instant(event.last), instant(end.started_at), instant(end.finished_at)
-    return when is not None and began is not None and ended is not None and began <= when <= ended + after
+    if when is None or began is None or ended is None:
+        return False
+    return began < when and began + least <= when + _LATE and when - after <= ended <= when + longest
+
+
+def _within(event: Event, end: Termination) -> bool:
+    """Whether an event of the kubelet may be about this run of a container."""
+    when, began, ended = instant(event.last), instant(end.started_at), instant(end.finished_at)
+    return when is not None and began is not None and ended is not None and began <= when <= ended
+
+
+def _least(container: Container, cause: Cause) -> timedelta:
+    """How soon a probe can have failed as often as it has to."""
+    probe = {Cause.LIVENESS_PROBE: container.liveness_probe, Cause.STARTUP_PROBE: container.startup_probe}.get(cause)
+    if probe is None:
+        return timedelta()
+    least = probe.initial_delay_seconds + (probe.failure_threshold - 1) * probe.period_seconds
+    if cause is Cause.LIVENESS_PROBE and container.startup_probe is not None:
+        least = max(least, container.startup_probe.initial_delay_seconds)
+    return timedelta(seconds=least)
+
+
+def _longest(pod: Pod, container: Container, cause: Cause) -> timedelta:
+    """How long a container may take to end once the kubelet stops it."""
+    probe = {Cause.LIVENESS_PROBE: container.liveness_probe, Cause.STARTUP_PROBE: container.startup_probe}.get(cause)
+    own = probe.termination_grace_period_seconds if probe is not None else None
+    grace = own if own is not None else pod.spec.termination_grace_period_seconds or 0
+    return timedelta(seconds=grace) + _STOPPING
 
 
 def stop_weights(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> dict[Cause, Weight]:
@@ -82,6 +119,8 @@ def stop_weights(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Terminati
 
 def _stops(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[tuple[Cause, Weight]]:
     yield from dict.fromkeys(_perhaps_told(evidence.events, ref, end), Weight.MUCH).items()
+    if _made_anew(evidence, pod, ref, end):
+        yield Cause.SANDBOX_CHANGED, Weight.MUCH if end.exit_code in STOP_CODES else Weight.SOME
     if was_stopped(evidence.events, ref, end):
         yield from _stoppers(evidence, pod, ref, end)
         return
@@ -121,7 +160,7 @@ def _probes(container: Container, end: Termination) -> Iterator[tuple[Cause, Wei
         (Cause.LIVENESS_PROBE, container.liveness_probe),
         (Cause.STARTUP_PROBE, container.startup_probe),
     ):
-        if probe is not None and _may_fail(probe, container, cause, end):
+        if probe is not None and _may_fail(container, cause, end):
             yield cause, _by_code(end)
 
 
@@ -132,15 +171,10 @@ def _by_code(end: Termination) -> Weight:
     return Weight.SOME if end.exit_code in STOP_CODES else Weight.POSSIBLE
 
 
-def _may_fail(probe: Probe, container: Container, cause: Cause, end: Termination) -> bool:
+def _may_fail(container: Container, cause: Cause, end: Termination) -> bool:
     """Whether the container ran long enough for a probe to fail as often as it has to."""
     began, ended = instant(end.started_at), instant(end.finished_at)
-    if began is None or ended is None:
-        return True
-    least = probe.initial_delay_seconds + (probe.failure_threshold - 1) * probe.period_seconds
-    if cause is Cause.LIVENESS_PROBE and container.startup_probe is not None:
-        least = max(least, container.startup_probe.initial_delay_seconds)
-    return ended - began + _LATE >= timedelta(seconds=least)
+    return began is None or ended is None or ended - began + _LATE >= _least(container, cause)
 
 
 def storage_causes(evidence: Evidence, pod: Pod, end: Termination) -> list[Cause]:
@@ -159,13 +193,17 @@ def storage_causes(evidence: Evidence, pod: Pod, end: Termination) -> list[Cause
 
 
 def _perhaps_told(events: PodEvents | None, ref: ContainerRef, end: Termination) -> Iterator[Cause]:
-    """Why the kubelet stopped the container several times: an event that recurs keeps its first and its last time."""
+    """Why the kubelet stopped the container in this run, or in another: its events do not tell which."""
     for event in events.kills(ref.container.name) if events is not None else ():
         cause = cause_of_kill(event.message)
-        if cause is not None and _recurs_over(event, end):
+        if cause is None or not (_recurs_over(event, end) or _within(event, end)):
+            continue
+        # A probe that cannot have failed in this run failed in the one before.
+        if _may_fail(ref.container, cause, end):
             yield cause
-    if events is not None and any(_recurs_over(event, end) for event in events.named(_SANDBOX_CHANGED)):
-        yield Cause.SANDBOX_CHANGED
+    for event in events.named(_SANDBOX_CHANGED) if events is not None else ():
+        if _recurs_over(event, end) or _within(event, end):
+            yield Cause.SANDBOX_CHANGED
 
 
 def _recurs_over(event: Event, end: Termination) -> bool:
@@ -174,6 +212,19 @@ def _recurs_over(event: Event, end: Termination) -> bool:
     if event.times == 1 or first is None or last is None or began is None or ended is None:
         return False
     return first <= ended and last >= began
+
+
+def _made_anew(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> bool:
+    """Whether the sandbox was found to be gone after this end, and before the container ran again.
+
+    So it is after a restart of the node, or of its runtime: that may have ended it, or came later.
+    """
+    status, ended = status_of(pod, ref.container.name), instant(end.finished_at)
+    running = status.state.running if status is not None else None
+    again = instant(running.started_at) if running is not None else evidence.now
+    events = evidence.events.named(_SANDBOX_CHANGED) if evidence.events is not None else ()
+    times = (when for event in events if (when := instant(event.last)) is not None)
+    return ended is not None and any(ended <= when and (again is None or when <= again) for when in times)
 
 
 def was_stopped(events: PodEvents | None, ref: ContainerRef, end: Termination) -> bool:
@@ -193,9 +244,9 @@ def _has_same_sandbox(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
         ready = condition.status == "True"
         if (since < ended) is ready:
             return True
-    for other in pod.containers():
-        status = status_of(pod, other.container.name)
-        running = status.state.running if status is not None and other.container.name != ref.container.name else None
+    others = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    for status in others:
+        running = status.state.running if status.name != ref.container.name else None
         began = instant(running.started_at) if running is not None else None
         if began is not None and began < ended:
             return True

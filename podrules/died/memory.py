@@ -45,6 +45,7 @@ __all__ = [
     "kills_whole_container",
     "memory_limits",
     "memory_weights",
+    "pod_memory_limit",
     "start_ran_out",
     "survivor",
 ]
@@ -98,14 +99,25 @@ def start_ran_out(message: str) -> bool:
     return _AT_START in message
 
 
-def memory_limits(pod: Pod, ref: ContainerRef) -> MemoryLimits:
-    """The limits that a container can come to."""
+def pod_memory_limit(pod: Pod) -> int | None:
+    """The limit of the pod's cgroup in bytes, which all of its containers share; None: none."""
+    return pod_resource_config(pod).memory or None
+
+
+def memory_limits(pod: Pod, ref: ContainerRef, of_pod: int | None) -> MemoryLimits:
+    """The limits that a container can come to.
+
+    Args:
+        pod: The pod.
+        ref: The container.
+        of_pod: See `pod_memory_limit`.
+    """
     own = ref.container.resources.limits.get(MEMORY)
     whole = pod.spec.resources.limits.get(MEMORY) if pod.spec.resources is not None else None
     return MemoryLimits(
         own=container_resource_config(pod, ref).memory or None,
         own_field=f"{ref.field}.resources.limits.memory" if own is not None and not own.is_zero else "",
-        pod=pod_resource_config(pod).memory or None,
+        pod=of_pod,
         pod_field="spec.resources.limits.memory" if whole is not None else "",
         request=ref.container.resources.requests.get(MEMORY, ZERO).value,
     )
@@ -115,7 +127,7 @@ def memory_weights(
     evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination
 ) -> tuple[dict[Cause, Weight], dict[Cause, list[Clue]]]:
     """The memory limits to which a container may have come, and what speaks for each."""
-    limits, said = memory_limits(pod, ref), end.reason == OOM_KILLED
+    limits, said = memory_limits(pod, ref, evidence.pod_limit), end.reason == OOM_KILLED
     told = Clue(Source.POD, "reason", OOM_KILLED, end.finished_at)
     weights: dict[Cause, Weight] = {}
     clues: dict[Cause, list[Clue]] = {}
@@ -158,7 +170,7 @@ def _has_memory_volume(pod: Pod) -> bool:
 def survivor(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Survivor | None:
     """A container that a shortage of the node would have ended first; None: none is known."""
     ended, node = instant(end.finished_at), evidence.node
-    most = memory_limits(pod, ref).own or memory_limits(pod, ref).pod
+    most = container_resource_config(pod, ref).memory or evidence.pod_limit
     if ended is None or node is None or most is None:
         return None
     capacity, total = _memory_of(node)

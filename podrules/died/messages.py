@@ -56,6 +56,14 @@ _LIMITS: Final = (
     (re.compile(r"Usage of EmptyDir volume \S+ exceeds the limit "), Cause.EMPTY_DIR_LIMIT),
 )
 _REJECTED: Final = "Pod was rejected: "
+_OUT_OF: Final = "OutOf"
+_ADMISSION: Final = frozenset(
+    {
+        *("NodeAffinity", "NodeName", "NodePorts", "UnexpectedAdmissionError", "PodOSNotSupported", "NodeShutdown"),
+        *("PodOSSelectorNodeLabelDoesNotMatch", "SysctlForbidden", "AppArmor", "TopologyAffinityError"),
+    }
+)
+"""Reasons of a kubelet that did not take a pod on; older ones write no common text."""
 _CONDITION: Final = "The node had condition: "
 _SHUTDOWN: Final = "Pod was terminated in response to imminent node shutdown."
 _CRITICAL: Final = "Pod was preempted by Kubelet to accommodate a critical pod."
@@ -145,7 +153,7 @@ class EvictionNumbers(Struct, frozen=True, rename="camel"):
 
 def cause_of_status(reason: str, message: str) -> Cause | None:
     """The cause that a finished pod's status names (``status.reason`` and ``status.message``); None: none."""
-    if message.startswith(_REJECTED):
+    if message.startswith(_REJECTED) or reason in _ADMISSION or reason.startswith(_OUT_OF):
         return Cause.REJECTED
     if reason == "Evicted":
         return cause_of_eviction(message)

@@ -16,15 +16,17 @@ from enum import Enum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.container_state import OOM_KILLED, ContainerKind, ObservedContainer, Termination, observed_containers
 from podrules.died.cause import Cause, Grade
 from podrules.died.container_end import container_verdict, never_ran
 from podrules.died.evidence import Evidence, Lost, ended_at
-from podrules.died.gone import gone_verdict
-from podrules.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, start_ran_out
+from podrules.died.gone import gone_verdict, of_event
+from podrules.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
 from podrules.died.messages import EvictionNumbers, eviction_numbers
 from podrules.died.pod_end import pod_verdict
+from podrules.died.stop_order import stopped_at
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, proven
 from podrules.ending import deleted_at, grace_of
 from podrules.model.instant import instant
@@ -141,6 +143,7 @@ def last_end(evidence: Evidence) -> PodEnd:
     pod = evidence.pod
     if pod is None:
         return _gone(evidence)
+    evidence = replace(evidence, pod_limit=pod_memory_limit(pod))
     whole = pod_verdict(evidence, pod)
     ends = tuple(_ends(evidence, pod, whole))
     if whole is not None:
@@ -148,7 +151,7 @@ def last_end(evidence: Evidence) -> PodEnd:
         return PodEnd(
             EndOf.POD,
             whole,
-            at=_latest(ends) if deleted is None else deleted.isoformat().replace("+00:00", "Z"),
+            at=_on_server(evidence, _latest(ends)) if deleted is None else _text(deleted),
             ends=ends,
             numbers=_numbers(evidence, pod),
             grace_seconds=None if deleted is None else grace_of(pod).longest,
@@ -162,10 +165,20 @@ def last_end(evidence: Evidence) -> PodEnd:
         EndOf.CONTAINER if ran else EndOf.NEVER_RAN,
         chosen.verdict or NOTHING,
         container=chosen.container,
-        at=chosen.end.finished_at if chosen.end is not None else None,
+        at=_on_server(evidence, chosen.end.finished_at) if chosen.end is not None else None,
         ends=ends,
         lost=_lost(evidence, chosen.verdict or NOTHING, chosen.end),
     )
+
+
+def _on_server(evidence: Evidence, of_node: str | None) -> str | None:
+    """A time of the node by the API server's clock, where they are known to differ."""
+    when = instant(of_node)
+    return of_node if when is None or abs(evidence.clocks.ahead) <= _SLACK else _text(evidence.clocks.server_time(when))
+
+
+def _text(when: datetime) -> str:
+    return when.isoformat().replace("+00:00", "Z")
 
 
 def _lost(evidence: Evidence, verdict: Verdict, end: Termination | None) -> tuple[Lost, ...]:
@@ -215,15 +228,18 @@ def _is_settled(evidence: Evidence, end: Termination | None) -> bool:
 
 
 def _gone(evidence: Evidence) -> PodEnd:
-    verdict = gone_verdict(evidence)
+    verdict, stopped = gone_verdict(evidence), stopped_at(evidence)
     events = evidence.events.events if evidence.events is not None else ()
     told = [clue.at for one in verdict.suspects for clue in one.clues if clue.at]
     message = next((event.message for event in reversed(events) if event.reason == _EVICTED), "")
     nothing = verdict.grade is Grade.NOTHING
+    if nothing and events:
+        verdict = replace(verdict, clues=(of_event(events[-1]),))
+    when = max(told, default=None) if stopped is None else _text(stopped)
     return PodEnd(
         EndOf.POD,
         verdict,
-        at=None if nothing else max(told, default=None),
+        at=None if nothing else when,
         numbers=eviction_numbers(message),
         lost=_lost(evidence, verdict, None),
     )
@@ -259,7 +275,8 @@ def _end(
     evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer, whole: Verdict | None
 ) -> ContainerEnd:
     end, unable = one.latest, never_ran(one.reason)
-    manner = None if whole is None or one.end is None else _manner(evidence, pod, one.end)
+    known = whole is not None and whole.grade is not Grade.NOTHING
+    manner = _manner(evidence, pod, one.end) if known and one.end is not None else None
     stopped = manner in {Manner.OBEYED, Manner.KILLED}
     verdict = None
     if end is not None and not stopped:
@@ -268,7 +285,7 @@ def _end(
         verdict = container_verdict(evidence, pod, ref, Termination(_NOT_STARTED, one.reason, one.message))
     elif unable is not None and end is None:
         verdict = proven(unable, Clue(Source.POD, "state.waiting", f"{one.reason}: {one.message}"))
-    memory = verdict is not None and bool(verdict.causes & _MEMORY)
+    memory = (verdict is not None and bool(verdict.causes & _MEMORY)) or (end is not None and end.reason == OOM_KILLED)
     return ContainerEnd(
         container=one.name,
         kind=one.kind,
@@ -279,7 +296,7 @@ def _end(
         end=end,
         verdict=verdict,
         manner=manner,
-        limits=memory_limits(pod, ref) if memory else None,
+        limits=memory_limits(pod, ref, evidence.pod_limit) if memory else None,
         child_killed=end is not None and end.reason == OOM_KILLED and (stopped or end.exit_code != SIGKILL_CODE),
     )
 

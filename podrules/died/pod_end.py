@@ -16,7 +16,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from podrules.died.cause import Cause
+from podrules.died.cause import Cause, Grade
 from podrules.died.deleted import deleted_verdict, disruption, of_condition
 from podrules.died.evidence import Evidence
 from podrules.died.gone import of_event, told_by_event
@@ -26,6 +26,7 @@ from podrules.died.verdict import Clue, Source, Verdict, proven
 from podrules.model.event import Event
 from podrules.model.instant import instant
 from podrules.model.pod import Pod
+from podrules.safety import Guarantee, owner_guarantee
 
 __all__ = ["pod_verdict"]
 
@@ -35,9 +36,12 @@ _BY_KUBELET: Final = "TerminationByKubelet"
 def pod_verdict(evidence: Evidence, pod: Pod) -> Verdict | None:
     """What ended a pod that is there; None: nothing but its containers themselves, if those."""
     if pod.finished:
-        said = _by_status(pod) or _by_event(evidence, pod)
+        said = _by_status(pod) or _by_event(evidence, pod) or _unknown(pod)
         if said is not None:
             return said
+    if owner_guarantee(pod).guarantee is Guarantee.KUBELET_OWNED:
+        # Deleting the mirror of a static pod stops nothing.
+        return None
     order = order_of_deletion(evidence, pod)
     if pod.metadata.deletion_timestamp is None or order is Order.BEFORE:
         return _collected(pod) if pod.finished else None
@@ -54,6 +58,19 @@ def _by_status(pod: Pod) -> Verdict | None:
         return None
     by_kubelet = cause_of_condition(condition.message)
     return None if by_kubelet is None else proven(by_kubelet, of_condition(condition))
+
+
+def _unknown(pod: Pod) -> Verdict | None:
+    """That a status names a reason that the rules do not know, or tells of no container that ended."""
+    if pod.metadata.deletion_timestamp is not None or disruption(pod) is not None:
+        return None
+    told = any(one.state.terminated is not None for one in pod.status.container_statuses)
+    if told and not (pod.status.reason and pod.status.phase == "Failed"):
+        return None
+    if any(one.state.terminated for one in pod.status.init_container_statuses) and not pod.status.reason:
+        return None
+    said = ": ".join(filter(None, (pod.status.phase, pod.status.reason, pod.status.message)))
+    return Verdict(Grade.NOTHING, clues=(Clue(Source.POD, "status", said),))
 
 
 def _by_event(evidence: Evidence, pod: Pod) -> Verdict | None:

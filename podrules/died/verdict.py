@@ -74,6 +74,8 @@ class Verdict(Struct, frozen=True, rename="camel"):
     """One, or of grade Several those that are alike."""
     others: tuple[Suspect, ...] = ()
     """Which fit, too, and less speaks for."""
+    clues: tuple[Clue, ...] = ()
+    """What is left that names no cause."""
 
     @property
     def cause(self) -> Cause | None:

@@ -57,6 +57,8 @@ class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """spec.terminationGracePeriodSeconds."""
     active_deadline_seconds: int | None
     owner: Owner | None
+    owner_gone: bool
+    """Whether its controller is gone, or being deleted."""
     end: PodEnd
     containers: tuple[ContainerSpec, ...]
     """Those that ended."""
@@ -114,6 +116,7 @@ def end_report(
         grace_seconds=spec.termination_grace_period_seconds if spec is not None else None,
         active_deadline_seconds=spec.active_deadline_seconds if spec is not None else None,
         owner=None if owner is None else Owner(owner.kind, owner.name),
+        owner_gone=evidence.owner_gone,
         end=end,
         containers=() if pod is None else tuple(_specs(pod, end)),
         cordoned=node is not None and node.spec.unschedulable,

@@ -52,6 +52,8 @@ SHORT: Final = {
 }
 """By cause, for a column or a list."""
 
+_CRASHES: Final = frozenset({3, 4, 5, 6, 7, 8, 11, 24, 25, 31})
+"""The signals by which a process ends that did something wrong: they leave a core (signal(7))."""
 _Words = Callable[[EndReport, str], str]
 
 
@@ -111,7 +113,7 @@ def _application(report: EndReport, container: str) -> str:
     if end.exit_code == 0:
         return f"{_name(container)} completed: exit code 0"
     signal = signal_name(end.signal)
-    if end.signal in {9, 15}:
+    if signal and end.signal not in _CRASHES:
         return f"{_name(container)} got {signal} from elsewhere than Kubernetes, or returned {end.exit_code} itself"
     if signal:
         return f"{_name(container)} crashed with {signal}: exit code {end.exit_code}"
@@ -169,7 +171,9 @@ def _deadline(report: EndReport, container: str) -> str:
 def _owner(report: EndReport, container: str) -> str:
     del container
     whose = f"{report.owner.kind} {report.owner.name}" if report.owner is not None else "its controller"
-    return f"{whose} removed the pod: fewer replicas, another revision, or it was deleted itself"
+    if report.owner_gone:
+        return f"{whose} was deleted, and the pod with it"
+    return f"{whose} removed the pod, for a rollout or a smaller number"
 
 
 def _job(report: EndReport, container: str) -> str:

@@ -10,14 +10,18 @@ from kubectl_plugin.views.died.cause_words import SHORT
 from kubectl_plugin.views.words import listed
 from podrules.died.cause import Cause
 
-__all__ = ["by_cause", "causes_words"]
+__all__ = ["MOST_CHOICES", "by_cause", "causes_words"]
 
 _FEW: Final = 3
+MOST_CHOICES: Final = 3
+"""Up to so many causes are each named."""
+STOPPED: Final = "stopped, not known why"
 
 
 def causes_words(causes: Iterable[Cause]) -> str:
-    """``own memory limit``; ``own memory limit or node out of memory``; ``not known`` of none."""
-    return " or ".join(SHORT[cause] for cause in causes) or "not known"
+    """``own memory limit``; ``own memory limit or node out of memory``; of many or none that it is not known."""
+    told = [SHORT[cause] for cause in causes]
+    return STOPPED if len(told) > MOST_CHOICES else " or ".join(told) or "not known"
 
 
 def by_cause(ended: Iterable[EndedPod]) -> Iterator[tuple[int, str, str]]:

@@ -11,6 +11,7 @@ from kubectl_plugin.render.page import Page, Row, Section, Severity
 from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode
 from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence
+from kubectl_plugin.views.died.lately import MOST_CHOICES
 from kubectl_plugin.views.died.remedies import remedies
 from kubectl_plugin.views.died.telling import telling
 from kubectl_plugin.views.pod.container_words import end_words
@@ -28,8 +29,6 @@ __all__ = ["end_page", "end_verdict", "last_end_lines"]
 _MOST: Final = 240
 """Characters of a message."""
 _FEW: Final = 4
-_MOST_CHOICES: Final = 4
-"""Up to so many causes get a sentence each."""
 _CODES: Final = {
     Grade.CERTAIN: VerdictCode.END_CERTAIN,
     Grade.LIKELY: VerdictCode.END_LIKELY,
@@ -45,6 +44,9 @@ _SOURCES: Final = {
     Source.KUBELET: "kubelet, ",
     Source.NEIGHBOUR: "another pod, ",
 }
+_DELETED: Final = {Cause.DELETED, Cause.FORCE_DELETED}
+_STOPPED: Final = "The kubelet stopped the pod, and nothing that is left tells why"
+_ENDED: Final = "Container {} ended, and what is left does not tell why"
 _LOST: Final = {
     Lost.POD_GONE: "the pod's object is gone, and with it the exit codes",
     Lost.EVENTS_UNREAD: "events could not be read",
@@ -77,16 +79,22 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
     end = report.end
     if end.verdict.grade is Grade.NOTHING:
         which = "the pod before this one" if report.earlier else "it"
-        yield f"Nothing is left of {which} that would tell what ended it."
+        said = (
+            "What is left of it does not tell" if end.verdict.clues else f"Nothing is left of {which} that would tell"
+        )
+        yield f"{said} what ended it."
         return
     if report.earlier:
         yield "The pod of this name runs; this is about the one before it."
     when = _when(end, now)
     told = [cause_sentence(one, report, end.container) for one in end.verdict.suspects]
-    if len(told) > _MOST_CHOICES:
-        causes = ", ".join(SHORT[one.cause] for one in end.verdict.suspects)
-        yield f"The kubelet stopped the pod, and nothing that is left tells why.{when}"
-        yield f"All of these fit: {causes}."
+    causes = {one.cause for one in end.verdict.suspects}
+    if causes == _DELETED:
+        yield f"Somebody deleted the pod, with grace or without: that is not known.{when}"
+        return
+    if len(told) > MOST_CHOICES:
+        yield f"{_STOPPED if end.of is EndOf.POD else _ENDED.format(end.container)}.{when}"
+        yield f"All of these fit: {', '.join(SHORT[one.cause] for one in end.verdict.suspects)}."
         return
     if end.verdict.grade is Grade.SEVERAL:
         yield f"{_capital(_choice(told))}.{when}"
@@ -126,7 +134,10 @@ def end_page(report: EndReport, now: datetime | None, *, wide: bool) -> Page:
     place = f", on {report.node}" if report.node else ""
     sections = (
         Section("Perhaps", (report.hint,) if report.hint else ()),
-        Section("Proof", tuple(_proof(report, now, wide=wide))),
+        Section(
+            _proof_label(end_is_known=report.end.verdict.grade is not Grade.NOTHING),
+            tuple(_proof(report, now, wide=wide)),
+        ),
         Section("Fits, too", tuple(_others(report)) if wide else ()),
         Section("Would tell", telling(report)),
         Section("What helps", remedies(report)),
@@ -144,9 +155,15 @@ def end_page(report: EndReport, now: datetime | None, *, wide: bool) -> Page:
     )
 
 
+def _proof_label(*, end_is_known: bool) -> str:
+    return "Proof" if end_is_known else "What is left"
+
+
 def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[str | Row]:
     end = report.end
     one = end.end_of(end.container)
+    for clue in end.verdict.clues:
+        yield _clue_words(clue, now, wide=wide)
     if one is not None and one.end is not None:
         yield f"status of container {one.container}: {_end_words(one.end, one, now)}"
     seen: set[str] = set()

@@ -16,6 +16,7 @@ from podrules.model.quantity import Quantity, QuantityError
 
 __all__ = ["remedies"]
 
+_PLAIN: Final = frozenset({Cause.OWNER, Cause.JOB_ENDED, Cause.DELETED, Cause.FORCE_DELETED})
 _ENOUGH: Final = 2
 """Of so many causes each gets its remedy; of more none stands out."""
 
@@ -25,7 +26,9 @@ def remedies(report: EndReport) -> tuple[str, ...]:
     end = report.end
     if end.of is EndOf.NOTHING or end.verdict.grade is Grade.NOTHING or len(end.verdict.suspects) > _ENOUGH:
         return tuple(_stubborn(report))
-    found = [line for one in end.verdict.suspects for line in _REMEDIES[one.cause](report)]
+    # What is plain of one cause says too much where it may have been another.
+    told = [one.cause for one in end.verdict.suspects if len(end.verdict.suspects) == 1 or one.cause not in _PLAIN]
+    found = [line for cause in told for line in _REMEDIES[cause](report)]
     return tuple(dict.fromkeys((*found, *_stubborn(report))))
 
 
@@ -206,7 +209,7 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.TAINT_EVICTION: _taint,
     Cause.NODE_GONE: _plain("drain a node before its object is deleted"),
     Cause.JOB_ENDED: _plain("the Job's conditions tell why it ended: backoffLimit, podFailurePolicy or a deadline"),
-    Cause.OWNER: _plain("that is how rollouts and smaller numbers of replicas work"),
-    Cause.DELETED: _plain("a PodDisruptionBudget does not hold a plain delete; RBAC does"),
+    Cause.OWNER: _plain("nothing: rollouts and smaller numbers remove pods so"),
+    Cause.DELETED: _plain("RBAC decides who may delete pods; a PodDisruptionBudget holds evictions alone"),
     Cause.FORCE_DELETED: _plain("its processes may have run on: delete with grace, unless its node is off"),
 }

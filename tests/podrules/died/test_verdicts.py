@@ -327,3 +327,102 @@ def test_an_init_container_that_is_done_is_no_end() -> None:
 
     assert not has_ended(runs)
     assert told(runs).of is EndOf.NOTHING
+
+
+# What looks like proof, and is of another run, or of nothing
+
+LIVENESS = {"livenessProbe": {"exec": {"command": ["true"]}}}
+FAILED = "Container app failed liveness probe, will be restarted"
+SCHEDULED = event("Scheduled", "Successfully assigned shop/web to n1", "10:59:00")
+
+
+@pytest.mark.parametrize(
+    ("told_at", "grade"),
+    [
+        pytest.param("11:00:00", Grade.SEVERAL, id="in the second in which it began: of the run before"),
+        pytest.param("11:20:00", Grade.SEVERAL, id="longer ago than a stop takes"),
+        pytest.param("11:29:50", Grade.CERTAIN, id="within its grace period"),
+    ],
+)
+def test_a_kill_is_of_the_run_that_it_ended(told_at: str, grade: Grade) -> None:
+    end = told(pod(ended(1), container=LIVENESS), [SCHEDULED, event("Killing", FAILED, told_at, "app")])
+
+    assert end.verdict.grade is grade
+    assert Cause.LIVENESS_PROBE in causes(end)
+    assert grade is Grade.CERTAIN or Cause.APPLICATION in causes(end)
+
+
+@pytest.mark.parametrize("code", [0, 137, 143])
+def test_a_sandbox_that_was_gone_after_the_end_may_have_been_it(code: int) -> None:
+    """As after a restart of the node: its events come minutes later."""
+    changed = event("SandboxChanged", "Pod sandbox changed, it will be killed and re-created.", "11:30:50")
+    again = [raw_condition("PodReadyToStartContainers", lastTransitionTime=at("11:30:55"))]
+    restarted = pod(ended(code), status={"conditions": again})
+
+    end = told(restarted, [SCHEDULED, changed])
+
+    assert end.verdict.grade is not Grade.CERTAIN
+    assert Cause.SANDBOX_CHANGED in causes(end)
+
+
+def test_a_task_that_was_gone_tells_nothing_of_the_process() -> None:
+    assert told(pod(ended(255, "Unknown")), [SCHEDULED]).verdict.cause is Cause.CONTAINER_LOST
+
+
+def test_a_victim_that_did_not_run_yet_was_not_deleted() -> None:
+    victim = event("Preempted", "Preempted by pod x on node n1 (in kube-scheduler memory).", "11:28:00")
+    stop = event("Killing", "Stopping container app", "11:28:05", "app")
+
+    assert told(None, [SCHEDULED, victim, stop]).verdict.cause is not Cause.PREEMPTION
+
+
+@pytest.mark.parametrize("reason", ["ProviderFailed", "Evicted"])
+def test_a_reason_that_the_rules_do_not_know_is_told_as_it_stands(reason: str) -> None:
+    failed = pod(now=ended(137), status={"phase": "Failed", "reason": reason, "message": "somebody says so"})
+
+    end = told(failed, [SCHEDULED])
+
+    assert (end.of, end.verdict.grade) == (EndOf.POD, Grade.NOTHING)
+    assert [clue.says for clue in end.verdict.clues] == [f"Failed: {reason}: somebody says so"]
+
+
+def test_an_older_kubelet_rejects_a_pod_in_fewer_words() -> None:
+    rejected = pod(status={"phase": "Failed", "reason": "OutOfcpu", "containerStatuses": []})
+
+    assert told(rejected).verdict.cause is Cause.REJECTED
+
+
+def test_deleting_the_mirror_of_a_static_pod_stops_nothing() -> None:
+    static = {
+        "annotations": {"kubernetes.io/config.mirror": "m", "kubernetes.io/config.source": "file"},
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "n", "controller": True}],
+        "deletionTimestamp": at("11:59:30"),
+        "deletionGracePeriodSeconds": 30,
+    }
+
+    assert told(pod(metadata=static)).of is EndOf.NOTHING
+
+
+def test_no_time_is_not_a_time() -> None:
+    end = told(pod(ended(1, finished="1970-01-01T00:00:00Z")), [SCHEDULED])
+
+    assert (end.at, end.verdict.cause) == (None, Cause.APPLICATION)
+
+
+def test_the_time_of_a_node_that_is_ahead_is_told_by_the_api_servers_clock() -> None:
+    ahead = event("Started", "Container started", "11:00:00", "app", metadata={"creationTimestamp": at("10:50:00")})
+
+    assert told(pod(ended(1)), [ahead], clocks=clocks_of([ahead])).at == at("11:20:00")
+
+
+@pytest.mark.parametrize("seconds", [2, 20])
+def test_a_condition_after_the_deletion_is_of_a_second_request(seconds: int) -> None:
+    deleted = {"deletionTimestamp": at("11:30:30"), "deletionGracePeriodSeconds": 30}
+    later = raw_condition(
+        "DisruptionTarget", reason="EvictionByEvictionAPI", lastTransitionTime=at(f"11:30:{seconds:02}")
+    )
+
+    end = told(pod(metadata=deleted, status={"conditions": [later]}))
+
+    assert end.verdict.grade is not Grade.CERTAIN
+    assert Cause.DELETED in causes(end)

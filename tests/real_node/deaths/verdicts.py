@@ -98,6 +98,10 @@ EXPECTED: Final[dict[str, _Expected]] = {
     "pod-memory-limit-earlier": (Grade.SEVERAL, _V1),
     "pod-storage": (Grade.CERTAIN, _SAID),
     "post-start": (Grade.CERTAIN, _SAID),
+    "post-start/http-137": (
+        Grade.LIKELY,
+        "the hook fails in the second in which the container begins: its event may be of the run before",
+    ),
     "preemption": (Grade.CERTAIN, _SAID),
     "rejected": (Grade.CERTAIN, _SAID),
     "resize": (Grade.CERTAIN, _SAID),
