@@ -52,12 +52,19 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
     parser.add_argument(
         "--since",
-        type=seconds,
+        type=_span,
         metavar="TIME",
         help="what ended since, e.g. 30m; default 1h, and of what is named any time",
     )
     add_output(parser, wide=True, names=True)
     add_common(parser)
+
+
+def _span(text: str) -> float:
+    """Seconds of ``--since``: 0 would mean no limit elsewhere, and here that nothing has ended."""
+    if not text.strip("0.hms"):
+        raise argparse.ArgumentTypeError(f'"{text}": no time at all\nWrite e.g. 30m')
+    return seconds(text)
 
 
 def options(args: argparse.Namespace) -> DiedOptions:

@@ -34,7 +34,8 @@ def _rows() -> list[str]:
         counts = Counter(grades[one] for one in ids)
         reached = ", ".join(f"{WORDS[grade]} {counts[grade]}" for grade in Grade if counts[grade])
         reasons = dict.fromkeys(expected(one)[1] for one in ids)
-        rows.append(f"| {family.replace('-', ' ')} | {len(ids)} | {reached} | {'; '.join(reasons)} |")
+        why = " ".join(f"{reason[:1].upper()}{reason[1:]}." for reason in reasons)
+        rows.append(f"| {family.replace('-', ' ')} | {len(ids)} | {reached} | {why} |")
     return rows
 
 
