@@ -71,6 +71,11 @@ class Clocks(Struct, frozen=True):
     margin: timedelta = _UNKNOWN_MARGIN
     """How far the truth may be from that."""
 
+    @property
+    def are_apart(self) -> bool:
+        """Whether they differ by more than a late event explains."""
+        return abs(self.ahead) >= _ON_ITS_WAY
+
     def server_time(self, of_node: datetime) -> datetime:
         """The API server's time at a moment of the node's."""
         return of_node - self.ahead

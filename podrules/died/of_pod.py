@@ -11,7 +11,7 @@ had to be killed when its time was over (137).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from typing import Final
 
@@ -35,7 +35,6 @@ from podrules.platform import pod_platform
 
 __all__ = ["ContainerEnd", "EndOf", "Manner", "PodEnd", "has_ended", "last_end", "may_have_ended", "never_started"]
 
-_SLACK: Final = timedelta(seconds=2)
 _NOT_STARTED: Final = 128
 """The exit code of a container that the runtime could not start."""
 _EVICTED: Final = "Evicted"
@@ -174,7 +173,7 @@ def last_end(evidence: Evidence) -> PodEnd:
 def _on_server(evidence: Evidence, of_node: str | None) -> str | None:
     """A time of the node by the API server's clock, where they are known to differ."""
     when = instant(of_node)
-    return of_node if when is None or abs(evidence.clocks.ahead) <= _SLACK else _text(evidence.clocks.server_time(when))
+    return of_node if when is None or not evidence.clocks.are_apart else _text(evidence.clocks.server_time(when))
 
 
 def _text(when: datetime) -> str:

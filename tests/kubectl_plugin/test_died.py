@@ -85,6 +85,33 @@ def test_many_causes_are_listed() -> None:
     assert end_page(report, None, wide=False).verdict[1].startswith("All of these fit: ")
 
 
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("2026-10-01T11:52:00Z", "the clock of n1 is 2 min behind the API server's, or its events came late"),
+        ("2026-10-01T11:48:00Z", "the clock of n1 is 2 min ahead of the API server's: times of"),
+        ("2026-10-01T11:50:05Z", None),
+    ],
+)
+def test_a_clock_that_is_apart_is_said(made: str, said: str | None, tmp_path: Path) -> None:
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": "shop", "creationTimestamp": made},
+        "involvedObject": {"kind": "Pod", "name": "web", "namespace": "shop", "uid": "web"},
+        "reason": "Pulled",
+        "firstTimestamp": "2026-10-01T11:50:00Z",
+        "lastTimestamp": "2026-10-01T11:50:00Z",
+        "source": {"component": "kubelet", "host": "n1"},
+    }
+    ran = died(snapshot(tmp_path, crashed(), event), "web")
+    told = " ".join(ran.out.split())
+
+    assert ran.code == 0
+    assert ("the clock of" in told) == (said is not None)
+    assert said is None or said in told
+
+
 # Exit codes
 
 

@@ -66,6 +66,9 @@ class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """Its node is unschedulable now, as `kubectl drain` leaves it."""
     silent: bool
     """Its node does not answer (Ready is Unknown): nobody can tell whether its processes have ended."""
+    node_clock_ahead_seconds: int
+    """By which its node's clock is ahead of the API server's, by the kubelet's events; below 0: behind; 0: by less
+    than a late event explains."""
     taints: tuple[str, ...]
     """The taints of its node, now, that delete it: it does not tolerate them, or only for a time."""
     preempted: Preempted | None
@@ -97,7 +100,7 @@ def end_report(
         unread: What could not be read.
     """
     evidence = known.evidence
-    pod, node, owner = evidence.pod, evidence.node, evidence.controller
+    pod, node, owner, clocks = evidence.pod, evidence.node, evidence.controller, evidence.clocks
     spec = pod.spec if pod is not None else None
     end = last_end(evidence)
     return EndReport(
@@ -121,6 +124,7 @@ def end_report(
         containers=() if pod is None else tuple(_specs(pod, end)),
         cordoned=node is not None and node.spec.unschedulable,
         silent=node is not None and node.ready is not None and node.ready.status == "Unknown",
+        node_clock_ahead_seconds=round(clocks.ahead.total_seconds()) if clocks.are_apart else 0,
         taints=tuple(_taints(node, () if spec is None else spec.tolerations)),
         preempted=preempted if end.verdict.cause is Cause.PREEMPTION else None,
         replacement=known.replacement,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos
@@ -16,7 +16,7 @@ from kubectl_plugin.views.died.remedies import remedies
 from kubectl_plugin.views.died.telling import telling
 from kubectl_plugin.views.pod.container_words import end_words
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.words import clock, counted, is_plain_name, when_words
+from kubectl_plugin.views.words import clock, counted, is_plain_name, lasting, when_words
 from podrules.container_state import ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Lost
@@ -177,6 +177,18 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
                 yield line
     if one is not None and one.child_killed:
         yield "OOMKilled here: a process of the container, or its cgroup, ran out of memory while it ran"
+    yield from _clock_words(report)
+
+
+def _clock_words(report: EndReport) -> Iterator[str]:
+    """That the times of its containers and of the kubelet's events are by another clock."""
+    ahead = timedelta(seconds=report.node_clock_ahead_seconds)
+    if not ahead:
+        return
+    # An event that comes late looks like one of a clock that is behind.
+    side, held = ("ahead of", "") if ahead > timedelta() else ("behind", ", or its events came late")
+    said = f"the clock of {report.node or 'its node'} is {lasting(abs(ahead))} {side} the API server's{held}"
+    yield f"{said}: times of containers, and of the kubelet's events, are the node's"
 
 
 def _clue_words(clue: Clue, now: datetime | None, *, wide: bool) -> str:
