@@ -59,6 +59,8 @@ _HASH: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{1,10}")
 _ASSIGNED: Final = " to "
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _FORBIDDEN: Final = "forbidden"
+_OF_NODES: Final = "default"
+"""The namespace of events about objects that have none."""
 _SCHEDULED: Final = "Scheduled"
 _DELETE: Final = "SuccessfulDelete"
 
@@ -143,6 +145,7 @@ class EndReader:
             node_gone=alone and bool(node_name) and self._is_gone(node_name),
             config=self._config(node_name) if asks_memory else None,
             neighbours=self._neighbours(pod) if asks_memory else None,
+            node_events=self._node_events(node_name) if alone and pod.finished else None,
             clocks=clocks_of(events) if events else Clocks(),
         )
         return KnownEnd(evidence, self._replacement(owner, evidence) if ended else None)
@@ -168,6 +171,11 @@ class EndReader:
         if controller is None:
             return None
         found = self._events_about(controller.kind, controller.name, namespace)
+        return None if found is None else PodEvents.of(found)
+
+    def _node_events(self, node: str) -> PodEvents | None:
+        about = f"involvedObject.kind=Node,involvedObject.name={node}"
+        found = read_or_none(self._gatherer.list(EVENTS, _OF_NODES, field_selector=about)) if node else None
         return None if found is None else PodEvents.of(found)
 
     def _controller_by_name(self, name: str, namespace: str) -> OwnerReference | None:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from podrules.cluster.errors import BadEntry, BadObject, KubeletUnavailable, NotFound
+from podrules.cluster.event_forms import as_core_event
 from podrules.cluster.field_selector import FieldIndex, FieldTerm
 from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
@@ -57,7 +58,7 @@ class MemorySource:
             namespace: The namespace of a request that names none.
             kubelets: The kubelets' answers by node and path.
         """
-        objects = list(objects)
+        objects = list(map(as_core_event, objects))
         self.description = description
         self.namespace = namespace
         self.git_version = git_version

@@ -34,6 +34,8 @@ class Cause(Enum):
     """Another container's end restarts all of the pod."""
     SANDBOX_CHANGED = "SandboxChanged"
     """The sandbox of the pod was gone, as after a restart of the node: everything in it started again."""
+    SIDECAR_STOPPED = "SidecarStopped"
+    """The pod's main containers had ended, and the kubelet stopped its sidecars."""
     CONTAINER_LOST = "ContainerLost"
     """The runtime knew no more of a container that ran before: how it ended is not known."""
 
@@ -41,6 +43,8 @@ class Cause(Enum):
     APPLICATION = "Application"
     """Its process ended, and neither Kubernetes nor the kernel's OOM killer ended it: by its own exit code, or by a
     signal that came from elsewhere."""
+    NODE_REBOOT = "NodeReboot"
+    """The node restarted without the kubelet's graceful shutdown: its system stopped the processes."""
 
     # It never ran.
     IMAGE = "Image"

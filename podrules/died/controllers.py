@@ -3,6 +3,7 @@
     says so       event SuccessfulDelete about the controller names the pod, and is not from before the pod was made:
                   the next pod of a StatefulSet has the same name
     Job           for its own end: one of its conditions says so at the same time. Else it made fewer pods at once
+    cleaned up    it deletes a pod that had ended before, and says so in another event: that deletion ended nothing
     silence       counts only of Kubernetes' own controllers, where no event can be missing or still be on its way
     no dash       all of them end the name of a pod with one: a pod without has none of them
 
@@ -18,13 +19,13 @@ from typing import Final
 
 from podrules.died.cause import Cause
 from podrules.died.evidence import Evidence
-from podrules.died.messages import deleted_name
+from podrules.died.messages import CLEANED_UP, deleted_name, tells_of_pod
 from podrules.died.verdict import Clue, Source
 from podrules.model.base import Condition
 from podrules.model.event import Event
 from podrules.model.instant import instant
 
-__all__ = ["CONTROLLERS", "excluded_controllers", "job_may_have_ended", "told_by_controller"]
+__all__ = ["CONTROLLERS", "cleaned_up", "excluded_controllers", "job_may_have_ended", "told_by_controller"]
 
 CONTROLLERS: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"})
 """Kinds whose controllers tell of each pod that they delete."""
@@ -43,12 +44,28 @@ def told_by_controller(evidence: Evidence, made: datetime | None) -> dict[Cause,
         evidence: What is known.
         made: When the pod was made; None: that is not known.
     """
+    if cleaned_up(evidence, made) is not None:
+        return {}
     for event, when in _deletions(evidence):
         if made is not None and when <= made:
             break
         clue = Clue(Source.OWNER_EVENT, event.reason, event.message, event.last)
         return {cause: [clue, *more] for cause, more in _causes(evidence, event, when)}
     return {}
+
+
+def cleaned_up(evidence: Evidence, made: datetime | None) -> Clue | None:
+    """What its controller says of deleting it because it had ended; None: it does not say so.
+
+    Args:
+        evidence: What is known.
+        made: When the pod was made; None: that is not known.
+    """
+    for event in reversed(evidence.owner_events.named(*CLEANED_UP) if evidence.owner_events else ()):
+        when = instant(event.last)
+        if tells_of_pod(event.message, evidence.name) and when is not None and (made is None or when >= made):
+            return Clue(Source.OWNER_EVENT, event.reason, event.message, event.last)
+    return None
 
 
 def _deletions(evidence: Evidence) -> Iterator[tuple[Event, datetime]]:
@@ -105,6 +122,8 @@ def excluded_controllers(evidence: Evidence, made: datetime | None, ended: datet
     if pod is None and _DASH not in evidence.name:
         return both
     if pod is not None and not pod.metadata.owner_references:
+        return both
+    if cleaned_up(evidence, made) is not None:
         return both
     if controller is None:
         return frozenset({Cause.JOB_ENDED}) if pod is not None else frozenset()

@@ -2,8 +2,10 @@
 
     events         are kept for an hour as a rule (--event-ttl), the oldest go first, and a component may drop some:
                    after 25 about one object it sends one in five minutes (EventSourceObjectSpamFilter)
-    complete       an event from before a moment is there, fewer than 25 came, and the last had time to come: no later
-                   one can be missing. Only then what is not said did not happen
+    complete       an event from before a moment is there, fewer than 25 came, none came late, and the last had time to
+                   come: no later one can be missing. Only then what is not said did not happen
+    of a run       its own start is told, and that of the run after it: a recorder gives an event up after two minutes
+                   without the API server
     clocks         the kubelet's events and container times are the node's; times of deletion are the API server's. An
                    event has both: its own time and metadata.creationTimestamp
 
@@ -19,6 +21,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from podrules.container_state import Termination
 from podrules.died.messages import is_plain_stop
 from podrules.died.replacement import Replacement
 from podrules.ending import deleted_at
@@ -29,8 +32,9 @@ from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.workload import Workload
+from podrules.processes import status_of
 
-__all__ = ["Clocks", "Evidence", "KnownEnd", "Lost", "PodEvents", "clocks_of", "ended_at"]
+__all__ = ["KUBELET", "Clocks", "Evidence", "KnownEnd", "Lost", "PodEvents", "clocks_of", "ended_at"]
 
 KUBELET: Final = "kubelet"
 _ON_ITS_WAY: Final = timedelta(seconds=10)
@@ -38,6 +42,11 @@ _ON_ITS_WAY: Final = timedelta(seconds=10)
 _OF_CONTROLLERS: Final = timedelta(seconds=60)
 """How long one of a controller may take: kube-controller-manager sends 20 a second (--kube-api-qps)."""
 _SPAM_BURST: Final = 25
+_HELD_UP: Final = timedelta(seconds=30)
+"""An event that came so much later than others waited for the API server: those before it may have been given up."""
+_START: Final = "Started"
+_STARTING: Final = timedelta(seconds=5)
+"""Between the runtime's time of a start and the kubelet's event about it."""
 _COMBINED: Final = "(combined from similar events)"
 """The message then has that of the last one alone."""
 _UNKNOWN_MARGIN: Final = timedelta(seconds=60)
@@ -96,8 +105,22 @@ class PodEvents(Struct, frozen=True):
         return tuple(event for event in self.events if event.reason in reasons)
 
     def kills(self, container: str) -> tuple[Event, ...]:
-        """Those by which the kubelet tells that it stops a container."""
-        return tuple(event for event in self.named("Killing") if container_of(event) == container)
+        """Those by which the kubelet tells that it stops a container; one that stands for several names the first."""
+        return tuple(
+            event
+            for event in self.named("Killing")
+            if container_of(event) == container and not event.message.startswith(_COMBINED)
+        )
+
+    def tells_start(self, container: str, moment: datetime) -> bool:
+        """Whether the start of a container at a moment of the node's clock is among them."""
+        for event in self.named(_START):
+            first, last = instant(event.first), instant(event.last)
+            if container_of(event) != container or first is None or last is None:
+                continue
+            if first - _STARTING <= moment <= last + _STARTING:
+                return True
+        return False
 
     def stops(self) -> tuple[Event, ...]:
         """Those by which the kubelet stopped the whole pod, or its sandbox."""
@@ -109,7 +132,14 @@ class PodEvents(Struct, frozen=True):
             return False
         if any(event.message.startswith(_COMBINED) for event in self.events):
             return False
+        if self._were_held_up():
+            return False
         return any((when := instant(event.last)) is not None and when <= moment for event in self.events)
+
+    def _were_held_up(self) -> bool:
+        """Whether some of a kubelet came much later than others: the API server was away, or very slow."""
+        delays = [delay for event in self.events if event.times == 1 and (delay := _delay(event)) is not None]
+        return bool(delays) and max(delays) - min(delays) > _HELD_UP
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
@@ -139,14 +169,32 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """The configuration of the node's kubelet; None: it was not read."""
     neighbours: Sequence[Pod] | None = None
     """The other pods on its node; None: they could not be read."""
+    node_events: PodEvents | None = None
+    """About its node; None: they could not be read."""
     clocks: Clocks = field(default_factory=Clocks)
 
-    def has_all_events(self, began: str | None, ended: str | None) -> bool:
+    def has_all_events(self, container: str, end: Termination) -> bool:
         """Whether no event of the kubelet about a run of a container can be missing, or be still on its way."""
-        last = instant(ended)
-        if self.events is None or last is None or not self.events.complete_since(instant(began)):
+        began, ended = instant(end.started_at), instant(end.finished_at)
+        if self.events is None or began is None or ended is None or not self.events.complete_since(began):
             return False
-        return self.now is not None and self.now - self.clocks.server_time(last) >= _ON_ITS_WAY
+        starts = [began, again] if (again := self._again(container)) is not None else [began]
+        return all(self.events.tells_start(container, moment) for moment in starts) and self.has_come(end)
+
+    def has_come(self, end: Termination) -> bool:
+        """Whether what the kubelet wrote of a container's end must have come."""
+        ended = instant(end.finished_at)
+        return ended is not None and self.is_heard(self.clocks.server_time(ended))
+
+    def is_heard(self, moment: datetime) -> bool:
+        """Whether what the kubelet wrote of a moment of the API server's clock must have come."""
+        return self.now is not None and self.now - moment >= _ON_ITS_WAY
+
+    def _again(self, container: str) -> datetime | None:
+        """When a container began to run again; None: it does not run."""
+        status = None if self.pod is None else status_of(self.pod, container)
+        running = status.state.running if status is not None else None
+        return instant(running.started_at) if running is not None else None
 
     def is_settled(self, moment: datetime) -> bool:
         """Whether what controllers wrote of a moment of the API server's clock must have come."""
@@ -185,11 +233,13 @@ def clocks_of(events: Iterable[Event]) -> Clocks:
 
     An event is made after what it tells of: the least difference is the nearest to the truth.
     """
-    apart = [
-        made - first
-        for event in events
-        if event.component == KUBELET
-        and (made := instant(event.metadata.creation_timestamp)) is not None
-        and (first := instant(event.first)) is not None
-    ]
+    apart = [delay for event in events if (delay := _delay(event)) is not None]
     return Clocks(-min(apart), _MEASURED_MARGIN) if apart else Clocks()
+
+
+def _delay(event: Event) -> timedelta | None:
+    """How much later than its own time an event of a kubelet was made, by two clocks."""
+    made, first = instant(event.metadata.creation_timestamp), instant(event.first)
+    if event.component != KUBELET or made is None or first is None:
+        return None
+    return made - first

@@ -2,7 +2,9 @@
 
     an event names it      proof if the kubelet stopped the pod right after, and not before; of a taint, while the node
                            still has one that somebody gave it
-    its controller says    proof if the kubelet stopped the pod
+    its controller says    proof if the kubelet stopped the pod, and the pod had not ended before: StatefulSets and
+                           DaemonSets delete such a pod, too, to make another
+    node Ready since       its kubelet has not shut it down
     the kubelet stopped    and no event says for whom: all who delete pods without one about the pod. Until all events
                            are known to be there, also all who write one
     nothing                its containers may have ended by themselves, or its node was gone
@@ -12,12 +14,12 @@ Source: as of `deleted`, and pkg/kubelet/eviction/eviction_manager.go (evictPod)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from podrules.died.cause import Cause
-from podrules.died.controllers import excluded_controllers, told_by_controller
+from podrules.died.controllers import cleaned_up, excluded_controllers, told_by_controller
 from podrules.died.evidence import Evidence
 from podrules.died.messages import EVENT_CAUSES, TAINTED, UNHEALTHY, cause_of_eviction
 from podrules.died.stop_order import stopped_at
@@ -66,6 +68,12 @@ _OF_CONTAINERS: Final = (
 """By which the containers of a pod may have ended before it was deleted."""
 LOST_NODE: Final = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 """The taints of a node that does not answer, or is not Ready."""
+_NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_GONE)
+"""By which a pod has ended before its controller deletes it, whatever is left of its events."""
+_MAKES_ANOTHER: Final = frozenset({"StatefulSet", "DaemonSet"})
+"""Kinds whose controllers delete a pod that has ended, to make another of its name or on its node."""
+_DELETERS: Final = frozenset({Cause.PREEMPTION, Cause.TAINT_EVICTION})
+"""Of those that events tell of: who deletes the pod, and does not end it first."""
 _MARKING: Final = "Marking for deletion"
 _PREEMPTED: Final = "Preempted"
 _IN_MEMORY: Final = "in kube-scheduler memory"
@@ -86,12 +94,56 @@ def gone_verdict(evidence: Evidence) -> Verdict:
         if at_once and (cause is not Cause.TAINT_EVICTION or _is_tainted(evidence)):
             return proven(cause, of_event(event))
         return weighed({cause: Weight.MUCH, Cause.DELETED: Weight.POSSIBLE}, {cause: [of_event(event)]})
+    cleanup = cleaned_up(evidence, _first(evidence))
+    if cleanup is not None:
+        ends = dict.fromkeys((*_ends_by_kubelet(evidence, stops), *_NO_EVENT_NEEDED), Weight.SOME)
+        return weighed(ends, {cause: [cleanup] for cause in ends})
     by_controller = told_by_controller(evidence, _first(evidence))
     if by_controller:
-        # Its containers may have ended before, unless the kubelet tells that it stopped them.
-        others = {} if stops else dict.fromkeys(_OF_CONTAINERS, Weight.POSSIBLE)
-        return weighed({**others, **dict.fromkeys(by_controller, Weight.MUCH)}, by_controller)
+        return _by_controller(evidence, stops, by_controller)
     return NOTHING if began is None else _anybody(evidence, stops, began)
+
+
+def _by_controller(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cause, list[Clue]]) -> Verdict:
+    """Its controller says that it deleted the pod: for a reason of its own, or because it had ended."""
+    weights: dict[Cause, Weight] = {}
+    if not stops:
+        # The kubelet does not tell that it stopped its containers.
+        weights = dict.fromkeys(_OF_CONTAINERS, Weight.POSSIBLE)
+    before = _stopped_before(evidence, stops, told)
+    if _makes_another(evidence):
+        weights |= dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.SOME if before else Weight.POSSIBLE)
+    return weighed({**weights, **dict.fromkeys(told, Weight.SOME if before else Weight.MUCH)}, told)
+
+
+def _makes_another(evidence: Evidence) -> bool:
+    told = evidence.owner_events.events if evidence.owner_events is not None else ()
+    return any(event.involved_object.kind in _MAKES_ANOTHER for event in told)
+
+
+def _stopped_before(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cause, list[Clue]]) -> bool:
+    """Whether the kubelet had stopped the pod before its controller deleted it."""
+    last = instant(stops[-1].last) if stops else None
+    asked = [when for clues in told.values() if (when := instant(clues[0].at)) is not None]
+    clocks = evidence.clocks
+    return last is not None and bool(asked) and clocks.server_time(last) + clocks.margin + _SECOND < min(asked)
+
+
+def _ends_by_kubelet(evidence: Evidence, stops: Sequence[Event]) -> Iterator[Cause]:
+    """How a kubelet ends a pod so that it is Failed, as far as that is not excluded."""
+    if not _is_ready_since(evidence, stops):
+        yield Cause.NODE_SHUTDOWN
+    began, events = stopped_at(evidence), evidence.events
+    if began is None or events is None or not (events.complete_since(began - _SECOND) and evidence.is_heard(began)):
+        yield from (cause for cause in _TOLD_BY_EVENTS if cause not in _DELETERS)
+
+
+def _is_ready_since(evidence: Evidence, stops: Sequence[Event]) -> bool:
+    """Whether its node has been Ready since before the pod was stopped: both times are the node's."""
+    ready = evidence.node.ready if evidence.node is not None else None
+    since = instant(ready.last_transition_time) if ready is not None and ready.status == "True" else None
+    began = min((when for stop in stops if (when := instant(stop.first)) is not None), default=None)
+    return since is not None and began is not None and since < began
 
 
 def _is_tainted(evidence: Evidence) -> bool:
@@ -127,7 +179,7 @@ def of_event(event: Event) -> Clue:
 def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Verdict:
     """The pod was stopped, and no event tells for whom."""
     weights = dict.fromkeys(_SILENT, Weight.SOME)
-    for cause in _excluded(evidence, began):
+    for cause in _excluded(evidence, stops, began):
         del weights[cause]
     events = evidence.events
     if events is None or not (events.complete_since(began - _SECOND) and evidence.is_settled(began)):
@@ -141,9 +193,11 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
     return weighed(weights, clues)
 
 
-def _excluded(evidence: Evidence, began: datetime) -> Iterator[Cause]:
+def _excluded(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Iterator[Cause]:
     first, node = _first(evidence), evidence.node
     yield from excluded_controllers(evidence, first, began)
+    if _is_ready_since(evidence, stops):
+        yield Cause.NODE_SHUTDOWN
     made = instant(node.metadata.creation_timestamp) if node is not None else None
     if made is not None and first is not None and made <= first:
         # The Node object is that on which the pod ran.

@@ -4,12 +4,16 @@
     recurs          an event keeps its first and its last time: one in between may be of this run of the container
     the same run    after it began, not in the same second, and not longer before its end than a stop takes
     liveness,       only with such a probe, and not sooner than it can fail: initialDelaySeconds, then
-      startup       failureThreshold times, periodSeconds apart
+      startup       failureThreshold times, periodSeconds apart; failures of the run before count on, where that was
+                    not stopped for them
+    probed dead     a probe fails, too, of a process that has just died by itself: in the same second, an exit code that
+                    is none of a stop leaves both
     postStart       only with such a hook
     resize          only with resizePolicy RestartContainer, and if the pod's spec was changed (metadata.generation)
     definition      only if it was changed
     sandbox         not if it is the same since before: PodReadyToStartContainers did not change, or another container
                     of the pod runs on
+    sidecar         only once all app containers have ended
     storage         only of a pod that succeeded, with such limits: an eviction for them leaves no other trace
 
 Where all events are there, what they do not say did not happen.
@@ -25,9 +29,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from podrules.container_state import Termination
+from podrules.container_state import OOM_KILLED, Termination
 from podrules.died.cause import Cause
-from podrules.died.evidence import Evidence, PodEvents
+from podrules.died.evidence import KUBELET, Evidence, PodEvents
+from podrules.died.memory import SIGKILL_CODE
 from podrules.died.messages import UNHEALTHY, cause_of_kill, is_plain_stop
 from podrules.died.verdict import Weight
 from podrules.model.event import Event
@@ -35,7 +40,16 @@ from podrules.model.instant import instant
 from podrules.model.pod import Container, ContainerRef, Pod
 from podrules.processes import status_of
 
-__all__ = ["ALWAYS", "STOP_CODES", "TERM_CODE", "stop_weights", "storage_causes", "told_event", "was_stopped"]
+__all__ = [
+    "ALWAYS",
+    "STOP_CODES",
+    "TERM_CODE",
+    "stop_of_all",
+    "stop_weights",
+    "storage_causes",
+    "told_event",
+    "was_stopped",
+]
 
 _RESTART_CONTAINER: Final = "RestartContainer"
 _SANDBOX_CHANGED: Final = "SandboxChanged"
@@ -62,7 +76,9 @@ def told_event(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination
         return None
     for event in reversed(events.kills(ref.container.name)):
         cause = cause_of_kill(event.message)
-        if cause is not None and _is_of(event, end, _least(ref.container, cause), _longest(pod, ref.container, cause)):
+        if cause is None or (cause in UNHEALTHY and _may_have_died_before(event, end)):
+            continue
+        if _is_of(event, end, _least(pod, ref.container, cause), _longest(pod, ref.container, cause)):
             return cause, event
     for event in reversed(events.named(_SANDBOX_CHANGED)):
         if _is_of(event, end, timedelta(), _longest(pod, ref.container, Cause.SANDBOX_CHANGED), after=_LATE):
@@ -84,21 +100,38 @@ def _is_of(
     return began < when and began + least <= when + _LATE and when - after <= ended <= when + longest
 
 
+def _may_have_died_before(event: Event, end: Termination) -> bool:
+    """Whether the process may have died by itself right before its probe failed: times are in whole seconds."""
+    if end.exit_code == TERM_CODE or (end.exit_code == SIGKILL_CODE and end.reason != OOM_KILLED):
+        return False
+    return instant(event.last) == instant(end.finished_at)
+
+
 def _within(event: Event, end: Termination) -> bool:
     """Whether an event of the kubelet may be about this run of a container."""
     when, began, ended = instant(event.last), instant(end.started_at), instant(end.finished_at)
     return when is not None and began is not None and ended is not None and began <= when <= ended
 
 
-def _least(container: Container, cause: Cause) -> timedelta:
-    """How soon a probe can have failed as often as it has to."""
+def _least(pod: Pod, container: Container, cause: Cause) -> timedelta:
+    """How soon a probe can have failed as often as it has to.
+
+    A worker counts failures on from the run before, unless the container was stopped for them.
+    """
     probe = {Cause.LIVENESS_PROBE: container.liveness_probe, Cause.STARTUP_PROBE: container.startup_probe}.get(cause)
     if probe is None:
         return timedelta()
-    least = probe.initial_delay_seconds + (probe.failure_threshold - 1) * probe.period_seconds
+    times = probe.failure_threshold if _is_first_run(pod, container) else 1
+    least = probe.initial_delay_seconds + (times - 1) * probe.period_seconds
     if cause is Cause.LIVENESS_PROBE and container.startup_probe is not None:
         least = max(least, container.startup_probe.initial_delay_seconds)
     return timedelta(seconds=least)
+
+
+def _is_first_run(pod: Pod, container: Container) -> bool:
+    """Whether the run of a container that ended last was its first one."""
+    status = status_of(pod, container.name)
+    return status is not None and status.restart_count <= (status.state.running is not None)
 
 
 def _longest(pod: Pod, container: Container, cause: Cause) -> timedelta:
@@ -118,34 +151,48 @@ def stop_weights(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Terminati
 
 
 def _stops(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[tuple[Cause, Weight]]:
-    yield from dict.fromkeys(_perhaps_told(evidence.events, ref, end), Weight.MUCH).items()
+    yield from dict.fromkeys(_perhaps_told(evidence.events, pod, ref, end), Weight.MUCH).items()
     if _made_anew(evidence, pod, ref, end):
         yield Cause.SANDBOX_CHANGED, Weight.MUCH if end.exit_code in STOP_CODES else Weight.SOME
     if was_stopped(evidence.events, ref, end):
         yield from _stoppers(evidence, pod, ref, end)
         return
-    if evidence.has_all_events(end.started_at, end.finished_at):
-        return
     container = ref.container
-    yield from _probes(container, end)
+    if evidence.has_all_events(container.name, end):
+        if not _told_after(evidence, end):
+            # The last events before a silence may have been given up.
+            yield from dict.fromkeys(dict(_probes(pod, container, end)), Weight.POSSIBLE).items()
+        return
+    yield from _probes(pod, container, end)
+    if _is_sidecar_of_ended(pod, ref, end):
+        yield Cause.SIDECAR_STOPPED, _by_code(end)
     if container.lifecycle is not None and container.lifecycle.post_start is not None:
         yield Cause.POST_START_HOOK, Weight.SOME if end.exit_code in STOP_CODES else Weight.POSSIBLE
     if pod.metadata.generation != _AS_MADE:
         by_code = Weight.SOME if end.exit_code in STOP_CODES else Weight.POSSIBLE
         if any(one.restart_policy == _RESTART_CONTAINER for one in container.resize_policy):
             yield Cause.RESIZE, by_code
-        if pod.metadata.generation:
-            yield Cause.DEFINITION_CHANGED, by_code
+        yield Cause.DEFINITION_CHANGED, by_code if pod.metadata.generation else Weight.POSSIBLE
     if not _has_same_sandbox(pod, ref, end):
         yield Cause.SANDBOX_CHANGED, Weight.POSSIBLE
+
+
+def _told_after(evidence: Evidence, end: Termination) -> bool:
+    """Whether the kubelet told of something else once a container had ended."""
+    ended = instant(end.finished_at)
+    told = evidence.events.events if evidence.events is not None else ()
+    times = (instant(event.last) for event in told if event.component == KUBELET)
+    return ended is not None and any(when is not None and when >= ended for when in times)
 
 
 def _stoppers(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[tuple[Cause, Weight]]:
     """Why the kubelet may have stopped all of a pod that nobody deleted: events do not tell a reason then.
 
-    So it does with the last container of a pod that is not to restart, whose probe has failed.
+    So it does with the last container of a pod that is not to restart, whose probe has failed; and with sidecars.
     """
-    probes = dict(_probes(ref.container, end)) if pod.spec.restart_policy == "Never" else {}
+    if _is_sidecar_of_ended(pod, ref, end):
+        yield Cause.SIDECAR_STOPPED, Weight.MUCH
+    probes = dict(_probes(pod, ref.container, end)) if pod.spec.restart_policy == "Never" else {}
     if not _has_same_sandbox(pod, ref, end):
         yield Cause.SANDBOX_CHANGED, Weight.SOME if probes else Weight.MUCH
     failed = evidence.events.named("Unhealthy") if evidence.events is not None else ()
@@ -154,13 +201,23 @@ def _stoppers(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination)
         yield cause, Weight.MUCH if told or not failed else Weight.SOME
 
 
-def _probes(container: Container, end: Termination) -> Iterator[tuple[Cause, Weight]]:
+def _is_sidecar_of_ended(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
+    """Whether it is a sidecar, and all app containers had ended before it did: the kubelet stops it then."""
+    ended = instant(end.finished_at)
+    if not ref.is_sidecar or ended is None:
+        return False
+    states = {one.name: one.state.terminated for one in pod.status.container_statuses}
+    ends = [states.get(one.name) for one in pod.spec.containers]
+    return all(one is not None and (when := instant(one.finished_at)) is not None and when <= ended for one in ends)
+
+
+def _probes(pod: Pod, container: Container, end: Termination) -> Iterator[tuple[Cause, Weight]]:
     """The probes that may have failed, by how much the exit code speaks for each."""
     for cause, probe in (
         (Cause.LIVENESS_PROBE, container.liveness_probe),
         (Cause.STARTUP_PROBE, container.startup_probe),
     ):
-        if probe is not None and _may_fail(container, cause, end):
+        if probe is not None and _may_fail(pod, container, cause, end):
             yield cause, _by_code(end)
 
 
@@ -171,18 +228,18 @@ def _by_code(end: Termination) -> Weight:
     return Weight.SOME if end.exit_code in STOP_CODES else Weight.POSSIBLE
 
 
-def _may_fail(container: Container, cause: Cause, end: Termination) -> bool:
+def _may_fail(pod: Pod, container: Container, cause: Cause, end: Termination) -> bool:
     """Whether the container ran long enough for a probe to fail as often as it has to."""
     began, ended = instant(end.started_at), instant(end.finished_at)
-    return began is None or ended is None or ended - began + _LATE >= _least(container, cause)
+    return began is None or ended is None or ended - began + _LATE >= _least(pod, container, cause)
 
 
-def storage_causes(evidence: Evidence, pod: Pod, end: Termination) -> list[Cause]:
+def storage_causes(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> list[Cause]:
     """The limits of storage for which the kubelet may have evicted a pod whose status says that it succeeded.
 
     The status says so of an evicted pod whose processes exit with 0: the reason and the message are lost then.
     """
-    if pod.status.phase != _SUCCEEDED or evidence.has_all_events(end.started_at, end.finished_at):
+    if pod.status.phase != _SUCCEEDED or evidence.has_all_events(ref.container.name, end):
         return []
     found = []
     if any(_STORAGE in one.resources.limits for one in (*pod.spec.containers, *pod.spec.init_containers)):
@@ -192,14 +249,14 @@ def storage_causes(evidence: Evidence, pod: Pod, end: Termination) -> list[Cause
     return found
 
 
-def _perhaps_told(events: PodEvents | None, ref: ContainerRef, end: Termination) -> Iterator[Cause]:
+def _perhaps_told(events: PodEvents | None, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[Cause]:
     """Why the kubelet stopped the container in this run, or in another: its events do not tell which."""
     for event in events.kills(ref.container.name) if events is not None else ():
         cause = cause_of_kill(event.message)
         if cause is None or not (_recurs_over(event, end) or _within(event, end)):
             continue
         # A probe that cannot have failed in this run failed in the one before.
-        if _may_fail(ref.container, cause, end):
+        if _may_fail(pod, ref.container, cause, end):
             yield cause
     for event in events.named(_SANDBOX_CHANGED) if events is not None else ():
         if _recurs_over(event, end) or _within(event, end):
@@ -225,6 +282,15 @@ def _made_anew(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination
     events = evidence.events.named(_SANDBOX_CHANGED) if evidence.events is not None else ()
     times = (when for event in events if (when := instant(event.last)) is not None)
     return ended is not None and any(ended <= when and (again is None or when <= again) for when in times)
+
+
+def stop_of_all(events: PodEvents | None, ref: ContainerRef, end: Termination) -> Event | None:
+    """The event by which the kubelet stopped this very run with its pod, or its sandbox; None: none is surely of it."""
+    kills = events.kills(ref.container.name) if events is not None else ()
+    for event in reversed(kills):
+        if is_plain_stop(event.message) and event.times == 1 and _within(event, end):
+            return None if _may_have_died_before(event, end) else event
+    return None
 
 
 def was_stopped(events: PodEvents | None, ref: ContainerRef, end: Termination) -> bool:

@@ -26,6 +26,8 @@ from msgspec import Struct
 from podrules.died.cause import Cause
 
 __all__ = [
+    "BY_KUBELET",
+    "CLEANED_UP",
     "DISRUPTIONS",
     "EVENT_CAUSES",
     "NEVER_RAN",
@@ -41,6 +43,7 @@ __all__ = [
     "deleted_name",
     "eviction_numbers",
     "is_plain_stop",
+    "tells_of_pod",
 ]
 
 _LOW: Final = "The node was low on resource: "
@@ -91,6 +94,8 @@ DISRUPTIONS: Final = {
     "DeletionByPodGC": Cause.NODE_GONE,
 }
 """The reasons of condition DisruptionTarget for which something deletes the pod."""
+BY_KUBELET: Final = "TerminationByKubelet"
+"""Its reason where the kubelet ends the pod itself."""
 TAINTED: Final = frozenset({"TaintManagerEviction", "DeviceTaintManagerEviction"})
 """The reasons of events by which the taint managers tell that they delete a pod, or no longer do."""
 EVENT_CAUSES: Final = {
@@ -102,8 +107,13 @@ EVENT_CAUSES: Final = {
 """The reasons of events about a pod that name the cause; the message of Evicted tells which one it is."""
 UNHEALTHY: Final = {Cause.LIVENESS_PROBE: "Liveness probe", Cause.STARTUP_PROBE: "Startup probe"}
 """The words with which the message of event Unhealthy begins."""
+CLEANED_UP: Final = frozenset(
+    {"FailedDaemonPod", "SucceededDaemonPod", "RecreatingFailedPod", "RecreatingTerminatedPod"}
+)
+"""The reasons of events by which a controller tells that it deletes a pod that had ended: DaemonSets;
+StatefulSets of older versions do so, too."""
 READ_REASONS: Final = frozenset(
-    {*EVENT_CAUSES, "Evicted", "Killing", "SandboxChanged", "Scheduled", "SuccessfulDelete"}
+    {*EVENT_CAUSES, *CLEANED_UP, "Evicted", "Killing", "SandboxChanged", "Scheduled", "SuccessfulDelete"}
 )
 """The reasons of events whose messages are read."""
 NEVER_RAN: Final = {
@@ -207,6 +217,11 @@ def cause_of_kill(message: str) -> Cause | None:
 def is_plain_stop(message: str) -> bool:
     """Whether event Killing gives no reason: the whole pod, or its sandbox, stops."""
     return message.startswith(_STOPPING)
+
+
+def tells_of_pod(message: str, name: str) -> bool:
+    """Whether a controller's event names a pod, alone or after its namespace."""
+    return any(word.rpartition("/")[2] == name for word in message.replace(",", " ").split())
 
 
 def deleted_name(message: str) -> str:

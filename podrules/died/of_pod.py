@@ -21,10 +21,13 @@ from msgspec.structs import replace
 from podrules.container_state import OOM_KILLED, ContainerKind, ObservedContainer, Termination, observed_containers
 from podrules.died.cause import Cause, Grade
 from podrules.died.container_end import container_verdict, never_ran
-from podrules.died.evidence import Evidence, Lost, ended_at
+from podrules.died.deleted import disruption
+from podrules.died.evidence import Evidence, Lost, PodEvents, ended_at
 from podrules.died.gone import gone_verdict, of_event
+from podrules.died.kubelet_stops import stop_of_all
+from podrules.died.manner import Manner, Stop, manner_of, stop_of
 from podrules.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
-from podrules.died.messages import EvictionNumbers, eviction_numbers
+from podrules.died.messages import BY_KUBELET, EvictionNumbers, eviction_numbers
 from podrules.died.pod_end import pod_verdict
 from podrules.died.stop_order import stopped_at
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, proven
@@ -33,7 +36,7 @@ from podrules.model.instant import instant
 from podrules.model.pod import ContainerRef, Pod
 from podrules.platform import pod_platform
 
-__all__ = ["ContainerEnd", "EndOf", "Manner", "PodEnd", "has_ended", "last_end", "may_have_ended", "never_started"]
+__all__ = ["ContainerEnd", "EndOf", "PodEnd", "has_ended", "last_end", "may_have_ended", "never_started"]
 
 _NOT_STARTED: Final = 128
 """The exit code of a container that the runtime could not start."""
@@ -51,17 +54,6 @@ class EndOf(Enum):
     """Nothing of the pod has ended."""
 
 
-class Manner(Enum):
-    """How a container of a pod that was stopped ended."""
-
-    OBEYED = "Obeyed"
-    """By SIGTERM, or by its own exit before its time was over."""
-    KILLED = "Killed"
-    """By SIGKILL: it was still there when its time was over."""
-    BEFORE = "Before"
-    """It had ended before."""
-
-
 class ContainerEnd(Struct, frozen=True, rename="camel"):
     """How one container ended last, or why it does not start."""
 
@@ -75,6 +67,8 @@ class ContainerEnd(Struct, frozen=True, rename="camel"):
     waits_message: str = ""
     end: Termination | None = None
     """None: it has never run."""
+    at: str | None = None
+    """When it ended, by the API server's clock as far as that is known."""
     verdict: Verdict | None = None
     """What ended it; None: it was stopped with its pod."""
     manner: Manner | None = None
@@ -144,17 +138,17 @@ def last_end(evidence: Evidence) -> PodEnd:
         return _gone(evidence)
     evidence = replace(evidence, pod_limit=pod_memory_limit(pod))
     whole = pod_verdict(evidence, pod)
-    ends = tuple(_ends(evidence, pod, whole))
+    ends = tuple(_ends(evidence, pod, whole, None if whole is None else stop_of(evidence, pod)))
     if whole is not None:
         deleted = deleted_at(pod)
         return PodEnd(
             EndOf.POD,
             whole,
-            at=_on_server(evidence, _latest(ends)) if deleted is None else _text(deleted),
+            at=_latest(ends) if deleted is None else _text(deleted),
             ends=ends,
             numbers=_numbers(evidence, pod),
             grace_seconds=None if deleted is None else grace_of(pod).longest,
-            lost=_lost(evidence, whole, None),
+            lost=_lost(evidence, whole),
         )
     chosen = _chosen(pod, ends, over=pod.finished or pod.metadata.deletion_timestamp is not None)
     if chosen is None:
@@ -164,9 +158,9 @@ def last_end(evidence: Evidence) -> PodEnd:
         EndOf.CONTAINER if ran else EndOf.NEVER_RAN,
         chosen.verdict or NOTHING,
         container=chosen.container,
-        at=_on_server(evidence, chosen.end.finished_at) if chosen.end is not None else None,
+        at=chosen.at,
         ends=ends,
-        lost=_lost(evidence, chosen.verdict or NOTHING, chosen.end),
+        lost=_lost(evidence, chosen.verdict or NOTHING, chosen),
     )
 
 
@@ -180,21 +174,21 @@ def _text(when: datetime) -> str:
     return when.isoformat().replace("+00:00", "Z")
 
 
-def _lost(evidence: Evidence, verdict: Verdict, end: Termination | None) -> tuple[Lost, ...]:
+def _lost(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None = None) -> tuple[Lost, ...]:
     """What would have told more of a verdict that is not certain."""
-    return () if verdict.grade is Grade.CERTAIN else tuple(_missing(evidence, verdict, end))
+    return () if verdict.grade is Grade.CERTAIN else tuple(_missing(evidence, verdict, one))
 
 
-def _missing(evidence: Evidence, verdict: Verdict, end: Termination | None) -> Iterator[Lost]:
+def _missing(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) -> Iterator[Lost]:
     pod, events = evidence.pod, evidence.events
     if pod is None:
         yield Lost.POD_GONE
     if events is None:
         yield Lost.EVENTS_UNREAD
-    elif not events.complete_since(_began(evidence, end)):
-        yield Lost.EVENTS_EXPIRED
-    elif not _is_settled(evidence, end):
+    elif not _is_settled(evidence, one):
         yield Lost.EVENTS_COMING
+    elif not _are_left(evidence, events, one):
+        yield Lost.EVENTS_EXPIRED
     if verdict.causes & {Cause.OWNER, Cause.JOB_ENDED} and evidence.owner_events is None:
         yield Lost.OWNER_EVENTS
     if evidence.node_gone:
@@ -208,20 +202,25 @@ def _missing(evidence: Evidence, verdict: Verdict, end: Termination | None) -> I
             yield Lost.NEIGHBOURS_UNREAD
 
 
-def _began(evidence: Evidence, end: Termination | None) -> datetime | None:
-    """Since when events tell of what ended: the run of a container, or the pod."""
-    if end is not None:
-        return instant(end.started_at)
+def _are_left(evidence: Evidence, events: PodEvents, one: ContainerEnd | None) -> bool:
+    """Whether all events are left that may tell of an end: of the run of a container, or of the pod."""
+    if one is not None and one.end is not None:
+        return evidence.has_all_events(one.container, one.end)
+    return events.complete_since(_began(evidence))
+
+
+def _began(evidence: Evidence) -> datetime | None:
+    """Since when events may tell of the end of a pod."""
     if evidence.pod is not None:
         return instant(evidence.pod.status.start_time or evidence.pod.metadata.creation_timestamp)
     stops = evidence.events.stops() if evidence.events is not None else ()
     return min((when for stop in stops if (when := instant(stop.first)) is not None), default=None)
 
 
-def _is_settled(evidence: Evidence, end: Termination | None) -> bool:
+def _is_settled(evidence: Evidence, one: ContainerEnd | None) -> bool:
     """Whether all that was written of an end must have come."""
-    if end is not None:
-        return evidence.has_all_events(end.started_at, end.finished_at)
+    if one is not None and one.end is not None:
+        return evidence.has_come(one.end)
     when = ended_at(evidence)
     return when is not None and evidence.is_settled(when)
 
@@ -240,7 +239,7 @@ def _gone(evidence: Evidence) -> PodEnd:
         verdict,
         at=None if nothing else when,
         numbers=eviction_numbers(message),
-        lost=_lost(evidence, verdict, None),
+        lost=_lost(evidence, verdict),
     )
 
 
@@ -252,17 +251,19 @@ def _numbers(evidence: Evidence, pod: Pod) -> EvictionNumbers:
 
 
 def _latest(ends: tuple[ContainerEnd, ...]) -> str | None:
-    return max((one.end.finished_at for one in ends if one.end is not None and one.end.finished_at), default=None)
+    return max((one.at for one in ends if one.at is not None), default=None)
 
 
-def _ends(evidence: Evidence, pod: Pod, whole: Verdict | None) -> Iterator[ContainerEnd]:
+def _ends(evidence: Evidence, pod: Pod, whole: Verdict | None, stop: Stop | None) -> Iterator[ContainerEnd]:
     observed = {one.name: one for one in observed_containers(pod, pod_platform(pod, evidence.node))}
     for ref in pod.containers():
         one = observed.get(ref.container.name)
         if one is None or _is_done(one):
             continue
         if one.latest is not None or never_ran(one.reason) is not None:
-            yield _end(evidence, pod, ref, one, whole)
+            yield _end(
+                evidence, pod, ref, one, stop if whole is not None and _tells(whole, pod, evidence, ref, one) else None
+            )
 
 
 def _is_done(one: ObservedContainer) -> bool:
@@ -270,13 +271,18 @@ def _is_done(one: ObservedContainer) -> bool:
     return one.kind is ContainerKind.INIT and one.end is not None and one.end.exit_code == 0
 
 
-def _end(
-    evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer, whole: Verdict | None
-) -> ContainerEnd:
+def _tells(whole: Verdict, pod: Pod, evidence: Evidence, ref: ContainerRef, one: ObservedContainer) -> bool:
+    """Whether a container ended with its pod, as far as is known: an unknown reason of the pod tells it of none."""
+    condition = disruption(pod)
+    if whole.grade is not Grade.NOTHING or (condition is not None and condition.reason == BY_KUBELET):
+        return True
+    return one.end is not None and stop_of_all(evidence.events, ref, one.end) is not None
+
+
+def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer, stop: Stop | None) -> ContainerEnd:
     end, unable = one.latest, never_ran(one.reason)
-    known = whole is not None and whole.grade is not Grade.NOTHING
-    manner = _manner(evidence, pod, one.end) if known and one.end is not None else None
-    stopped = manner in {Manner.OBEYED, Manner.KILLED}
+    manner = manner_of(evidence.clocks, one.end, stop) if stop is not None and one.end is not None else None
+    stopped = manner is not None and manner is not Manner.BEFORE
     verdict = None
     if end is not None and not stopped:
         verdict = container_verdict(evidence, pod, ref, end)
@@ -293,6 +299,7 @@ def _end(
         waits=one.reason,
         waits_message=one.message,
         end=end,
+        at=None if end is None else _on_server(evidence, end.finished_at),
         verdict=verdict,
         manner=manner,
         limits=memory_limits(pod, ref, evidence.pod_limit) if memory else None,
@@ -303,17 +310,12 @@ def _end(
 _MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Cause.NODE_OUT_OF_MEMORY})
 
 
-def _manner(evidence: Evidence, pod: Pod, end: Termination) -> Manner:
-    """How a container of a pod that ended as a whole ended."""
-    ended, deleted, clocks = instant(end.finished_at), deleted_at(pod), evidence.clocks
-    if ended is not None and deleted is not None and clocks.server_time(ended) + clocks.margin < deleted:
-        return Manner.BEFORE
-    return Manner.KILLED if end.exit_code == SIGKILL_CODE else Manner.OBEYED
-
-
 def _chosen(pod: Pod, ends: tuple[ContainerEnd, ...], *, over: bool) -> ContainerEnd | None:
     """The container whose end it is: the first that failed of a pod that is over; else the last that ended."""
     ended = [one for one in ends if one.end is not None]
+    if over:
+        # Sidecars do not decide what becomes of a pod: they are stopped once the others have ended.
+        ended = [one for one in ended if one.kind is not ContainerKind.SIDECAR] or ended
     order = {one.container: place for place, one in enumerate(ends)}
 
     def time(one: ContainerEnd) -> tuple[str, int]:

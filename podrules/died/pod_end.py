@@ -14,13 +14,12 @@ gc_controller.go.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
 
 from podrules.died.cause import Cause, Grade
 from podrules.died.deleted import deleted_verdict, disruption, of_condition
 from podrules.died.evidence import Evidence
 from podrules.died.gone import of_event, told_by_event
-from podrules.died.messages import DISRUPTIONS, cause_of_condition, cause_of_status
+from podrules.died.messages import BY_KUBELET, DISRUPTIONS, cause_of_condition, cause_of_status
 from podrules.died.stop_order import Order, order_of_deletion
 from podrules.died.verdict import Clue, Source, Verdict, proven
 from podrules.model.event import Event
@@ -29,8 +28,6 @@ from podrules.model.pod import Pod
 from podrules.safety import Guarantee, owner_guarantee
 
 __all__ = ["pod_verdict"]
-
-_BY_KUBELET: Final = "TerminationByKubelet"
 
 
 def pod_verdict(evidence: Evidence, pod: Pod) -> Verdict | None:
@@ -54,7 +51,7 @@ def _by_status(pod: Pod) -> Verdict | None:
     if named is not None:
         return proven(named, Clue(Source.POD, "status.reason", f"{pod.status.reason}: {pod.status.message}"))
     condition = disruption(pod)
-    if condition is None or condition.reason != _BY_KUBELET:
+    if condition is None or condition.reason != BY_KUBELET:
         return None
     by_kubelet = cause_of_condition(condition.message)
     return None if by_kubelet is None else proven(by_kubelet, of_condition(condition))
@@ -62,7 +59,11 @@ def _by_status(pod: Pod) -> Verdict | None:
 
 def _unknown(pod: Pod) -> Verdict | None:
     """That a status names a reason that the rules do not know, or tells of no container that ended."""
-    if pod.metadata.deletion_timestamp is not None or disruption(pod) is not None:
+    condition = disruption(pod)
+    if condition is not None and condition.reason == BY_KUBELET:
+        said = ": ".join(filter(None, (pod.status.reason, pod.status.message or condition.message)))
+        return Verdict(Grade.NOTHING, clues=(Clue(Source.POD, "status", said), of_condition(condition)))
+    if pod.metadata.deletion_timestamp is not None or condition is not None:
         return None
     told = any(one.state.terminated is not None for one in pod.status.container_statuses)
     if told and not (pod.status.reason and pod.status.phase == "Failed"):

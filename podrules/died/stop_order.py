@@ -53,7 +53,7 @@ def order_of_deletion(evidence: Evidence, pod: Pod) -> Order:
     known = [evidence.clocks.server_time(time) for time in times if time is not None]
     if len(known) < len(times):
         return Order.UNKNOWN
-    if all(evidence.has_all_events(end.started_at, end.finished_at) for _, end in ends):
+    if all(evidence.has_all_events(ref.container.name, end) for ref, end in ends):
         return Order.BEFORE
     return _by_times(evidence, pod, deleted, max(known))
 

@@ -40,6 +40,7 @@ class Source(Enum):
     OWNER_EVENT = "OwnerEvent"
     OWNER = "Owner"
     NODE = "Node"
+    NODE_EVENT = "NodeEvent"
     KUBELET = "Kubelet"
     """The kubelet's configuration."""
     NEIGHBOUR = "Neighbour"

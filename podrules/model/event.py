@@ -62,14 +62,15 @@ class Event(KubeObject, frozen=True):
 
     @property
     def first(self) -> str | None:
-        """When it first occurred."""
-        return self.event_time or self.first_timestamp or self.last_timestamp
+        """When it first occurred; when it was made, where it tells no time."""
+        return self.event_time or self.first_timestamp or self.last_timestamp or self.metadata.creation_timestamp
 
     @property
     def last(self) -> str | None:
         """When it last occurred."""
         again = self.series.last_observed_time if self.series is not None else None
-        return again or self.last_timestamp or self.event_time or self.first_timestamp
+        told = again or self.last_timestamp or self.event_time or self.first_timestamp
+        return told or self.metadata.creation_timestamp
 
     @property
     def times(self) -> int:

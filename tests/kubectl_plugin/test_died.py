@@ -89,7 +89,7 @@ def test_many_causes_are_listed() -> None:
     ("made", "said"),
     [
         ("2026-10-01T11:52:00Z", "the clock of n1 is 2 min behind the API server's, or its events came late"),
-        ("2026-10-01T11:48:00Z", "the clock of n1 is 2 min ahead of the API server's: times of"),
+        ("2026-10-01T11:48:00Z", "the clock of n1 is 2 min ahead of the API server's: the times of"),
         ("2026-10-01T11:50:05Z", None),
     ],
 )

@@ -25,8 +25,10 @@ SHORT: Final = {
     Cause.DEFINITION_CHANGED: "image changed in place",
     Cause.RESTART_ALL: "all containers restarted",
     Cause.SANDBOX_CHANGED: "sandbox gone",
+    Cause.SIDECAR_STOPPED: "main containers ended",
     Cause.CONTAINER_LOST: "container lost",
     Cause.APPLICATION: "its own process",
+    Cause.NODE_REBOOT: "node restarted",
     Cause.IMAGE: "image",
     Cause.CONFIGURATION: "configuration",
     Cause.RUNTIME: "runtime error",
@@ -173,13 +175,28 @@ def _owner(report: EndReport, container: str) -> str:
     whose = f"{report.owner.kind} {report.owner.name}" if report.owner is not None else "its controller"
     if report.owner_gone:
         return f"{whose} was deleted, and the pod with it"
-    return f"{whose} removed the pod, for a rollout or a smaller number"
+    kind = report.owner.kind if report.owner is not None else ""
+    return f"{whose} removed the pod, {_REASONS.get(kind, 'for a rollout or a smaller number')}"
+
+
+_REASONS: Final = {
+    "Job": "for fewer may run at once",
+    "DaemonSet": "for a rollout, or because the pod no longer belongs on its node",
+}
+"""Why a controller removes a pod that runs."""
 
 
 def _job(report: EndReport, container: str) -> str:
     del container
     whose = f"Job {report.owner.name}" if report.owner is not None else "its Job"
     return f"{whose} removed the pod, for the Job had ended or was suspended"
+
+
+def _rejected(report: EndReport, container: str) -> str:
+    del container
+    if any(one.end is not None for one in report.end.ends):
+        return "the kubelet was started anew, and did not take the pod on again"
+    return "the kubelet did not take the pod on"
 
 
 def _plain(words: str) -> _Words:
@@ -197,8 +214,10 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.DEFINITION_CHANGED: _plain("the kubelet restarted {name}: its image was changed in place"),
     Cause.RESTART_ALL: _plain("the kubelet restarted all containers, as restartPolicyRules ask"),
     Cause.SANDBOX_CHANGED: _plain("the sandbox of the pod was gone, and the kubelet started all of it again"),
+    Cause.SIDECAR_STOPPED: _plain("the kubelet stopped sidecar {name}: the main containers of the pod had ended"),
     Cause.CONTAINER_LOST: _plain("the runtime lost {name}: how it ended is not known"),
     Cause.APPLICATION: _application,
+    Cause.NODE_REBOOT: _plain("its node restarted, and ended {name} without the kubelet"),
     Cause.IMAGE: _waits("its image could not be had"),
     Cause.CONFIGURATION: _waits("its configuration is not complete"),
     Cause.RUNTIME: _waits("the runtime could not start it"),
@@ -212,7 +231,7 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.KUBELET_PREEMPTION: _plain("the kubelet removed the pod: a critical pod needed its room"),
     Cause.NODE_SHUTDOWN: _plain("the kubelet ended the pod: its node shut down"),
     Cause.ACTIVE_DEADLINE: _deadline,
-    Cause.REJECTED: _plain("the kubelet did not take the pod on"),
+    Cause.REJECTED: _rejected,
     Cause.PREEMPTION: _preempted,
     Cause.API_EVICTION: _plain("somebody evicted the pod through the eviction API, as drains and autoscalers do"),
     Cause.TAINT_EVICTION: _tainted,

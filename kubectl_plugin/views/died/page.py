@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
+from msgspec.structs import replace
+
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity
 from kubectl_plugin.reports.died.end_report import EndReport
@@ -20,7 +22,8 @@ from kubectl_plugin.views.words import clock, counted, is_plain_name, lasting, w
 from podrules.container_state import ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Lost
-from podrules.died.of_pod import ContainerEnd, EndOf, Manner, PodEnd
+from podrules.died.manner import Manner
+from podrules.died.of_pod import ContainerEnd, EndOf, PodEnd
 from podrules.died.verdict import Clue, Source
 from podrules.model.instant import instant
 
@@ -41,6 +44,7 @@ _SOURCES: Final = {
     Source.OWNER_EVENT: "event of its controller, ",
     Source.OWNER: "controller, ",
     Source.NODE: "node, ",
+    Source.NODE_EVENT: "event of its node, ",
     Source.KUBELET: "kubelet, ",
     Source.NEIGHBOUR: "another pod, ",
 }
@@ -188,7 +192,7 @@ def _clock_words(report: EndReport) -> Iterator[str]:
     # An event that comes late looks like one of a clock that is behind.
     side, held = ("ahead of", "") if ahead > timedelta() else ("behind", ", or its events came late")
     said = f"the clock of {report.node or 'its node'} is {lasting(abs(ahead))} {side} the API server's{held}"
-    yield f"{said}: times of containers, and of the kubelet's events, are the node's"
+    yield f"{said}: the times of the kubelet's events are the node's"
 
 
 def _clue_words(clue: Clue, now: datetime | None, *, wide: bool) -> str:
@@ -203,6 +207,7 @@ def _end_words(end: Termination, one: ContainerEnd, now: datetime | None) -> str
     """How it ended; its own limit is named where memory may have been it."""
     own = one.limits.own if one.limits is not None and one.limits.own_field else None
     limit = None if own is None else str(own)
+    end = replace(end, finished_at=one.at)
     return end_words(end, ObservedContainer(one.container, one.kind, StateKind.TERMINATED, memory_limit=limit), now)
 
 
@@ -243,6 +248,11 @@ def _container_words(one: ContainerEnd, report: EndReport, now: datetime | None)
             if grace is None:
                 return f"{said}: it did not end by itself in the time that it was given"
             return f"{said}: it had not ended when its grace period of {grace} s was over"
+        case Manner.CUT_SHORT:
+            sooner = f"{said}: before its grace period of {report.end.grace_seconds} s was over"
+            return f"{sooner}: out of memory, a second delete with less grace, or SIGKILL from elsewhere"
+        case Manner.SIGKILL:
+            return f"{said}: it was stopped with the pod; whether its grace period was over is not known"
         case Manner.OBEYED if one.child_killed:
             return f"{said}: it was stopped with the pod; OOMKilled is about a process that ran out of memory before"
         case Manner.OBEYED:
@@ -250,7 +260,8 @@ def _container_words(one: ContainerEnd, report: EndReport, now: datetime | None)
         case Manner.BEFORE:
             return f"{said}: it had ended before"
     causes = [SHORT[suspect.cause] for suspect in one.verdict.suspects] if one.verdict is not None else []
-    return f"{said}: {' or '.join(causes)}" if causes else said
+    likely = "likely " if one.verdict is not None and one.verdict.grade is Grade.LIKELY else ""
+    return f"{said}: {likely}{' or '.join(causes)}" if causes else said
 
 
 def _now(report: EndReport, now: datetime | None) -> Iterator[str]:

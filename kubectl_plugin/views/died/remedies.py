@@ -9,8 +9,9 @@ from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause, Grade
 from podrules.died.gone import LOST_NODE
+from podrules.died.manner import Manner
 from podrules.died.messages import OverUse
-from podrules.died.of_pod import EndOf, Manner
+from podrules.died.of_pod import EndOf
 from podrules.model.pod import Probe
 from podrules.model.quantity import Quantity, QuantityError
 
@@ -152,6 +153,13 @@ def _taint(report: EndReport) -> Iterator[str]:
     yield f"tolerate {taints}, or give the tolerationSeconds that it may stay"
 
 
+def _rejected(report: EndReport) -> Iterator[str]:
+    if any(one.end is not None for one in report.end.ends):
+        yield "the node changed while the pod ran, and its kubelet was started after that: let its controller try again"
+    else:
+        yield "the pod was bound past the scheduler, or the node changed meanwhile: let its controller try again"
+
+
 def _plain(*lines: str) -> Callable[[EndReport], Iterator[str]]:
     def words(report: EndReport) -> Iterator[str]:
         del report
@@ -168,7 +176,11 @@ def _stubborn(report: EndReport) -> Iterator[str]:
     hooks = any(one.name in killed and one.pre_stop for one in report.containers)
     also = ", of which its preStop hook takes a part" if hooks else ""
     yield f"{', '.join(killed)}: let it end on SIGTERM; a shell as PID 1 passes no signal on (use exec)"
-    yield f"or raise terminationGracePeriodSeconds ({report.grace_seconds} s{also})"
+    given, own = report.end.grace_seconds, report.grace_seconds or 0
+    if given < own:
+        yield f"or give it more time than the {given} s of the delete: terminationGracePeriodSeconds is {own} s{also}"
+    else:
+        yield f"or raise terminationGracePeriodSeconds above {given} s{also}"
 
 
 def _spec(report: EndReport) -> ContainerSpec | None:
@@ -186,8 +198,10 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.DEFINITION_CHANGED: _plain("change the template of its workload, not the pod"),
     Cause.RESTART_ALL: _plain("restartPolicyRules asked for it: look at the container that ended first"),
     Cause.SANDBOX_CHANGED: _plain("look whether the node, or its container runtime, was restarted"),
+    Cause.SIDECAR_STOPPED: _plain("nothing: sidecars are stopped once the main containers have ended"),
     Cause.CONTAINER_LOST: _plain("look whether the node, or its container runtime, was restarted"),
     Cause.APPLICATION: _application,
+    Cause.NODE_REBOOT: _plain("drain a node before it is restarted, or let its kubelet shut down gracefully"),
     Cause.IMAGE: _plain("correct the image's name or tag, or the pull secret; see that the node reaches the registry"),
     Cause.CONFIGURATION: _plain("make the ConfigMap, Secret or key that the message names"),
     Cause.RUNTIME: _plain("see that the command exists in the image, and may be run there"),
@@ -201,15 +215,13 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.KUBELET_PREEMPTION: _plain("leave room for critical pods: system-node-critical ones come whatever is there"),
     Cause.NODE_SHUTDOWN: _plain("drain a node before it is shut down: budgets count then"),
     Cause.ACTIVE_DEADLINE: _deadline,
-    Cause.REJECTED: _plain(
-        "the pod was bound past the scheduler, or the node changed meanwhile: let its controller try again"
-    ),
+    Cause.REJECTED: _rejected,
     Cause.PREEMPTION: _preemption,
     Cause.API_EVICTION: _eviction,
     Cause.TAINT_EVICTION: _taint,
     Cause.NODE_GONE: _plain("drain a node before its object is deleted"),
     Cause.JOB_ENDED: _plain("the Job's conditions tell why it ended: backoffLimit, podFailurePolicy or a deadline"),
-    Cause.OWNER: _plain("nothing: rollouts and smaller numbers remove pods so"),
+    Cause.OWNER: _plain("nothing: its controller does what its spec asks for"),
     Cause.DELETED: _plain("RBAC decides who may delete pods; a PodDisruptionBudget holds evictions alone"),
     Cause.FORCE_DELETED: _plain("its processes may have run on: delete with grace, unless its node is off"),
 }

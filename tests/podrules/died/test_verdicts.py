@@ -11,12 +11,13 @@ from msgspec.structs import replace
 
 from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Clocks, Evidence, Lost, PodEvents, clocks_of
-from podrules.died.of_pod import EndOf, Manner, PodEnd, has_ended, last_end
+from podrules.died.manner import Manner
+from podrules.died.of_pod import EndOf, PodEnd, has_ended, last_end
 from podrules.model.decode import from_object
 from podrules.model.event import Event
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
-from podrules.model.pod import Pod
+from podrules.model.pod import Container, ContainerStatus, Pod
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
 STARTED, ENDED = "2026-10-01T11:00:00Z", "2026-10-01T11:30:00Z"
@@ -83,6 +84,11 @@ def event(reason: str, message: str, clock: str, container: str = "", **more: An
         **more,
     }
     return from_object(told, Event)
+
+
+def started(first: str = "11:00:00", last: str = "11:31:00", container: str = "app", **more: Any) -> Event:
+    """The event of the runs of a container that began then."""
+    return event("Started", "Container started", first, container, lastTimestamp=at(last), count=2, **more)
 
 
 def told(one: Pod | None, events: Sequence[Event] | None = (), **more: Any) -> PodEnd:
@@ -201,7 +207,18 @@ def test_a_probe_cannot_have_failed_sooner_than_it_can() -> None:
     [
         (None, Grade.LIKELY, Cause.LIVENESS_PROBE),
         ((), Grade.LIKELY, Cause.LIVENESS_PROBE),
-        ((event("Scheduled", "to n1", "10:59:00"),), Grade.CERTAIN, Cause.APPLICATION),
+        ((event("Scheduled", "to n1", "10:59:00"), started()), Grade.CERTAIN, Cause.APPLICATION),
+        # That of the run after it was lost: others may have been, too.
+        ((event("Scheduled", "to n1", "10:59:00"), started(last="11:00:00")), Grade.LIKELY, Cause.LIVENESS_PROBE),
+        (
+            (
+                event("Scheduled", "to n1", "10:59:00"),
+                started(),
+                event("Pulled", "", "11:31:00", metadata={"creationTimestamp": at("11:33:00")}),
+            ),
+            Grade.LIKELY,
+            Cause.LIVENESS_PROBE,
+        ),
         (
             (event("Killing", "Container app failed liveness probe, will be restarted", "11:29:58", "app"),),
             Grade.CERTAIN,
@@ -209,7 +226,7 @@ def test_a_probe_cannot_have_failed_sooner_than_it_can() -> None:
         ),
         # An earlier run's.
         (
-            (event("Killing", "Container app failed liveness probe, will be restarted", "10:59:58", "app"),),
+            (event("Killing", "Container app failed liveness probe, will be restarted", "10:59:58", "app"), started()),
             Grade.CERTAIN,
             Cause.APPLICATION,
         ),
@@ -236,7 +253,7 @@ def test_an_event_about_another_container_tells_nothing() -> None:
 def test_an_event_may_still_be_on_its_way() -> None:
     """The kubelet sends so many a second: what it has not said 9 s later is not known yet."""
     probed = pod(ended(143), container={"livenessProbe": {"exec": {"command": ["true"]}}})
-    events = PodEvents.of([event("Scheduled", "to n1", "10:59:00")])
+    events = PodEvents.of([event("Scheduled", "to n1", "10:59:00"), started()])
     evidence = Evidence(name="web", namespace="shop", pod=probed, events=events)
     finished = datetime(2026, 10, 1, 11, 30, tzinfo=UTC)
 
@@ -245,6 +262,237 @@ def test_an_event_may_still_be_on_its_way() -> None:
     )
     assert (soon.verdict.grade, soon.lost) == (Grade.LIKELY, (Lost.EVENTS_COMING, Lost.NODE_UNREAD))
     assert later.verdict.grade is Grade.CERTAIN
+
+
+def test_failures_of_the_run_before_count_on() -> None:
+    """A probe worker keeps its count where a container ended by itself: one more failure is enough then."""
+    probe = {"exec": {}, "periodSeconds": 600, "failureThreshold": 6}
+    first, second = pod(ended(143), container={"livenessProbe": probe}), {"restartCount": 2}
+    status = {"name": "app", "state": {"running": {"startedAt": at("11:31:00")}}, "lastState": ended(143), **second}
+    later = pod(container={"livenessProbe": probe}, status={"containerStatuses": [status]})
+
+    assert told(first).verdict.causes == {Cause.APPLICATION}
+    assert Cause.LIVENESS_PROBE in causes(told(later))
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "grade"),
+    [
+        (143, "Error", Grade.CERTAIN),
+        (137, "Error", Grade.CERTAIN),
+        (0, "Completed", Grade.LIKELY),
+        (2, "Error", Grade.SEVERAL),
+        (137, "OOMKilled", Grade.SEVERAL),
+    ],
+)
+def test_a_probe_also_fails_of_a_process_that_has_just_died(code: int, reason: str, grade: Grade) -> None:
+    """Both in one second: which was first is not known."""
+    kill = event("Killing", FAILED, "11:30:00", "app")
+
+    end = told(pod(ended(code, reason), container={**LIVENESS, "limits": MEMORY}), [SCHEDULED, started(), kill])
+
+    assert end.verdict.grade is grade
+    assert Cause.LIVENESS_PROBE in causes(end)
+
+
+@pytest.mark.parametrize(("generation", "grade"), [(1, Grade.CERTAIN), (0, Grade.LIKELY), (2, Grade.SEVERAL)])
+def test_a_pod_of_which_nobody_counts_changes_may_have_been_changed(generation: int, grade: Grade) -> None:
+    end = told(pod(ended(143), metadata={"generation": generation}))
+
+    assert end.verdict.grade is grade
+    assert Cause.APPLICATION in causes(end)
+    assert (Cause.DEFINITION_CHANGED in end.verdict.causes) is (generation != 1)
+
+
+def test_an_event_that_stands_for_several_is_not_of_the_container_that_it_names() -> None:
+    kill = event("Killing", "(combined from similar events): Container b definition changed", "11:29:59", "app")
+
+    assert told(pod(ended(143)), [SCHEDULED, started(), kill]).verdict.cause is not Cause.DEFINITION_CHANGED
+
+
+def test_an_event_without_times_is_of_when_it_was_made() -> None:
+    kill = event("Killing", FAILED, "11:29:59", "app", firstTimestamp=None, lastTimestamp=None)
+
+    end = told(pod(ended(143), container=LIVENESS), [SCHEDULED, started(), kill])
+
+    assert (end.verdict.grade, end.verdict.cause) == (Grade.CERTAIN, Cause.LIVENESS_PROBE)
+
+
+# Sidecars
+
+
+def with_sidecar(code: int, finished: str, app: dict[str, Any]) -> Pod:
+    """A pod that is over, whose sidecar ``proxy`` ended with a code."""
+    proxy = {"name": "proxy", "state": ended(code, finished=at(finished)), "restartCount": 0}
+    main = {"name": "app", "state": app, "restartCount": 0}
+    status = {"phase": "Succeeded", "containerStatuses": [main], "initContainerStatuses": [proxy]}
+    sidecar = {**raw_container("proxy"), "restartPolicy": "Always"}
+    return pod(status=status, initContainers=[sidecar], restartPolicy="Never")
+
+
+@pytest.mark.parametrize(("code", "told_at"), [(143, "11:30:05"), (137, "11:29:35"), (0, "11:30:01")])
+def test_a_sidecar_is_stopped_once_the_main_containers_have_ended(code: int, told_at: str) -> None:
+    over = with_sidecar(code, "11:30:05", ended(0, "Completed", at("11:29:30")))
+    stop = event("Killing", "Stopping container proxy", told_at, "proxy")
+
+    end = told(over, [SCHEDULED, started(container="proxy"), stop])
+
+    # The pod's end is that of its main container.
+    assert (end.container, end.verdict.cause) == ("app", Cause.APPLICATION)
+    proxy = end.end_of("proxy")
+    assert proxy is not None
+    assert proxy.verdict is not None
+    assert (proxy.verdict.grade, proxy.verdict.cause) == (Grade.CERTAIN, Cause.SIDECAR_STOPPED)
+
+
+def test_without_the_event_a_sidecar_may_have_ended_by_itself() -> None:
+    over = with_sidecar(143, "11:30:05", ended(0, "Completed", at("11:29:30")))
+
+    proxy = told(over).end_of("proxy")
+
+    assert proxy is not None
+    assert proxy.verdict is not None
+    assert (proxy.verdict.grade, proxy.verdict.cause) == (Grade.LIKELY, Cause.SIDECAR_STOPPED)
+
+
+def test_a_sidecar_that_ended_before_the_main_container_was_not_stopped_for_that() -> None:
+    over = with_sidecar(1, "11:20:00", ended(0, "Completed", at("11:29:30")))
+
+    proxy = told(over).end_of("proxy")
+
+    assert proxy is not None
+    assert proxy.verdict is not None
+    assert Cause.SIDECAR_STOPPED not in proxy.verdict.causes
+
+
+def test_a_stop_of_the_whole_pod_without_a_reason_is_not_the_process_itself() -> None:
+    stop = event("Killing", "Stopping container app", "11:29:50", "app")
+
+    end = told(pod(ended(143)), [SCHEDULED, started(), stop])
+
+    assert end.verdict.grade is Grade.NOTHING
+    assert [clue.says for clue in end.verdict.clues] == ["Stopping container app"]
+
+
+# The node
+
+
+@pytest.mark.parametrize(("clock", "suspected"), [("11:31:00", True), ("11:50:00", False), ("11:29:00", False)])
+def test_a_restart_of_the_node_right_after_may_have_been_it(clock: str, suspected: bool) -> None:
+    over = pod(now=ended(0, "Completed"), restartPolicy="Never", status={"phase": "Succeeded"})
+    reboot = event("Rebooted", "Node n1 has been rebooted, boot id: b", clock)
+
+    end = told(over, [SCHEDULED, started()], node_events=PodEvents.of([reboot]))
+
+    assert (Cause.NODE_REBOOT in causes(end)) is suspected
+    assert (end.verdict.grade is Grade.CERTAIN) is not suspected
+
+
+# Controllers
+
+
+def of_controller(kind: str, reason: str, message: str, clock: str) -> Event:
+    about = {"kind": kind, "namespace": "shop", "name": "c", "uid": "c"}
+    return event(reason, message, clock, involvedObject=about, source={"component": "controller"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "message"),
+    [
+        ("DaemonSet", "FailedDaemonPod", "Found failed daemon pod shop/web on node n1, will try to kill it"),
+        ("DaemonSet", "SucceededDaemonPod", "Found succeeded daemon pod shop/web on node n1, will try to delete it"),
+        ("StatefulSet", "RecreatingFailedPod", "StatefulSet shop/c is recreating failed Pod web"),
+    ],
+)
+def test_a_pod_that_had_ended_was_not_ended_by_its_controller(kind: str, reason: str, message: str) -> None:
+    cleanup = of_controller(kind, reason, message, "11:29:31")
+    deleted = of_controller(kind, "SuccessfulDelete", "Deleted pod: web", "11:29:31")
+    stop = event("Killing", "Stopping container app", "11:29:00", "app")
+
+    end = told(None, [SCHEDULED, stop], owner_events=PodEvents.of([cleanup, deleted]))
+
+    assert end.verdict.grade is not Grade.CERTAIN
+    assert Cause.OWNER not in end.verdict.causes
+    assert Cause.NODE_SHUTDOWN in causes(end)
+
+
+@pytest.mark.parametrize(
+    ("kind", "deleted_at", "ready_since", "grade"),
+    [
+        pytest.param("StatefulSet", "11:29:00", "09:00:00", Grade.CERTAIN, id="stopped for it"),
+        pytest.param("StatefulSet", "11:29:40", "11:40:00", Grade.SEVERAL, id="stopped before"),
+        pytest.param("StatefulSet", "11:29:00", "11:40:00", Grade.LIKELY, id="the node was down since"),
+        pytest.param("ReplicaSet", "11:29:00", "11:40:00", Grade.CERTAIN, id="deletes no pod that has ended"),
+    ],
+)
+def test_a_stateful_set_also_deletes_a_pod_that_has_ended(
+    kind: str, deleted_at: str, ready_since: str, grade: Grade
+) -> None:
+    deleted = of_controller(kind, "SuccessfulDelete", "Deleted pod: web", deleted_at)
+    stop = event("Killing", "Stopping container app", "11:29:00", "app")
+    made = raw_node("n1", conditions=[raw_condition("Ready", lastTransitionTime=at(ready_since))])
+
+    end = told(
+        None,
+        [SCHEDULED, stop],
+        owner_events=PodEvents.of([deleted]),
+        node=from_object(made, Node),
+        clocks=clocks_of([stop]),
+    )
+
+    assert end.verdict.grade is grade
+    assert Cause.OWNER in causes(end)
+
+
+# How the containers of a pod that was stopped ended
+
+
+@pytest.mark.parametrize(
+    ("code", "finished", "manner"),
+    [
+        (143, "11:30:05", Manner.OBEYED),
+        (137, "11:30:30", Manner.KILLED),
+        (137, "11:30:10", Manner.CUT_SHORT),
+        (1, "11:10:00", Manner.BEFORE),
+    ],
+)
+def test_how_a_container_of_a_deleted_pod_ended(code: int, finished: str, manner: Manner) -> None:
+    deleted = {"deletionTimestamp": at("11:30:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
+    stop = event("Killing", "Stopping container app", "11:30:00", "app")
+    gone = pod(now=ended(code, finished=at(finished)), metadata=deleted)
+    side = from_object({"name": "side", "state": ended(143, finished=at("11:30:01"))}, ContainerStatus)
+    both = replace(
+        gone,
+        spec=replace(gone.spec, containers=(*gone.spec.containers, Container(name="side"))),
+        status=replace(gone.status, container_statuses=(*gone.status.container_statuses, side)),
+    )
+
+    end = told(both, [stop, event("Killing", "Stopping container side", "11:30:00", "side")], clocks=clocks_of([stop]))
+
+    one = end.end_of("app")
+    assert end.of is EndOf.POD
+    assert one is not None
+    assert one.manner is manner
+
+
+def test_without_events_it_is_not_known_whether_the_grace_period_was_over() -> None:
+    deleted = {"deletionTimestamp": at("11:30:30"), "deletionGracePeriodSeconds": 30, "finalizers": ["a/b"]}
+
+    [one] = told(pod(now=ended(137, finished=at("11:30:10")), metadata=deleted)).ends
+
+    assert one.manner is Manner.SIGKILL
+
+
+@pytest.mark.parametrize("message", ["The node was low on resource: memory. ", "something new"])
+def test_a_container_that_had_ended_before_an_eviction_was_not_stopped_for_it(message: str) -> None:
+    condition = raw_condition("DisruptionTarget", reason="TerminationByKubelet", lastTransitionTime=at("11:40:00"))
+    status = {"phase": "Failed", "reason": "Evicted", "message": message, "conditions": [condition]}
+
+    end = told(pod(now=ended(1), status=status))
+
+    [one] = end.ends
+    assert end.of is EndOf.POD
+    assert (one.manner, one.verdict is not None) == (Manner.BEFORE, True)
 
 
 # Clocks
@@ -275,7 +523,7 @@ def test_the_kubelets_last_request_hides_when_a_pod_was_deleted() -> None:
     assert end.verdict.grade is Grade.SEVERAL
     assert causes(end) >= {Cause.DELETED, Cause.FORCE_DELETED, Cause.APPLICATION}
     # All events are there, and none tells of a stop.
-    by_itself = told(removed, [event("Scheduled", "to n1", "10:59:00")])
+    by_itself = told(removed, [event("Scheduled", "to n1", "10:59:00"), started()])
     assert (by_itself.of, by_itself.verdict.cause) == (EndOf.CONTAINER, Cause.APPLICATION)
 
 
