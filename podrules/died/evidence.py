@@ -4,8 +4,8 @@
                    after 25 about one object it sends one in five minutes (EventSourceObjectSpamFilter)
     complete       an event from before a moment is there, fewer than 25 came, none came late, and the last had time to
                    come: no later one can be missing. Only then what is not said did not happen
-    of a run       its own start is told, and that of the run after it: a recorder gives an event up after two minutes
-                   without the API server
+    of a run       its own start has its event, and that of the next run, too: a recorder gives up an event after two
+                   minutes without the API server
     clocks         the kubelet's events and container times are the node's; times of deletion are the API server's. An
                    event has both: its own time and metadata.creationTimestamp
 

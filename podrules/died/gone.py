@@ -73,7 +73,7 @@ _NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_GONE)
 _MAKES_ANOTHER: Final = frozenset({"StatefulSet", "DaemonSet"})
 """Kinds whose controllers delete a pod that has ended, to make another of its name or on its node."""
 _DELETERS: Final = frozenset({Cause.PREEMPTION, Cause.TAINT_EVICTION})
-"""Of those that events tell of: who deletes the pod, and does not end it first."""
+"""Those delete the pod, and do not end it first."""
 _MARKING: Final = "Marking for deletion"
 _PREEMPTED: Final = "Preempted"
 _IN_MEMORY: Final = "in kube-scheduler memory"

@@ -191,8 +191,11 @@ def _stoppers(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination)
     So it does with the last container of a pod that is not to restart, whose probe has failed; and with sidecars.
     """
     if _is_sidecar_of_ended(pod, ref, end):
+        # The kubelet has nothing else to do for such a pod.
         yield Cause.SIDECAR_STOPPED, Weight.MUCH
-    probes = dict(_probes(pod, ref.container, end)) if pod.spec.restart_policy == "Never" else {}
+        return
+    stays_down = pod.spec.restart_policy == "Never" and not ref.is_sidecar
+    probes = dict(_probes(pod, ref.container, end)) if stays_down else {}
     if not _has_same_sandbox(pod, ref, end):
         yield Cause.SANDBOX_CHANGED, Weight.SOME if probes else Weight.MUCH
     failed = evidence.events.named("Unhealthy") if evidence.events is not None else ()

@@ -1,7 +1,7 @@
 """Whether a restart of the node may have ended a container: its system stops all, and the kubelet tells no pod of it.
 
     Rebooted        the kubelet's event about its node, once it is up again and finds another boot id
-    no run after    a container that runs again had its sandbox made anew for that; see `kubelet_stops`
+    no run after    a container that runs again got a new sandbox for that; see `kubelet_stops`
 
 A restart that no event tells of counts as somebody who ends the process past Kubernetes.
 
@@ -28,7 +28,7 @@ _STOP_TO_EVENT: Final = timedelta(minutes=15)
 
 
 def reboot_after(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Event | None:
-    """The restart of the node that may have ended a container; None: none is told of."""
+    """The restart of the node that may have ended a container; None: no event tells of one."""
     status, ended = status_of(pod, ref.container.name), instant(end.finished_at)
     if ended is None or status is None or status.state.terminated is None or evidence.node_events is None:
         return None

@@ -7,7 +7,7 @@ import pytest
 from podrules.cluster.device_kinds import RESOURCE_CLAIMS
 from podrules.cluster.errors import BadObject, NotFound
 from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.kinds import ALL_KINDS, DEPLOYMENTS, NODES, PODS, find_kind
+from podrules.cluster.kinds import ALL_KINDS, DEPLOYMENTS, EVENTS, NODES, PODS, find_kind
 from podrules.model.selectors import Selector
 from tests.objects import raw_node, raw_pod
 
@@ -50,6 +50,31 @@ def test_pods_by_label() -> None:
     source = MemorySource([raw_pod("a", "x", labels={"app": "a"}), raw_pod("b", "x")], description="test")
     found = source.list(PODS, "x", selector=Selector.from_labels({"app": "a"}))
     assert [pod.metadata.name for pod in found] == ["a"]
+
+
+def test_an_event_of_the_newer_api_is_the_same_event() -> None:
+    """`kubectl get events.events.k8s.io -o json` prints it so."""
+    newer = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": "x"},
+        "regarding": {"kind": "Pod", "name": "a", "namespace": "x", "fieldPath": "spec.containers{app}"},
+        "reason": "Killing",
+        "note": "Stopping container app",
+        "reportingController": "kubelet",
+        "deprecatedSource": {"component": "kubelet", "host": "n1"},
+        "deprecatedCount": 2,
+        "deprecatedFirstTimestamp": "2026-10-01T11:00:00Z",
+        "deprecatedLastTimestamp": "2026-10-01T11:30:00Z",
+    }
+    source = MemorySource([newer], description="test")
+
+    [event] = source.list(EVENTS, "x", field_selector="involvedObject.name=a")
+
+    assert (event.reason, event.message, event.times) == ("Killing", "Stopping container app", 2)
+    assert (event.first, event.last) == ("2026-10-01T11:00:00Z", "2026-10-01T11:30:00Z")
+    assert (event.component, event.source.host) == ("kubelet", "n1")
+    assert event.involved_object.field_path == "spec.containers{app}"
 
 
 def test_other_groups_and_broken_objects_are_passed_over() -> None:

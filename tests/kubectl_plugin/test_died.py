@@ -112,6 +112,44 @@ def test_a_clock_that_is_apart_is_said(made: str, said: str | None, tmp_path: Pa
     assert said is None or said in told
 
 
+@pytest.mark.parametrize(
+    ("killed_at", "said"),
+    [
+        ("11:50:30", "it had not ended when its grace period of 30 s was over"),
+        ("11:50:10", "before its grace period of 30 s was over: out of memory, a second delete"),
+    ],
+)
+def test_a_kill_within_the_grace_period_is_not_the_end_of_it(killed_at: str, said: str, tmp_path: Path) -> None:
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": "shop", "creationTimestamp": "2026-10-01T11:50:00Z"},
+        "involvedObject": {
+            "kind": "Pod",
+            "name": "web",
+            "namespace": "shop",
+            "uid": "web",
+            "fieldPath": "spec.containers{app}",
+        },
+        "reason": "Killing",
+        "message": "Stopping container app",
+        "firstTimestamp": "2026-10-01T11:50:00Z",
+        "lastTimestamp": "2026-10-01T11:50:00Z",
+        "source": {"component": "kubelet", "host": "n1"},
+    }
+    pod = crashed(code=137, finished=f"2026-10-01T{killed_at}Z", terminationGracePeriodSeconds=30)
+    [status] = pod["status"]["containerStatuses"]
+    status |= {"state": status.pop("lastState")}
+    pod["metadata"] |= {"deletionTimestamp": "2026-10-01T11:50:30Z", "deletionGracePeriodSeconds": 30}
+    pod["metadata"]["finalizers"] = ["example.com/audit"]
+
+    told = " ".join(died(snapshot(tmp_path, pod, event), "web").out.split())
+
+    assert "Somebody deleted the pod" in told
+    assert said in told
+    assert ("raise terminationGracePeriodSeconds above 30 s" in told) is ("had not ended" in said)
+
+
 # Exit codes
 
 

@@ -195,7 +195,7 @@ def _job(report: EndReport, container: str) -> str:
 def _rejected(report: EndReport, container: str) -> str:
     del container
     if any(one.end is not None for one in report.end.ends):
-        return "the kubelet was started anew, and did not take the pod on again"
+        return "the kubelet restarted, and did not take the pod on again"
     return "the kubelet did not take the pod on"
 
 

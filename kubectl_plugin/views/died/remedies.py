@@ -155,7 +155,7 @@ def _taint(report: EndReport) -> Iterator[str]:
 
 def _rejected(report: EndReport) -> Iterator[str]:
     if any(one.end is not None for one in report.end.ends):
-        yield "the node changed while the pod ran, and its kubelet was started after that: let its controller try again"
+        yield "the node changed while the pod ran, and its kubelet restarted after that: let its controller try again"
     else:
         yield "the pod was bound past the scheduler, or the node changed meanwhile: let its controller try again"
 

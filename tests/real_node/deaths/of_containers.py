@@ -56,6 +56,7 @@ def of_containers() -> list[Scenario]:
         *_never_ran(),
         *_changed_in_place(),
         *_sandboxes(),
+        *_sidecars(),
     ]
 
 
@@ -497,3 +498,22 @@ def _sandboxes() -> list[Scenario]:
 
 def _kill_sandbox(made: Made) -> None:
     made.node.ctr("tasks", "kill", "--signal", "SIGKILL", made.sandbox())
+
+
+def _sidecars() -> list[Scenario]:
+    """The main container is done, and the kubelet stops the sidecar."""
+    never: dict[str, Any] = {"restartPolicy": "Never"}
+    done, fails = container("app", "sleep 2"), container("app", "sleep 2; exit 3")
+    obeys, stubborn, leaves = (container("mesh", script, **_ALWAYS) for script in (OBEYS_143, STUBBORN, OBEYS))
+    probed = {**obeys, "livenessProbe": {"exec": {"command": ["true"]}, "periodSeconds": 1}}
+    return [
+        one(Cause.SIDECAR_STOPPED, "sidecar-stopped", name, made, ended(), container="mesh")
+        for name, made in (
+            ("exit-143", pod("web", "", done, initContainers=[obeys], **never)),
+            ("exit-0", pod("web", "", done, initContainers=[leaves], **never)),
+            ("killed", pod("web", "", done, initContainers=[stubborn], terminationGracePeriodSeconds=2, **never)),
+            ("main-fails", pod("web", "", fails, initContainers=[obeys], **never)),
+            ("probed", pod("web", "", done, initContainers=[probed], **never)),
+            ("in-job", owned("Job", "import", "", spec(done, initContainers=[obeys], **never))),
+        )
+    ]

@@ -111,6 +111,8 @@ EXPECTED: Final[dict[str, _Expected]] = {
     "sandbox-changed/never": (Grade.LIKELY, _PLAIN_STOP),
     "sandbox-changed/in-job": (Grade.LIKELY, _PLAIN_STOP),
     "sidecar-fails": (Grade.CERTAIN, _COMPLETE),
+    "sidecar-stopped": (Grade.CERTAIN, _SAID),
+    "sidecar-stopped/exit-0": (Grade.LIKELY, "it ended in the second of its stop, perhaps by itself"),
     "startup": (Grade.LIKELY, _AGAIN),
     "taint-eviction": (Grade.CERTAIN, _SAID),
     "unreachable": (Grade.LIKELY, "the node was silent: somebody may have deleted it before"),
