@@ -261,9 +261,8 @@ def _ends(evidence: Evidence, pod: Pod, whole: Verdict | None, stop: Stop | None
         if one is None or _is_done(one):
             continue
         if one.latest is not None or never_ran(one.reason) is not None:
-            yield _end(
-                evidence, pod, ref, one, stop if whole is not None and _tells(whole, pod, evidence, ref, one) else None
-            )
+            with_pod = whole is not None and _tells(whole, pod, evidence, ref, one)
+            yield _end(evidence, pod, ref, one, stop if with_pod else None)
 
 
 def _is_done(one: ObservedContainer) -> bool:
