@@ -7,6 +7,8 @@
     node Ready since       its kubelet has not shut it down
     the kubelet stopped    and no event says for whom: all who delete pods without one about the pod. Until all events
                            are known to be there, also all who write one
+    init containers alone  the kubelet stopped no app container: either none ran yet, or all had ended, and it stopped
+                           the sidecars for that
     nothing                its containers may have ended by themselves, or its node was gone
 
 Source: as of `deleted`, and pkg/kubelet/eviction/eviction_manager.go (evictPod) at v1.36.3.
@@ -74,6 +76,8 @@ _MAKES_ANOTHER: Final = frozenset({"StatefulSet", "DaemonSet"})
 """Kinds whose controllers delete a pod that has ended, to make another of its name or on its node."""
 _DELETERS: Final = frozenset({Cause.PREEMPTION, Cause.TAINT_EVICTION})
 """Those delete the pod, and do not end it first."""
+_STARTED: Final = "Started"
+_APP: Final = "spec.containers{"
 _MARKING: Final = "Marking for deletion"
 _PREEMPTED: Final = "Preempted"
 _IN_MEMORY: Final = "in kube-scheduler memory"
@@ -185,12 +189,19 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
     if events is None or not (events.complete_since(began - _SECOND) and evidence.is_settled(began)):
         weights |= dict.fromkeys(_TOLD_BY_EVENTS, Weight.SOME)
     weights |= dict.fromkeys(_failed_probes(evidence), Weight.SOME)
+    if not any(_is_of_app(stop) for stop in stops):
+        ran = any(_is_of_app(event) for event in events.named(_STARTED)) if events is not None else False
+        weights[Cause.SIDECAR_STOPPED] = Weight.MUCH if ran else Weight.SOME
     clues = {cause: [of_event(stops[-1])] for cause in weights}
     node = evidence.node
     if node is not None and node.spec.unschedulable:
         weights[Cause.API_EVICTION] = Weight.MUCH
         clues[Cause.API_EVICTION].append(Clue(Source.NODE, "spec.unschedulable", "true"))
     return weighed(weights, clues)
+
+
+def _is_of_app(event: Event) -> bool:
+    return event.involved_object.field_path.startswith(_APP)
 
 
 def _excluded(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Iterator[Cause]:

@@ -192,6 +192,12 @@ def _job(report: EndReport, container: str) -> str:
     return f"{whose} removed the pod, for the Job had ended or was suspended"
 
 
+def _sidecar(report: EndReport, container: str) -> str:
+    del report
+    which = f"sidecar {container}" if container else "the sidecars"
+    return f"the kubelet stopped {which}: the main containers of the pod had ended"
+
+
 def _rejected(report: EndReport, container: str) -> str:
     del container
     if any(one.end is not None for one in report.end.ends):
@@ -214,7 +220,7 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.DEFINITION_CHANGED: _plain("the kubelet restarted {name}: its image was changed in place"),
     Cause.RESTART_ALL: _plain("the kubelet restarted all containers, as restartPolicyRules ask"),
     Cause.SANDBOX_CHANGED: _plain("the sandbox of the pod was gone, and the kubelet started all of it again"),
-    Cause.SIDECAR_STOPPED: _plain("the kubelet stopped sidecar {name}: the main containers of the pod had ended"),
+    Cause.SIDECAR_STOPPED: _sidecar,
     Cause.CONTAINER_LOST: _plain("the runtime lost {name}: how it ended is not known"),
     Cause.APPLICATION: _application,
     Cause.NODE_REBOOT: _plain("its node restarted, and ended {name} without the kubelet"),
