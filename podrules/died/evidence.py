@@ -27,7 +27,7 @@ from podrules.died.replacement import Replacement
 from podrules.ending import deleted_at
 from podrules.model.base import OwnerReference
 from podrules.model.event import Event
-from podrules.model.instant import instant
+from podrules.model.instant import instant, later
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -87,7 +87,7 @@ class Clocks(Struct, frozen=True):
 
     def server_time(self, of_node: datetime) -> datetime:
         """The API server's time at a moment of the node's."""
-        return of_node - self.ahead
+        return later(of_node, -self.ahead.total_seconds())
 
 
 class PodEvents(Struct, frozen=True):

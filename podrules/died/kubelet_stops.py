@@ -36,7 +36,7 @@ from podrules.died.memory import SIGKILL_CODE
 from podrules.died.messages import UNHEALTHY, cause_of_kill, is_plain_stop
 from podrules.died.verdict import Weight
 from podrules.model.event import Event
-from podrules.model.instant import instant
+from podrules.model.instant import instant, span
 from podrules.model.pod import Container, ContainerRef, Pod
 from podrules.processes import status_of
 
@@ -97,7 +97,7 @@ def _is_of(
     when, began, ended = instant(event.last), instant(end.started_at), instant(end.finished_at)
     if when is None or began is None or ended is None:
         return False
-    return began < when and began + least <= when + _LATE and when - after <= ended <= when + longest
+    return began < when and least <= when - began + _LATE and -after <= ended - when <= longest
 
 
 def _may_have_died_before(event: Event, end: Termination) -> bool:
@@ -125,7 +125,7 @@ def _least(pod: Pod, container: Container, cause: Cause) -> timedelta:
     least = probe.initial_delay_seconds + (times - 1) * probe.period_seconds
     if cause is Cause.LIVENESS_PROBE and container.startup_probe is not None:
         least = max(least, container.startup_probe.initial_delay_seconds)
-    return timedelta(seconds=least)
+    return span(least)
 
 
 def _is_first_run(pod: Pod, container: Container) -> bool:
@@ -139,7 +139,7 @@ def _longest(pod: Pod, container: Container, cause: Cause) -> timedelta:
     probe = {Cause.LIVENESS_PROBE: container.liveness_probe, Cause.STARTUP_PROBE: container.startup_probe}.get(cause)
     own = probe.termination_grace_period_seconds if probe is not None else None
     grace = own if own is not None else pod.spec.termination_grace_period_seconds or 0
-    return timedelta(seconds=grace) + _STOPPING
+    return span(grace) + _STOPPING
 
 
 def stop_weights(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> dict[Cause, Weight]:

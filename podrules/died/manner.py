@@ -23,7 +23,7 @@ from podrules.died.memory import SIGKILL_CODE
 from podrules.died.messages import BY_KUBELET
 from podrules.died.stop_order import was_reset
 from podrules.ending import deleted_at, grace_of
-from podrules.model.instant import instant
+from podrules.model.instant import instant, span
 from podrules.model.pod import Pod
 
 __all__ = ["Manner", "Stop", "manner_of", "stop_of"]
@@ -68,7 +68,7 @@ def stop_of(evidence: Evidence, pod: Pod) -> Stop:
     if deleted is not None and not was_reset(pod):
         times.append(deleted)
     known = deleted is not None and not by_kubelet
-    return Stop(min(times, default=None), timedelta(seconds=grace_of(pod).longest) if known else None)
+    return Stop(min(times, default=None), span(grace_of(pod).longest) if known else None)
 
 
 def manner_of(clocks: Clocks, end: Termination, stop: Stop) -> Manner:

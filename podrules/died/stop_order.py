@@ -21,7 +21,7 @@ from podrules.container_state import Termination, observed_containers
 from podrules.died.evidence import Evidence
 from podrules.died.kubelet_stops import was_stopped
 from podrules.ending import deleted_at
-from podrules.model.instant import instant
+from podrules.model.instant import instant, later
 from podrules.model.pod import ContainerRef, Pod
 from podrules.platform import pod_platform
 
@@ -82,7 +82,7 @@ def stopped_at(evidence: Evidence) -> datetime | None:
 def _by_times(evidence: Evidence, pod: Pod, deleted: datetime, ended: datetime) -> Order:
     margin, first = evidence.clocks.margin, deleted
     if was_reset(pod):
-        first -= timedelta(seconds=pod.spec.termination_grace_period_seconds or 0) + _STOPPING
+        first = later(first, -(pod.spec.termination_grace_period_seconds or 0)) - _STOPPING
     if ended + margin < first:
         return Order.BEFORE
     return Order.AFTER if ended - margin > deleted else Order.UNKNOWN

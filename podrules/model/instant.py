@@ -1,8 +1,9 @@
 """Parses times as the API writes them, and adds seconds to them.
 
     parsing         RFC 3339, in UTC as the API server writes it
-    adding          a result outside the years 1 to 9999, which are all that the API writes, becomes the nearest moment
-                    within them
+    limits          the API writes the years 1 to 9999, and Python holds no others. A moment in the first or the last of
+                    them becomes the nearest one between, so that callers can add minutes to every moment
+    spans           a field holds any int64 of seconds. One of more than 10,000 years becomes that long
     seconds in Go   time.Duration(seconds) * time.Second: nanoseconds in an int64, which wrap. From 9,223,372,037 s,
                     292 years, on the result is another span, and often a negative one
 
@@ -14,10 +15,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-__all__ = ["go_seconds", "instant", "later"]
+__all__ = ["go_seconds", "instant", "later", "span"]
 
-_FIRST: Final = datetime.min.replace(tzinfo=UTC)
-_LAST: Final = datetime.max.replace(tzinfo=UTC)
+_FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+_LONGEST: Final = 10_000 * 366 * 86_400
 _NO_TIME: Final = timedelta()
 _SECOND: Final = 10**9
 """In nanoseconds."""
@@ -25,24 +27,27 @@ _SIGN: Final = 1 << 63
 
 
 def instant(stamp: str | None) -> datetime | None:
-    """An RFC 3339 time of the API, in UTC; None: it is absent or cannot be read."""
+    """An RFC 3339 time of the API, in UTC and within the limits; None: it is absent or cannot be read."""
     if not stamp:
         return None
     try:
         when = datetime.fromisoformat(stamp)
     except ValueError:
         return None
-    if when.tzinfo is None:
-        return when.replace(tzinfo=UTC)
     return later(when.replace(tzinfo=UTC), -(when.utcoffset() or _NO_TIME).total_seconds())
 
 
 def later(when: datetime, seconds: float) -> datetime:
-    """The moment so many seconds later, or earlier if negative, limited to the moments that Python can represent."""
+    """The moment so many seconds later, or earlier if negative, within the limits."""
     try:
-        return when + timedelta(seconds=seconds)
+        return min(max(when + timedelta(seconds=seconds), _FIRST), _LAST)
     except OverflowError:
         return _LAST if seconds > 0 else _FIRST
+
+
+def span(seconds: int) -> timedelta:
+    """The span of so many seconds, within the limits."""
+    return timedelta(seconds=min(max(seconds, -_LONGEST), _LONGEST))
 
 
 def go_seconds(seconds: int) -> int:

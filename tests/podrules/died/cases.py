@@ -20,9 +20,10 @@ from podrules.died.cause import Cause
 from podrules.died.evidence import Evidence
 from tests.tree import ROOT
 
-__all__ = ["FOLDER", "RecordedEnd", "recorded_end", "recorded_ends", "source_of"]
+__all__ = ["FOLDER", "RecordedEnd", "recorded_clusters", "recorded_end", "recorded_ends", "source_of"]
 
 FOLDER: Final = ROOT / "tests" / "testdata" / "died"
+REAL_NODE: Final = FOLDER / "real_node.jsonl.gz"
 
 
 class RecordedEnd(Struct, frozen=True):
@@ -38,10 +39,15 @@ class RecordedEnd(Struct, frozen=True):
     """All that was left."""
 
 
-def recorded_ends(file: Path = FOLDER / "real_node.jsonl.gz") -> Iterator[RecordedEnd]:
+def recorded_ends(file: Path = REAL_NODE) -> Iterator[RecordedEnd]:
     """Those of a file."""
+    yield from map(recorded_end, recorded_clusters(file))
+
+
+def recorded_clusters(file: Path = REAL_NODE) -> Iterator[dict[str, Any]]:
+    """The clusters that they were left in, as they are written."""
     with gzip.open(file, "rt", encoding="utf-8") as lines:
-        yield from (recorded_end(json.loads(line)) for line in lines)
+        yield from map(json.loads, lines)
 
 
 def recorded_end(case: dict[str, Any]) -> RecordedEnd:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import pytest
 
 from podrules.model.base import ObjectMeta
 from podrules.model.decode import DecodeError, from_object
-from podrules.model.instant import go_seconds, instant, later
+from podrules.model.instant import go_seconds, instant, later, span
 
-LAST: Final = datetime.max.replace(tzinfo=UTC)
-FIRST: Final = datetime.min.replace(tzinfo=UTC)
+LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)
 
 
 def _is_read(stamp: str) -> bool:
@@ -38,6 +38,9 @@ def test_every_day_that_there_is_and_no_other_is_read(year: str) -> None:
         ("2026-11-22T10:00:00.5Z", datetime(2026, 11, 22, 10, 0, 0, 500_000, tzinfo=UTC)),
         ("2026-11-22T10:00:00.123456789Z", datetime(2026, 11, 22, 10, 0, 0, 123_456, tzinfo=UTC)),
         ("9999-12-31T23:59:59-01:00", LAST),
+        ("9999-12-31T23:59:59Z", LAST),
+        ("9998-12-31T23:59:59Z", LAST - timedelta(seconds=1)),
+        ("0001-01-01T00:00:00Z", FIRST),
         ("0001-01-01T00:00:00+01:00", FIRST),
     ],
 )
@@ -72,6 +75,19 @@ def test_what_go_does_not_take_for_a_time_is_refused(stamp: str) -> None:
 def test_what_comes_beyond_all_moments_is_the_last_or_the_first(seconds: int) -> None:
     now = datetime(2026, 11, 22, tzinfo=UTC)
     assert (later(now, seconds), later(now, -seconds)) == (LAST, FIRST)
+
+
+@pytest.mark.parametrize("stamp", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])
+def test_minutes_can_be_added_to_every_moment(stamp: str) -> None:
+    moment = instant(stamp)
+    assert moment is not None
+    assert moment - timedelta(days=300) < moment < moment + timedelta(days=300)
+
+
+@pytest.mark.parametrize("seconds", [10**12, 10**18, 2**63 - 1])
+def test_a_span_longer_than_all_moments_is_as_long_as_they(seconds: int) -> None:
+    assert (span(seconds), span(-seconds)) == (span(10**12), -span(10**12))
+    assert span(10**12) > LAST - FIRST > span(30) == timedelta(seconds=30)
 
 
 @pytest.mark.parametrize(
