@@ -136,7 +136,8 @@ def test_no_number_and_no_time_of_an_end_does_either(data: st.DataObject) -> Non
     place = ("-n", case["namespace"])
     pod = f"pod/{case['pod']}"
     calls = [("died", pod, *place, "-o", "wide"), ("died", *place, "--since", "1h"), ("report", "-A", "-o", "table")]
-    if any((entry["kind"], entry["metadata"]["name"]) == ("Pod", case["pod"]) for entry in case["objects"]):
+    here = [one["metadata"] for one in case["objects"] if one["kind"] == "Pod"]
+    if any((one["namespace"], one["name"]) == (case["namespace"], case["pod"]) for one in here):
         calls.append(("explain", pod, *place))
     call = data.draw(st.sampled_from(calls))
     _is_told(case["objects"], changes, call)
