@@ -18,21 +18,18 @@ v1.36.3; k8s.io/component-helpers/scheduling/corev1/helpers.go (GetMatchingToler
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Final
 
 from msgspec import Struct
 
 from podrules.model.affinity import Toleration
-from podrules.model.instant import go_seconds, instant, later
+from podrules.model.instant import FIRST, go_seconds, instant, later
 from podrules.model.node import Taint
 from podrules.model.pod import Pod
 from podrules.tolerations import NO_EXECUTE, tolerates_taint, tolerations_tolerate_taint
 
 __all__ = ["Eviction", "bound_at", "eviction_after", "pod_eviction", "taint_eviction"]
-
-_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Eviction(Struct, frozen=True, rename="camel"):
@@ -82,7 +79,7 @@ def taint_eviction(
         if found is None or (scheduled.comes and not at_once):
             continue
         after, taint = found
-        at = None if added == _LONG_AGO else later(max(added, bound or added), after)
+        at = None if added == FIRST else later(max(added, bound or added), after)
         if not scheduled.comes or (at is not None and (scheduled.at is None or at < scheduled.at)):
             scheduled = Eviction(at, after, taint=taint.text)
     return scheduled
@@ -124,4 +121,4 @@ def _shortest(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> tup
 
 
 def _added(taint: Taint) -> datetime:
-    return instant(taint.time_added) or _LONG_AGO
+    return instant(taint.time_added) or FIRST

@@ -15,10 +15,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-__all__ = ["go_seconds", "instant", "later", "span"]
+__all__ = ["FIRST", "LAST", "go_seconds", "instant", "later", "span"]
 
-_FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)
-_LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)
+LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+"""The limits."""
 _LONGEST: Final = 10_000 * 366 * 86_400
 _NO_TIME: Final = timedelta()
 _SECOND: Final = 10**9
@@ -40,9 +41,9 @@ def instant(stamp: str | None) -> datetime | None:
 def later(when: datetime, seconds: float) -> datetime:
     """The moment so many seconds later, or earlier if negative, within the limits."""
     try:
-        return min(max(when + timedelta(seconds=seconds), _FIRST), _LAST)
+        return min(max(when + timedelta(seconds=seconds), FIRST), LAST)
     except OverflowError:
-        return _LAST if seconds > 0 else _FIRST
+        return LAST if seconds > 0 else FIRST
 
 
 def span(seconds: int) -> timedelta:

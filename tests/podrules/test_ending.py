@@ -9,6 +9,7 @@ import pytest
 
 from podrules.ending import deleted_at, pod_ending, stop_plan
 from podrules.model.decode import from_object
+from podrules.model.instant import FIRST, LAST
 from podrules.model.pod import Pod
 from tests.objects import raw_container, raw_pod
 
@@ -71,8 +72,8 @@ def test_T5_pod_is_not_told_to_end_before_it_is_made(seconds: int, told: datetim
 
 def test_T5_pod_without_a_time_of_its_own_is_told_at_the_first_moment_at_the_earliest() -> None:
     ending = pod_ending(going(86_400, metadata={"deletionTimestamp": "0001-01-01T00:00:00Z"}))
-    assert ending.deleted_at == datetime.min.replace(tzinfo=UTC)
-    assert pod_ending(going(60, 10**15)).ends_by == datetime.max.replace(tzinfo=UTC)
+    assert ending.deleted_at == FIRST
+    assert pod_ending(going(60, 10**15)).ends_by == LAST
 
 
 def test_T5_hook_that_takes_the_whole_period_adds_the_minimum() -> None:

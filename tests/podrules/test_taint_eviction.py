@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from podrules.model.affinity import Toleration
+from podrules.model.instant import LAST
 from podrules.model.node import Taint
 from podrules.taint_eviction import Eviction, taint_eviction
 
@@ -101,8 +102,7 @@ def test_T5_shortest_of_the_seconds_is_taken_before_it_wraps() -> None:
 
 def test_T5_taint_of_the_last_day_deletes_then() -> None:
     end = Taint("a", "", "NoExecute", "9999-12-31T23:59:59Z")
-    last = datetime.max.replace(tzinfo=UTC)
-    assert taint_eviction([_tolerates("a", 60)], [end]) == Eviction(last, 60, taint="a:NoExecute")
+    assert taint_eviction([_tolerates("a", 60)], [end]) == Eviction(LAST, 60, taint="a:NoExecute")
 
 
 def test_T5_pod_that_comes_after_the_taint_has_its_time_from_then() -> None:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
 
 import pytest
 
 from podrules.model.base import ObjectMeta
 from podrules.model.decode import DecodeError, from_object
-from podrules.model.instant import go_seconds, instant, later, span
-
-LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
-FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)
+from podrules.model.instant import FIRST, LAST, go_seconds, instant, later, span
 
 
 def _is_read(stamp: str) -> bool:

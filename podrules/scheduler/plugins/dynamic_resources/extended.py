@@ -12,13 +12,13 @@ k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache at v0.36.3;
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from msgspec.structs import replace
 
 from podrules.model.base import ObjectMeta
-from podrules.model.instant import instant
+from podrules.model.instant import FIRST, instant
 from podrules.model.node import Node
 from podrules.model.pod import Container, Pod
 from podrules.model.quantity import ZERO
@@ -48,8 +48,6 @@ CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 SPECIAL_NAME: Final = "<extended-resources>"
 """The name of a claim that has not been written yet."""
 
-_EPOCH: Final = datetime.min.replace(tzinfo=UTC)
-
 
 def classes_by_resource(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass]:
     """Which class stands for which resource (ExtendedResourceCache).
@@ -72,7 +70,7 @@ def _precedes(one: DeviceClass, other: DeviceClass) -> bool:
 
 
 def _created(device_class: DeviceClass) -> datetime:
-    return instant(device_class.metadata.creation_timestamp) or _EPOCH
+    return instant(device_class.metadata.creation_timestamp) or FIRST
 
 
 def is_extended_resource(name: str) -> bool:
