@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Any, Final
 
 from podrules.cluster.gather import Gatherer
@@ -59,6 +60,7 @@ _HASH: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{1,10}")
 _ASSIGNED: Final = " to "
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _FORBIDDEN: Final = "forbidden"
+_SECOND: Final = timedelta(seconds=1)
 _OF_NODES: Final = "default"
 """The namespace of events about objects that have none."""
 _SCHEDULED: Final = "Scheduled"
@@ -224,17 +226,21 @@ class EndReader:
 
 
 def _is_about(event: Event, pod: Pod) -> bool:
-    """Whether an event is about this pod, and not about an earlier one of its name; some name no uid."""
+    """Whether an event is about this pod, and not about an earlier one of its name.
+
+    Those of the taint manager name no uid, and times are in whole seconds. An event of the second in which the pod was
+    made is about the earlier one: that had to go first.
+    """
     uid = event.involved_object.uid
     if not uid:
-        return not _is_before(event, pod.metadata.creation_timestamp)
+        return not _is_before(event, pod.metadata.creation_timestamp, _SECOND)
     # The kubelet knows a static pod by what its mirror has as an annotation.
     return uid in {pod.metadata.uid, pod.metadata.annotations.get(_MIRROR)}
 
 
-def _is_before(event: Event, made: str | None) -> bool:
+def _is_before(event: Event, made: str | None, more: timedelta = timedelta()) -> bool:
     when, since = instant(event.last), instant(made)
-    return when is not None and since is not None and when < since
+    return when is not None and since is not None and when < since + more
 
 
 def _of_last(events: Sequence[Event], present: Pod | None) -> list[Event]:
@@ -247,7 +253,7 @@ def _of_last(events: Sequence[Event], present: Pod | None) -> list[Event]:
     own = [one for one in others if one.involved_object.uid == known]
     since = min((one.first for one in own if one.first), default=None)
     without = (one for one in events if not one.involved_object.uid and not _is_before(one, since))
-    return [*own, *(one for one in without if present is None or _is_before(one, made))]
+    return [*own, *(one for one in without if present is None or _is_before(one, made, _SECOND))]
 
 
 def node_of(events: Sequence[Event]) -> str:

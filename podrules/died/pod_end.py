@@ -14,6 +14,7 @@ gc_controller.go.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from podrules.died.cause import Cause, Grade
 from podrules.died.deleted import deleted_verdict, disruption, of_condition
@@ -28,6 +29,9 @@ from podrules.model.pod import Pod
 from podrules.safety import Guarantee, owner_guarantee
 
 __all__ = ["pod_verdict"]
+
+_DELETE: Final = frozenset({Cause.PREEMPTION, Cause.TAINT_EVICTION})
+"""The scheduler and the taint manager delete a pod: it is gone then, or being deleted."""
 
 
 def pod_verdict(evidence: Evidence, pod: Pod) -> Verdict | None:
@@ -75,9 +79,9 @@ def _unknown(pod: Pod) -> Verdict | None:
 
 
 def _by_event(evidence: Evidence, pod: Pod) -> Verdict | None:
-    """What an event tells of it that came while it ran."""
+    """What an event of the kubelet tells of it that came while it ran."""
     told = told_by_event(evidence)
-    if told is None or not _before_its_end(told[1], pod):
+    if told is None or told[0] in _DELETE or not _before_its_end(told[1], pod):
         return None
     return proven(told[0], of_event(told[1]))
 

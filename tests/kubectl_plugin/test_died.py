@@ -226,6 +226,57 @@ def test_what_ended_before_does_not_count(tmp_path: Path) -> None:
     assert [entry["name"] for entry in longer] == ["web", "old"]
 
 
+# Two pods of one name
+
+
+def _about(reason: str, clock: str, message: str, uid: str = "", component: str = "kubelet") -> dict[str, Any]:
+    """An event about ``web``; without a uid, as the taint manager writes it."""
+    path = {"uid": uid, "fieldPath": "spec.containers{app}"} if uid else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": reason, "namespace": "shop", "creationTimestamp": f"2026-10-01T{clock}Z"},
+        "involvedObject": {"kind": "Pod", "name": "web", "namespace": "shop", **path},
+        "reason": reason,
+        "message": message,
+        "firstTimestamp": f"2026-10-01T{clock}Z",
+        "lastTimestamp": f"2026-10-01T{clock}Z",
+        "source": {"component": component, "host": "n1"},
+    }
+
+
+def _evicted(clock: str) -> dict[str, Any]:
+    return _about("TaintManagerEviction", clock, "Marking for deletion Pod shop/web", component="taint-eviction")
+
+
+def test_an_event_without_a_uid_of_the_second_of_the_next_pod_is_about_the_one_before(tmp_path: Path) -> None:
+    started = _about("Started", "11:00:00", "Container started", "earlier")
+    stopped = _about("Killing", "11:50:00", "Stopping container app", "earlier")
+    runs = crashed()
+    runs["metadata"]["creationTimestamp"] = "2026-10-01T11:50:00Z"
+    runs["status"]["containerStatuses"] = [{"name": "app", "state": {"running": {"startedAt": "2026-10-01T11:50:00Z"}}}]
+    file = snapshot(tmp_path, runs, started, stopped, _evicted("11:50:00"))
+
+    report = json.loads(died(file, "pod/web", "-o", "json").out)
+
+    assert report["earlier"]
+    assert [one["cause"] for one in report["end"]["verdict"]["suspects"]] == ["TaintEviction"]
+
+
+@pytest.mark.parametrize("clock", ["11:00:00", "11:45:00"])
+def test_who_deletes_pods_did_not_end_one_that_is_there_and_is_not_being_deleted(clock: str, tmp_path: Path) -> None:
+    """Its event is about an earlier pod of the name, or the pod ended before it was deleted."""
+    over = crashed(restartPolicy="Never")
+    status = over["status"]["containerStatuses"][0]
+    status |= {"state": status.pop("lastState"), "restartCount": 0}
+    over["status"]["phase"] = "Failed"
+
+    report = json.loads(died(snapshot(tmp_path, over, _evicted(clock)), "pod/web", "-o", "json").out)
+
+    assert report["end"]["of"] == "Container"
+    assert "Application" in [one["cause"] for one in report["end"]["verdict"]["suspects"]]
+
+
 def test_a_page_for_each_is_under_wide(tmp_path: Path) -> None:
     file = snapshot(tmp_path, crashed(), crashed("db"))
 
