@@ -413,7 +413,7 @@ def drained(deaths: Deaths) -> None:
     """By kubectl; it gives the pod up that does not stop."""
     node = deaths.node("drained")
     pods = deaths.pair("drained", nodeName=node)
-    deaths.plane.kubectl("drain", node, "--force", "--timeout=1s", check=False)
+    deaths.plane.kubectl("drain", node, "--force", "--timeout=4s", check=False)
     deaths.ended(*pods)
 
 
@@ -515,11 +515,12 @@ def stopped_jobs(deaths: Deaths) -> None:
     two = {"parallelism": 2, "completions": 2}
     names = ("late", "suspended", "removed", "narrowed")
     for name in names:
-        more = {"activeDeadlineSeconds": 6} if name == "late" else {}
-        deaths.plane.apply([make_workload("Job", deaths.namespace, _spec(deaths, spec), name, **two, **more)])
+        deaths.plane.apply([make_workload("Job", deaths.namespace, _spec(deaths, spec), name, **two)])
     made = [pod for name in names for pod in deaths.of_workload(name, 2)]
     running = deaths.old(made)
     pairs = [deaths.two_of(name, running[2 * place :]) for place, name in enumerate(names)]
+    # Its time is over at once, and not while it is still prepared.
+    deaths.change("Job", "late", {"activeDeadlineSeconds": 1}, "batch/v1")
     deaths.change("Job", "suspended", {"suspend": True}, "batch/v1")
     deaths.change("Job", "narrowed", {"parallelism": 0}, "batch/v1")
     deaths.remove("Job", "removed", "batch/v1")
