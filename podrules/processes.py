@@ -24,7 +24,7 @@ __all__ = ["has_process", "idle_containers", "status_of", "with_process"]
 
 def status_of(pod: Pod, name: str) -> ContainerStatus | None:
     """What the kubelet reported of a container; None: nothing."""
-    return next((status for status in _statuses(pod) if status.name == name), None)
+    return next((status for status in pod.status.of_containers if status.name == name), None)
 
 
 def has_process(pod: Pod, ref: ContainerRef) -> bool:
@@ -46,13 +46,9 @@ def idle_containers(pod: Pod) -> tuple[str, ...]:
     )
 
 
-def _statuses(pod: Pod) -> tuple[ContainerStatus, ...]:
-    return (*pod.status.container_statuses, *pod.status.init_container_statuses)
-
-
 def _with_status(pod: Pod) -> Iterator[tuple[ContainerRef, ContainerStatus | None]]:
     # The first of a name counts.
-    by_name = {status.name: status for status in reversed(_statuses(pod))}
+    by_name = {status.name: status for status in reversed(pod.status.of_containers)}
     return ((ref, by_name.get(ref.container.name)) for ref in pod.containers())
 
 

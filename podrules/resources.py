@@ -335,8 +335,7 @@ def _aggregate(pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]) -> t
 def _statuses(pod: Pod, *, ending: bool = False) -> dict[str, ContainerStatus]:
     """Statuses by container name; without ``ending`` not of init containers that end, whose spec alone is summed up."""
     left_out = {container.name for container in pod.spec.init_containers if not (ending or container.restarts_always)}
-    entries = (*pod.status.container_statuses, *pod.status.init_container_statuses)
-    return {entry.name: entry for entry in entries if entry.name not in left_out}
+    return {entry.name: entry for entry in pod.status.of_containers if entry.name not in left_out}
 
 
 def _resize_infeasible(status: PodStatus) -> bool:

@@ -33,8 +33,7 @@ from podrules.died.kubelet_stops import (
 from podrules.died.memory import SIGKILL_CODE, kills_whole_container, memory_weights, start_ran_out
 from podrules.died.messages import NEVER_RAN
 from podrules.died.reboot import reboot_after
-from podrules.died.verdict import Clue, Source, Verdict, Weight, proven, weighed
-from podrules.model.event import Event
+from podrules.died.verdict import Clue, Source, Verdict, Weight, of_event, proven, weighed
 from podrules.model.pod import ContainerRef, Pod
 
 __all__ = ["container_verdict", "never_ran"]
@@ -70,32 +69,28 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
     told = told_event(evidence, pod, ref, end)
     if told is not None:
         cause, event = told
-        return proven(cause, _of_event(event))
+        return proven(cause, of_event(event))
     whole = kills_whole_container(evidence)
     weights, clues = _memory(evidence, pod, ref, end, whole=whole)
     if whole and end.reason == OOM_KILLED and end.exit_code == SIGKILL_CODE:
         return weighed(weights, clues)
-    stops, stopped = stop_weights(evidence, pod, ref, end), stop_of_all(evidence.events, ref, end)
+    stops, stopped = stop_weights(evidence, pod, ref, end), stop_of_all(evidence.known_events, ref, end)
     stored, always = storage_causes(evidence, pod, ref, end), pod.spec.restart_policy in ALWAYS
     if stopped is not None and Cause.SIDECAR_STOPPED in stops:
-        return weighed(stops, {Cause.SIDECAR_STOPPED: [_of_event(stopped)]})
+        return weighed(stops, {Cause.SIDECAR_STOPPED: [of_event(stopped)]})
     if stopped is not None and not stops and not stored:
         # With its pod, and neither the pod's status nor another event says why.
-        return Verdict(Grade.NOTHING, clues=(_of_event(stopped),))
+        return Verdict(Grade.NOTHING, clues=(of_event(stopped),))
     weights |= stops | dict.fromkeys(stored, Weight.MUCH if always else Weight.POSSIBLE)
     if not (stored and always):
         weights[Cause.APPLICATION] = _application(end, weights)
     reboot = reboot_after(evidence, pod, ref, end)
     if reboot is not None:
         weights[Cause.NODE_REBOOT] = Weight.MUCH if end.exit_code in STOP_CODES else Weight.SOME
-        clues[Cause.NODE_REBOOT] = [Clue(Source.NODE_EVENT, reboot.reason, reboot.message, reboot.last)]
+        clues[Cause.NODE_REBOOT] = [of_event(reboot, Source.NODE_EVENT)]
     clues[Cause.APPLICATION] = [Clue(Source.POD, "exitCode", str(end.exit_code), end.finished_at)]
     clues |= {cause: [Clue(Source.POD, f"{ref.field}.{field}", "")] for cause, field in _PROBES.items()}
     return weighed(weights, clues)
-
-
-def _of_event(event: Event) -> Clue:
-    return Clue(Source.EVENT, event.reason, event.message, event.last)
 
 
 def _by_status(end: Termination) -> Cause | None:

@@ -20,7 +20,7 @@ from typing import Final
 from podrules.died.cause import Cause
 from podrules.died.evidence import Evidence
 from podrules.died.messages import CLEANED_UP, deleted_name, tells_of_pod
-from podrules.died.verdict import Clue, Source
+from podrules.died.verdict import Clue, Source, of_event
 from podrules.model.base import Condition
 from podrules.model.event import Event
 from podrules.model.instant import instant
@@ -49,7 +49,7 @@ def told_by_controller(evidence: Evidence, made: datetime | None) -> dict[Cause,
     for event, when in _deletions(evidence):
         if made is not None and when <= made:
             break
-        clue = Clue(Source.OWNER_EVENT, event.reason, event.message, event.last)
+        clue = of_event(event, Source.OWNER_EVENT)
         return {cause: [clue, *more] for cause, more in _causes(evidence, event, when)}
     return {}
 
@@ -61,16 +61,16 @@ def cleaned_up(evidence: Evidence, made: datetime | None) -> Clue | None:
         evidence: What is known.
         made: When the pod was made; None: that is not known.
     """
-    for event in reversed(evidence.owner_events.named(*CLEANED_UP) if evidence.owner_events else ()):
+    for event in reversed(evidence.known_owner_events.named(*CLEANED_UP)):
         when = instant(event.last)
         if tells_of_pod(event.message, evidence.name) and when is not None and (made is None or when >= made):
-            return Clue(Source.OWNER_EVENT, event.reason, event.message, event.last)
+            return of_event(event, Source.OWNER_EVENT)
     return None
 
 
 def _deletions(evidence: Evidence) -> Iterator[tuple[Event, datetime]]:
     """The events by which the controller tells that it deleted a pod of that name, the latest first."""
-    for event in reversed(evidence.owner_events.named(_DELETE) if evidence.owner_events else ()):
+    for event in reversed(evidence.known_owner_events.named(_DELETE)):
         when = instant(event.last)
         if deleted_name(event.message) == evidence.name and when is not None:
             yield event, when

@@ -83,17 +83,17 @@ def _disrupted(evidence: Evidence, pod: Pod, condition: Condition) -> _Weighed:
         # Another component's, which the rules do not know.
         return {**anybody[0], Cause.DELETED: Weight.SOME, Cause.API_EVICTION: Weight.SOME}, anybody[1]
     clues = {named: [of_condition(condition)]}
-    if _is_its_own(evidence, pod, condition):
-        return {named: Weight.MUCH}, clues
     if _is_late(pod, condition):
         return {**anybody[0], named: Weight.SOME}, anybody[1] | clues
+    if _is_its_own(evidence, pod, condition):
+        return {named: Weight.MUCH}, clues
     return {**dict.fromkeys(anybody[0], Weight.POSSIBLE), named: Weight.MUCH}, clues
 
 
 def _is_its_own(evidence: Evidence, pod: Pod, condition: Condition) -> bool:
-    """Whether who set the condition was the first to delete the pod."""
+    """Whether who set the condition before the pod was deleted was the first to delete it."""
     set_at, when = instant(condition.last_transition_time), deleted_at(pod)
-    if set_at is None or when is None or set_at > when + _SECOND:
+    if set_at is None or when is None:
         return False
     if not was_reset(pod):
         return when - set_at <= _NEAR

@@ -34,7 +34,7 @@ from podrules.model.pod import Pod
 from podrules.model.workload import Workload
 from podrules.processes import status_of
 
-__all__ = ["KUBELET", "Clocks", "Evidence", "KnownEnd", "Lost", "PodEvents", "clocks_of", "ended_at"]
+__all__ = ["KUBELET", "Clocks", "Evidence", "KnownEnd", "Lost", "PodEvents", "clocks_of", "ended_at", "first_of"]
 
 KUBELET: Final = "kubelet"
 _ON_ITS_WAY: Final = timedelta(seconds=10)
@@ -173,6 +173,16 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """About its node; None: they could not be read."""
     clocks: Clocks = field(default_factory=Clocks)
 
+    @property
+    def known_events(self) -> PodEvents:
+        """Those about the pod; none where they could not be read."""
+        return self.events if self.events is not None else PodEvents()
+
+    @property
+    def known_owner_events(self) -> PodEvents:
+        """Those about its controller; none where they could not be read."""
+        return self.owner_events if self.owner_events is not None else PodEvents()
+
     def has_all_events(self, container: str, end: Termination) -> bool:
         """Whether no event of the kubelet about a run of a container can be missing, or be still on its way."""
         began, ended = instant(end.started_at), instant(end.finished_at)
@@ -193,8 +203,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     def _again(self, container: str) -> datetime | None:
         """When a container began to run again; None: it does not run."""
         status = None if self.pod is None else status_of(self.pod, container)
-        running = status.state.running if status is not None else None
-        return instant(running.started_at) if running is not None else None
+        return None if status is None else status.runs_since
 
     def is_settled(self, moment: datetime) -> bool:
         """Whether what controllers wrote of a moment of the API server's clock must have come."""
@@ -215,12 +224,17 @@ def ended_at(evidence: Evidence) -> datetime | None:
     if pod is not None and (deleted := deleted_at(pod)) is not None:
         return deleted
     if pod is None:
-        times = [instant(stop.first) for stop in evidence.events.stops()] if evidence.events is not None else []
+        times = [instant(stop.first) for stop in evidence.known_events.stops()]
     else:
         ends = (status.state.terminated for status in pod.status.container_statuses)
         times = [instant(end.finished_at) for end in ends if end is not None]
     known = [when for when in times if when is not None]
     return clocks.server_time(max(known)) - clocks.margin if known else None
+
+
+def first_of(events: Iterable[Event]) -> datetime | None:
+    """The first moment that events tell of; None: none of them has a time."""
+    return min((when for event in events if (when := instant(event.first)) is not None), default=None)
 
 
 def container_of(event: Event) -> str:

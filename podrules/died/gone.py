@@ -22,15 +22,15 @@ from typing import Final
 
 from podrules.died.cause import Cause
 from podrules.died.controllers import cleaned_up, excluded_controllers, told_by_controller
-from podrules.died.evidence import Evidence
+from podrules.died.evidence import Evidence, first_of
 from podrules.died.messages import EVENT_CAUSES, TAINTED, UNHEALTHY, cause_of_eviction
 from podrules.died.stop_order import stopped_at
-from podrules.died.verdict import NOTHING, Clue, Source, Verdict, Weight, proven, weighed
+from podrules.died.verdict import NOTHING, Clue, Source, Verdict, Weight, of_event, proven, weighed
 from podrules.model.event import Event
 from podrules.model.instant import instant
 from podrules.tolerations import NO_EXECUTE
 
-__all__ = ["LOST_NODE", "gone_verdict", "of_event", "told_by_event"]
+__all__ = ["DELETERS", "LOST_NODE", "gone_verdict", "told_by_event"]
 
 _SILENT: Final = (
     Cause.API_EVICTION,
@@ -74,8 +74,8 @@ _NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_GONE)
 """By which a pod has ended before its controller deletes it, whatever is left of its events."""
 _MAKES_ANOTHER: Final = frozenset({"StatefulSet", "DaemonSet"})
 """Kinds whose controllers delete a pod that has ended, to make another of its name or on its node."""
-_DELETERS: Final = frozenset({Cause.PREEMPTION, Cause.TAINT_EVICTION})
-"""Those delete the pod, and do not end it first."""
+DELETERS: Final = frozenset({Cause.PREEMPTION, Cause.TAINT_EVICTION})
+"""Those delete the pod through the API, and do not end it first: it is gone then, or being deleted."""
 _STARTED: Final = "Started"
 _APP: Final = "spec.containers{"
 _MARKING: Final = "Marking for deletion"
@@ -90,7 +90,7 @@ _SOON: Final = timedelta(seconds=10)
 
 def gone_verdict(evidence: Evidence) -> Verdict:
     """What ended a pod whose object is gone."""
-    told, stops, began = told_by_event(evidence), _stops(evidence), stopped_at(evidence)
+    told, stops, began = told_by_event(evidence), evidence.known_events.stops(), stopped_at(evidence)
     when = instant(told[1].first) if told is not None else None
     if told is not None and not (when is not None and began is not None and began - when > _LONG):
         cause, event = told
@@ -121,8 +121,7 @@ def _by_controller(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cau
 
 
 def _makes_another(evidence: Evidence) -> bool:
-    told = evidence.owner_events.events if evidence.owner_events is not None else ()
-    return any(event.involved_object.kind in _MAKES_ANOTHER for event in told)
+    return any(event.involved_object.kind in _MAKES_ANOTHER for event in evidence.known_owner_events.events)
 
 
 def _stopped_before(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cause, list[Clue]]) -> bool:
@@ -139,14 +138,14 @@ def _ends_by_kubelet(evidence: Evidence, stops: Sequence[Event]) -> Iterator[Cau
         yield Cause.NODE_SHUTDOWN
     began, events = stopped_at(evidence), evidence.events
     if began is None or events is None or not (events.complete_since(began - _SECOND) and evidence.is_heard(began)):
-        yield from (cause for cause in _TOLD_BY_EVENTS if cause not in _DELETERS)
+        yield from (cause for cause in _TOLD_BY_EVENTS if cause not in DELETERS)
 
 
 def _is_ready_since(evidence: Evidence, stops: Sequence[Event]) -> bool:
     """Whether its node has been Ready since before the pod was stopped: both times are the node's."""
     ready = evidence.node.ready if evidence.node is not None else None
     since = instant(ready.last_transition_time) if ready is not None and ready.status == "True" else None
-    began = min((when for stop in stops if (when := instant(stop.first)) is not None), default=None)
+    began = first_of(stops)
     return since is not None and began is not None and since < began
 
 
@@ -161,8 +160,7 @@ def _is_tainted(evidence: Evidence) -> bool:
 
 def told_by_event(evidence: Evidence) -> tuple[Cause, Event] | None:
     """The last event that names what ended the pod as a whole."""
-    events = evidence.events.events if evidence.events is not None else ()
-    for event in reversed(events):
+    for event in reversed(evidence.known_events.events):
         cause = cause_of_eviction(event.message) if event.reason == "Evicted" else EVENT_CAUSES.get(event.reason)
         if event.reason in TAINTED and not event.message.startswith(_MARKING):
             # It is written of each pod that goes while it was to be deleted later.
@@ -175,11 +173,6 @@ def told_by_event(evidence: Evidence) -> tuple[Cause, Event] | None:
     return None
 
 
-def of_event(event: Event) -> Clue:
-    """What an event about the pod says."""
-    return Clue(Source.EVENT, event.reason, event.message, event.last)
-
-
 def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Verdict:
     """The pod was stopped, and no event tells for whom."""
     weights = dict.fromkeys(_SILENT, Weight.SOME)
@@ -190,7 +183,7 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
         weights |= dict.fromkeys(_TOLD_BY_EVENTS, Weight.SOME)
     weights |= dict.fromkeys(_failed_probes(evidence), Weight.SOME)
     if not any(_is_of_app(stop) for stop in stops):
-        ran = any(_is_of_app(event) for event in events.named(_STARTED)) if events is not None else False
+        ran = any(map(_is_of_app, evidence.known_events.named(_STARTED)))
         weights[Cause.SIDECAR_STOPPED] = Weight.MUCH if ran else Weight.SOME
     clues = {cause: [of_event(stops[-1])] for cause in weights}
     node = evidence.node
@@ -217,15 +210,10 @@ def _excluded(evidence: Evidence, stops: Sequence[Event], began: datetime) -> It
 
 def _first(evidence: Evidence) -> datetime | None:
     """The first that is known of the pod."""
-    events = evidence.events.events if evidence.events is not None else ()
-    return min((when for one in events if (when := instant(one.first)) is not None), default=None)
+    return first_of(evidence.known_events.events)
 
 
 def _failed_probes(evidence: Evidence) -> Iterator[Cause]:
     """The probes that failed: of a pod that is not to restart, the kubelet then stops all."""
-    for event in evidence.events.named("Unhealthy") if evidence.events is not None else ():
+    for event in evidence.known_events.named("Unhealthy"):
         yield from (cause for cause, words in UNHEALTHY.items() if words in event.message)
-
-
-def _stops(evidence: Evidence) -> tuple[Event, ...]:
-    return evidence.events.stops() if evidence.events is not None else ()

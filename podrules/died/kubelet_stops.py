@@ -37,7 +37,7 @@ from podrules.died.messages import UNHEALTHY, cause_of_kill, is_plain_stop
 from podrules.died.verdict import Weight
 from podrules.model.event import Event
 from podrules.model.instant import instant, span
-from podrules.model.pod import Container, ContainerRef, Pod
+from podrules.model.pod import Container, ContainerRef, Pod, Probe
 from podrules.processes import status_of
 
 __all__ = [
@@ -71,9 +71,7 @@ _LATE: Final = timedelta(seconds=2)
 
 def told_event(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> tuple[Cause, Event] | None:
     """What the kubelet wrote of this very end: why it stopped the container; None: nothing that must be of it."""
-    events = evidence.events
-    if events is None:
-        return None
+    events = evidence.known_events
     for event in reversed(events.kills(ref.container.name)):
         cause = cause_of_kill(event.message)
         if cause is None or (cause in UNHEALTHY and _may_have_died_before(event, end)):
@@ -118,7 +116,7 @@ def _least(pod: Pod, container: Container, cause: Cause) -> timedelta:
 
     A worker counts failures on from the run before, unless the container was stopped for them.
     """
-    probe = {Cause.LIVENESS_PROBE: container.liveness_probe, Cause.STARTUP_PROBE: container.startup_probe}.get(cause)
+    probe = _probe_of(container, cause)
     if probe is None:
         return timedelta()
     times = probe.failure_threshold if _is_first_run(pod, container) else 1
@@ -126,6 +124,11 @@ def _least(pod: Pod, container: Container, cause: Cause) -> timedelta:
     if cause is Cause.LIVENESS_PROBE and container.startup_probe is not None:
         least = max(least, container.startup_probe.initial_delay_seconds)
     return span(least)
+
+
+def _probe_of(container: Container, cause: Cause) -> Probe | None:
+    """The probe of a container whose failures are a cause; None: it has none, or the cause is another."""
+    return {Cause.LIVENESS_PROBE: container.liveness_probe, Cause.STARTUP_PROBE: container.startup_probe}.get(cause)
 
 
 def _is_first_run(pod: Pod, container: Container) -> bool:
@@ -136,7 +139,7 @@ def _is_first_run(pod: Pod, container: Container) -> bool:
 
 def _longest(pod: Pod, container: Container, cause: Cause) -> timedelta:
     """How long a container may take to end once the kubelet stops it."""
-    probe = {Cause.LIVENESS_PROBE: container.liveness_probe, Cause.STARTUP_PROBE: container.startup_probe}.get(cause)
+    probe = _probe_of(container, cause)
     own = probe.termination_grace_period_seconds if probe is not None else None
     grace = own if own is not None else pod.spec.termination_grace_period_seconds or 0
     return span(grace) + _STOPPING
@@ -151,10 +154,10 @@ def stop_weights(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Terminati
 
 
 def _stops(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[tuple[Cause, Weight]]:
-    yield from dict.fromkeys(_perhaps_told(evidence.events, pod, ref, end), Weight.MUCH).items()
+    yield from dict.fromkeys(_perhaps_told(evidence.known_events, pod, ref, end), Weight.MUCH).items()
     if _made_anew(evidence, pod, ref, end):
         yield Cause.SANDBOX_CHANGED, Weight.MUCH if end.exit_code in STOP_CODES else Weight.SOME
-    if was_stopped(evidence.events, ref, end):
+    if was_stopped(evidence.known_events, ref, end):
         yield from _stoppers(evidence, pod, ref, end)
         return
     container = ref.container
@@ -166,10 +169,10 @@ def _stops(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) ->
     yield from _probes(pod, container, end)
     if _is_sidecar_of_ended(pod, ref, end):
         yield Cause.SIDECAR_STOPPED, _by_code(end)
+    by_code = Weight.SOME if end.exit_code in STOP_CODES else Weight.POSSIBLE
     if container.lifecycle is not None and container.lifecycle.post_start is not None:
-        yield Cause.POST_START_HOOK, Weight.SOME if end.exit_code in STOP_CODES else Weight.POSSIBLE
+        yield Cause.POST_START_HOOK, by_code
     if pod.metadata.generation != _AS_MADE:
-        by_code = Weight.SOME if end.exit_code in STOP_CODES else Weight.POSSIBLE
         if any(one.restart_policy == _RESTART_CONTAINER for one in container.resize_policy):
             yield Cause.RESIZE, by_code
         yield Cause.DEFINITION_CHANGED, by_code if pod.metadata.generation else Weight.POSSIBLE
@@ -180,7 +183,7 @@ def _stops(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) ->
 def _told_after(evidence: Evidence, end: Termination) -> bool:
     """Whether the kubelet told of something else once a container had ended."""
     ended = instant(end.finished_at)
-    told = evidence.events.events if evidence.events is not None else ()
+    told = evidence.known_events.events
     times = (instant(event.last) for event in told if event.component == KUBELET)
     return ended is not None and any(when is not None and when >= ended for when in times)
 
@@ -198,7 +201,7 @@ def _stoppers(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination)
     probes = dict(_probes(pod, ref.container, end)) if stays_down else {}
     if not _has_same_sandbox(pod, ref, end):
         yield Cause.SANDBOX_CHANGED, Weight.SOME if probes else Weight.MUCH
-    failed = evidence.events.named("Unhealthy") if evidence.events is not None else ()
+    failed = evidence.known_events.named("Unhealthy")
     for cause in probes:
         told = any(UNHEALTHY[cause] in event.message and _within(event, end) for event in failed)
         yield cause, Weight.MUCH if told or not failed else Weight.SOME
@@ -216,11 +219,8 @@ def _is_sidecar_of_ended(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
 
 def _probes(pod: Pod, container: Container, end: Termination) -> Iterator[tuple[Cause, Weight]]:
     """The probes that may have failed, by how much the exit code speaks for each."""
-    for cause, probe in (
-        (Cause.LIVENESS_PROBE, container.liveness_probe),
-        (Cause.STARTUP_PROBE, container.startup_probe),
-    ):
-        if probe is not None and _may_fail(pod, container, cause, end):
+    for cause in UNHEALTHY:
+        if _probe_of(container, cause) is not None and _may_fail(pod, container, cause, end):
             yield cause, _by_code(end)
 
 
@@ -252,16 +252,16 @@ def storage_causes(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termina
     return found
 
 
-def _perhaps_told(events: PodEvents | None, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[Cause]:
+def _perhaps_told(events: PodEvents, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[Cause]:
     """Why the kubelet stopped the container in this run, or in another: its events do not tell which."""
-    for event in events.kills(ref.container.name) if events is not None else ():
+    for event in events.kills(ref.container.name):
         cause = cause_of_kill(event.message)
         if cause is None or not (_recurs_over(event, end) or _within(event, end)):
             continue
         # A probe that cannot have failed in this run failed in the one before.
         if _may_fail(pod, ref.container, cause, end):
             yield cause
-    for event in events.named(_SANDBOX_CHANGED) if events is not None else ():
+    for event in events.named(_SANDBOX_CHANGED):
         if _recurs_over(event, end) or _within(event, end):
             yield Cause.SANDBOX_CHANGED
 
@@ -282,23 +282,22 @@ def _made_anew(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination
     status, ended = status_of(pod, ref.container.name), instant(end.finished_at)
     running = status.state.running if status is not None else None
     again = instant(running.started_at) if running is not None else evidence.now
-    events = evidence.events.named(_SANDBOX_CHANGED) if evidence.events is not None else ()
+    events = evidence.known_events.named(_SANDBOX_CHANGED)
     times = (when for event in events if (when := instant(event.last)) is not None)
     return ended is not None and any(ended <= when and (again is None or when <= again) for when in times)
 
 
-def stop_of_all(events: PodEvents | None, ref: ContainerRef, end: Termination) -> Event | None:
+def stop_of_all(events: PodEvents, ref: ContainerRef, end: Termination) -> Event | None:
     """The event by which the kubelet stopped this very run with its pod, or its sandbox; None: none is surely of it."""
-    kills = events.kills(ref.container.name) if events is not None else ()
-    for event in reversed(kills):
+    for event in reversed(events.kills(ref.container.name)):
         if is_plain_stop(event.message) and event.times == 1 and _within(event, end):
             return None if _may_have_died_before(event, end) else event
     return None
 
 
-def was_stopped(events: PodEvents | None, ref: ContainerRef, end: Termination) -> bool:
+def was_stopped(events: PodEvents, ref: ContainerRef, end: Termination) -> bool:
     """Whether the kubelet stopped it with its pod, or its sandbox: it wrote no reason."""
-    kills = events.kills(ref.container.name) if events is not None else ()
+    kills = events.kills(ref.container.name)
     return any(is_plain_stop(one.message) and (_within(one, end) or _recurs_over(one, end)) for one in kills)
 
 
@@ -313,10 +312,5 @@ def _has_same_sandbox(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
         ready = condition.status == "True"
         if (since < ended) is ready:
             return True
-    others = (*pod.status.container_statuses, *pod.status.init_container_statuses)
-    for status in others:
-        running = status.state.running if status.name != ref.container.name else None
-        began = instant(running.started_at) if running is not None else None
-        if began is not None and began < ended:
-            return True
-    return False
+    others = (status.runs_since for status in pod.status.of_containers if status.name != ref.container.name)
+    return any(began is not None and began < ended for began in others)

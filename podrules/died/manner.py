@@ -60,7 +60,7 @@ def stop_of(evidence: Evidence, pod: Pod) -> Stop:
     """The stop of a pod that ended as a whole."""
     condition, clocks, deleted = disruption(pod), evidence.clocks, deleted_at(pod)
     by_kubelet = condition is not None and condition.reason == BY_KUBELET
-    told = evidence.events.stops() if evidence.events is not None else ()
+    told = evidence.known_events.stops()
     own = [instant(told[-1].last)] if told else []
     if condition is not None and by_kubelet:
         own.append(instant(condition.last_transition_time))

@@ -199,8 +199,7 @@ def _running_since_before(pod: Pod, moment: datetime) -> Iterator[ContainerRef]:
         return
     for ref in pod.containers():
         status = status_of(pod, ref.container.name)
-        running = status.state.running if status is not None else None
-        began = instant(running.started_at) if running is not None else None
+        began = None if status is None else status.runs_since
         if began is not None and began < moment:
             yield ref
 
@@ -209,8 +208,8 @@ def _ended_together(evidence: Evidence, end: Termination) -> Iterator[Clue]:
     """Containers of other pods of the node that ran out of memory within the same seconds, and of no limit."""
     ended = instant(end.finished_at)
     for pod in evidence.neighbours or ():
-        for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
-            theirs = status.state.terminated or status.last_state.terminated
+        for status in pod.status.of_containers:
+            theirs = status.latest_end
             when = instant(theirs.finished_at) if theirs is not None else None
             if theirs is None or theirs.reason != OOM_KILLED or when is None or ended is None:
                 continue

@@ -22,15 +22,15 @@ from podrules.container_state import OOM_KILLED, ContainerKind, ObservedContaine
 from podrules.died.cause import Cause, Grade
 from podrules.died.container_end import container_verdict, never_ran
 from podrules.died.deleted import disruption
-from podrules.died.evidence import Evidence, Lost, PodEvents, ended_at
-from podrules.died.gone import gone_verdict, of_event
+from podrules.died.evidence import Evidence, Lost, PodEvents, ended_at, first_of
+from podrules.died.gone import gone_verdict
 from podrules.died.kubelet_stops import stop_of_all
 from podrules.died.manner import Manner, Stop, manner_of, stop_of
 from podrules.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
 from podrules.died.messages import BY_KUBELET, EvictionNumbers, eviction_numbers
 from podrules.died.pod_end import pod_verdict
 from podrules.died.stop_order import stopped_at
-from podrules.died.verdict import NOTHING, Clue, Source, Verdict, proven
+from podrules.died.verdict import NOTHING, Clue, Source, Verdict, of_event, proven
 from podrules.ending import deleted_at, grace_of
 from podrules.model.instant import instant
 from podrules.model.pod import ContainerRef, Pod
@@ -106,8 +106,8 @@ def has_ended(pod: Pod) -> bool:
     if pod.finished or pod.metadata.deletion_timestamp is not None:
         return True
     init = {one.name for one in pod.spec.init_containers if not one.restarts_always}
-    for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
-        end = status.state.terminated or status.last_state.terminated
+    for status in pod.status.of_containers:
+        end = status.latest_end
         if end is not None and (end.exit_code or status.name not in init):
             return True
     return False
@@ -117,18 +117,16 @@ def may_have_ended(pod: Pod, after: datetime | None) -> bool:
     """Whether an end of it may be no older than a moment: what a large cluster passes over at once."""
     if after is None or never_started(pod):
         return True
-    times = [pod.metadata.deletion_timestamp]
-    for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
-        end = status.state.terminated or status.last_state.terminated
-        times.append(end.finished_at if end is not None else None)
+    ends = (status.latest_end for status in pod.status.of_containers)
+    times = [pod.metadata.deletion_timestamp, *(end.finished_at for end in ends if end is not None)]
     known = [when for text in times if (when := instant(text)) is not None]
     return not known or max(known) >= after
 
 
 def never_started(pod: Pod) -> bool:
     """Whether a container of it could not be started."""
-    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
-    return any(one.state.waiting is not None and never_ran(one.state.waiting.reason) is not None for one in statuses)
+    waits = (one.state.waiting for one in pod.status.of_containers)
+    return any(state is not None and never_ran(state.reason) is not None for state in waits)
 
 
 def last_end(evidence: Evidence) -> PodEnd:
@@ -213,8 +211,7 @@ def _began(evidence: Evidence) -> datetime | None:
     """Since when events may tell of the end of a pod."""
     if evidence.pod is not None:
         return instant(evidence.pod.status.start_time or evidence.pod.metadata.creation_timestamp)
-    stops = evidence.events.stops() if evidence.events is not None else ()
-    return min((when for stop in stops if (when := instant(stop.first)) is not None), default=None)
+    return first_of(evidence.known_events.stops())
 
 
 def _is_settled(evidence: Evidence, one: ContainerEnd | None) -> bool:
@@ -227,7 +224,7 @@ def _is_settled(evidence: Evidence, one: ContainerEnd | None) -> bool:
 
 def _gone(evidence: Evidence) -> PodEnd:
     verdict, stopped = gone_verdict(evidence), stopped_at(evidence)
-    events = evidence.events.events if evidence.events is not None else ()
+    events = evidence.known_events.events
     told = [clue.at for one in verdict.suspects for clue in one.clues if clue.at]
     message = next((event.message for event in reversed(events) if event.reason == _EVICTED), "")
     nothing = verdict.grade is Grade.NOTHING
@@ -246,7 +243,7 @@ def _gone(evidence: Evidence) -> PodEnd:
 def _numbers(evidence: Evidence, pod: Pod) -> EvictionNumbers:
     if pod.status.reason == _EVICTED:
         return eviction_numbers(pod.status.message)
-    told = evidence.events.named(_EVICTED) if evidence.events is not None else ()
+    told = evidence.known_events.named(_EVICTED)
     return eviction_numbers(told[-1].message) if told else EvictionNumbers()
 
 
@@ -275,7 +272,7 @@ def _tells(whole: Verdict, pod: Pod, evidence: Evidence, ref: ContainerRef, one:
     condition = disruption(pod)
     if whole.grade is not Grade.NOTHING or (condition is not None and condition.reason == BY_KUBELET):
         return True
-    return one.end is not None and stop_of_all(evidence.events, ref, one.end) is not None
+    return one.end is not None and stop_of_all(evidence.known_events, ref, one.end) is not None
 
 
 def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer, stop: Stop | None) -> ContainerEnd:

@@ -14,24 +14,20 @@ gc_controller.go.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
 
 from podrules.died.cause import Cause, Grade
 from podrules.died.deleted import deleted_verdict, disruption, of_condition
 from podrules.died.evidence import Evidence
-from podrules.died.gone import of_event, told_by_event
+from podrules.died.gone import DELETERS, told_by_event
 from podrules.died.messages import BY_KUBELET, DISRUPTIONS, cause_of_condition, cause_of_status
 from podrules.died.stop_order import Order, order_of_deletion
-from podrules.died.verdict import Clue, Source, Verdict, proven
+from podrules.died.verdict import Clue, Source, Verdict, of_event, proven
 from podrules.model.event import Event
 from podrules.model.instant import instant
 from podrules.model.pod import Pod
 from podrules.safety import Guarantee, owner_guarantee
 
 __all__ = ["pod_verdict"]
-
-_DELETE: Final = frozenset({Cause.PREEMPTION, Cause.TAINT_EVICTION})
-"""The scheduler and the taint manager delete a pod: it is gone then, or being deleted."""
 
 
 def pod_verdict(evidence: Evidence, pod: Pod) -> Verdict | None:
@@ -81,7 +77,7 @@ def _unknown(pod: Pod) -> Verdict | None:
 def _by_event(evidence: Evidence, pod: Pod) -> Verdict | None:
     """What an event of the kubelet tells of it that came while it ran."""
     told = told_by_event(evidence)
-    if told is None or told[0] in _DELETE or not _before_its_end(told[1], pod):
+    if told is None or told[0] in DELETERS or not _before_its_end(told[1], pod):
         return None
     return proven(told[0], of_event(told[1]))
 

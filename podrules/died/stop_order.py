@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Final
 
 from podrules.container_state import Termination, observed_containers
-from podrules.died.evidence import Evidence
+from podrules.died.evidence import Evidence, first_of
 from podrules.died.kubelet_stops import was_stopped
 from podrules.ending import deleted_at
 from podrules.model.instant import instant, later
@@ -47,7 +47,7 @@ def order_of_deletion(evidence: Evidence, pod: Pod) -> Order:
         return Order.BEFORE if pod.finished else Order.AFTER
     if len(ends) < len(pod.spec.containers):
         return Order.AFTER
-    if any(was_stopped(evidence.events, ref, end) for ref, end in ends):
+    if any(was_stopped(evidence.known_events, ref, end) for ref, end in ends):
         return Order.AFTER
     times = [instant(end.finished_at) for _, end in ends]
     known = [evidence.clocks.server_time(time) for time in times if time is not None]
@@ -74,9 +74,8 @@ def was_reset(pod: Pod) -> bool:
 
 def stopped_at(evidence: Evidence) -> datetime | None:
     """When the kubelet began to stop the whole pod, by the API server's clock; None: no event tells."""
-    stops = evidence.events.stops() if evidence.events is not None else ()
-    times = [when for stop in stops if (when := instant(stop.first)) is not None]
-    return evidence.clocks.server_time(min(times)) if times else None
+    began = first_of(evidence.known_events.stops())
+    return None if began is None else evidence.clocks.server_time(began)
 
 
 def _by_times(evidence: Evidence, pod: Pod, deleted: datetime, ended: datetime) -> Order:

@@ -16,8 +16,9 @@ from enum import Enum, IntEnum
 from msgspec import Struct
 
 from podrules.died.cause import Cause, Grade
+from podrules.model.event import Event
 
-__all__ = ["Clue", "Source", "Suspect", "Verdict", "Weight", "proven", "weighed"]
+__all__ = ["Clue", "Source", "Suspect", "Verdict", "Weight", "of_event", "proven", "weighed"]
 
 
 class Weight(IntEnum):
@@ -56,6 +57,11 @@ class Clue(Struct, frozen=True, rename="camel"):
     says: str
     """What is there, in its author's words."""
     at: str | None = None
+
+
+def of_event(event: Event, source: Source = Source.EVENT) -> Clue:
+    """What an event says; without a source one about the pod."""
+    return Clue(source, event.reason, event.message, event.last)
 
 
 class Suspect(Struct, frozen=True, rename="camel"):

@@ -6,6 +6,7 @@ Source: k8s.io/api/core/v1/types.go at v0.36.3.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from enum import Enum
 from typing import Final
 
@@ -13,6 +14,7 @@ from msgspec import Struct, field
 
 from podrules.model.affinity import Affinity, Toleration
 from podrules.model.base import Condition, KubeObject, Model, OwnerReference, ResourceList, Time
+from podrules.model.instant import instant
 from podrules.model.selectors import LabelSelector
 from podrules.model.storage import Volume
 
@@ -291,6 +293,16 @@ class ContainerStatus(Model, frozen=True):
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}
 
+    @property
+    def latest_end(self) -> ContainerStateTerminated | None:
+        """How it ended last; None: it has not, as far as is kept."""
+        return self.state.terminated or self.last_state.terminated
+
+    @property
+    def runs_since(self) -> datetime | None:
+        """When it began to run; None: it does not, or that is not told."""
+        return instant(self.state.running.started_at) if self.state.running is not None else None
+
 
 class PodResourceClaimStatus(Model, frozen=True):
     """``status.resourceClaimStatuses[]``: the claim made from a template."""
@@ -319,6 +331,11 @@ class PodStatus(Model, frozen=True):
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, if reported."""
         return next((condition for condition in self.conditions if condition.type == kind), None)
+
+    @property
+    def of_containers(self) -> tuple[ContainerStatus, ...]:
+        """The statuses of all its containers but ephemeral ones."""
+        return (*self.container_statuses, *self.init_container_statuses)
 
 
 class ContainerRef(Struct, frozen=True):

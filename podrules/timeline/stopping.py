@@ -53,7 +53,7 @@ def stop_of(pod: Pod, grace: Grace) -> Stop:
 def ended_before(pod: Pod) -> Span | None:
     """When the last container of a pod being deleted ended, in seconds from its DELETE; None if not known."""
     deleted = deleted_at(pod)
-    ends = [status.state.terminated for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)]
+    ends = [status.state.terminated for status in pod.status.of_containers]
     moments = [instant(end.finished_at) for end in ends if end is not None]
     known = [moment for moment in moments if moment is not None]
     if deleted is None or not known:

@@ -70,8 +70,8 @@ def pod_status(pod: Pod, node: Node | None, reach: NodeReach | None) -> PodStatu
     disruption, ready = pod.status.condition("DisruptionTarget"), pod.status.condition("Ready")
     ends = [
         ContainerEnd(entry.name, end.reason, end.exit_code, end.finished_at, entry.restart_count)
-        for entry in (*pod.status.container_statuses, *pod.status.init_container_statuses)
-        if (end := entry.state.terminated or entry.last_state.terminated) is not None
+        for entry in pod.status.of_containers
+        if (end := entry.latest_end) is not None
     ]
     return PodStatusReport(
         phase=pod.status.phase,

@@ -233,7 +233,7 @@ def _kind(pod: Pod) -> tuple[object, ...]:
     if spec.resources is not None:
         add(spec.resources.requests, _END_OF_POD)
     reported = False
-    for entry in (*status.container_statuses, *status.init_container_statuses):
+    for entry in status.of_containers:
         if entry.resources is not None:
             reported = True
             parts.append(entry.name)
