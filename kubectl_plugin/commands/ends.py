@@ -7,10 +7,10 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from kubectl_plugin.commands.targets import ObjectQuery, check_namespace, find
+from kubectl_plugin.commands.targets import ObjectQuery, check_namespace, find, pod_selector
 from kubectl_plugin.options import NO_SELECTION
 from kubectl_plugin.reports.died.end_report import EndReport, end_report
-from podrules.cluster.end_evidence import EndReader, is_of_workload, named_pods, node_of
+from podrules.cluster.end_evidence import EndReader, is_of_workload, node_of
 from podrules.cluster.errors import NotFound
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import EVENTS, NODES, PODS
@@ -23,7 +23,6 @@ from podrules.model.event import Event
 from podrules.model.instant import instant
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
-from podrules.model.selectors import Selector
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.placement.preemption_victims import Preempted, PreemptedFor
 from podrules.reading import read_or_none
@@ -115,13 +114,7 @@ class Ends:
             ClusterError: it cannot be read.
         """
         for entry in find(asked, NO_SELECTION, self._source, live=self._source.side_by_side, command="died"):
-            meta = entry.metadata
-            given = getattr(getattr(entry, "spec", None), "selector", None)
-            selector = None
-            if given is not None:
-                selector = (
-                    Selector.from_labels(given) if isinstance(given, dict) else Selector.from_label_selector(given)
-                )
+            meta, selector = entry.metadata, pod_selector(entry)
             pods = () if selector is None else self._source.list(PODS, meta.namespace, selector=selector)
             events = [
                 one
@@ -147,11 +140,7 @@ class Ends:
         yield from sorted(found, key=lambda report: report.end.at or "", reverse=True)
 
     def _listed(self, pods: Sequence[Pod], events: Sequence[Event], after: datetime | None) -> Iterator[EndReport]:
-        about: dict[tuple[str, str], list[Event]] = {}
-        for event in events:
-            place = event.involved_object.namespace, event.involved_object.name
-            if event.involved_object.kind == PODS.kind:
-                about.setdefault(place, []).append(event)
+        about = _by_pod(events)
         there = {pod.metadata.place for pod in pods}
         ended = [pod for pod in pods if (has_ended(pod) or never_started(pod)) and may_have_ended(pod, after)]
         alone = len(ended) <= _FEW_ENDS or not self._source.side_by_side
@@ -169,7 +158,7 @@ class Ends:
 
     def _pods_named(self, events: Sequence[Event], namespace: str | None) -> Sequence[Pod]:
         """The pods that events name: few are asked for by name, of many all are listed."""
-        names = list(named_pods(events))
+        names = list(_by_pod(events))
         if not self._source.side_by_side:
             # All are there, and also those without an event.
             return self._source.list(PODS, namespace)
@@ -187,8 +176,7 @@ class Ends:
         """Who preempted a pod, by the event; only that pod is asked for."""
         if not is_preempted(pod):
             return None
-        events = known.evidence.events
-        event = preemption_event(events.events if events is not None else ())
+        event = preemption_event(known.evidence.known_events.events)
         related = event.related if event is not None else None
         if related is None or not related.name:
             # Older events name it by its uid alone.
@@ -198,8 +186,7 @@ class Ends:
 
     def _preempted_before(self, known: KnownEnd) -> Preempted | None:
         """Who preempted a pod that is gone, as far as its event tells."""
-        events = known.evidence.events
-        event = preemption_event(events.events if events is not None else ())
+        event = preemption_event(known.evidence.known_events.events)
         by = event.related if event is not None else None
         if event is None or by is None or not by.name:
             return None
@@ -226,11 +213,16 @@ class Ends:
 
 def _on_node(events: Sequence[Event], node: str) -> list[Event]:
     """The events about the pods that ran on a node, not just those of its kubelet."""
+    return [event for own in _by_pod(events).values() if node_of(own) == node for event in own]
+
+
+def _by_pod(events: Sequence[Event]) -> dict[tuple[str, str], list[Event]]:
+    """The events about pods, by namespace and name."""
     about: dict[tuple[str, str], list[Event]] = {}
     for event in events:
         if event.involved_object.kind == PODS.kind:
             about.setdefault((event.involved_object.namespace, event.involved_object.name), []).append(event)
-    return [event for own in about.values() if node_of(own) == node for event in own]
+    return about
 
 
 def _is_after(report: EndReport, after: datetime | None) -> bool:

@@ -11,6 +11,7 @@ from kubectl_plugin.commands.admission import Admission
 from kubectl_plugin.commands.likely_node import LikelyNodes, Maker, Schedulers
 from kubectl_plugin.commands.manifest_objects import NO_OBJECTS, ManifestObjects, applied
 from kubectl_plugin.commands.manifest_pods import PodManifest, made_pods, template_pod
+from kubectl_plugin.commands.targets import pod_selector
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.node.node_report import NodeReport, node_report
@@ -28,7 +29,6 @@ from kubectl_plugin.reports.workload.workload_pods import (
 )
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from podrules.attachment import VolumePosition, volume_position
-from podrules.cluster.errors import BadObject
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
 from podrules.cluster.kinds import JOBS, NODES, PODS, STATEFUL_SETS, Kind
@@ -39,8 +39,7 @@ from podrules.died.of_pod import has_ended
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
-from podrules.model.selectors import Selector, SelectorError
-from podrules.model.workload import CronJob, ReplicationController, Workload
+from podrules.model.workload import CronJob
 from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.placement.planned import Budgets
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
@@ -343,7 +342,7 @@ class ReportBuilder:
 
     def _pods_of(self, entry: Any, namespace: str) -> Sequence[Pod] | None:
         """A workload's pods; None: it has no selector, or they cannot be read."""
-        chosen = _selector(entry)
+        chosen = pod_selector(entry)
         return None if chosen is None else self._gatherer.noted(self._gatherer.list(PODS, namespace, selector=chosen))
 
     def _spread(self, own: Sequence[Pod], namespace: str) -> tuple[WorkloadSpread, ...]:
@@ -434,14 +433,3 @@ def _budgets(manifest: PodManifest, report: PodReport, objects: ManifestObjects)
         tuple(one for one in found.budgets if name in one.specs and one.namespace == namespace),
         tuple(one for one in found.held if (one.name, one.namespace) == (name, namespace)),
     )
-
-
-def _selector(entry: Workload | ReplicationController | CronJob) -> Selector | None:
-    if isinstance(entry, CronJob):
-        return None
-    try:
-        if isinstance(entry, ReplicationController):
-            return Selector.from_labels(entry.spec.selector)
-        return None if entry.spec.selector is None else Selector.from_label_selector(entry.spec.selector)
-    except SelectorError as error:
-        raise BadObject(f"{entry.metadata.name}: spec.selector: {error}") from error

@@ -7,13 +7,14 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_plugin.options import Selection
 from kubectl_plugin.views.words import listed
-from podrules.cluster.errors import ClusterError, NotFound, UsageError
+from podrules.cluster.errors import BadObject, ClusterError, NotFound, UsageError
 from podrules.cluster.field_selector import check_fields
 from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, WORKLOADS, Kind, find_kind
 from podrules.cluster.source import Source
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
+from podrules.model.workload import selector_of
 from podrules.similar_names import near_names, nearest_word
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "label_selector",
     "namespace_hint",
     "namespace_in_front",
+    "pod_selector",
     "source_pods",
     "suggest_namespace",
     "targets_of",
@@ -138,6 +140,18 @@ def label_selector(text: str) -> Selector | None:
     except SelectorError as error:
         advice = "Write e.g. app=web, tier!=test, 'zone in (a,b)', '!canary', with commas between them"
         raise UsageError(f"-l: {error}", advice=advice) from error
+
+
+def pod_selector(entry: KubeObject) -> Selector | None:
+    """By which a workload selects its pods; None: it has no selector.
+
+    Raises:
+        BadObject: the API server would refuse the selector.
+    """
+    try:
+        return selector_of(entry)
+    except SelectorError as error:
+        raise BadObject(f"{entry.metadata.name}: spec.selector: {error}") from error
 
 
 def _asked(words: Sequence[str], verb: str) -> list[ObjectQuery]:

@@ -9,7 +9,7 @@ a name        without a pod: events, and the controllers that its name may come 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -40,18 +40,14 @@ from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
-from podrules.model.workload import ReplicationController, Workload
+from podrules.model.workload import Workload, selector_of
 from podrules.reading import Unread, read_or_none
 
-__all__ = ["EndReader", "is_of_workload", "named_pods", "node_of"]
+__all__ = ["EndReader", "is_of_workload", "node_of"]
 
-_OWNERS: Final[tuple[Kind[Any], ...]] = (
-    REPLICA_SETS,
-    STATEFUL_SETS,
-    DAEMON_SETS,
-    JOBS,
-    REPLICATION_CONTROLLERS,
-)
+_OWNERS: Final[Mapping[str, Kind[Any]]] = {
+    one.kind: one for one in (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS, REPLICATION_CONTROLLERS)
+}
 """Controllers of pods."""
 _SUFFIX: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{5}")
 """What a controller puts at the end of a pod's name (k8s.io/apimachinery/pkg/util/rand)."""
@@ -158,7 +154,7 @@ class EndReader:
 
     def _owner(self, controller: OwnerReference | None, namespace: str) -> tuple[KubeObject | None, bool]:
         """A pod's controller, and whether that is known to be gone or to go."""
-        kind = None if controller is None else next((one for one in _OWNERS if one.kind == controller.kind), None)
+        kind = None if controller is None else _OWNERS.get(controller.kind)
         if controller is None or kind is None:
             return None, False
         found = self._gatherer.get(kind, controller.name, namespace)
@@ -187,14 +183,13 @@ class EndReader:
         """
         told = read_or_none(self._gatherer.list(EVENTS, namespace, field_selector=f"reason={_DELETE}")) or ()
         by = next((one.involved_object for one in told if deleted_name(one.message) == name), None)
-        kind = None if by is None else next((one for one in _OWNERS if one.kind == by.kind), None)
+        kind = None if by is None else _OWNERS.get(by.kind)
         if by is not None and kind is not None:
-            return OwnerReference(kind.api_version, kind.kind, by.name, by.uid, controller=True)
+            return _controller(kind, by.name, by.uid)
         for kind, own in controller_names(name):
             found = read_or_none(self._gatherer.get(kind, own, namespace))
             if found is not None:
-                meta = found.metadata
-                return OwnerReference(kind.api_version, kind.kind, meta.name, meta.uid, controller=True)
+                return _controller(kind, own, found.metadata.uid)
         return None
 
     def _node(self, name: str) -> Node | None:
@@ -217,12 +212,16 @@ class EndReader:
         return None if found is None else [one for one in found if one.metadata.uid != pod.metadata.uid]
 
     def _replacement(self, owner: KubeObject | None, evidence: Evidence) -> Replacement | None:
-        since, selector = ended_at(evidence), None if owner is None else _selector(owner)
+        since, selector = ended_at(evidence), _selector(owner)
         if owner is None or selector is None or since is None:
             return None
         pods = read_or_none(self._gatherer.list(PODS, evidence.namespace, selector=selector)) or ()
         uid = evidence.pod.metadata.uid if evidence.pod is not None else ""
         return replacement_of(evidence.name, uid, owner.metadata.uid, since, pods)
+
+
+def _controller(kind: Kind[Any], name: str, uid: str) -> OwnerReference:
+    return OwnerReference(kind.api_version, kind.kind, name, uid, controller=True)
 
 
 def _is_about(event: Event, pod: Pod) -> bool:
@@ -264,20 +263,16 @@ def node_of(events: Sequence[Event]) -> str:
 
 
 def _may_be_memory(pod: Pod) -> bool:
-    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
-    ends = (status.state.terminated or status.last_state.terminated for status in statuses)
+    ends = (status.latest_end for status in pod.status.of_containers)
     return any(
         end is not None and (end.reason == OOM_KILLED or end.exit_code == SIGKILL_CODE or start_ran_out(end.message))
         for end in ends
     )
 
 
-def _selector(owner: KubeObject) -> Selector | None:
+def _selector(owner: KubeObject | None) -> Selector | None:
     try:
-        if isinstance(owner, ReplicationController):
-            return Selector.from_labels(owner.spec.selector)
-        given = owner.spec.selector if isinstance(owner, Workload) else None
-        return None if given is None else Selector.from_label_selector(given)
+        return selector_of(owner)
     except SelectorError:
         return None
 
@@ -294,7 +289,7 @@ def controller_names(pod: str) -> Iterator[tuple[Kind[Any], str]]:
         yield STATEFUL_SETS, stem
     if not _SUFFIX.fullmatch(end):
         return
-    yield from ((kind, stem) for kind in _OWNERS if kind is not STATEFUL_SETS)
+    yield from ((kind, stem) for kind in _OWNERS.values() if kind is not STATEFUL_SETS)
     job, _, index = stem.rpartition("-")
     if job and index.isdecimal():
         yield JOBS, job
@@ -313,9 +308,3 @@ def is_of_workload(pod: str, kind: Kind[Any], name: str) -> bool:
         if made and stem == name:
             return True
     return False
-
-
-def named_pods(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
-    """The pods that events are about, by namespace and name; each once."""
-    about = (one.involved_object for one in events)
-    return iter(dict.fromkeys((one.namespace, one.name) for one in about if one.kind == PODS.kind))

@@ -11,10 +11,10 @@ from msgspec import Meta, field
 
 from podrules.model.base import Condition, KubeObject, Model, Time
 from podrules.model.pod import PodTemplateSpec
-from podrules.model.selectors import LabelSelector
+from podrules.model.selectors import LabelSelector, Selector
 from podrules.model.storage import Empty, PersistentVolumeClaim
 
-__all__ = ["ReplicationController", "Service", "UpdateStrategy", "Workload"]
+__all__ = ["ReplicationController", "Service", "UpdateStrategy", "Workload", "selector_of"]
 
 Int32 = Annotated[int, Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 """Go's int32: a value outside its range cannot be decoded."""
@@ -129,6 +129,18 @@ class ReplicationController(KubeObject, frozen=True):
     """A ReplicationController."""
 
     spec: ReplicationControllerSpec = field(default_factory=ReplicationControllerSpec)
+
+
+def selector_of(entry: KubeObject | None) -> Selector | None:
+    """By which a workload selects its pods; None: it has no selector, as a CronJob has none.
+
+    Raises:
+        SelectorError: the API server would refuse the selector.
+    """
+    if isinstance(entry, ReplicationController):
+        return Selector.from_labels(entry.spec.selector)
+    given = entry.spec.selector if isinstance(entry, Workload) else None
+    return None if given is None else Selector.from_label_selector(given)
 
 
 class ServiceSpec(Model, frozen=True):

@@ -49,6 +49,24 @@ def crashed(name: str = "web", *, code: int = 1, finished: str = "2026-10-01T11:
     return raw_pod(name, "shop", containers=[raw_container("app", **more)], nodeName="n1", metadata=own, status=status)
 
 
+def about(
+    reason: str, clock: str, message: str, uid: str = "", component: str = "kubelet", made: str = ""
+) -> dict[str, Any]:
+    """An event about ``web``, or its container; without a uid, as the taint manager writes it."""
+    path = {"uid": uid, "fieldPath": "spec.containers{app}"} if uid else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": reason, "namespace": "shop", "creationTimestamp": f"2026-10-01T{made or clock}Z"},
+        "involvedObject": {"kind": "Pod", "name": "web", "namespace": "shop", **path},
+        "reason": reason,
+        "message": message,
+        "firstTimestamp": f"2026-10-01T{clock}Z",
+        "lastTimestamp": f"2026-10-01T{clock}Z",
+        "source": {"component": component, "host": "n1"},
+    }
+
+
 def died(file: str, *words: str) -> Ran:
     return run("died", *words, "-n", "shop", "--snapshot", file)
 
@@ -88,22 +106,13 @@ def test_many_causes_are_listed() -> None:
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        ("2026-10-01T11:52:00Z", "the clock of n1 is 2 min behind the API server's, or its events came late"),
-        ("2026-10-01T11:48:00Z", "the clock of n1 is 2 min ahead of the API server's: the times of"),
-        ("2026-10-01T11:50:05Z", None),
+        ("11:52:00", "the clock of n1 is 2 min behind the API server's, or its events came late"),
+        ("11:48:00", "the clock of n1 is 2 min ahead of the API server's: the times of"),
+        ("11:50:05", None),
     ],
 )
 def test_a_clock_that_is_apart_is_said(made: str, said: str | None, tmp_path: Path) -> None:
-    event = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": "e", "namespace": "shop", "creationTimestamp": made},
-        "involvedObject": {"kind": "Pod", "name": "web", "namespace": "shop", "uid": "web"},
-        "reason": "Pulled",
-        "firstTimestamp": "2026-10-01T11:50:00Z",
-        "lastTimestamp": "2026-10-01T11:50:00Z",
-        "source": {"component": "kubelet", "host": "n1"},
-    }
+    event = about("Pulled", "11:50:00", "", "web", made=made)
     ran = died(snapshot(tmp_path, crashed(), event), "web")
     told = " ".join(ran.out.split())
 
@@ -120,23 +129,7 @@ def test_a_clock_that_is_apart_is_said(made: str, said: str | None, tmp_path: Pa
     ],
 )
 def test_a_kill_within_the_grace_period_is_not_the_end_of_it(killed_at: str, said: str, tmp_path: Path) -> None:
-    event = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": "e", "namespace": "shop", "creationTimestamp": "2026-10-01T11:50:00Z"},
-        "involvedObject": {
-            "kind": "Pod",
-            "name": "web",
-            "namespace": "shop",
-            "uid": "web",
-            "fieldPath": "spec.containers{app}",
-        },
-        "reason": "Killing",
-        "message": "Stopping container app",
-        "firstTimestamp": "2026-10-01T11:50:00Z",
-        "lastTimestamp": "2026-10-01T11:50:00Z",
-        "source": {"component": "kubelet", "host": "n1"},
-    }
+    event = about("Killing", "11:50:00", "Stopping container app", "web")
     pod = crashed(code=137, finished=f"2026-10-01T{killed_at}Z", terminationGracePeriodSeconds=30)
     [status] = pod["status"]["containerStatuses"]
     status |= {"state": status.pop("lastState")}
@@ -214,6 +207,21 @@ def test_what_cannot_be_asked(words: tuple[str, ...], code: int, said: str, tmp_
     assert said in ran.err
 
 
+def test_a_selector_that_the_api_server_would_refuse_is_named(tmp_path: Path) -> None:
+    spec = {"selector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}}
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": spec,
+    }
+
+    ran = died(snapshot(tmp_path, web), "deployment/web")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == 'error: web: spec.selector: "Near" is not a valid label selector operator\n'
+
+
 # Many
 
 
@@ -224,57 +232,6 @@ def test_what_ended_before_does_not_count(tmp_path: Path) -> None:
     assert names == ["web"]
     longer = json.loads(died(file, "--since", "4h", "-o", "json").out)["items"]
     assert [entry["name"] for entry in longer] == ["web", "old"]
-
-
-# Two pods of one name
-
-
-def _about(reason: str, clock: str, message: str, uid: str = "", component: str = "kubelet") -> dict[str, Any]:
-    """An event about ``web``; without a uid, as the taint manager writes it."""
-    path = {"uid": uid, "fieldPath": "spec.containers{app}"} if uid else {}
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": reason, "namespace": "shop", "creationTimestamp": f"2026-10-01T{clock}Z"},
-        "involvedObject": {"kind": "Pod", "name": "web", "namespace": "shop", **path},
-        "reason": reason,
-        "message": message,
-        "firstTimestamp": f"2026-10-01T{clock}Z",
-        "lastTimestamp": f"2026-10-01T{clock}Z",
-        "source": {"component": component, "host": "n1"},
-    }
-
-
-def _evicted(clock: str) -> dict[str, Any]:
-    return _about("TaintManagerEviction", clock, "Marking for deletion Pod shop/web", component="taint-eviction")
-
-
-def test_an_event_without_a_uid_of_the_second_of_the_next_pod_is_about_the_one_before(tmp_path: Path) -> None:
-    started = _about("Started", "11:00:00", "Container started", "earlier")
-    stopped = _about("Killing", "11:50:00", "Stopping container app", "earlier")
-    runs = crashed()
-    runs["metadata"]["creationTimestamp"] = "2026-10-01T11:50:00Z"
-    runs["status"]["containerStatuses"] = [{"name": "app", "state": {"running": {"startedAt": "2026-10-01T11:50:00Z"}}}]
-    file = snapshot(tmp_path, runs, started, stopped, _evicted("11:50:00"))
-
-    report = json.loads(died(file, "pod/web", "-o", "json").out)
-
-    assert report["earlier"]
-    assert [one["cause"] for one in report["end"]["verdict"]["suspects"]] == ["TaintEviction"]
-
-
-@pytest.mark.parametrize("clock", ["11:00:00", "11:45:00"])
-def test_who_deletes_pods_did_not_end_one_that_is_there_and_is_not_being_deleted(clock: str, tmp_path: Path) -> None:
-    """Its event is about an earlier pod of the name, or the pod ended before it was deleted."""
-    over = crashed(restartPolicy="Never")
-    status = over["status"]["containerStatuses"][0]
-    status |= {"state": status.pop("lastState"), "restartCount": 0}
-    over["status"]["phase"] = "Failed"
-
-    report = json.loads(died(snapshot(tmp_path, over, _evicted(clock)), "pod/web", "-o", "json").out)
-
-    assert report["end"]["of"] == "Container"
-    assert "Application" in [one["cause"] for one in report["end"]["verdict"]["suspects"]]
 
 
 def test_a_page_for_each_is_under_wide(tmp_path: Path) -> None:
@@ -313,3 +270,38 @@ def test_names_of_the_cluster_reach_no_terminal_as_they_are(tmp_path: Path) -> N
 
     for words in (("pod/web",), (), ("pod/web", "-o", "wide")):
         assert "\x1b" not in died(snapshot(tmp_path, hostile), *words).out
+
+
+# Two pods of one name
+
+
+def _evicted(clock: str) -> dict[str, Any]:
+    return about("TaintManagerEviction", clock, "Marking for deletion Pod shop/web", component="taint-eviction")
+
+
+def test_an_event_without_a_uid_of_the_second_of_the_next_pod_is_about_the_one_before(tmp_path: Path) -> None:
+    started = about("Started", "11:00:00", "Container started", "earlier")
+    stopped = about("Killing", "11:50:00", "Stopping container app", "earlier")
+    runs = crashed()
+    runs["metadata"]["creationTimestamp"] = "2026-10-01T11:50:00Z"
+    runs["status"]["containerStatuses"] = [{"name": "app", "state": {"running": {"startedAt": "2026-10-01T11:50:00Z"}}}]
+    file = snapshot(tmp_path, runs, started, stopped, _evicted("11:50:00"))
+
+    report = json.loads(died(file, "pod/web", "-o", "json").out)
+
+    assert report["earlier"]
+    assert [one["cause"] for one in report["end"]["verdict"]["suspects"]] == ["TaintEviction"]
+
+
+@pytest.mark.parametrize("clock", ["11:00:00", "11:45:00"])
+def test_who_deletes_pods_did_not_end_one_that_is_there_and_is_not_being_deleted(clock: str, tmp_path: Path) -> None:
+    """Its event is about an earlier pod of the name, or the pod ended before it was deleted."""
+    over = crashed(restartPolicy="Never")
+    status = over["status"]["containerStatuses"][0]
+    status |= {"state": status.pop("lastState"), "restartCount": 0}
+    over["status"]["phase"] = "Failed"
+
+    report = json.loads(died(snapshot(tmp_path, over, _evicted(clock)), "pod/web", "-o", "json").out)
+
+    assert report["end"]["of"] == "Container"
+    assert "Application" in [one["cause"] for one in report["end"]["verdict"]["suspects"]]
