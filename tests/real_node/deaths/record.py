@@ -20,7 +20,7 @@ from tests.controlplane.client import Object
 from tests.podrules.died.cases import source_of
 from tests.real_node.deaths.scenario import Made, killed_containers
 
-__all__ = ["Case", "read_cases", "record", "write_cases"]
+__all__ = ["Case", "record", "write_cases"]
 
 Case = dict[str, Any]
 """``id``, ``cause``, ``namespace``, ``pod``, ``uid``, ``container``, ``gone``, ``at``, ``objects`` and ``kubelets``.
@@ -73,12 +73,6 @@ def write_cases(file: Path, cases: Iterable[Case]) -> None:
         for case in sorted(cases, key=lambda case: str(case["id"])):
             packed.write(json.dumps(case, separators=(",", ":"), sort_keys=True).encode() + b"\n")
     file.write_bytes(buffer.getvalue())
-
-
-def read_cases(file: Path) -> list[Case]:
-    """The cases of a file."""
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
 
 
 def _objects(made: Made) -> Iterator[Object]:

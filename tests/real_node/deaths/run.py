@@ -21,22 +21,20 @@ from typing import Final
 from tests.controlplane.client import ApiError
 from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_priority_class
-from tests.podrules.died.cases import recorded_end
+from tests.podrules.died.cases import REAL_NODE, recorded_clusters, recorded_end
 from tests.real_node.deaths.of_containers import of_containers
 from tests.real_node.deaths.of_nodes import make_plain, phases_of_nodes
 from tests.real_node.deaths.of_pods import DONGLES, IMPORTANT, of_pods
-from tests.real_node.deaths.record import Case, read_cases, record, write_cases
+from tests.real_node.deaths.record import Case, record, write_cases
 from tests.real_node.deaths.scenario import Made, Phase, Scenario, World, await_test, remove_namespaces_pods
 from tests.real_node.deaths.verdicts import compare_verdict
 from tests.real_node.node import RealNode
 from tests.real_node.static_facts import Compared
-from tests.tree import ROOT
 
 __all__ = ["CONTROLLER_ARGUMENTS", "chosen", "run_deaths"]
 
 CONTROLLER_ARGUMENTS: Final = ("--node-monitor-grace-period=25s",)
 """For the controller manager: a silent node is noticed soon."""
-_CASES: Final = ROOT / "tests" / "testdata" / "died" / "real_node.jsonl.gz"
 _AT_ONCE: Final = 10
 _READY_SECONDS: Final = 90.0
 _BEFORE_ACT_SECONDS: Final = 2.0
@@ -190,11 +188,11 @@ def _complain(where: str, error: Exception) -> None:
 
 def _keep(cases: Sequence[Case]) -> None:
     if os.environ.get("UPDATE_CASES"):
-        file = _CASES
+        file = REAL_NODE
         # Those that were not to be made now stay as they were.
-        others = [case for case in read_cases(file) if not _wanted(case["id"])] if chosen() else []
+        others = [case for case in recorded_clusters(file) if not _wanted(case["id"])] if chosen() else []
     else:
-        file, others = Path(tempfile.mkdtemp(prefix="deaths-")) / _CASES.name, []
+        file, others = Path(tempfile.mkdtemp(prefix="deaths-")) / REAL_NODE.name, []
     write_cases(file, [*cases, *others])
     print(f"{len(cases)} cases, and {len(others)} of earlier, in {file}")
 
