@@ -12,11 +12,11 @@ import contextlib
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
 from typing import Any, Self
 
 from tests.controlplane.client import ApiClient, ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.rounds import Rounds
 from tests.objects import raw_node
 from tests.waiting import wait_for
 
@@ -29,7 +29,7 @@ _GRACE_PERIOD = timedelta(seconds=50)
 _LEASES = "kube-node-lease"
 
 
-class Kubelet:
+class Kubelet(Rounds):
     """One node and whoever speaks for it, from the block's beginning to its end."""
 
     def __init__(self, control_plane: ControlPlane, name: str, *, zone: str = "", cordoned: bool = False) -> None:
@@ -41,6 +41,7 @@ class Kubelet:
             zone: The node's; none when it is empty.
             cordoned: Whether the scheduler leaves it alone, so that no pods of others come.
         """
+        super().__init__(control_plane.api, _PERIOD_SECONDS)
         self._api: ApiClient = control_plane.api
         self._plane = control_plane
         self.name = name
@@ -49,9 +50,7 @@ class Kubelet:
         self._holds = threading.Event()
         self._mounted: list[str] = []
         self._silent = threading.Event()
-        self._ended = threading.Event()
         self._round = threading.Lock()
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> Self:
         labels = {"topology.kubernetes.io/zone": self._zone} if self._zone else {}
@@ -60,14 +59,7 @@ class Kubelet:
         managed = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
         self._api.patch(node, {"metadata": {"annotations": managed}})
         self._renew()
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
+        return super().__enter__()
 
     def hold(self) -> None:
         """From here on deleted pods are not stopped, as if their processes took long."""
@@ -95,18 +87,15 @@ class Kubelet:
         self._report({"conditions": [_ready()]})
         self._silent.clear()
 
-    def _run(self) -> None:
-        try:
-            while not self._ended.wait(_PERIOD_SECONDS):
-                with self._round:
-                    if not self._silent.is_set():
-                        # The API server may be cut off for a while, or an object change under our hands.
-                        with contextlib.suppress(ApiError, OSError):
-                            self._do_a_round()
-        finally:
-            self._api.close()
+    def do_a_round(self) -> None:
+        """Unless it is silent."""
+        with self._round:
+            if not self._silent.is_set():
+                # The API server may be cut off for a while, or an object change under our hands.
+                with contextlib.suppress(ApiError, OSError):
+                    self._tend()
 
-    def _do_a_round(self) -> None:
+    def _tend(self) -> None:
         self._renew()
         if not _is_ready(self._api.get("v1", "Node", self.name)):
             # It was taken for lost, as when the API server was cut off for a while.

@@ -16,9 +16,11 @@ import pytest
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import allow, robot
-from tests.e2e.deaths import DEATHS, SLOW, Deaths, Kubelets
+from tests.e2e.deaths import Deaths
 from tests.e2e.objects import make_workload
+from tests.e2e.played_kubelets import Kubelets
 from tests.e2e.plugin import InProcess
+from tests.e2e.ways_to_end import DEATHS, SLOW
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
@@ -83,7 +85,7 @@ TRUTH: Final[Mapping[str, str]] = {
     "custom": "Owner",
     "device-tainted": "TaintEviction",
 }
-"""What ended each pod of `tests.e2e.deaths`, by what it is called there."""
+"""What ended each pod of `tests.e2e.ways_to_end`, by what it is called there."""
 GRADE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("preempted-held", "preempted-gone", "evicted-held", "drained-held"), "Certain"),
     **dict.fromkeys(("tainted-held", "tainted-gone", "tolerating-held", "tolerating-gone", "lost-held"), "Certain"),
@@ -108,7 +110,7 @@ def deaths(control_plane: ControlPlane) -> Iterator[Deaths]:
         found = Deaths(control_plane, NAMESPACE, kubelets, NAMESPACE)
         try:
             found.node("quick")
-            found.run(name for name in DEATHS if name != SLOW)
+            found.run({name: act for name, act in DEATHS.items() if name != SLOW})
             yield found
         finally:
             found.clean()
@@ -444,7 +446,7 @@ def test_exit_code_of_several(deaths: Deaths, died: InProcess, targets: tuple[st
 @pytest.mark.long("test_verdict_is_the_truth, with what other components of the control plane write")
 def test_node_that_is_deleted(deaths: Deaths, died: InProcess) -> None:
     """Garbage collection names itself where the object is left, and hides whether somebody had deleted it before."""
-    deaths.run([SLOW])
+    deaths.run({SLOW: DEATHS[SLOW]})
     assert SLOW not in deaths.failed, deaths.failed[SLOW]
 
     kept = died.json("pod/collected-kept", "-n", NAMESPACE, code=11)
