@@ -25,6 +25,7 @@ __all__ = [
     "dry_run_of_files",
     "scheduler_config",
     "seconds",
+    "span",
     "validation",
     "version",
     "wants_colour",
@@ -293,7 +294,16 @@ def watch_interval(args: argparse.Namespace) -> float | None:
 
 
 def seconds(text: str) -> float:
-    """A number of seconds, or a duration of Go: ``30``, ``500ms``, ``1h30m``; 0 means no limit, which is an hour here.
+    """The seconds of a time-out; 0 means no limit, which is an hour here.
+
+    Raises:
+        argparse.ArgumentTypeError: as of `span`.
+    """
+    return span(text) or 3600.0
+
+
+def span(text: str) -> float:
+    """A number of seconds, or a duration of Go: ``30``, ``500ms``, ``1h30m``.
 
     Raises:
         argparse.ArgumentTypeError: it is neither, or negative, or longer than a year.
@@ -303,7 +313,7 @@ def seconds(text: str) -> float:
         raise argparse.ArgumentTypeError(f'"{text}": negative\nWrite e.g. 30s')
     if value > _MAX_SECONDS:
         raise argparse.ArgumentTypeError(f'"{text}": longer than a year\nWrite e.g. 1h30m')
-    return value or 3600.0
+    return value
 
 
 def _go_duration(text: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from kubectl_plugin.parsing.common import add_common, cluster_options, seconds, wants_colour
+from kubectl_plugin.parsing.common import add_common, cluster_options, span, wants_colour
 from kubectl_plugin.parsing.output import add_output, wanted_output
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces")
     parser.add_argument(
         "--since",
-        type=_span,
+        type=_since,
         metavar="TIME",
         help="what ended since, e.g. 30m; default 1h, and of what is named any time",
     )
@@ -60,11 +60,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
 
 
-def _span(text: str) -> float:
-    """Seconds of ``--since``: 0 would mean no limit elsewhere, and here that nothing has ended."""
-    if not text.strip("0.hms"):
+def _since(text: str) -> float:
+    """Seconds of ``--since``; 0 would ask for nothing."""
+    if not (ago := span(text)):
         raise argparse.ArgumentTypeError(f'"{text}": no time at all\nWrite e.g. 30m')
-    return seconds(text)
+    return ago
 
 
 def options(args: argparse.Namespace) -> DiedOptions:

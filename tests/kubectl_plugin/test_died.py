@@ -198,6 +198,7 @@ def test_nothing_has_ended(tmp_path: Path) -> None:
         (("pod/web", "-A"), 2, "-A is for all pods"),
         (("--since", "soon"), 2, "not a time"),
         (("--since", "0"), 2, "no time at all"),
+        (("--since", "0us"), 2, "no time at all"),
     ],
 )
 def test_what_cannot_be_asked(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:

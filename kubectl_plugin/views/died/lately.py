@@ -15,13 +15,13 @@ __all__ = ["MOST_CHOICES", "by_cause", "causes_words"]
 _FEW: Final = 3
 MOST_CHOICES: Final = 3
 """Up to so many causes are each named."""
-STOPPED: Final = "stopped, not known why"
+_STOPPED: Final = "stopped, not known why"
 
 
 def causes_words(causes: Iterable[Cause]) -> str:
     """``own memory limit``; ``own memory limit or node out of memory``; of many or none that it is not known."""
     told = [SHORT[cause] for cause in causes]
-    return STOPPED if len(told) > MOST_CHOICES else " or ".join(told) or "not known"
+    return _STOPPED if len(told) > MOST_CHOICES else " or ".join(told) or "not known"
 
 
 def by_cause(ended: Iterable[EndedPod]) -> Iterator[tuple[int, str, str]]:
