@@ -98,11 +98,11 @@ def gone_verdict(evidence: Evidence) -> Verdict:
         if at_once and (cause is not Cause.TAINT_EVICTION or _is_tainted(evidence)):
             return proven(cause, of_event(event))
         return weighed({cause: Weight.MUCH, Cause.DELETED: Weight.POSSIBLE}, {cause: [of_event(event)]})
-    cleanup = cleaned_up(evidence, _first(evidence))
+    cleanup = cleaned_up(evidence, _made(evidence))
     if cleanup is not None:
         ends = dict.fromkeys((*_ends_by_kubelet(evidence, stops), *_NO_EVENT_NEEDED), Weight.SOME)
         return weighed(ends, {cause: [cleanup] for cause in ends})
-    by_controller = told_by_controller(evidence, _first(evidence))
+    by_controller = told_by_controller(evidence, _made(evidence))
     if by_controller:
         return _by_controller(evidence, stops, by_controller)
     return NOTHING if began is None else _anybody(evidence, stops, began)
@@ -211,6 +211,12 @@ def _excluded(evidence: Evidence, stops: Sequence[Event], began: datetime) -> It
 def _first(evidence: Evidence) -> datetime | None:
     """The first that is known of the pod."""
     return first_of(evidence.known_events.events)
+
+
+def _made(evidence: Evidence) -> datetime | None:
+    """When the pod was there at the latest. It was before somebody deleted it, for which the kubelet stopped it."""
+    first, stopped = _first(evidence), first_of(evidence.known_events.stops())
+    return first if first is None or stopped is None or first < stopped else stopped - _SOON
 
 
 def _failed_probes(evidence: Evidence) -> Iterator[Cause]:
