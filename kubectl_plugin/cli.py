@@ -171,7 +171,9 @@ def _offline_source(cluster: ClusterOptions, err: IO[str]) -> Source:
 
         with without_collection():
             objects = [document.content for document in read_documents(cluster.snapshot)]
-        return MemorySource(objects, description=f"snapshot {cluster.snapshot}", namespace=namespace)
+        return MemorySource(
+            objects, description=f"snapshot {cluster.snapshot}", namespace=namespace, is_plain_list=True
+        )
     return NothingSource(namespace)
 
 

@@ -10,11 +10,12 @@
 5    there is no cluster, or it does not answer
 6    a manifest or snapshot cannot be read, or the API server refuses a manifest; lint: a file cannot be read, and
      the others were checked
-7    place: something that was asked for has no place
+7    place: something that was asked for surely has no place
 8    delete, fence, unfence: the object does not exist
 9    delete, fence, unfence: nothing was changed, the state of the object does not allow it
 10   delete, fence: started, and not finished in time
-11   died: not certain what ended it
+11   not certain: the answer may be another with what could not be read or is not in the file; died: not certain
+     what ended it
 12   died: nothing is left that would tell what ended it
 130  interrupted
 """
@@ -37,6 +38,8 @@ from podrules.cluster.errors import (
 )
 
 if TYPE_CHECKING:
+    from msgspec import Struct
+
     from kubectl_plugin.render.command import Command, Target
 
 __all__ = [
@@ -53,6 +56,7 @@ __all__ = [
     "REFUSED",
     "UNEXPECTED",
     "UNREADABLE",
+    "certainty",
     "tell",
     "warn",
     "words_of",
@@ -80,6 +84,11 @@ _ERRORS: Final[tuple[tuple[type[ClusterError], int], ...]] = (
     (ManifestError, UNREADABLE),
     (Conflict, NOT_POSSIBLE),
 )
+
+
+def certainty(reports: Iterable[Struct]) -> int:
+    """The exit code of answers that could be given: 11 if what could not be read may change the headline of one."""
+    return NOT_CERTAIN if any(getattr(report, "lacks", ()) for report in reports) else 0
 
 
 def words_of(error: ClusterError, target: Target) -> str:

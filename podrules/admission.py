@@ -60,6 +60,11 @@ class PodRefusal(Struct, frozen=True, rename="camel"):
     resources: tuple[str, ...] = ()
     """What that quota has not enough of; empty: it refuses for another reason."""
 
+    @property
+    def may_be_defaulted(self) -> bool:
+        """Whether a LimitRange's defaults may give the pod what a quota asks it to specify."""
+        return bool(self.quota) and not self.resources
+
 
 class AdmissionObjects(Struct, frozen=True, kw_only=True):
     """The objects of the cluster that the admission plugins read for one pod."""

@@ -193,6 +193,8 @@ class PartitionFacts(Struct, frozen=True, kw_only=True):
     """What is read of a cluster."""
 
     nodes: Sequence[Node]
+    all_nodes: bool = True
+    """Whether these are all of the cluster: another that a pod names is gone then."""
     renewed: Mapping[str, datetime]
     """``spec.renewTime`` of the nodes' Leases."""
     pods: Sequence[Pod]
@@ -204,6 +206,8 @@ class PartitionFacts(Struct, frozen=True, kw_only=True):
     """By namespace and name."""
     volumes: Mapping[str, PersistentVolume] = {}
     attachments: Sequence[VolumeAttachment] = ()
+    all_attachments: bool = True
+    """Whether these are all of the cluster."""
     budgets: Sequence[PodDisruptionBudget] = ()
 
     def volume_of(self, pod: Pod, claimed: ClaimedVolume) -> PersistentVolume | None:
@@ -234,7 +238,8 @@ def partitions(facts: PartitionFacts, now: datetime) -> tuple[NodeDown, ...]:
         for reach in nodes_down(facts.nodes, facts.renewed, now)
     )
     missing = (
-        _node_down(reach, None, _NO_ZONE, facts) for reach in missing_nodes(facts.nodes, facts.pods, facts.renewed)
+        _node_down(reach, None, _NO_ZONE, facts)
+        for reach in (missing_nodes(facts.nodes, facts.pods, facts.renewed) if facts.all_nodes else ())
     )
     latest = later(now, 86_400)
     return tuple(
@@ -342,7 +347,7 @@ def _guard(pod: Pod, claimed: ClaimedVolume, facts: PartitionFacts) -> WriterGua
     there = [entry for entry in _on(pod, facts) if _of_volume(entry) == volume.metadata.name]
     attached = any(entry.status.attached for entry in there)
     # One that has not started may wait for its volume yet.
-    known = attached or there or has_started(pod)
+    known = attached or there or (facts.all_attachments and has_started(pod))
     return writer_guard(claimed, claim, volume, attached=attached if known else None)
 
 

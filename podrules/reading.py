@@ -9,9 +9,29 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-__all__ = ["LABELS_NOT_ASKED", "QUOTAS_NOT_ASKED", "USAGE_NOT_ASKED", "Access", "Owner", "Unread", "read_or_none"]
+__all__ = [
+    "FORBIDDEN",
+    "LABELS_NOT_ASKED",
+    "NOT_ALL_IN_FILE",
+    "NOT_IN_FILE",
+    "NOT_IN_SNAPSHOT",
+    "QUOTAS_NOT_ASKED",
+    "USAGE_NOT_ASKED",
+    "Access",
+    "Owner",
+    "Unread",
+    "read_or_none",
+]
 
 T = TypeVar("T")
+
+NOT_IN_FILE: Final = "not in the file"
+"""A List has no objects of the kind; the cluster may have some."""
+NOT_ALL_IN_FILE: Final = "not all in the file"
+"""A List has objects of the kind, and lacks one that another object names."""
+NOT_IN_SNAPSHOT: Final = "not in the snapshot"
+"""A snapshot did not capture it."""
+FORBIDDEN: Final = "forbidden"
 
 
 class Unread(Struct, frozen=True, rename="camel"):
@@ -21,11 +41,26 @@ class Unread(Struct, frozen=True, rename="camel"):
     resource: str
     namespace: str | None
     reason: str
-    """``forbidden``, ``not found``, ``not served``, ``not in the snapshot`` …"""
+    """``forbidden``, ``not found``, ``not served``, ``not in the file`` …"""
     node: str = ""
     """Whose kubelet was asked, where one was."""
     path: str = ""
     """What that kubelet was asked for: ``stats/summary``, ``configz``."""
+
+    @property
+    def is_not_listed(self) -> bool:
+        """Whether a List does not hold it."""
+        return self.reason.startswith((NOT_IN_FILE, NOT_ALL_IN_FILE))
+
+    @property
+    def is_not_captured(self) -> bool:
+        """Whether a List or a snapshot does not hold it."""
+        return self.is_not_listed or self.reason.startswith(NOT_IN_SNAPSHOT)
+
+    @property
+    def may_exist(self) -> bool:
+        """Whether the cluster may have what was not read."""
+        return self.reason == FORBIDDEN or self.is_not_captured
 
 
 def read_or_none(found: T | Unread) -> T | None:

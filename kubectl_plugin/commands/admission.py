@@ -10,9 +10,10 @@ from kubectl_plugin.reports.pod.dry_run import DryRunReport
 from kubectl_plugin.reports.pod.pod_report import RefusedField
 from podrules.admission import AdmissionObjects, AdmittedPod, PodRefusal, admit_pod, admitted_by_server
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import PODS, RUNTIME_CLASSES
+from podrules.cluster.kinds import PODS, PRIORITY_CLASSES, RUNTIME_CLASSES
 from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
+from podrules.reading import NOT_ALL_IN_FILE, Unread
 
 if TYPE_CHECKING:
     from kubectl_plugin.commands.dry_run import DryRunPod
@@ -151,4 +152,8 @@ class Admission:
         known = self._gatherer.noted(self._gatherer.classes())
         if known is None:
             return from_file if pod.spec.priority_class_name in from_file else None
-        return {**from_file, **known}
+        classes = {**from_file, **known}
+        if self._gatherer.source.is_plain_list and pod.spec.priority_class_name not in {"", *classes}:
+            self._gatherer.noted(Unread("get", PRIORITY_CLASSES.rbac_name, None, NOT_ALL_IN_FILE))
+            return None
+        return classes

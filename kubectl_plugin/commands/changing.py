@@ -21,7 +21,17 @@ from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.reports.steps import Refusal, RefusedBy, Step, StepEvent, StepKind, StepOutcome
 from kubectl_plugin.views.words import is_plain_name
-from podrules.cluster.errors import ClusterError, Conflict, Forbidden, NotFound, RequestRefused, Unreachable, UsageError
+from podrules.cluster.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    ManifestError,
+    NotFound,
+    NotListed,
+    RequestRefused,
+    Unreachable,
+    UsageError,
+)
 from podrules.cluster.kinds import PODS, Kind, find_kind
 from podrules.cluster.live.transport import ProxySettings
 from podrules.cluster.source import Source
@@ -262,6 +272,8 @@ def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Stream
         if not source.side_by_side:
             # A live cluster is not asked for all objects of a kind.
             suggest_namespace(ObjectQuery(kind, name), error, source)
+        if isinstance(error, NotListed):
+            raise ManifestError(error.message, advice=error.advice) from error
         tell(error, streams.err, target)
         return None
 

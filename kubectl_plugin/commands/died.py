@@ -19,7 +19,9 @@ from podrules.cluster.errors import ClusterError, NotFound, Unreachable, UsageEr
 from podrules.cluster.kinds import NODES, PODS
 from podrules.cluster.source import Source
 from podrules.died.cause import Grade
+from podrules.died.evidence import Lost
 from podrules.died.of_pod import EndOf
+from podrules.reading import Unread
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
@@ -38,16 +40,25 @@ def run(options: DiedOptions, source: Source, streams: Streams) -> int:
     alone = len(targets) == 1 and targets[0].kind is PODS and bool(targets[0].name)
     for found in _found(ends, targets, options, source):
         if isinstance(found, ClusterError):
-            code = code or tell(found, streams.err, options.cluster.target())
+            own = tell(found, streams.err, options.cluster.target())
+            code = code or own
         else:
             reports.append(found)
-    _show(reports, options, source, printer, alone=alone, failed=bool(code))
+    lacks = () if alone else ends.lacks
+    _show(reports, options, source, printer, lacks, alone=alone, failed=bool(code))
     printer.finish(as_list=not alone)
-    return code or max(map(_code, reports), default=0)
+    return code or max(map(_code, reports), default=0) or (NOT_CERTAIN if lacks else 0)
 
 
 def _show(
-    reports: Sequence[EndReport], options: DiedOptions, source: Source, printer: Printer, *, alone: bool, failed: bool
+    reports: Sequence[EndReport],
+    options: DiedOptions,
+    source: Source,
+    printer: Printer,
+    lacks: Sequence[Unread],
+    *,
+    alone: bool,
+    failed: bool,
 ) -> None:
     """A page for the one that was named, or for each; else a table of all."""
     if reports and (alone or options.output.whole):
@@ -60,7 +71,7 @@ def _show(
         from kubectl_plugin.views.died.table import ends_page
 
         since = None if alone else _since(options, named=bool(options.targets))
-        printer.show(ends_page(reports, source.now, since=since))
+        printer.show(ends_page(reports, source.now, since=since, lacks=lacks))
 
 
 def _since(options: DiedOptions, *, named: bool) -> timedelta | None:
@@ -74,7 +85,9 @@ def _code(report: EndReport) -> int:
     end = report.end
     if end.of is EndOf.NOTHING or end.verdict.grade is Grade.CERTAIN:
         return 0
-    return NOTHING_LEFT if end.verdict.grade is Grade.NOTHING else NOT_CERTAIN
+    if end.verdict.grade is Grade.NOTHING and Lost.EVENTS_UNREAD not in end.lost:
+        return NOTHING_LEFT
+    return NOT_CERTAIN
 
 
 def _pages(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[Page]:

@@ -5,29 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from kubectl_plugin.commands.targets import ObjectQuery, check_namespace, find, pod_selector
 from kubectl_plugin.options import NO_SELECTION
 from kubectl_plugin.reports.died.end_report import EndReport, end_report
 from podrules.cluster.end_evidence import EndReader, is_of_workload, node_of
-from podrules.cluster.errors import NotFound
+from podrules.cluster.errors import NotCaptured, NotFound
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import EVENTS, NODES, PODS
+from podrules.cluster.kinds import EVENTS, NODES, PODS, Kind
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source
 from podrules.died.cause import Grade
 from podrules.died.evidence import KnownEnd
 from podrules.died.of_pod import EndOf, has_ended, may_have_ended, never_started
+from podrules.model.base import KubeObject
 from podrules.model.event import Event
 from podrules.model.instant import instant
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
+from podrules.model.selectors import Selector
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.placement.preemption_victims import Preempted, PreemptedFor
-from podrules.reading import read_or_none
+from podrules.reading import Unread, read_or_none
 
 __all__ = ["Ends"]
+
+K = TypeVar("K", bound=KubeObject)
 
 _FEW: Final = 3000
 """So many pods are asked for one by one; for more, all are listed."""
@@ -52,7 +56,7 @@ class Ends:
         """
         try:
             pod = self._source.get(PODS, name, namespace)
-        except NotFound:
+        except (NotFound, NotCaptured):
             return self._gone(name, namespace)
         report = self.of_pod(pod)
         if report.end.of is not EndOf.NOTHING:
@@ -90,8 +94,8 @@ class Ends:
         """
         if namespace is not None:
             self._check_namespace(namespace)
-        events = self._source.list(EVENTS, namespace)
-        pods = self._pods_named(events, namespace)
+        events = self._all(EVENTS, namespace)
+        pods = self._pods_named(events or (), namespace)
         yield from self.among(pods, events, after)
 
     def on_node(self, name: str, after: datetime | None) -> Iterator[EndReport]:
@@ -100,8 +104,9 @@ class Ends:
         Raises:
             ClusterError: the node or its pods cannot be read.
         """
-        events = _on_node(self._source.list(EVENTS), name)
-        pods = self._source.list(PODS, field_selector=f"spec.nodeName={name}")
+        found = self._all(EVENTS)
+        events = None if found is None else _on_node(found, name)
+        pods = self._all(PODS, field_selector=f"spec.nodeName={name}") or ()
         if not events and not pods:
             # Pods and events may tell of a node that is gone, too.
             self._source.get(NODES, name)
@@ -115,21 +120,45 @@ class Ends:
         """
         for entry in find(asked, NO_SELECTION, self._source, live=self._source.side_by_side, command="died"):
             meta, selector = entry.metadata, pod_selector(entry)
-            pods = () if selector is None else self._source.list(PODS, meta.namespace, selector=selector)
+            pods = None if selector is None else self._all(PODS, meta.namespace, selector=selector)
+            found = self._all(EVENTS, meta.namespace)
             events = [
                 one
-                for one in self._source.list(EVENTS, meta.namespace)
+                for one in found or ()
                 if one.involved_object.kind == PODS.kind
                 and is_of_workload(one.involved_object.name, asked.kind, meta.name)
             ]
-            yield from self.among(pods, events, after)
+            yield from self.among(pods or (), None if found is None else events, after)
 
-    def among(self, pods: Sequence[Pod], events: Sequence[Event], after: datetime | None) -> Iterator[EndReport]:
+    @property
+    def lacks(self) -> tuple[Unread, ...]:
+        """The kinds that could not be read: further pods may have ended."""
+        return tuple(one for one in self._gatherer.unread if one.resource in {PODS.plural, EVENTS.plural})
+
+    def _all(
+        self,
+        kind: Kind[K],
+        namespace: str | None = None,
+        *,
+        selector: Selector | None = None,
+        field_selector: str = "",
+    ) -> Sequence[K] | None:
+        """The objects of a kind; None: a file holds none, which is noted.
+
+        Raises:
+            ClusterError: they cannot be read.
+        """
+        try:
+            return self._source.list(kind, namespace, selector=selector, field_selector=field_selector)
+        except NotCaptured:
+            return self._gatherer.noted(self._gatherer.list(kind))
+
+    def among(self, pods: Sequence[Pod], events: Sequence[Event] | None, after: datetime | None) -> Iterator[EndReport]:
         """The reports of pods that ended, and of those that events name and that are not there; the latest first.
 
         Args:
             pods: Those that are there.
-            events: All about them, and about others of the same place.
+            events: All about them, and about others of the same place; None: they could not be read.
             after: Ends from before that do not count; None: all count.
         """
         found = [
@@ -139,13 +168,16 @@ class Ends:
         ]
         yield from sorted(found, key=lambda report: report.end.at or "", reverse=True)
 
-    def _listed(self, pods: Sequence[Pod], events: Sequence[Event], after: datetime | None) -> Iterator[EndReport]:
-        about = _by_pod(events)
+    def _listed(
+        self, pods: Sequence[Pod], events: Sequence[Event] | None, after: datetime | None
+    ) -> Iterator[EndReport]:
+        about = _by_pod(events or ())
         there = {pod.metadata.place for pod in pods}
         ended = [pod for pod in pods if (has_ended(pod) or never_started(pod)) and may_have_ended(pod, after)]
         alone = len(ended) <= _FEW_ENDS or not self._source.side_by_side
         for pod in ended:
-            known = self._reader.of_pod(pod, alone=alone, events=about.get(pod.metadata.place, ()))
+            own = None if events is None else about.get(pod.metadata.place, ())
+            known = self._reader.of_pod(pod, alone=alone, events=own)
             yield self._report(known, self._preempted(pod, known) if alone else None)
         gone = [place for place in about if place not in there]
         alone = len(gone) <= _FEW_ENDS or not self._source.side_by_side
@@ -161,7 +193,7 @@ class Ends:
         names = list(_by_pod(events))
         if not self._source.side_by_side:
             # All are there, and also those without an event.
-            return self._source.list(PODS, namespace)
+            return self._all(PODS, namespace) or ()
         if len(names) > _FEW:
             named = set(names)
             return [pod for pod in self._source.list(PODS, namespace) if pod.metadata.place in named]
@@ -180,7 +212,8 @@ class Ends:
         related = event.related if event is not None else None
         if related is None or not related.name:
             # Older events name it by its uid alone.
-            return preempted(pod, event, read_or_none(self._gatherer.list(PODS)) if event is not None else None)
+            pods = read_or_none(self._gatherer.list(PODS)) if event is not None else None
+            return preempted(pod, event, pods, is_list=self._source.is_plain_list)
         found = read_or_none(self._gatherer.get(PODS, related.name, related.namespace))
         return preempted(pod, event, None if found is None else [found])
 

@@ -14,7 +14,7 @@ from kubectl_plugin.commands.manifest_objects import joined
 from kubectl_plugin.commands.manifest_pods import printed_name
 from kubectl_plugin.commands.object_reports import Report, ReportBuilder
 from kubectl_plugin.commands.targets import ObjectQuery, find, label_selector, namespace_hint, targets_of
-from kubectl_plugin.exit_codes import REFUSED, tell, warn
+from kubectl_plugin.exit_codes import REFUSED, certainty, tell, warn
 from kubectl_plugin.options import ExplainOptions, Streams, Validation
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import qos
@@ -59,20 +59,25 @@ def run(options: ExplainOptions, source: Source, streams: Streams) -> int:
 
 
 def _run_once(targets: Sequence[ObjectQuery], options: ExplainOptions, source: Source, streams: Streams) -> int:
-    code = 0
-    for wrong in explain(targets, options, source, streams):
-        own = REFUSED if isinstance(wrong, PodReport) else tell(wrong, streams.err, options.cluster.target())
-        code = code or own
-    return code
+    code = uncertain = 0
+    for found in explain(targets, options, source, streams):
+        if isinstance(found, ClusterError):
+            own = tell(found, streams.err, options.cluster.target())
+            code = code or own
+            continue
+        if isinstance(found, PodReport) and found.refused:
+            code = code or REFUSED
+        uncertain = uncertain or certainty([found])
+    return code or uncertain
 
 
 def explain(
     targets: Sequence[ObjectQuery], options: ExplainOptions, source: Source, streams: Streams
-) -> Iterator[ClusterError | PodReport]:
+) -> Iterator[ClusterError | Report]:
     """Explain targets and files, and go on where something is wrong with one of them.
 
     Yields:
-        What cannot be explained, and reports of manifests that the API server refuses.
+        What cannot be explained, and the reports that were printed.
     """
     printer = Printer(
         options.output,
@@ -95,8 +100,7 @@ def explain(
             lines.add(answer)
         else:
             _print_page(printer, answer, source.now, wide=options.output.wide)
-        if isinstance(answer.report, PodReport) and answer.report.refused:
-            yield answer.report
+        yield answer.report
     if lines is not None:
         lines.finish(always=several, by_trouble=not several and not options.files)
     printer.finish(as_list=_asks_for_many(targets, options))
@@ -190,7 +194,8 @@ def _answers(
             if not found and not options.output.is_data:
                 one_place = asked.kind.namespaced and not options.selection.everywhere
                 place = f" in {source.namespace} namespace" if one_place else ""
-                streams.err.write(f"No resources found{escape(place)}.\n")
+                file = " of the file" if source.is_plain_list else ""
+                streams.err.write(f"No resources found{escape(place)}{file}.\n")
                 if place and (hint := namespace_hint(source)):
                     streams.err.write(f"{escape(hint)}\n")
         except Unreachable:

@@ -14,8 +14,8 @@ from kubectl_plugin.commands.manifest_objects import ManifestObjects, with_manif
 from kubectl_plugin.commands.manifest_pods import claim_templates, first_ordinal
 from kubectl_plugin.reports.pod.pod_report import LikelyNode, RefusedField
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import DAEMON_SETS, NODES, Kind
-from podrules.cluster.source import Source, tells_of
+from podrules.cluster.kinds import DAEMON_SETS, Kind
+from podrules.cluster.source import Source
 from podrules.features import Features
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.placement.outcome import Placement, PlacementOutcome
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     _Before = Callable[[ClusterSnapshot], tuple[Pod, ClusterSnapshot]]
 
-__all__ = ["LikelyNodes", "Maker", "Schedulers", "left_out"]
+__all__ = ["LikelyNodes", "Maker", "Schedulers"]
 
 
 class Maker(Struct, frozen=True):
@@ -245,17 +245,17 @@ class LikelyNodes:
         from podrules.placement.situation import Situation
 
         cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True, others=others)
-        if cluster.snapshot is None:
+        if cluster.error is not None:
             return LikelyNode(self._unread(pod, cluster.unread), cluster.unread)
         pod, snapshot = before(cluster.snapshot)
-        if missing := left_out(self._source, pod, snapshot):
-            return LikelyNode(self._unknown(pod, missing))
         return Situation(
             pod=pod,
             table=self._table_of(snapshot),
             snapshot=snapshot,
             framework=self._schedulers.in_version(framework, self._gatherer.versions.scheduler),
             now=self._source.now,
+            unread=cluster.unread,
+            is_list=self._source.is_plain_list,
         )
 
     def _placed(
@@ -282,8 +282,9 @@ class LikelyNodes:
         if coming and situation.pod.spec.node_name:
             return LikelyNode(named_placement(situation, self._gatherer.reach(situation.pod.spec.node_name)))
         placed = likely_placement(situation, every_node=self._every_node)
-        found = self._gates(situation, placed) if gates else ()
-        return LikelyNode(self._with_reach(placed), gates=found)
+        # What is missing would decide as well.
+        found = self._gates(situation, placed) if gates and not placed.assumed else ()
+        return LikelyNode(self._with_reach(placed), placed.assumed, gates=found)
 
     def _gates(self, situation: Situation, placed: Placement) -> tuple[AssumedGate, ...]:
         """The gates that decide about a placement. It takes a scheduling cycle for each."""
@@ -313,7 +314,7 @@ class LikelyNodes:
 
     def _unread(self, pod: Pod, unread: Sequence[Unread]) -> Placement:
         missing = ", ".join(dict.fromkeys(entry.resource for entry in unread))
-        return self._unknown(pod, f"it takes all of {missing} to tell")
+        return self._unknown(pod, f"{missing} could not be read")
 
     def _unknown(self, pod: Pod, reason: str) -> Placement:
         return Placement(
@@ -331,14 +332,3 @@ class LikelyNodes:
         if self._table is None or known is None or known.nodes is not snapshot.nodes or known.pods is not snapshot.pods:
             self._table, self._tabled = NodeTable(snapshot.nodes, snapshot.pods), snapshot
         return self._table
-
-
-def left_out(source: Source, pod: Pod, snapshot: ClusterSnapshot) -> str:
-    """Why nothing is known of the nodes, or of the claims that a pod names; empty: what it takes is known."""
-    if not snapshot.nodes and not tells_of(source, NODES):
-        return f"{source.description} has no nodes"
-    named = any(volume.persistent_volume_claim is not None for volume in pod.spec.volumes)
-    # Objects that were not captured look as if they did not exist.
-    if not source.is_plain_list or not named or snapshot.persistent_volume_claims:
-        return ""
-    return f"{source.description} has no persistentvolumeclaims, and the pod names one: add them to it"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.node_pressure import pressure_report, pressure_reports
-from kubectl_plugin.exit_codes import tell
+from kubectl_plugin.exit_codes import certainty, tell
 from kubectl_plugin.options import NodeOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport
@@ -47,13 +47,14 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
     # Several nodes get a line each. Pages and data are printed one by one.
     lines = _lines(source) if len(named) != 1 and options.output.brief else None
-    code, found = 0, 0
+    code, found, uncertain = 0, 0, 0
     for answer in _of_names(named, source) if named else _of_chosen(options, source):
         if isinstance(answer, ClusterError):
             own = tell(answer, streams.err, options.cluster.target())
             code = code or own
             continue
         found += 1
+        uncertain = uncertain or certainty([answer])
         if lines is None:
             _print_page(printer, answer, source.now, wide=options.output.wide)
         else:
@@ -65,7 +66,7 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
     if not found and not named and not options.output.is_data:
         streams.err.write("No resources found.\n")
     printer.finish(as_list=len(options.nodes) != 1)
-    return code
+    return code or uncertain
 
 
 def _lines(source: Source) -> NodeLines:

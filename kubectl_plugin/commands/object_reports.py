@@ -40,7 +40,7 @@ from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.workload import CronJob
-from podrules.placement.outcome import Placement, PlacementOutcome
+from podrules.placement.outcome import Placement
 from podrules.placement.planned import Budgets
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.placement.preemption_victims import Preempted
@@ -146,14 +146,13 @@ class ReportBuilder:
         placement = self._place(pod).placement
         return placement is not None and placement.nominated is not None and placement.nominated.under_way
 
-    def outcome(self, pod: Pod) -> PlacementOutcome | None:
-        """What the scheduler would do with a pod that waits for a node; None: not known.
+    def placement(self, pod: Pod) -> LikelyNode:
+        """Where the scheduler would put a pod that waits for a node.
 
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
         """
-        placement = self._place(pod).placement
-        return None if placement is None else placement.outcome
+        return self._place(pod)
 
     def _place(self, pod: Pod, *, gates: bool = False) -> LikelyNode:
         """Where a pod of the cluster would go, and which gates decide about it; computed once for each pod."""
@@ -271,7 +270,8 @@ class ReportBuilder:
     def _preempted(self, pod: Pod) -> Preempted:
         """Who preempted a pod, by the event, while there is one."""
         event = preemption_event(self._gatherer.noted(self._gatherer.events_about(pod)) or ())
-        return preempted(pod, event, read_or_none(self._gatherer.list(PODS)))
+        pods = read_or_none(self._gatherer.list(PODS))
+        return preempted(pod, event, pods, is_list=self._source.is_plain_list)
 
     def _to_come(
         self, pod: Pod, maker: Maker, objects: ManifestObjects, *, place: bool, pods: Sequence[Pod]

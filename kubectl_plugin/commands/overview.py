@@ -100,12 +100,13 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     for name in scope.pods:
         source.get(PODS, name, source.namespace)
     first = Gatherer(source)
-    nodes = first.noted(first.list(NODES)) or ()
-    pods = first.noted(first.list(PODS))
-    if pods is None:
+    read_nodes = first.noted(first.list(NODES))
+    nodes, read_pods = read_nodes or (), first.noted(first.list(PODS))
+    if read_pods is None and not source.is_plain_list:
         # A user who may not list the pods of all namespaces may list those of one. A report on everything needs all.
-        pods = source.list(PODS, None if scope.everything or scope.nodes else source.namespace)
-    remembered = RememberedSource(source, nodes, pods)
+        read_pods = source.list(PODS, None if scope.everything or scope.nodes else source.namespace)
+    pods = read_pods or ()
+    remembered = RememberedSource(source, read_nodes, read_pods)
     gatherer = Gatherer(remembered)
     listed_pods = _listed_pods(scope, source.namespace, pods) if chosen is None else chosen
     if not listed_pods and not scope.nodes and not scope.everything:

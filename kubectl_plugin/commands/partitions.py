@@ -7,15 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kubectl_plugin.commands.changing import present
+from kubectl_plugin.exit_codes import certainty
 from kubectl_plugin.options import Output, PartitionsOptions, Streams
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.node.partitions import PartitionsReport, not_ready
+from podrules.cluster.errors import NotCaptured
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, PODS
 from podrules.cluster.safety_facts import partition_facts
 from podrules.cluster.source import Source
 from podrules.partitions import partitions
-from podrules.reading import read_or_none
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
@@ -37,7 +38,7 @@ def run(options: PartitionsOptions, source: Source, streams: Streams) -> int:
     printer = Printer(options.output, streams, colour=options.colour, target=options.cluster.target(), source=source)
     printer.add(report, [f"node/{node.reach.name}" for node in report.nodes], partial(_pages, report, options.output))
     printer.finish()
-    return 0
+    return certainty([report])
 
 
 def _pages(report: PartitionsReport, output: Output) -> Sequence[Page]:
@@ -48,10 +49,13 @@ def _pages(report: PartitionsReport, output: Output) -> Sequence[Page]:
 
 def _report(source: Source) -> PartitionsReport:
     gatherer = Gatherer(source)
-    nodes = source.list(NODES)
+    try:
+        nodes = source.list(NODES)
+    except NotCaptured:
+        nodes = gatherer.noted(gatherer.list(NODES)) or ()
     now = present(source)
     # A live cluster may have too many pods to read while a user waits.
-    at_hand = () if source.side_by_side else read_or_none(gatherer.list(PODS)) or ()
+    at_hand = () if source.side_by_side else gatherer.noted(gatherer.list(PODS)) or ()
     facts = partition_facts(gatherer, nodes, now, at_hand)
     down = partitions(facts, now)
     return PartitionsReport(

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
-from kubectl_plugin.commands.likely_node import Schedulers, left_out
+from kubectl_plugin.commands.likely_node import Schedulers
 from kubectl_plugin.commands.manifest_files import ManifestFile, read_files
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, applied, joined, with_manifest_objects
 from kubectl_plugin.commands.manifest_pods import PodManifest
 from kubectl_plugin.commands.more_pods import WorkloadOrPod, more_of
 from kubectl_plugin.commands.node_spec import read_node_specification
 from kubectl_plugin.commands.pods_to_place import PlaceableSpec, PlaceableSpecs, waiting_pods
-from kubectl_plugin.exit_codes import NO_PLACE, REFUSED, tell, warn
+from kubectl_plugin.exit_codes import NO_PLACE, NOT_CERTAIN, REFUSED, certainty, tell, warn
 from kubectl_plugin.options import PlaceOptions, Streams, Validation
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
-from podrules.cluster.errors import ClusterError, Forbidden, ManifestError, NotFound, UsageError
+from podrules.cluster.errors import ManifestError, NotFound, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     NODES,
@@ -42,7 +42,6 @@ from podrules.placement.planned import AwaitedPod, Budgets, PlannedSpec
 from podrules.placement.planned_budgets import PodGroup, cluster_groups, planned_budgets, spec_groups
 from podrules.placement.situation import Situation
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
-from podrules.reading import Unread
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.similar_names import near_names
 from podrules.versions import version_notes
@@ -85,7 +84,7 @@ def run(options: PlaceOptions, source: Source, streams: Streams) -> int:
     printer.finish()
     if files.incomplete or any(entry.by_api_server for entry in report.refused):
         return REFUSED
-    return 0 if report.everything_fits else NO_PLACE
+    return NO_PLACE if report.fits is False else certainty([report]) or (0 if report.fits else NOT_CERTAIN)
 
 
 def _pages(report: PlanReport, *, wide: bool) -> Iterator[Page]:
@@ -164,7 +163,8 @@ class _Planner:
         if drain is not None:
             # Notes in `unread` when budgets were left out of the source: none would keep the drain from ending.
             self._gatherer.noted(self._gatherer.list(PDBS))
-        asked = [self._unless_left_out(entry, snapshot) for entry in request.asked]
+            self._gatherer.noted(self._gatherer.list(PODS))
+        asked = request.asked
         table = NodeTable(snapshot.nodes, snapshot.pods)
         # In the order of their specs.
         entries = sorted(_placeable(asked), key=lambda entry: queue_key(entry.origin, entry.pod))
@@ -230,15 +230,6 @@ class _Planner:
             if name not in added and self._gatherer.reach(name, of_many=True).reach.quiet:
                 yield name
 
-    def _unless_left_out(
-        self, entry: PlaceableSpec | RefusedSpec, snapshot: ClusterSnapshot
-    ) -> PlaceableSpec | RefusedSpec:
-        """A spec, or why it is not known where its pods would go."""
-        if isinstance(entry, RefusedSpec):
-            return entry
-        reason = left_out(self._source, entry.pod, snapshot)
-        return RefusedSpec(entry.name, entry.pod.metadata.namespace, f"not known: {reason}") if reason else entry
-
     def _read(self, wanted: Sequence[PlaceableSpec]) -> ClusterSnapshot:
         """The cluster as it is, with all that the scheduling of these specs reads.
 
@@ -247,8 +238,8 @@ class _Planner:
         """
         args = wanted[0].framework.args if wanted else {}
         found = self._gatherer.snapshot([entry.first_pod for entry in wanted], args, budgets=True)
-        if found.snapshot is None:
-            raise found.error if isinstance(found.error, ManifestError) else _missing(found.unread[0])
+        if found.error is not None:
+            raise found.error
         return found.snapshot
 
     def _changed_cluster(self, request: _Request, files: _Files) -> ClusterSnapshot:
@@ -300,6 +291,8 @@ class _Planner:
             snapshot=snapshot,
             framework=self._schedulers.in_version(entry.framework, self._gatherer.versions.scheduler),
             now=self._source.now,
+            unread=self._gatherer.snapshot([entry.first_pod], entry.framework.args, budgets=True).unread,
+            is_list=self._source.is_plain_list,
         )
         node = entry.pod.spec.node_name
         return Demand(
@@ -362,11 +355,3 @@ def _budgets(
 
 def _others(pods: Iterable[Pod], gone: Collection[tuple[str, str]]) -> Iterator[Pod]:
     return (pod for pod in pods if pod.metadata.place not in gone)
-
-
-def _missing(entry: Unread) -> ClusterError:
-    """The error that says why nothing can be placed."""
-    kind = find_kind(entry.resource)
-    if entry.reason == "forbidden" and kind is not None:
-        return Forbidden(entry.verb, kind, entry.namespace, "")
-    return ClusterError(f"{entry.resource}: {entry.reason}: without them nothing can be placed")

@@ -103,10 +103,13 @@ class PlaceableSpecs:
         stored = reviewed.stored
         if isinstance(stored, str):
             refusals = tuple(reviewed.refusals)
-            return RefusedSpec(name, namespace, stored, _is_refused(manifest), manifest.file, refusals)
+            # A LimitRange that was not read may have given the pod what a quota asks it to specify.
+            ranges, refusal = reviewed.admitted.objects.limit_ranges, reviewed.refusal
+            unknown = ranges is None and refusal is not None and refusal.may_be_defaulted
+            return RefusedSpec(name, namespace, stored, _is_refused(manifest), manifest.file, refusals, unknown)
         framework = self._schedulers.framework(stored, self._features)
         if isinstance(framework, str):
-            return RefusedSpec(name, namespace, f"not modelled: {framework}")
+            return RefusedSpec(name, namespace, f"not modelled: {framework}", unknown=True)
         more = manifest.written is None
         scaled = manifest.autoscaler if self._replicas is None else None
         number = self._number(1 if more else scaled.min_replicas if scaled is not None else own_replicas(manifest))
@@ -174,7 +177,7 @@ class PlaceableSpecs:
         name = f"pod/{pod.metadata.name}"
         framework = self._schedulers.framework(pod, self._features)
         if isinstance(framework, str):
-            return RefusedSpec(name, pod.metadata.namespace, f"not modelled: {framework}")
+            return RefusedSpec(name, pod.metadata.namespace, f"not modelled: {framework}", unknown=True)
         made = replace(
             pod,
             metadata=replace(pod.metadata, uid=""),

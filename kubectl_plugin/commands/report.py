@@ -12,7 +12,7 @@ from kubectl_plugin.commands.manifest_objects import ManifestObjects, joined
 from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
 from kubectl_plugin.commands.previous_report import read_previous_report
-from kubectl_plugin.exit_codes import REFUSED, tell, warn
+from kubectl_plugin.exit_codes import REFUSED, certainty, tell, warn
 from kubectl_plugin.html.document import Explained, document
 from kubectl_plugin.options import STANDARD_OUTPUT, ExplainOptions, Output, ReportOptions, Streams
 from kubectl_plugin.printing import Printer, without_missing_objects
@@ -38,6 +38,7 @@ from podrules.cluster.source import Source
 from podrules.placement.outcome import PlacementOutcome
 from podrules.pressure.node import node_pressure
 from podrules.pressure.usage import NO_USAGE, ReadUsage
+from podrules.reading import Unread
 
 if TYPE_CHECKING:
     from kubectl_plugin.commands.manifest_files import ManifestFile
@@ -49,6 +50,8 @@ MAX_EXPLAINED: Final = 300
 _MAX_NODES: Final = 60
 """The same for nodes."""
 _NOT_READ: Final = ReadUsage(NO_USAGE, None, ())
+_DECISIVE: Final = frozenset({"nodes", "pods", "poddisruptionbudgets.policy"})
+"""Kinds without which the report lacks findings."""
 _RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
 
 
@@ -63,12 +66,13 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     read = overview(scope, source, live=options.cluster.live)
     reporter = ReportBuilder(read.source, _explaining(options), read.gatherer)
     awaited = frozenset(pod_key(pod) for pod in read.pods if reporter.preemption_under_way(pod))
-    outcomes = dict(_outcomes(read, reporter))
+    lacks = [one for one in read.facts.unread if one.may_exist and one.resource in _DECISIVE]
+    outcomes = dict(_outcomes(read, reporter, lacks))
     disabled = reporter.preemption_disabled()
     facts = replace(
         read.facts, awaited=awaited, outcomes=outcomes, preemption_disabled=disabled, origin=_origin(options, read)
     )
-    report = cluster_report(facts)
+    report = replace(cluster_report(facts), lacks=tuple(dict.fromkeys(lacks)))
     if earlier is not None:
         report = _compared(earlier, report)
     if options.path is None:
@@ -79,6 +83,7 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     )
     target = options.cluster.target(options.scheduler_config)
     text = document(report, explained, target).encode()
+    code = code or certainty([report])
     if options.path == STANDARD_OUTPUT:
         streams.out.write(text.decode())
         return code
@@ -118,7 +123,7 @@ def _printed(options: ReportOptions, report: ClusterReport, read: Overview, stre
     printer = Printer(options.output, streams, colour=options.colour, target=target, source=read.source)
     printer.add(report, pages=lambda: [summary_page(report)], verdict=report_verdict(report))
     printer.finish()
-    return 0
+    return certainty([report])
 
 
 def _origin(options: ReportOptions, read: Overview) -> Origin:
@@ -127,13 +132,25 @@ def _origin(options: ReportOptions, read: Overview) -> Origin:
     return replace(found, server=None) if options.cluster.cluster else found
 
 
-def _outcomes(read: Overview, reporter: ReportBuilder) -> Iterator[tuple[PodKey, PlacementOutcome]]:
-    """The placement outcomes of pods that wait for a node; of many pods, only those that wait the longest."""
+def _outcomes(
+    read: Overview, reporter: ReportBuilder, lacks: list[Unread]
+) -> Iterator[tuple[PodKey, PlacementOutcome]]:
+    """The placement outcomes of pods that wait for a node; of many pods, only those that wait the longest.
+
+    Args:
+        read: The cluster.
+        reporter: Reads what scheduling needs.
+        lacks: Gets what could not be read and would decide.
+    """
     waiting = sorted(filter(may_have_no_place, read.pods), key=lambda pod: pod.metadata.creation_timestamp or "")
     for number, pod in enumerate(waiting):
         outcome = PlacementOutcome.NOT_MODELLED if reporter.not_modelled(pod) else None
         if outcome is None and number < MAX_EXPLAINED:
-            outcome = reporter.outcome(pod)
+            likely = reporter.placement(pod)
+            if likely.placement is not None and likely.placement.proven:
+                outcome = likely.placement.outcome
+            elif likely.placement is not None:
+                lacks += likely.placement.assumed or likely.unread
         if outcome not in {None, PlacementOutcome.UNKNOWN}:
             yield pod_key(pod), outcome
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_plugin.options import Selection
 from kubectl_plugin.views.words import listed
-from podrules.cluster.errors import BadObject, ClusterError, NotFound, UsageError
+from podrules.cluster.errors import BadObject, ClusterError, NotCaptured, NotFound, NotListed, UsageError
 from podrules.cluster.field_selector import check_fields
 from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, WORKLOADS, Kind, find_kind
 from podrules.cluster.source import Source
@@ -273,9 +274,9 @@ def _workloads(name: str, source: Source, *, live: bool) -> Iterator[tuple[Kind[
         except ClusterError:
             continue
         yield kind, source.namespace
-    if not live:
-        entries = ((kind, entry.metadata) for kind in WORKLOADS for entry in source.list(kind))
-        yield from ((kind, meta.namespace) for kind, meta in entries if meta.name == name)
+    for kind in () if live else WORKLOADS:
+        with contextlib.suppress(NotCaptured):
+            yield from ((kind, one.metadata.namespace) for one in source.list(kind) if one.metadata.name == name)
 
 
 def _suggest_search(asked: ObjectQuery, error: NotFound) -> None:
@@ -309,7 +310,7 @@ def suggest_namespace(asked: ObjectQuery, error: NotFound, source: Source, comma
 
 
 def namespace_hint(source: Source) -> str:
-    """A hint that the namespace does not exist; empty: it does, or that is not known."""
+    """A hint that the namespace does not exist, or is not in the file; empty: it is, or that is unknown."""
     try:
         names = source.names(NAMESPACES, None)
     except ClusterError:
@@ -317,7 +318,9 @@ def namespace_hint(source: Source) -> str:
     if not names or source.namespace in names:
         return ""
     near = near_names(source.namespace.lower(), names)
-    return f"There is no namespace {source.namespace}{f': did you mean -n {near[0]}?' if near else ''}"
+    place = source.namespace
+    said = f"Namespace {place} is not in the file" if source.is_plain_list else f"There is no namespace {place}"
+    return f"{said}{f': did you mean -n {near[0]}?' if near else ''}"
 
 
 def check_namespace(source: Source) -> None:
@@ -327,7 +330,7 @@ def check_namespace(source: Source) -> None:
         NotFound: it is not.
     """
     if advice := namespace_hint(source):
-        missing = NotFound(NAMESPACES, source.namespace, None)
+        missing = (NotListed if source.is_plain_list else NotFound)(NAMESPACES, source.namespace, None)
         missing.advice = advice
         raise missing
 

@@ -9,8 +9,9 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_plugin.commands.likely_node import Schedulers, left_out
+from kubectl_plugin.commands.likely_node import Schedulers
 from kubectl_plugin.commands.targets import check_namespace
+from kubectl_plugin.exit_codes import certainty
 from kubectl_plugin.options import Streams, VersionsOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.reports.pod.similar_pods import PodKinds
@@ -65,7 +66,7 @@ def run(options: VersionsOptions, source: Source, streams: Streams) -> int:
     told: Verdict = versions_verdict(report)
     printer.add(report, (), lambda: (versions_page(report, wide=options.output.wide),), told)
     printer.finish()
-    return 0
+    return certainty([report])
 
 
 class _Comparison:
@@ -145,17 +146,15 @@ class _Comparison:
         args = chosen[0][1].args if chosen else {}
         # In one go: what is read is the same for all of them.
         cluster = self._gatherer.snapshot([pod for pod, _ in chosen], args, budgets=True, others=(after.scheduler,))
-        if cluster.snapshot is None or not cluster.snapshot.nodes:
+        if cluster.error is not None or not cluster.snapshot.nodes:
             for unread in cluster.unread:
                 self._gatherer.noted(unread)
             return _Placements((), 0, len(standing), _not_compared(unknown))
         table = NodeTable(cluster.snapshot.nodes, cluster.snapshot.pods)
         now = self._gatherer.versions.scheduler
         for pod, framework in chosen:
-            if missing := left_out(self._source, pod, cluster.snapshot):
-                unknown[missing] += 1
-                continue
-            choices, reason = [], ""
+            choices, reason, proven = [], "", True
+            own = self._gatherer.snapshot([pod], args, budgets=True, others=(after.scheduler,))
             for features in (now, after.scheduler):
                 situation = Situation(
                     pod=pod,
@@ -163,11 +162,17 @@ class _Comparison:
                     snapshot=cluster.snapshot,
                     framework=self._schedulers.in_version(framework, features),
                     now=self._source.now,
+                    unread=own.unread,
+                    is_list=self._source.is_plain_list,
                 )
                 likely = likely_placement(situation, ways_out=False)
                 choices.append(Choice(likely.outcome, tuple(sorted(likely.best)), likely.feasible, likely.message))
                 reason = reason or likely.reason
-            if all(choice.outcome not in _PLACED for choice in choices):
+                if not likely.proven:
+                    proven, reason = False, reason or f"no {likely.assumed[0].resource} could be read"
+                    for missing in likely.assumed:
+                        self._gatherer.noted(missing)
+            if not proven or all(choice.outcome not in _PLACED for choice in choices):
                 unknown[reason] += 1
                 continue
             placed += 1

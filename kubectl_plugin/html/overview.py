@@ -27,7 +27,7 @@ from kubectl_plugin.views.cluster.cluster_page import (
 )
 from kubectl_plugin.views.died.lately import by_cause
 from kubectl_plugin.views.node.partitions import partitions_pages
-from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import version_note_words
 from kubectl_plugin.views.words import cores, counted, memory
 from podrules.model.pod import PodQOSClass
@@ -47,6 +47,7 @@ def summary(report: ClusterReport) -> Markup:
         "section",
         element("h2", "Summary", class_="hidden"),
         element("p", headline(report, found), class_=f"headline {worst.value}"),
+        [element("p", sentence) for sentence in assumed_words(report.lacks)],
         element("ul", [_finding(one) for one in found], class_="findings") if found else None,
         _tiles(report),
         _categories(report),

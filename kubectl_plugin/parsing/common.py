@@ -169,7 +169,9 @@ def add_timeout(parser: argparse.ArgumentParser, default: float | None, what: st
 
 
 _SNAPSHOT: Final = "what `kubectl qos snapshot` wrote"
-_OR_A_LIST: Final = "or a List as `kubectl get nodes,pods,… -A -o json|yaml` prints"
+_OR_A_LIST: Final = (
+    "or a List as `kubectl get nodes,pods,… -A -o json|yaml` prints: what it lacks counts as unknown, not as absent"
+)
 
 
 def add_common(parser: argparse.ArgumentParser, *, lists: bool = True) -> argparse._MutuallyExclusiveGroup:

@@ -31,7 +31,7 @@ examples:
   kubectl qos died -A --since 3h            all namespaces
   kubectl qos died -A -o wide               with a page for each
   kubectl qos died pod/web-0 -o json        as data
-  kubectl qos died pod/web-0 --snapshot c.json   without a cluster
+  kubectl qos died pod/web-0 --snapshot c.qos    without a cluster
   kubectl qos died -A --demo                the built-in demo cluster
 
 exit codes: 0 certain, or nothing has ended; 1 unexpected; 2 wrong command line;

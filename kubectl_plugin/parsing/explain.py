@@ -57,8 +57,8 @@ examples:
   kubectl qos explain -f pod.yaml                  a manifest, before it is applied
   kubectl qos explain -f pod.yaml --on node-1      and when it would be killed or evicted there
   helm template . | kubectl qos explain -f -       standard input
-  kubectl get nodes,pods,priorityclasses -A -o json > c.json
-  kubectl qos explain pod/web-0 --snapshot c.json  without a cluster
+  kubectl qos snapshot -o c.qos                    to explain it later, without the cluster
+  kubectl qos explain pod/web-0 --snapshot c.qos
   kubectl qos explain pod/db-1 --demo              the built-in demo cluster
 
 fields for -o custom-columns, among others (all of them: -o json):
@@ -68,7 +68,7 @@ fields for -o custom-columns, among others (all of them: -o json):
 
 exit codes: 0 explained; 1 unexpected; 2 wrong command line; 3 not found; 4 forbidden;
             5 no cluster; 6 manifest or snapshot cannot be read, or manifest refused;
-            130 interrupted
+            11 not certain: what could not be read may change a headline; 130 interrupted
 """
 
 

@@ -38,8 +38,8 @@ examples:
   kubectl qos node node-1 -o json         the same as data
   kubectl qos node node/node-1 node/node-2
   kubectl qos node -l topology.kubernetes.io/zone=eu-1a
-  kubectl get nodes,pods -A -o json > c.json
-  kubectl qos node node-1 --snapshot c.json     without a cluster; usage is not known then
+  kubectl qos snapshot -o c.qos           to ask later, without the cluster
+  kubectl qos node node-1 --snapshot c.qos
   kubectl qos node node-a1 --demo         the built-in demo cluster
 
 exit codes: as for explain

@@ -24,11 +24,12 @@ examples:
   kubectl qos partitions -o wide              with the pods that belong to the node alone
   kubectl qos partitions -o json              for programs
   kubectl qos partitions --demo               the built-in demo cluster
-  kubectl get nodes,pods,leases,pv,pvc,volumeattachments,statefulsets,ns -A -o json > c.json
-  kubectl qos partitions --snapshot c.json    without a cluster
+  kubectl qos snapshot -o c.qos               to ask later, without the cluster
+  kubectl qos partitions --snapshot c.qos
 
 exit codes: 0 listed, also when there are none; 1 unexpected; 2 wrong command line;
-            4 forbidden; 5 no cluster; 6 snapshot cannot be read; 130 interrupted
+            4 forbidden; 5 no cluster; 6 snapshot cannot be read;
+            11 not certain: what could not be read may change the answer; 130 interrupted
 """
 
 

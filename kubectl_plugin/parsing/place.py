@@ -41,7 +41,8 @@ examples:
   kubectl qos place -f deploy.yaml --exclude-node node-a1 --without pod/old-0
   kubectl qos place --drain node/node-a1                  where would its pods go
 
-exit codes: as for explain; 7: something that was asked for has no place
+exit codes: as for explain; 7: something that was asked for surely has no place;
+            11: unknown, what could not be read decides
 """
 
 

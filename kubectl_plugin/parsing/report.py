@@ -51,7 +51,8 @@ examples:
 exit codes: 0 written, also where something could not be read (the page says what);
             1 it cannot be written; 2 wrong command line; 3 not found; 4 forbidden;
             5 no cluster; 6 manifest, snapshot or OLD.json cannot be read,
-            or manifest refused; 130 interrupted
+            or manifest refused; 11 written, and what could not be read may change
+            the headline; 130 interrupted
 """
 
 

@@ -37,7 +37,7 @@ examples:
 
 exit codes: 0 listed, whether anything changes or not; 1 unexpected; 2 wrong command line;
             3 no such namespace; 4 forbidden; 5 no cluster; 6 snapshot cannot be read;
-            130 interrupted
+            11 not certain: some placements could not be compared; 130 interrupted
 """
 
 

@@ -62,5 +62,5 @@ def _ordered(report: Struct, verdict: Verdict | None) -> dict[str, Any]:
     data: dict[str, Any] = msgspec.to_builtins(report, str_keys=True)
     head = {"apiVersion": data["apiVersion"], "kind": data["kind"]}
     if verdict is not None:
-        head["verdict"] = msgspec.to_builtins(verdict.as_data())
+        head["verdict"] = msgspec.to_builtins(verdict.as_data(getattr(report, "lacks", ())))
     return {**head, **data}

@@ -7,13 +7,23 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from kubectl_plugin.reports.pod.pod_report import RefusedField
+from kubectl_plugin.reports.pod.pod_report import (
+    ADMISSION,
+    LIMIT_RANGES,
+    PRIORITY_CLASSES,
+    RUNTIME_CLASSES,
+    RefusedField,
+)
 from podrules.placement.planned import Budgets, DrainFlag, PlannedSpec, Unmoved
 from podrules.reading import Unread
 from podrules.versions import VersionNote
 
 __all__ = ["PlanReport", "RefusedSpec", "WhatIf"]
 
+_DRAINED: Final = frozenset({"poddisruptionbudgets.policy", "pods"})
+"""Kinds by which a drain takes its course."""
+_MADE: Final = frozenset({"manifest", "more", "autoscaler"})
+"""The origins of pods that the API server is yet to admit."""
 _WITHOUT_PLACE: Final = frozenset({"PodDisruptionBudget", "NoController", "NodeSilent"})
 """Pods that a drain was to move, and that nobody makes elsewhere."""
 
@@ -40,6 +50,8 @@ class RefusedSpec(Struct, frozen=True, rename="camel"):
     """In which the manifest stands; empty: in none, or that is not known."""
     refusals: tuple[RefusedField, ...] = ()
     """The fields for which the API server refuses the manifest."""
+    unknown: bool = False
+    """Whether it may have a place all the same: its scheduler is not restated here, or a LimitRange was not read."""
 
 
 class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PlacementPlan"):
@@ -81,11 +93,58 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
 
     @property
     def everything_fits(self) -> bool:
-        """Whether all that was asked for has a place, and its controller makes it now."""
-        short = any(
-            (spec.wanted is not None and spec.placed < spec.wanted) or spec.awaited is not None
-            for spec in self.asked
-            if spec.origin != "autoscaler"
-        )
-        homeless = any(entry.reason in _WITHOUT_PLACE for entry in self.unmoved)
-        return not (short or homeless or self.silent or self.stuck or self.refused)
+        """Whether all that was asked for has a place by what was read, and its controller makes it now."""
+        short = any(spec.is_short or spec.awaited is not None for spec in self._judged)
+        return not (short or self._leaves_pods or self.refused)
+
+    @property
+    def fits(self) -> bool | None:
+        """The same, proved; None: what could not be read decides."""
+        nowhere = any(self._has_no_place(spec) or spec.awaited is not None for spec in self._judged)
+        if nowhere or self._leaves_pods or not all(entry.unknown for entry in self.refused):
+            return False
+        guesses = self.refused or self._guesses_drain or any(map(self.is_guess, self._judged))
+        return None if guesses else True
+
+    @property
+    def _judged(self) -> tuple[PlannedSpec, ...]:
+        return tuple(spec for spec in self.asked if spec.origin != "autoscaler")
+
+    @property
+    def _leaves_pods(self) -> bool:
+        """Whether a drain leaves pods without a place, or some have theirs on a node that does not answer."""
+        return bool(self.silent or self.stuck) or any(entry.reason in _WITHOUT_PLACE for entry in self.unmoved)
+
+    @property
+    def _guesses_drain(self) -> bool:
+        """Whether a drained node may have other pods, or a budget may hold them."""
+        return bool(self.what_if.drained) and any(one.resource in _DRAINED for one in self.lacks)
+
+    def _has_no_place(self, spec: PlannedSpec) -> bool:
+        """Whether it is proved that some pods of a spec do not fit."""
+        if not (spec.is_short and spec.proven):
+            return False
+        lacks = {one.resource for one in self.lacks}
+        if spec.origin not in _MADE or RUNTIME_CLASSES in lacks:
+            # A RuntimeClass may give the pod tolerations.
+            return spec.origin not in _MADE
+        made_before = any(other.placed for other in self.specs[: self.specs.index(spec)] if other.origin in _MADE)
+        if made_before and lacks & {PRIORITY_CLASSES, LIMIT_RANGES}:
+            # With other requests, or in another order, those would be elsewhere.
+            return False
+        rejected = () if spec.stopped is None or not self.preemption else spec.stopped.rejected
+        return PRIORITY_CLASSES not in lacks or not any(group.preemption_may_help for group in rejected)
+
+    def is_guess(self, spec: PlannedSpec) -> bool:
+        """Whether what could not be read may change whether the pods of a spec have a place."""
+        if self._has_no_place(spec):
+            return False
+        made = spec.origin in _MADE and any(one.resource in ADMISSION for one in self.lacks)
+        return not spec.proven or made or (spec.origin == "drain" and self._guesses_drain)
+
+    @property
+    def lacks(self) -> tuple[Unread, ...]:
+        """What could not be read and may change the headline."""
+        kinds = ADMISSION | (_DRAINED if self.what_if.drained else frozenset())
+        mine = [one for one in self.unread if one.may_exist and one.resource in kinds]
+        return tuple(dict.fromkeys((*(one for spec in self.specs for one in spec.assumed), *mine)))

@@ -7,6 +7,9 @@ from enum import Enum
 from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.reading import Unread
 
 __all__ = [
     "Severity",
@@ -14,6 +17,7 @@ __all__ = [
     "VerdictCode",
     "VerdictReport",
     "joined_verdict",
+    "lacking",
     "most_urgent",
     "trouble_until",
     "worst_few",
@@ -140,6 +144,7 @@ class VerdictCode(Enum):
     # A plan of place.
     FITS = "Fits"
     DOES_NOT_FIT = "DoesNotFit"
+    FIT_UNKNOWN = "FitUnknown"
     # The nodes of partitions.
     ALL_NODES_ANSWER = "AllNodesAnswer"
     NODES_LOST = "NodesLost"
@@ -176,6 +181,8 @@ class VerdictReport(Struct, frozen=True):
     """The page's first sentences, as they are read there, in one line."""
     severity: Severity
     code: VerdictCode
+    lacks: tuple[str, ...] = ()
+    """The resources that could not be read and may change the verdict: ``poddisruptionbudgets.policy``."""
 
 
 class Verdict(Struct, frozen=True):
@@ -201,9 +208,27 @@ class Verdict(Struct, frozen=True):
         """The sentence that gives code and severity; empty if the verdict has none."""
         return self.deciding or next(iter(self.sentences), "")
 
-    def as_data(self) -> VerdictReport:
-        """The same for a program."""
-        return VerdictReport(" ".join(self.sentences), self.severity, self.code)
+    def as_data(self, lacks: Iterable[Unread] = ()) -> VerdictReport:
+        """The same for a program.
+
+        Args:
+            lacks: What could not be read and may change it.
+        """
+        resources = tuple(dict.fromkeys(one.resource for one in lacks))
+        return VerdictReport(" ".join(self.sentences), self.severity, self.code, resources)
+
+
+def lacking(found: Verdict, lacks: Iterable[str]) -> Verdict:
+    """A verdict that something missing may change: the sentences that say so end it, and it is not fine.
+
+    Args:
+        found: By what is known.
+        lacks: The sentences.
+    """
+    said = tuple(lacks)
+    if not said:
+        return found
+    return replace(found, sentences=(*found.sentences, *said), severity=most_urgent((found.severity, Severity.NOTICE)))
 
 
 def joined_verdict(parts: Sequence[Verdict]) -> Verdict:

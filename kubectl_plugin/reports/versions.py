@@ -139,6 +139,12 @@ class VersionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     unread: tuple[Unread, ...] = ()
 
     @property
+    def lacks(self) -> tuple[Unread, ...]:
+        """What could not be read and may change the headline: without it some placements were not compared."""
+        usage = {"nodes.metrics.k8s.io", "pods.metrics.k8s.io", "nodes/proxy"}
+        return tuple(one for one in self.unread if self.to and one.may_exist and one.resource not in usage)
+
+    @property
     def pods_changed(self) -> int:
         """Pods of which some value changes."""
         return sum(entry.pods for entry in self.changed)

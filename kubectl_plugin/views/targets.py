@@ -25,6 +25,7 @@ from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.node.node_findings import finding_words
 from kubectl_plugin.views.node.node_lines import nearest_threshold
 from kubectl_plugin.views.node.node_page import node_condition, node_verdict
+from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import clock, counted, is_plain_name
@@ -34,7 +35,7 @@ from podrules.model.pod import PodQOSClass
 from podrules.placement.outcome import PlacementOutcome
 from podrules.pod_state import PodState, state_of
 from podrules.reachability import NodeReach
-from podrules.reading import USAGE_NOT_ASKED
+from podrules.reading import USAGE_NOT_ASKED, Unread
 
 __all__ = ["TargetTable", "target_order"]
 
@@ -109,10 +110,13 @@ class TargetTable:
         self._asking: set[str] = set()
         """What looks at usage that was left out."""
         self._notes = VersionNotes()
+        self._lacks: dict[Unread, None] = {}
+        """What could not be read and may change a headline."""
 
     def add(self, report: PodReport | NodeReport | WorkloadReport, printed: str) -> None:
         """Take one; ``printed`` is what ``-o name`` calls it."""
         self._rows.append(_row(report, printed, self._now))
+        self._lacks |= dict.fromkeys(report.lacks)
         self._notes.add((report.template if isinstance(report, WorkloadReport) else report).version_notes)
         if isinstance(report, NodeReport):
             self._asking |= {"kubectl qos node"} if report.usage is None else set()
@@ -143,12 +147,13 @@ class TargetTable:
         notes = self._notes.section()
         return Page(
             title="",
-            verdict=(),
+            # A node's own line says what is unknown of it.
+            verdict=() if families == [_NODES] else tuple(assumed_words(self._lacks)),
             severity=worst,
             parts=(
                 *tables,
                 Section("Total", (*counts, "-o wide: a page each")),
-                *((notes,) if notes.lines else ()),
+                *(part for part in (notes, Section("Unknown", unread_lines(self._lacks))) if part.lines),
             ),
             next_commands=tuple(self._next_commands()),
         )
@@ -307,8 +312,9 @@ def _node(report: NodeReport, now: datetime | None) -> _Row:
     nearest = nearest_threshold(report.usage) if report.usage is not None else None
     rank = (1, 0) if nearest is None else (0, nearest.headroom_percent)
     percent = {entry.name: f"{entry.requested_percent}%" for entry in report.resources}
-    pods = f"{report.max_pods}" if report.pods is None else f"{report.pods}/{report.max_pods}"
-    cells = (condition, pods, percent.get("cpu", ""), percent.get("memory", ""), finding_words(said))
+    none = "unknown" if report.pods is None else ""
+    pods = none or f"{report.pods}/{report.max_pods}"
+    cells = (condition, pods, percent.get("cpu", none), percent.get("memory", none), finding_words(said))
     return _Row(_NODES, "", "node", report.name, cells, said.severity, rank, condition.lower())
 
 

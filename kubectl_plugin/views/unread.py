@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -10,29 +10,97 @@ from msgspec.structs import replace
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl
 from kubectl_plugin.views.words import listed
 from podrules.cluster.kubelet import CONFIGZ
-from podrules.reading import Unread
+from podrules.reading import NOT_ALL_IN_FILE, Unread
 
-__all__ = ["can_i", "unread_lines"]
+__all__ = ["assumed_words", "can_i", "unread_lines"]
 
 _MAX_NODES: Final = 3
+_MAX_KINDS: Final = 30
+"""Characters of the kinds in one command, so that it stays in a line."""
+_NAMED: Final = frozenset(
+    {
+        "nodes",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "storageclasses.storage.k8s.io",
+        "resourceclaims.resource.k8s.io",
+        "resourceclaimtemplates.resource.k8s.io",
+    }
+)
+"""Kinds of objects that others name: a missing one does not count as absent."""
+_METRICS: Final = ".metrics.k8s.io"
 
 
 def unread_lines(unread: Iterable[Unread], *, measured: Collection[str] = ()) -> tuple[str | Prose, ...]:
     """``pods: you may not list them (kubectl auth can-i list pods)``, ``usage of node-1 is unknown: …``; each once.
 
-    Nodes of which the same is unknown for the same reason share a line.
+    Nodes of which the same is unknown for the same reason share a line, and so do kinds that a List does not hold.
 
     Args:
         unread: What could not be read, and why.
         measured: Nodes whose usage is known all the same, from a metrics API.
     """
     nodes: dict[tuple[Unread, bool], list[str]] = {}
-    for entry in dict.fromkeys(unread):
+    entries = list(dict.fromkeys(unread))
+    missing = [entry for entry in entries if entry.is_not_listed and not entry.node]
+    for entry in entries:
+        if entry in missing:
+            continue
         nodes.setdefault((replace(entry, node=""), entry.node in measured), []).append(entry.node)
-    return tuple(
+    lines = (
         _line(entry, _of_kubelets(entry, names, known=known) if any(names) else "")
         for (entry, known), names in nodes.items()
     )
+    return (*_not_listed(missing), *lines)
+
+
+def _not_listed(missing: Sequence[Unread]) -> Iterator[str]:
+    """What a List does not hold, and how to add it: lists of kubectl may follow each other in a file."""
+    by_reason: dict[str, list[str]] = {}
+    for entry in missing:
+        kinds = by_reason.setdefault(entry.reason, [])
+        if entry.resource not in kinds:
+            kinds.append(entry.resource)
+    for reason, kinds in by_reason.items():
+        yield f"{listed(kinds)}: {reason}"
+    rows: list[str] = []
+    for kind in dict.fromkeys(kind for kinds in by_reason.values() for kind in kinds):
+        # kubectl knows them by their plural; nodes and pods of the metrics API share theirs with others.
+        name = kind if kind.endswith(_METRICS) else kind.partition(".")[0]
+        if rows and len(rows[-1]) + len(name) < _MAX_KINDS:
+            rows[-1] += f",{name}"
+        else:
+            rows.append(name)
+    if len(rows) > 1:
+        yield "to capture all of it: kubectl qos snapshot -o FILE; or to add to this file:"
+    yield from (f"{'to add: ' if len(rows) == 1 else ''}kubectl get {row} -A -o json >> FILE" for row in rows)
+
+
+def assumed_words(lacks: Iterable[Unread]) -> Iterator[str]:
+    """For a verdict: what could not be read and counts as not there; nothing where nothing is missing."""
+    entries = list(lacks)
+    some = [entry for entry in entries if entry.reason == NOT_ALL_IN_FILE]
+    none = [entry for entry in entries if entry.is_not_listed and entry not in some]
+    unread = [entry for entry in entries if not entry.is_not_listed]
+    for group, said in (
+        (none, "no {} in the file"),
+        (some, "not all {} are in the file"),
+        (unread, "no {} could be read"),
+    ):
+        counted = [entry for entry in group if entry.resource not in _NAMED]
+        for entries, ends in (
+            (counted, "" if group is some else ": assumed none"),
+            ([entry for entry in group if entry not in counted], ": what needs them is not judged"),
+        ):
+            if kinds := list(dict.fromkeys(entry.resource for entry in entries)):
+                joint = listed(kinds) if group is some else _either(kinds)
+                yield f"Not certain: {said.format(joint)}{ends}."
+
+
+def _either(kinds: Sequence[str]) -> str:
+    """``a, b or c``."""
+    *others, last = kinds
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _of_kubelets(entry: Unread, names: list[str], *, known: bool) -> str:

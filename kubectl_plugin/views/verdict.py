@@ -12,7 +12,7 @@ from kubectl_plugin.reports.node.node_condition import QUIET_CODES
 from kubectl_plugin.reports.pod.pod_priority import PriorityReport
 from kubectl_plugin.reports.pod.pod_report import PodReport, RefusedField
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
-from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.node.platform_words import NOT_KNOWN
 from kubectl_plugin.views.node.pressure_words import pressed_sentences
 from kubectl_plugin.views.node.silent_node import ended_sentences, quiet_node, running_sentences, stuck_sentences
@@ -23,6 +23,7 @@ from kubectl_plugin.views.pod.refusal_words import refusal_remedy
 from kubectl_plugin.views.pod.volume_move import waiting_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, room_words
+from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
@@ -44,7 +45,18 @@ _NAMED: Final = {
 
 
 def verdict(report: PodReport, now: datetime | None) -> Verdict:
-    """One or two sentences, their urgency, and what they say as a code."""
+    """One or two sentences, their urgency, what they say as a code, and what they lack."""
+    return lacking(_verdict(report, now), _lacking_words(report))
+
+
+def _lacking_words(report: PodReport) -> Iterator[str]:
+    node = report.status.node if report.status is not None else None
+    yield from assumed_words(one for one in report.lacks if node is None or one.resource != "nodes")
+    if node is not None and any(one.resource == "nodes" for one in report.lacks):
+        yield f"Not certain: whether {node.name} answers is unknown; the Node could not be read."
+
+
+def _verdict(report: PodReport, now: datetime | None) -> Verdict:
     status = report.status
     if report.refused:
         return _led(_REFUSED, _trouble(VerdictCode.ADMISSION_REFUSED, *_refused(report)))
@@ -188,7 +200,11 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
         return _notice(VerdictCode.PLACEMENT_NOT_MODELLED, reason, *said)
     if placement is not None and placement.outcome is PlacementOutcome.FITS:
         verb = "fits" if placement.feasible == 1 else "fit"
-        fit = f"{placement.feasible} of {counted(placement.nodes, 'node')} {verb} now"
+        nodes = f"{placement.feasible} of {counted(placement.nodes, 'node')}"
+        if not placement.proven and status.unschedulable:
+            scheduler = f"{waiting}: kube-scheduler says: {status.unschedulable}"
+            return _trouble(VerdictCode.UNSCHEDULABLE, scheduler, f"By what was read, {nodes} would fit.")
+        fit = f"{nodes} {verb} now" if placement.proven else f"{nodes} would fit"
         return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}, not yet bound: {fit}.")
     if status.unschedulable:
         said = (f"{waiting}: no node fits.", f"kube-scheduler: {status.unschedulable}")

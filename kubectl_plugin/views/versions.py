@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
-from kubectl_plugin.reports.verdict import Verdict, VerdictCode
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode, lacking
 from kubectl_plugin.reports.versions import (
     MAX_PLACED,
     ChangedOrder,
@@ -18,7 +18,7 @@ from kubectl_plugin.reports.versions import (
     RunningVersion,
     VersionsReport,
 )
-from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import counted, cpu, listed, memory
 from podrules.features import VERIFIED, minor_of
@@ -43,6 +43,10 @@ _KINDS: Final = {
 
 def versions_verdict(report: VersionsReport) -> Verdict:
     """Whether anything changes, or what runs."""
+    return lacking(_versions_verdict(report), assumed_words(report.lacks))
+
+
+def _versions_verdict(report: VersionsReport) -> Verdict:
     if report.to is None:
         told = f"{_running_words(report)}."
         return Verdict(VerdictCode.VERSIONS_LISTED, Severity.NOTICE if report.version_notes else Severity.FINE, (told,))

@@ -8,11 +8,12 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
-from kubectl_plugin.reports.verdict import Severity, Verdict, joined_verdict
+from kubectl_plugin.reports.verdict import Severity, Verdict, joined_verdict, lacking
 from kubectl_plugin.reports.workload.workload_pods import WorkloadPod
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.pod.pod_page import pod_page, unread_section
 from kubectl_plugin.views.scheduling.skew_words import domain_words, skew_words
+from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import ago, counted, is_plain_name
 from kubectl_plugin.views.workload_words import by_trouble, new_pods_refused, place_words, standing
@@ -56,6 +57,11 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
 
 def workload_verdict(report: WorkloadReport, now: datetime | None) -> Verdict:
     """The state of its pods, and what the next one would be like."""
+    lacks = (one for one in report.lacks if one not in report.template.lacks)
+    return lacking(_workload_verdict(report, now), assumed_words(lacks))
+
+
+def _workload_verdict(report: WorkloadReport, now: datetime | None) -> Verdict:
     template, stand = verdict(report.template, now), standing(report, now)
     if stand is None:
         return template

@@ -26,17 +26,17 @@ M = TypeVar("M", bound=Model)
 class RememberedSource:
     """Keeps all nodes and pods of another source, and asks that source for everything else."""
 
-    def __init__(self, source: Source, nodes: Sequence[Node], pods: Sequence[Pod]) -> None:
+    def __init__(self, source: Source, nodes: Sequence[Node] | None, pods: Sequence[Pod] | None) -> None:
         """Take the nodes and pods.
 
         Args:
             source: Answers for all other kinds.
-            nodes: All nodes of the cluster.
-            pods: All pods of the cluster.
+            nodes: All nodes of the cluster; None: they could not be read, and the other source says why.
+            pods: The same of pods.
         """
         self._source = source
-        self._nodes = {node.metadata.name: node for node in nodes}
-        self._pods = FieldIndex(pods, FieldTerm.read_model)
+        self._nodes = None if nodes is None else {node.metadata.name: node for node in nodes}
+        self._pods = None if pods is None else FieldIndex(pods, FieldTerm.read_model)
         self.description = source.description
         self.namespace = source.namespace
         self.git_version = source.git_version
@@ -49,7 +49,7 @@ class RememberedSource:
 
     def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
         """One object; see `Source.get`."""
-        if kind is NODES and name in self._nodes:
+        if kind is NODES and self._nodes is not None and name in self._nodes:
             return cast("T", self._nodes[name])
         return self._source.get(kind, name, namespace)
 
@@ -57,9 +57,9 @@ class RememberedSource:
         self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
     ) -> Sequence[T]:
         """All objects of a kind; see `Source.list`."""
-        if kind is NODES and not selector and not field_selector:
+        if kind is NODES and self._nodes is not None and not selector and not field_selector:
             return cast("Sequence[T]", tuple(self._nodes.values()))
-        if kind is not PODS or selector:
+        if kind is not PODS or self._pods is None or selector:
             return self._source.list(kind, namespace, selector=selector, field_selector=field_selector)
         found = self._pods.of(field_selector)
         if namespace is not None:

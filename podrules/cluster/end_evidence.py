@@ -32,7 +32,7 @@ from podrules.container_state import OOM_KILLED
 from podrules.died.evidence import Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at
 from podrules.died.memory import SIGKILL_CODE, start_ran_out
 from podrules.died.messages import deleted_name
-from podrules.died.replacement import Replacement, replacement_of
+from podrules.died.replacement import replacement_of
 from podrules.model.base import KubeObject, OwnerReference
 from podrules.model.event import Event
 from podrules.model.instant import instant
@@ -118,9 +118,10 @@ class EndReader:
             owner_events=self._owner_events(controller, namespace),
             node=node,
             node_gone=alone and bool(node_name) and self._is_gone(node_name),
+            pod_unread=present is None and self._gatherer.source.is_plain_list,
             clocks=clocks_of(told or ()),
         )
-        return KnownEnd(evidence, self._replacement(owner, evidence))
+        return self._with_replacement(evidence, owner)
 
     def _known(self, pod: Pod, events: Sequence[Event] | None, *, alone: bool) -> KnownEnd:
         meta, node_name = pod.metadata, pod.spec.node_name
@@ -146,7 +147,7 @@ class EndReader:
             node_events=self._node_events(node_name) if alone and pod.finished else None,
             clocks=clocks_of(events) if events else Clocks(),
         )
-        return KnownEnd(evidence, self._replacement(owner, evidence) if ended else None)
+        return self._with_replacement(evidence, owner) if ended else KnownEnd(evidence)
 
     def _events_about(self, kind: str, name: str, namespace: str) -> Sequence[Event] | None:
         about = f"involvedObject.kind={kind},involvedObject.name={name}"
@@ -211,13 +212,16 @@ class EndReader:
         found = read_or_none(self._gatherer.pods_on(pod.spec.node_name))
         return None if found is None else [one for one in found if one.metadata.uid != pod.metadata.uid]
 
-    def _replacement(self, owner: KubeObject | None, evidence: Evidence) -> Replacement | None:
+    def _with_replacement(self, evidence: Evidence, owner: KubeObject | None) -> KnownEnd:
+        """The evidence, with the pod that the controller made in place of one that ended."""
         since, selector = ended_at(evidence), _selector(owner)
         if owner is None or selector is None or since is None:
-            return None
-        pods = read_or_none(self._gatherer.list(PODS, evidence.namespace, selector=selector)) or ()
+            return KnownEnd(evidence)
+        pods = read_or_none(self._gatherer.list(PODS, evidence.namespace, selector=selector))
+        if pods is None:
+            return KnownEnd(evidence)
         uid = evidence.pod.metadata.uid if evidence.pod is not None else ""
-        return replacement_of(evidence.name, uid, owner.metadata.uid, since, pods)
+        return KnownEnd(evidence, replacement_of(evidence.name, uid, owner.metadata.uid, since, pods), sought=True)
 
 
 def _controller(kind: Kind[Any], name: str, uid: str) -> OwnerReference:

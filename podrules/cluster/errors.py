@@ -20,6 +20,7 @@ __all__ = [
     "ManifestError",
     "NotCaptured",
     "NotFound",
+    "NotListed",
     "NotServed",
     "RequestRefused",
     "TooLong",
@@ -135,13 +136,25 @@ class BadEntry(BadObject, ManifestError):
 
 
 class NotCaptured(ManifestError):
-    """A snapshot did not capture the kind, so nobody knows whether the cluster has such objects."""
+    """A file holds nothing of the kind: whether the cluster has such objects is unknown."""
 
-    def __init__(self, kind: NamedKind, source: str, reason: str) -> None:
-        because = f": {reason}" if reason else ""
+    def __init__(self, kind: NamedKind, source: str, reason: str, *, is_list: bool = False) -> None:
+        """Take the parts of the message.
+
+        Args:
+            kind: The kind.
+            source: The file.
+            reason: Why it has none; empty: unknown.
+            is_list: Whether the file is a plain List.
+        """
+        because = f" ({reason})" if reason else ""
         super().__init__(
-            f"{kind.rbac_name} are not in {source}{because}; capture that cluster again (kubectl qos snapshot)"
+            f"{kind.rbac_name} are not in {source}{because}",
+            advice="Capture the cluster again: kubectl qos snapshot -o FILE"
+            + (f"; or add them to this file: kubectl get {kind.plural} -A -o json >> FILE" if is_list else ""),
         )
+        self.reason = reason
+        self.is_list = is_list
 
 
 class Forbidden(ClusterError):
@@ -159,6 +172,8 @@ class Forbidden(ClusterError):
 class NotFound(ClusterError):
     """There is no such object. Similar names are looked for when somebody asks for them."""
 
+    _message = '{kind} "{name}" not found{place}'
+
     def __init__(
         self,
         kind: NamedKind,
@@ -175,7 +190,7 @@ class NotFound(ClusterError):
             near: Similar names that exist, or how to find them, which may take a request.
         """
         place = f" in namespace {namespace}" if kind.namespaced and namespace else ""
-        super().__init__(f'{kind.rbac_name} "{name}" not found{place}')
+        super().__init__(self._message.format(kind=kind.rbac_name, name=name, place=place))
         self._find_near = near
         self._singular = kind.singular
         self._advice: str | None = None
@@ -203,3 +218,9 @@ class NotFound(ClusterError):
     @advice.setter
     def advice(self, advice: str) -> None:
         self._advice = advice
+
+
+class NotListed(NotFound):
+    """A List does not hold the object. It may exist all the same: a List holds only what was captured."""
+
+    _message = '{kind} "{name}"{place} is not in the file'

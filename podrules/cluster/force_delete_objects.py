@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from podrules.attachment import has_started
-from podrules.cluster.errors import ClusterError, NotFound
+from podrules.cluster.errors import ClusterError, NotCaptured, NotFound, NotListed
 from podrules.cluster.kinds import LEASES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
 from podrules.cluster.source import Source
 from podrules.model.instant import instant
@@ -31,11 +31,11 @@ __all__ = ["read_guards", "read_node_reach", "read_reach", "read_renewed", "rene
 
 
 def read_node_reach(name: str, source: Source, now: datetime) -> NodeReach:
-    """Whether a node answers; unknown for a plain List without any node."""
+    """Whether a node answers; unknown where it may exist and cannot be read."""
     try:
         node = source.get(NODES, name)
-    except NotFound:
-        if source.git_version is None and not source.list(NODES):
+    except NotFound as error:
+        if isinstance(error, NotListed):
             return NodeReach(name, Reach.UNKNOWN, "")
         node = None
     except ClusterError:
@@ -51,6 +51,9 @@ def read_reach(name: str, node: ReachableNode | None, source: Source, now: datet
     known = node_reach(name, node, renewed=None, now=now)
     try:
         return node_reach(name, node, renewed=read_renewed(name, source), now=now)
+    except NotCaptured:
+        # The conditions are at most the grace period of the node monitor behind.
+        return known
     except ClusterError:
         return known if known.reach.quiet else NodeReach(name, Reach.UNKNOWN, "")
 
@@ -80,9 +83,12 @@ def _guard(pod: Pod, claimed: ClaimedVolume, source: Source) -> WriterGuard:
         if not claim.spec.volume_name:
             return WriterGuard(claimed.name, WriterLock.UNKNOWN)
         volume = source.get(PERSISTENT_VOLUMES, claim.spec.volume_name)
-        attached = _attached(volume, pod, source)
     except ClusterError:
         return WriterGuard(claimed.name, WriterLock.UNKNOWN)
+    try:
+        attached = _attached(volume, pod, source)
+    except ClusterError:
+        attached = None
     return writer_guard(claimed, claim, volume, attached=attached)
 
 

@@ -11,12 +11,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.cluster.errors import (
+    BadEntry,
     BadObject,
     ClusterError,
     Forbidden,
     KubeletUnavailable,
     NotCaptured,
     NotFound,
+    NotListed,
     NotServed,
     Unreachable,
 )
@@ -29,7 +31,6 @@ from podrules.cluster.kinds import (
     NODE_METRICS,
     NODE_PROXIES,
     NODES,
-    PDBS,
     POD_METRICS,
     PODS,
     PRIORITY_CLASSES,
@@ -38,7 +39,7 @@ from podrules.cluster.kinds import (
 )
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.live.parallel_reads import together
-from podrules.cluster.source import Source, tells_of
+from podrules.cluster.source import Source
 from podrules.features import Features, minor_of
 from podrules.model.base import KubeObject, Model
 from podrules.model.event import Event
@@ -50,7 +51,7 @@ from podrules.model.selectors import Selector
 from podrules.platform import Platform, node_platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
 from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, node_reach
-from podrules.reading import Owner, Unread, read_or_none
+from podrules.reading import FORBIDDEN, NOT_ALL_IN_FILE, NOT_IN_FILE, NOT_IN_SNAPSHOT, Owner, Unread, read_or_none
 from podrules.versions import SCHEDULER_NAMESPACE, Component, Release, Versions, leading_scheduler, static_versions
 from podrules.volumes import WriterGuard
 
@@ -66,20 +67,18 @@ K = TypeVar("K", bound=KubeObject)
 _OWNED: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
 """Controllers of pods that usually have one of their own."""
 _MAX_OWNERS: Final = 4
-_LEFT_OUT_OF_LISTS: Final = (PDBS, PRIORITY_CLASSES)
-"""Kinds that a list of objects often lacks. "There is none" would be a false fact there."""
 _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 
 
 class KnownCluster(Struct, frozen=True):
     """A cluster as far as the scheduling cycles of some pods read it."""
 
-    snapshot: ClusterSnapshot | None
-    """None when something is missing."""
+    snapshot: ClusterSnapshot
+    """Without what could not be read."""
     unread: tuple[Unread, ...] = ()
-    """What is missing."""
+    """What could not be read."""
     error: ClusterError | None = None
-    """Why the first of that is."""
+    """Why nothing can be computed without that; None: it can."""
 
 
 class Gatherer:
@@ -167,8 +166,8 @@ class Gatherer:
 
     def _placed_pods(self) -> Sequence[Pod] | None:
         """All pods, if placement has read them."""
-        known = self._cluster
-        return known.snapshot.pods if known is not None and PODS in known.kinds else None
+        known, read = self._cluster, (need for need, error in self._needs.items() if error is None)
+        return known.snapshot.pods if known is not None and any(need.kind is PODS for need in read) else None
 
     def noted(self, found: T | Unread) -> T | None:
         """What was read; None: it could not be, and `unread` says so from now on.
@@ -182,9 +181,9 @@ class Gatherer:
         return None
 
     def get(self, kind: Kind[K], name: str, namespace: str | None = None) -> K | Unread | None:
-        """One object; None: it is not there."""
+        """One object; None: it does not exist. It is unread where a List does not hold it."""
         found = self._outcome(lambda: self._source.get(kind, name, namespace), "get", kind, namespace, name)
-        return None if isinstance(found, NotFound) else _reading(found, "get", kind, namespace)
+        return None if _is_absent(found) else _reading(found, "get", kind, namespace)
 
     def named(self, kind: Kind[K], name: str, namespace: str | None = None) -> K | Unread:
         """An object that another object names. It is unread where it is not there."""
@@ -207,8 +206,6 @@ class Gatherer:
             field_selector: Chooses by their fields, as the API server takes it.
             selector: Chooses by their labels.
         """
-        if kind in _LEFT_OUT_OF_LISTS and not tells_of(self._source, kind):
-            return _unread(NotCaptured(kind, self._source.description, ""), "list", kind, namespace)
         read = partial(self._source.list, kind, namespace, selector=selector, field_selector=field_selector)
         chosen = field_selector if selector is None else f"{field_selector};{selector}"
         return _reading(self._outcome(read, "list", kind, namespace, chosen), "list", kind, namespace)
@@ -248,7 +245,7 @@ class Gatherer:
         leases = self.list(LEASES, LEASE_NAMESPACE)
         if isinstance(leases, Unread):
             known = node_reach(name, node, renewed=None, now=now)
-            return known if known.reach.quiet else NodeReach(name, Reach.UNKNOWN, "")
+            return known if known.reach.quiet or leases.is_not_captured else NodeReach(name, Reach.UNKNOWN, "")
         renewed = self._kept("renewals", "", lambda: renewals(leases))
         return node_reach(name, node, renewed=renewed.get(name), now=now)
 
@@ -325,8 +322,6 @@ class Gatherer:
         if name in SYSTEM_PRIORITY_CLASSES:
             # Each API server makes them when it starts; see scheduling/rest/storage_scheduling.go.
             return SYSTEM_PRIORITY_CLASSES
-        if not tells_of(self._source, PRIORITY_CLASSES):
-            return _unread(NotCaptured(PRIORITY_CLASSES, self._source.description, ""), "list", PRIORITY_CLASSES, None)
         found = self.get(PRIORITY_CLASSES, name)
         if isinstance(found, Unread):
             return found
@@ -363,7 +358,7 @@ class Gatherer:
             others: Schedulers of which versions place them, too.
         """
         # Loaded when placement is asked for: its many models take time that a single pod's answer does not have.
-        from podrules.cluster.needs import Known, needs
+        from podrules.cluster.needs import Known, left_out, needs
 
         known = self._cluster or Known()
 
@@ -373,16 +368,19 @@ class Gatherer:
 
         while new := [need for need in dict.fromkeys(wanted()) if need not in self._needs]:
             for need, found in zip(new, self._read_all(new), strict=True):
-                if isinstance(found, ClusterError):
-                    self._needs[need] = found
-                else:
-                    self._needs[need] = None
-                    known = self._cluster = known.adding(need, found)
+                error = found if isinstance(found, ClusterError) else None
+                self._needs[need] = error
+                known = self._cluster = known.adding(need, () if isinstance(found, ClusterError) else found)
         errors = {need: error for need in dict.fromkeys(wanted()) if (error := self._needs[need]) is not None}
         unread = tuple(
             _unread(error, "get" if need.name else "list", need.kind, need.namespace) for need, error in errors.items()
         )
-        return KnownCluster(None if unread else known.snapshot, unread, next(iter(errors.values()), None))
+        if self._source.is_plain_list:
+            lacking = self._kept("left out", str(len(self._needs)), lambda: tuple(left_out(known)))
+            asked = {need.kind for need in wanted()} - {need.kind for need in errors}
+            unread += tuple(Unread("list", kind.rbac_name, None, NOT_ALL_IN_FILE) for kind in lacking if kind in asked)
+        end = next((error for need, error in errors.items() if _ends_placement(need, error)), None)
+        return KnownCluster(known.snapshot, unread, end)
 
     def _read_all(self, needs: Sequence[Need]) -> Sequence[Sequence[KubeObject] | ClusterError]:
         """What several needs ask for, in their order."""
@@ -394,12 +392,14 @@ class Gatherer:
         if need.name:
             one = self._outcome(lambda: self._source.get(kind, need.name, namespace), "get", kind, namespace, need.name)
             if isinstance(one, ClusterError):
-                return () if isinstance(one, NotFound) else one
+                is_new = need.may_be_new and isinstance(one, NotListed | NotCaptured)
+                return () if is_new or _is_absent(one) else one
             return (one,)
         found = self._outcome(
             lambda: self._source.list(kind, namespace, field_selector=selector), "list", kind, namespace, selector
         )
-        return () if isinstance(found, NotServed) and need.none_if_not_served else found
+        # A cluster that does not serve the kind has no such objects.
+        return () if isinstance(found, NotServed) else found
 
     def _outcome(
         self, read: Callable[[], T | ClusterError], verb: str, kind: Kind[Any], namespace: str | None, name: str
@@ -409,6 +409,9 @@ class Gatherer:
         if key not in self._known:
             try:
                 self._known[key] = read()
+            except BadEntry:
+                # The owner of a file can correct it.
+                raise
             except (Forbidden, NotFound, NotServed, NotCaptured, BadObject, KubeletUnavailable) as error:
                 self._known[key] = error
         outcome: T | ClusterError = self._known[key]
@@ -416,11 +419,21 @@ class Gatherer:
 
 
 _REASONS: Final = {
-    Forbidden: "forbidden",
+    Forbidden: FORBIDDEN,
     NotFound: "not found",
+    NotListed: NOT_ALL_IN_FILE,
     NotServed: "not served",
-    NotCaptured: "not in the snapshot",
 }
+
+
+def _ends_placement(need: Need, error: ClusterError) -> bool:
+    """Whether nothing can be computed without what was not read: a file without pods may be of an empty cluster."""
+    return (need.kind in {NODES, PODS} and isinstance(error, Forbidden)) or isinstance(error, BadObject)
+
+
+def _is_absent(found: object) -> bool:
+    """Whether the object that was asked for does not exist: a List that lacks it does not show that."""
+    return isinstance(found, NotFound) and not isinstance(found, NotListed)
 
 
 def _reading(found: T | ClusterError, verb: str, kind: Kind[Any], namespace: str | None) -> T | Unread:
@@ -429,4 +442,6 @@ def _reading(found: T | ClusterError, verb: str, kind: Kind[Any], namespace: str
 
 def _unread(error: ClusterError, verb: str, kind: Kind[Any], namespace: str | None) -> Unread:
     reason = _REASONS.get(type(error), str(error))
+    if isinstance(error, NotCaptured):
+        reason = f"{NOT_IN_FILE if error.is_list else NOT_IN_SNAPSHOT}{f': {error.reason}' if error.reason else ''}"
     return Unread(verb, kind.rbac_name, namespace if kind.namespaced else None, reason)

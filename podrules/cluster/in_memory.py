@@ -7,7 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
-from podrules.cluster.errors import BadEntry, BadObject, KubeletUnavailable, NotFound
+from podrules.cluster.errors import BadEntry, BadObject, KubeletUnavailable, NotCaptured, NotFound, NotListed
 from podrules.cluster.event_forms import as_core_event
 from podrules.cluster.field_selector import FieldIndex, FieldTerm
 from podrules.cluster.kinds import Kind
@@ -47,22 +47,24 @@ class MemorySource:
         git_version: str | None = None,
         namespace: str = "default",
         kubelets: Mapping[str, Mapping[str, Raw]] = MappingProxyType({}),
+        is_plain_list: bool = False,
     ) -> None:
         """Take plain API objects, and skip entries without metadata.
 
         Args:
             objects: The API objects.
             description: What messages call them.
-            now: The time at which the cluster was in this state; None: not known.
+            now: The time at which the cluster was in this state; None: the newest time in the objects.
             git_version: The API server's version, when it is known.
             namespace: The namespace of a request that names none.
             kubelets: The kubelets' answers by node and path.
+            is_plain_list: See `Source.is_plain_list`: what it lacks may exist.
         """
         objects = list(map(as_core_event, objects))
         self.description = description
         self.namespace = namespace
         self.git_version = git_version
-        self.is_plain_list = now is None
+        self.is_plain_list = is_plain_list
         self.now = newest_time(objects) if now is None else now
         self._kubelets = kubelets
         self._objects: dict[tuple[str, str], list[Raw]] = {}
@@ -77,14 +79,17 @@ class MemorySource:
     def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
         """One object; see `Source.get`."""
         place = namespace or "" if kind.namespaced else ""
+        self._check_captured(kind)
         if (place, name) not in self._all(kind):
-            raise NotFound(kind, name, namespace, near_names(name, self.names(kind, place)))
+            missing = NotListed if self.is_plain_list else NotFound
+            raise missing(kind, name, namespace, near_names(name, self.names(kind, place)))
         return self._decode(kind, place, name)
 
     def list(
         self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
     ) -> Sequence[T]:
         """All objects of a kind; see `Source.list`."""
+        self._check_captured(kind)
         found = [
             self._decode(kind, space, name)
             for (space, name), _ in self._choice(kind).of(field_selector)
@@ -103,6 +108,25 @@ class MemorySource:
         if said is None:
             raise KubeletUnavailable(f"not in {self.description}")
         return endpoint.from_object(node, said)
+
+    def _check_captured(self, kind: Kind[Any]) -> None:
+        """A List without objects of a kind does not say that there are none.
+
+        Raises:
+            NotCaptured: it has none, or has some of a version that the rules do not read.
+        """
+        if not self.is_plain_list:
+            return
+        group = f"{kind.group}/" if kind.group else ""
+        others = sorted(
+            version
+            for version, name in self._objects
+            if name == kind.kind and version.startswith(group) and ("/" in version) == bool(group)
+            if version != kind.api_version
+        )
+        if others or (kind.api_version, kind.kind) not in self._objects:
+            unread = f"those of {', '.join(others)} are not read" if others else ""
+            raise NotCaptured(kind, self.description, unread, is_list=True)
 
     def _all(self, kind: Kind[Any]) -> Mapping[tuple[str, str], Raw]:
         """The objects of a kind by namespace and name."""

@@ -5,7 +5,8 @@
                         namespaces by label. An empty namespaceSelector needs no labels; nor does a term of the pod
                         itself that matches even no labels, for it selects every namespace (`inter_pod_affinity.terms`)
     services, and the   PodTopologySpread: default constraints get their selector from them. A pod with constraints of
-    pod's controller    its own does not need them, nor does a profile without defaults
+    pod's controller    its own does not need them, nor does a profile without defaults; without labels no service
+                        selects a pod
     persistent          VolumeRestrictions, VolumeZone, NodeVolumeLimits, VolumeBinding: the pod has claims; or
       volume claims,    NodeVolumeLimits alone: the pod has an in-tree disk that is migrated to a CSI driver. They are
       volumes, classes, read in all namespaces, for a node's limit counts the volumes of all its pods. Disks without a
@@ -79,7 +80,7 @@ from podrules.scheduler.plugins.pod_topology_spread.common import NAME as POD_TO
 from podrules.scheduler.plugins.volume_binding.csi_translation import in_tree_plugin
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_reference, is_bound
 
-__all__ = ["Known", "Need", "field_of", "goes_by_revision", "needs"]
+__all__ = ["Known", "Need", "field_of", "goes_by_revision", "left_out", "needs"]
 
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _CONTROLLERS: Final[Mapping[tuple[str, str], Kind[Any]]] = {
@@ -99,8 +100,8 @@ class Need(Struct, frozen=True):
     name: str = ""
     """The name of the one object, which may be missing; empty: a list."""
     field_selector: str = ""
-    none_if_not_served: bool = False
-    """A cluster that does not serve the kind has no such objects."""
+    may_be_new: bool = False
+    """Whether the object comes with the pod, and so counts as absent where it is not known."""
 
 
 class Known(Struct, frozen=True):
@@ -151,6 +152,51 @@ def needs(
         yield from _siblings(pod, args)
         yield from _storage(pod, known, features)
         yield from _devices(pod, known.snapshot, features)
+
+
+def left_out(known: Known) -> Iterator[Kind[Any]]:
+    """The kinds that were read and lack an object that another one names, or that each Node has."""
+    cluster = known.snapshot
+    nodes, classes = _names(cluster.nodes), _names(cluster.device_classes)
+    claims, device_claims = _places(cluster.persistent_volume_claims), _places(cluster.resource_claims)
+    placed = [pod for pod in cluster.pods if pod.spec.node_name or pod.status.nominated_node_name]
+    requests = [one for claim in cluster.resource_claims for one in claim.spec.devices.requests]
+    asked = [
+        device.device_class_name
+        for request in requests
+        for device in (*request.first_available, *([request.exactly] if request.exactly is not None else ()))
+    ]
+    # The name of a CSI driver has no slash; other provisioners have no CSIDriver.
+    drivers = {one.provisioner for one in cluster.storage_classes if "/" not in one.provisioner}
+    complete: Mapping[Kind[Any], bool] = {
+        NODES: nodes >= {pod.spec.node_name or pod.status.nominated_node_name for pod in placed},
+        NAMESPACES: _names(cluster.namespaces) >= {pod.metadata.namespace for pod in cluster.pods},
+        CSI_NODES: _names(cluster.csi_nodes) >= nodes,
+        CSI_DRIVERS: _names(cluster.csi_drivers) >= drivers,
+        DEVICE_CLASSES: classes.issuperset(asked),
+        PERSISTENT_VOLUME_CLAIMS: claims.issuperset(
+            (pod.metadata.namespace, claim.name)
+            for pod in placed
+            if pod.spec.volumes
+            for volume in pod.spec.volumes
+            if (claim := claim_reference(pod, volume)) is not None
+        ),
+        RESOURCE_CLAIMS: device_claims.issuperset(
+            (pod.metadata.namespace, claim.resource_claim_name)
+            for pod in placed
+            for claim in pod.spec.resource_claims
+            if claim.resource_claim_name is not None
+        ),
+    }
+    return (kind for kind, whole in complete.items() if kind in known.kinds and not whole)
+
+
+def _names(objects: Iterable[KubeObject]) -> set[str]:
+    return {entry.metadata.name for entry in objects}
+
+
+def _places(objects: Iterable[KubeObject]) -> set[tuple[str, str]]:
+    return {entry.metadata.place for entry in objects}
 
 
 def _terms(pod: Pod) -> Iterator[AffinityTerm]:
@@ -219,10 +265,12 @@ def _siblings(pod: Pod, args: Mapping[str, Any]) -> Iterator[Need]:
     if not _has_default_spread(pod, args):
         return
     namespace = pod.metadata.namespace
-    yield Need(SERVICES, namespace)
+    if pod.metadata.labels:
+        yield Need(SERVICES, namespace)
     owner = pod.metadata.controller
     if owner is not None and owner.name and (owner.api_version, owner.kind) in _CONTROLLERS:
-        yield Need(_CONTROLLERS[owner.api_version, owner.kind], namespace, owner.name)
+        # The owner of a pod of a manifest has no uid.
+        yield Need(_CONTROLLERS[owner.api_version, owner.kind], namespace, owner.name, may_be_new=not owner.uid)
 
 
 def _storage(pod: Pod, known: Known, features: Features) -> Iterator[Need]:
@@ -265,7 +313,7 @@ def _devices(pod: Pod, snapshot: ClusterSnapshot, features: Features) -> Iterato
             yield Need(RESOURCE_SLICES)
 
 
-_DEVICE_CLASSES: Final = Need(DEVICE_CLASSES, none_if_not_served=True)
+_DEVICE_CLASSES: Final = Need(DEVICE_CLASSES)
 
 
 def _waits_for_devices(pod: Pod, snapshot: ClusterSnapshot) -> bool:

@@ -27,6 +27,7 @@ from podrules.cluster.kinds import (
 from podrules.model.instant import instant
 from podrules.partitions import PartitionFacts, missing_nodes, nodes_down
 from podrules.reachability import LEASE_NAMESPACE, NodeReach
+from podrules.reading import NOT_ALL_IN_FILE, Unread
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.volumes import ClaimedVolume, claimed_volumes
 
@@ -56,11 +57,18 @@ def partition_facts(
         pods: All pods of the cluster, if already read: only they show nodes without a Node object.
     """
     renewed = renewals(gatherer)
-    reaches = (*nodes_down(nodes, renewed, now), *missing_nodes(nodes, pods, renewed))
+    # A List may lack a Node that exists.
+    all_nodes = not gatherer.source.is_plain_list
+    missing = missing_nodes(nodes, pods, renewed)
+    if missing and not all_nodes:
+        gatherer.noted(Unread("get", NODES.rbac_name, None, NOT_ALL_IN_FILE))
+        missing = ()
+    reaches = (*nodes_down(nodes, renewed, now), *missing)
     down = [reach.name for reach in reaches]
     lost = [pod for name in down for pod in gatherer.noted(gatherer.pods_on(name)) or ()]
     if not down:
-        return PartitionFacts(nodes=nodes, renewed=renewed, pods=())
+        return PartitionFacts(nodes=nodes, all_nodes=all_nodes, renewed=renewed, pods=())
+    attachments = gatherer.noted(gatherer.list(VOLUME_ATTACHMENTS))
     claims: dict[tuple[str, str], PersistentVolumeClaim] = {}
     volumes: dict[str, PersistentVolume] = {}
     for pod in lost:
@@ -72,6 +80,7 @@ def partition_facts(
                 volumes[volume.metadata.name] = volume
     return PartitionFacts(
         nodes=nodes,
+        all_nodes=all_nodes,
         renewed=renewed,
         pods=(*lost, *_others(gatherer, lost, {namespace for namespace, _ in claims})),
         stateful_sets={
@@ -87,7 +96,8 @@ def partition_facts(
         },
         claims=claims,
         volumes=volumes,
-        attachments=gatherer.noted(gatherer.list(VOLUME_ATTACHMENTS)) or (),
+        attachments=attachments or (),
+        all_attachments=attachments is not None,
         budgets=gatherer.noted(gatherer.list(PDBS)) or (),
     )
 

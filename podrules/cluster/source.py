@@ -15,7 +15,7 @@ from podrules.model.base import KubeObject, Model
 from podrules.model.selectors import Selector
 from podrules.versions import Release, Told
 
-__all__ = ["Source", "tells_of"]
+__all__ = ["Source"]
 
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
@@ -61,8 +61,9 @@ class Source(Protocol):
     def is_plain_list(self) -> bool:
         """Whether it is a List as kubectl prints it.
 
-        Such a List does not say when it was printed: ``now`` is the newest time in it. It does not say which kinds were
-        listed either: a kind without objects may not have been listed.
+        Such a List does not say when it was printed: ``now`` is the newest time in it. It shows that its objects exist,
+        and never that others do not: `get` raises `NotListed` for an object that it lacks, and `get` and `list` raise
+        `NotCaptured` for a kind that has no objects in it.
         """
         ...
 
@@ -76,6 +77,8 @@ class Source(Protocol):
 
         Raises:
             NotFound: no object has that name.
+            NotListed: a List does not hold it; it may exist.
+            NotCaptured: a file holds nothing of the kind.
             Forbidden: the user may not get it.
             Unreachable: the cluster does not answer.
             BadObject: it does not have the shape of its kind.
@@ -93,6 +96,7 @@ class Source(Protocol):
         Raises:
             Forbidden: the user may not list them.
             NotServed: the cluster does not serve the kind.
+            NotCaptured: a file holds nothing of the kind.
             Unreachable: the cluster does not answer.
             BadObject: an object does not have the shape of its kind.
         """
@@ -117,8 +121,3 @@ class Source(Protocol):
             BadObject: the answer does not have the shape of the endpoint's model.
         """
         ...
-
-
-def tells_of(source: Source, kind: Kind[KubeObject]) -> bool:
-    """Whether an empty list of a kind means that there are none; a plain List may simply lack the kind."""
-    return not source.is_plain_list or bool(source.list(kind))

@@ -59,6 +59,8 @@ class Lost(Enum):
     """Evidence that would have told more and is not there."""
 
     POD_GONE = "PodGone"
+    POD_UNREAD = "PodUnread"
+    """A List does not hold it: it may exist."""
     EVENTS_UNREAD = "EventsUnread"
     EVENTS_EXPIRED = "EventsExpired"
     """Those from before its end are gone, or so many came that some were dropped."""
@@ -149,7 +151,9 @@ class Evidence(Struct, frozen=True, kw_only=True):
     namespace: str
     now: datetime | None = None
     pod: Pod | None = None
-    """None: it is gone."""
+    """None: it is gone, or not known."""
+    pod_unread: bool = False
+    """Whether the pod may exist all the same: a List does not hold it."""
     events: PodEvents | None = None
     """About the pod; None: they could not be read."""
     pod_limit: int | None = None
@@ -216,6 +220,8 @@ class KnownEnd(Struct, frozen=True):
     evidence: Evidence
     replacement: Replacement | None = None
     """The pod that its controller made in its place; None: none is known."""
+    sought: bool = False
+    """Whether the pods of its controller were read to find that one."""
 
 
 def ended_at(evidence: Evidence) -> datetime | None:

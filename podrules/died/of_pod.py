@@ -108,7 +108,9 @@ def has_ended(pod: Pod) -> bool:
     init = {one.name for one in pod.spec.init_containers if not one.restarts_always}
     for status in pod.status.of_containers:
         end = status.latest_end
-        if end is not None and (end.exit_code or status.name not in init):
+        # An init container that is done stays so; one that waits to run again is not.
+        done = status.name in init and status.state.waiting is None
+        if end is not None and (end.exit_code or not done):
             return True
     return False
 
@@ -180,7 +182,7 @@ def _lost(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None = None)
 def _missing(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) -> Iterator[Lost]:
     pod, events = evidence.pod, evidence.events
     if pod is None:
-        yield Lost.POD_GONE
+        yield Lost.POD_UNREAD if evidence.pod_unread else Lost.POD_GONE
     if events is None:
         yield Lost.EVENTS_UNREAD
     elif not _is_settled(evidence, one):

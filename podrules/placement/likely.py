@@ -14,6 +14,7 @@ from podrules.model.pod import Pod
 from podrules.placement.claim_problems import claim_problems
 from podrules.placement.device_claims import missing_templates
 from podrules.placement.facts import facts
+from podrules.placement.missing import NODES, Missing, known_part, missing_of
 from podrules.placement.node_name import named_node
 from podrules.placement.outcome import (
     CurrentNode,
@@ -31,6 +32,7 @@ from podrules.placement.scheduler_condition import told_before
 from podrules.placement.situation import Situation
 from podrules.placement.spreading import SoftSpreads, constraint_spreads
 from podrules.reachability import NodeReach, Reach, node_reach
+from podrules.reading import NOT_ALL_IN_FILE, Unread
 from podrules.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.dynamic_resources import UNKNOWN
@@ -43,6 +45,7 @@ __all__ = ["likely_placement", "named_placement", "rejected_groups"]
 
 NO_NODES: Final = "no nodes available to schedule pods"
 """ErrNoNodesAvailable: the cycle does not begin."""
+NO_NODES_READ: Final = "the nodes could not be read"
 _SHOWN_SCORES: Final = 3
 _SHOWN_NODES: Final = 1
 _ANY_TIME: Final = datetime.fromtimestamp(0, UTC)
@@ -57,6 +60,13 @@ def likely_placement(situation: Situation, *, every_node: bool = False, ways_out
         every_node: Whether all nodes are named, with their numbers; else the best and the nearest to fit.
         ways_out: Whether changes and a preemption are tried where no node fits.
     """
+    missing = missing_of(situation)
+    placed = _placement(known_part(situation, missing), missing, every_node=every_node, ways_out=ways_out)
+    return missing.of(placed, situation.pod)
+
+
+def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways_out: bool) -> Placement:
+    """The placement by what is known."""
     pod = situation.pod
     anew = _anew(situation)
     base = Placement(
@@ -70,12 +80,15 @@ def likely_placement(situation: Situation, *, every_node: bool = False, ways_out
         extenders=situation.framework.extenders,
         preemption_disabled=situation.framework.preemption_disabled,
     )
+    if not len(situation.table) and NODES in missing.resources:
+        return replace(base, reason=NO_NODES_READ)
     if not len(situation.table):
         return replace(base, outcome=PlacementOutcome.UNSCHEDULABLE, message=NO_NODES)
     held = pre_enqueue(anew.pod, anew.snapshot, anew.framework, features=anew.features)
     if not held.ok:
-        missing = (f"ResourceClaimTemplate {name} is not there" for name in missing_templates(anew.pod, anew.snapshot))
-        return replace(base, outcome=PlacementOutcome.HELD, reason="; ".join((*held.reasons, *missing)))
+        templates = missing_templates(anew.pod, anew.snapshot)
+        reasons = (*held.reasons, *(f"ResourceClaimTemplate {name} is not there" for name in templates))
+        return replace(base, outcome=PlacementOutcome.HELD, reason="; ".join(reasons))
     filtered = anew.filtered()
     unknown = _unknown(filtered)
     if unknown:
@@ -127,6 +140,14 @@ def named_placement(situation: Situation, reach: NodeReach | None) -> Placement:
         reach: Whether the node answers; None: that is not known.
     """
     named = named_node(situation, reach)
+    if named.fate is NamedFate.NO_NODE and situation.may_lack_nodes:
+        return Placement(
+            outcome=PlacementOutcome.UNKNOWN,
+            scheduler_name=situation.pod.spec.scheduler_name,
+            reason=f"spec.nodeName is {named.node}, and that node could not be read",
+            assumed=(Unread("get", NODES, None, NOT_ALL_IN_FILE),) if situation.is_list else situation.unread,
+            proven=False,
+        )
     return Placement(
         outcome=PlacementOutcome.NAMED,
         scheduler_name=situation.pod.spec.scheduler_name,

@@ -7,6 +7,7 @@ from enum import Enum
 from msgspec import Struct
 
 from podrules.placement.preemption_victims import NominatedNode, PreemptionPreview
+from podrules.reading import Unread
 from podrules.scheduler.framework.candidate_change import CandidateChange
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
@@ -293,3 +294,7 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     """Plugins of the profile that are not kube-scheduler's own, and are left out here."""
     extenders: tuple[str, ...] = ()
     """URLs of the scheduler's extenders, which were not asked."""
+    assumed: tuple[Unread, ...] = ()
+    """What could not be read and may change whether it fits, or what would help: it counts as not there."""
+    proven: bool = True
+    """Whether the outcome holds whatever that is."""

@@ -38,8 +38,9 @@ from podrules.placement.claims import with_claims, with_claims_of
 from podrules.placement.daemon_sets import Daemons, place_daemons
 from podrules.placement.device_claims import with_device_claims
 from podrules.placement.likely import likely_placement, named_placement
+from podrules.placement.missing import NODES, Missing, known_part, missing_of
 from podrules.placement.one_more import best_row, make_room, with_pod
-from podrules.placement.outcome import Placement
+from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.placement.planned import (
     AchievedSpread,
     Autoscaler,
@@ -54,6 +55,7 @@ from podrules.placement.replicas import new_numbers, replica
 from podrules.placement.situation import Situation
 from podrules.placement.spreading import SHOWN_LEFT_OUT
 from podrules.reachability import NodeReach
+from podrules.reading import Unread
 from podrules.scheduler.cycle import pre_enqueue
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
@@ -117,6 +119,9 @@ class _Placed(Struct, frozen=True):
     daemon: DaemonNodes | None = None
     wanted: int | None = None
     """How many pods of a DaemonSet were to be placed."""
+    missing: Missing = Missing()
+    moving: tuple[Unread, ...] = ()
+    """What is missing by which those that are placed, and all before them, may go to other nodes."""
 
 
 def queue_key(origin: Origin, pod: Pod) -> tuple[bool, int]:
@@ -144,6 +149,7 @@ def plan(demands: Sequence[Demand], *, preemption: bool) -> tuple[PlannedSpec, .
 
 def _all_placed(demands: Sequence[Demand], *, preemption: bool) -> list[PlannedSpec]:
     found: list[PlannedSpec] = []
+    moving: tuple[Unread, ...] = ()
     if not demands:
         return found
     table, snapshot = demands[0].situation.table, demands[0].situation.snapshot
@@ -152,7 +158,12 @@ def _all_placed(demands: Sequence[Demand], *, preemption: bool) -> list[PlannedS
         # Specs may share a name: their place tells their pods apart.
         replicas = _Replicas(demand, len(found))
         before = replace(demand.situation, table=table, snapshot=snapshot)
-        placed = _place(replicas, before, budgets, preemption=preemption)
+        missing = missing_of(first := replicas.before(demand.first, before))
+        known = replace(before, framework=known_part(first, missing).framework)
+        placed = _place(replicas, known, budgets, preemption=preemption)
+        if placed.rows:
+            moving += tuple(missing.moving(victims=any(not one.leaving for one in placed.victims)))
+        placed = replace(placed, missing=missing, moving=moving)
         table, snapshot, budgets = placed.table, placed.snapshot, placed.budgets
         found.append(_planned(replicas, placed))
     return found
@@ -262,6 +273,8 @@ def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
     by_zone = Counter(zones.values[code] if (code := zones.codes[row]) >= 0 else "" for row in placed.rows)
     pod = demand.situation.pod
     full = demand.replicas is None and len(placed.rows) == MAX_REPLICAS
+    condition = pod.status.condition("PodScheduled")
+    assumed, proven = _assumed(placed, demand.replicas if placed.daemon is None else placed.wanted)
     return PlannedSpec(
         name=demand.name,
         namespace=pod.metadata.namespace,
@@ -288,7 +301,27 @@ def _planned(replicas: _Replicas, placed: _Placed) -> PlannedSpec:
         autoscaler=demand.autoscaler,
         origin=demand.origin,
         quota=demand.quota,
+        assumed=assumed,
+        proven=proven,
+        scheduler_message=condition.message if condition is not None and condition.status == "False" else "",
     )
+
+
+def _assumed(placed: _Placed, wanted: int | None) -> tuple[tuple[Unread, ...], bool]:
+    """What is missing and may change the answer, and whether it is proved all the same that they fit, or do not."""
+    stopped, missing = placed.stopped, placed.missing
+    if placed.daemon is not None and NODES in missing.resources:
+        return missing.unread, False
+    if wanted is not None and len(placed.rows) < wanted:
+        if stopped is None:
+            return (), True  # A quota lets in fewer.
+        proven = stopped.proven and stopped.outcome is not PlacementOutcome.UNKNOWN
+        # There may be room for the others if those before them are elsewhere.
+        return tuple(dict.fromkeys((*stopped.assumed, *placed.moving))), proven and not placed.moving
+    if not placed.rows:
+        return (), True
+    found = missing.moving(victims=any(not one.leaving for one in placed.victims))
+    return tuple(found), not any(map(missing.decides_fit, missing.unread))
 
 
 def _next_name(replicas: _Replicas, placed: _Placed) -> str:

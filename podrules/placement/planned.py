@@ -10,6 +10,7 @@ from podrules.budget_room import BudgetRoom
 from podrules.limits.room import QuotaRoom
 from podrules.model.pod_reference import PodReference
 from podrules.placement.outcome import Placement, RejectedGroup
+from podrules.reading import Unread
 from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 
 __all__ = [
@@ -163,6 +164,18 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     """Why it is placed."""
     quota: QuotaRoom | None = None
     """The quota that lets in fewer than are wanted; the others are not made. None: none does."""
+    assumed: tuple[Unread, ...] = ()
+    """What could not be read and may change how many are placed, or where: it counts as not there."""
+    proven: bool = True
+    """Whether the answer to "do all that are wanted fit" holds whatever that is."""
+
+    scheduler_message: str = ""
+    """What kube-scheduler said of a pending pod when it found no node; empty: nothing."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether some that are wanted have no place."""
+        return self.wanted is not None and self.placed < self.wanted
 
     @property
     def preempted(self) -> tuple[PlannedVictim, ...]:

@@ -37,25 +37,27 @@ def preemption_event(events: Iterable[Event]) -> Event | None:
     return max(found, key=lambda event: event.time or "", default=None)
 
 
-def preempted(victim: Pod, event: Event | None, pods: Sequence[Pod] | None) -> Preempted:
+def preempted(victim: Pod, event: Event | None, pods: Sequence[Pod] | None, *, is_list: bool = False) -> Preempted:
     """By whom a pod was preempted and what came of it.
 
     Args:
         victim: The pod that has to go.
         event: The one that tells of it, if it is still there.
         pods: All of the cluster; None: they cannot be read.
+        is_list: Whether they are of a plain List, which may lack the preemptor.
     """
     node = victim.spec.node_name
     condition = victim.status.condition("DisruptionTarget")
     uid = "" if event is None else _preemptor_uid(event)
     preemptor = next((pod for pod in pods or () if pod.metadata.uid == uid), None) if uid else None
+    is_known = bool(uid) and pods is not None and not (is_list and preemptor is None)
     named = preemptor.metadata if preemptor is not None else event.related if event is not None else None
     return Preempted(
         by=None if named is None else PodReference(named.namespace, named.name),
         uid=uid,
         at=event.time if event is not None else condition.last_transition_time if condition is not None else None,
         node=node,
-        became=became_of(preemptor, node) if uid and pods is not None else PreemptedFor.UNKNOWN,
+        became=became_of(preemptor, node) if is_known else PreemptedFor.UNKNOWN,
         preemptor_node="" if preemptor is None else preemptor.spec.node_name or preemptor.status.nominated_node_name,
         higher_than=tuple(_left_alone(victim, pods or ())),
     )

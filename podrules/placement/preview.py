@@ -102,6 +102,8 @@ def nominated_node(situation: Situation) -> NominatedNode | None:
         if not other.spec.node_name and priority_of(other) > priority_of(pod) and not other.spec.scheduling_gates
     ]
     found = NominatedNode(node=name, victims=(), rivals=tuple(map(reference, rivals[:_MAX_RIVALS])))
+    if row is None and situation.may_lack_nodes:
+        return found
     if row is None:
         # evaluateNominatedNode in schedule_one.go: its error is logged, and every node is looked at.
         return replace(found, exists=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from podrules.features import Features
+from podrules.reading import Unread
 from podrules.scheduler.cycle import Filtered, filter_nodes
 from podrules.scheduler.framework.pod_on_cluster import PodOnCluster
 from podrules.scheduler.runtime import Framework
@@ -17,6 +18,15 @@ class Situation(PodOnCluster, frozen=True):
 
     framework: Framework
     now: datetime | None
+    unread: tuple[Unread, ...] = ()
+    """The kinds that a cycle of the pod reads and that could not be read. The snapshot has none of them."""
+    is_list: bool = False
+    """Whether the objects are of a plain List, which may lack single objects of the kinds that it has."""
+
+    @property
+    def may_lack_nodes(self) -> bool:
+        """Whether a node may exist that is not in the table."""
+        return self.is_list or any(one.resource == "nodes" for one in self.unread)
 
     @property
     def features(self) -> Features:

@@ -35,7 +35,7 @@ class RecordingSource:
     schedulers = None
     told = NOTHING_TOLD
     now = None
-    is_plain_list = True
+    is_plain_list = False
 
     def __init__(
         self,

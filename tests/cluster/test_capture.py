@@ -96,7 +96,9 @@ def test_none_is_told_from_not_captured(demo: Path) -> None:
     read = _read(demo)
 
     assert list(read.list(LIMIT_RANGES)) == []
-    with pytest.raises(NotCaptured, match=r"configmaps are not in snapshot .*: none was named with --scheduler-config"):
+    with pytest.raises(
+        NotCaptured, match=r"configmaps are not in snapshot \S+ \(none was named with --scheduler-config\)$"
+    ):
         read.list(CONFIG_MAPS)
     with pytest.raises(NotCaptured, match="configmaps are not in"):
         read.get(CONFIG_MAPS, "kube-scheduler", "kube-system")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podrules.cluster.device_kinds import RESOURCE_CLAIMS
-from podrules.cluster.errors import BadObject, NotFound
+from podrules.cluster.errors import BadObject, NotCaptured, NotFound, NotListed
 from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import ALL_KINDS, DEPLOYMENTS, EVENTS, NODES, PODS, find_kind
 from podrules.model.selectors import Selector
@@ -123,3 +123,31 @@ def test_paths_are_quoted() -> None:
 def test_kinds_have_distinct_names() -> None:
     names = [name for kind in ALL_KINDS for name in (kind.singular, kind.plural, *kind.short_names)]
     assert len(names) == len(set(names))
+
+
+def test_a_list_shows_that_its_objects_exist_and_never_that_others_do_not() -> None:
+    source = MemorySource([raw_pod("web-0", "x")], description="c.json", is_plain_list=True)
+    assert source.get(PODS, "web-0", "x").metadata.name == "web-0"
+    with pytest.raises(NotListed, match=r'^pods "web-1" in namespace x is not in the file$'):
+        source.get(PODS, "web-1", "x")
+    assert [pod.metadata.name for pod in source.list(PODS)] == ["web-0"]
+    for read in (source.list, lambda kind: source.get(kind, "n")):
+        with pytest.raises(NotCaptured, match=r"^nodes are not in c\.json$") as caught:
+            read(NODES)
+        assert caught.value.is_list
+
+
+def test_a_list_with_a_kind_in_another_version_alone_names_that_version() -> None:
+    claim = {"apiVersion": "resource.k8s.io/v1beta1", "kind": "ResourceClaim", "metadata": {"name": "a"}}
+    source = MemorySource([claim], description="c.json", is_plain_list=True)
+    unread = r"resourceclaims\.resource\.k8s\.io are not in c\.json \(those of resource\.k8s\.io/v1beta1 are not read\)"
+    with pytest.raises(NotCaptured, match=f"^{unread}$"):
+        source.list(RESOURCE_CLAIMS)
+
+
+def test_a_whole_cluster_shows_that_others_do_not_exist() -> None:
+    source = MemorySource([raw_pod("web-0", "x")], description="test")
+    with pytest.raises(NotFound) as caught:
+        source.get(PODS, "web-1", "x")
+    assert type(caught.value) is NotFound
+    assert list(source.list(NODES)) == []

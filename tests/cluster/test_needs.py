@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podrules.cluster.errors import NotServed, Unreachable
+from podrules.cluster.errors import BadEntry, Forbidden, NotServed, Unreachable
 from podrules.cluster.gather import Gatherer, KnownCluster
-from podrules.cluster.in_memory import NothingSource
+from podrules.cluster.in_memory import MemorySource, NothingSource
 from podrules.cluster.kinds import NODES
 from podrules.features import REFERENCE_VERSION
 from podrules.model.decode import from_object
@@ -94,8 +94,7 @@ def asked_for(pods: Sequence[Pod], objects: Sequence[Object] = (), args: Mapping
     """What is asked for beside nodes and pods."""
     source = RecordingSource([*objects, static_scheduler()])
     cluster = Gatherer(source).snapshot(pods, args)
-    assert cluster.snapshot is not None
-    assert cluster.unread == ()
+    assert (cluster.unread, cluster.error) == ((), None)
     assert source.asked[:2] == ALWAYS
     assert len(source.asked) == len(set(source.asked))
     return source.asked[2:]
@@ -114,9 +113,9 @@ def test_a_scheduler_that_no_static_pod_tells_is_asked_for_by_its_lease_candidat
 def test_finished_pods_are_left_out() -> None:
     phases = {"": "a", "Pending": "b", "Running": "c", "Succeeded": "d", "Failed": "e", "Unknown": "f"}
     objects = [shop_pod(name, nodeName="n") | {"status": {"phase": phase}} for phase, name in phases.items()]
-    snapshot = Gatherer(RecordingSource(objects)).snapshot([pod()]).snapshot
-    assert snapshot is not None
-    assert [entry.metadata.name for entry in snapshot.pods] == ["a", "b", "c", "f"]
+    cluster = Gatherer(RecordingSource(objects)).snapshot([pod()])
+    assert cluster.error is None
+    assert [entry.metadata.name for entry in cluster.snapshot.pods] == ["a", "b", "c", "f"]
 
 
 # InterPodAffinity
@@ -205,6 +204,12 @@ def test_a_controller_that_has_no_name_yet_is_not_asked_for() -> None:
     assert asked_for([pod(topologySpreadConstraints=[], owner=owner)]) == ["list services -n shop"]
 
 
+def test_no_service_selects_a_pod_without_labels() -> None:
+    owned = shop_pod(topologySpreadConstraints=[], owner={"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web"})
+    owned["metadata"]["labels"] = {}
+    assert asked_for([from_object(owned, Pod)]) == ["get replicasets.apps web -n shop"]
+
+
 def test_without_default_constraints_nothing_is_read_for_them() -> None:
     args = {"PodTopologySpread": PodTopologySpreadArgs(defaulting_type=LIST_DEFAULTING)}
     assert asked_for([pod(topologySpreadConstraints=[])], args=args) == []
@@ -261,7 +266,7 @@ def test_storage(volume: Object, asked: list[str]) -> None:
 def test_since_1_37_drivers_are_asked_for_with_bound_claims_too(version: str, asked: list[str]) -> None:
     source = RecordingSource([stored_claim("bound", bound=True), static_scheduler(version)], git_version=version)
     claiming = pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "bound"}}])
-    assert Gatherer(source).snapshot([claiming]).snapshot is not None
+    assert Gatherer(source).snapshot([claiming]).error is None
     assert source.asked[2:] == asked
 
 
@@ -346,7 +351,7 @@ def test_extended_resources(resource: str, amount: str, asked: list[str]) -> Non
 @pytest.mark.parametrize(("version", "asked"), [("v1.35.2", []), ("v1.36.0", [CLASSES]), (None, [CLASSES])])
 def test_extended_resources_before_classes_stand_for_them(version: str | None, asked: list[str]) -> None:
     source = RecordingSource([static_scheduler(version)], git_version=version)
-    assert Gatherer(source).snapshot([pod(containers=requesting("example.com/gpu"))]).snapshot is not None
+    assert Gatherer(source).snapshot([pod(containers=requesting("example.com/gpu"))]).error is None
     assert source.asked == [*ALWAYS, *asked]
 
 
@@ -376,7 +381,7 @@ def gathered(
 def test_each_missing_list_is_named_apart_from_the_general_notes() -> None:
     about = pod(topologySpreadConstraints=[], volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "a"}}])
     cluster, gatherer = gathered(about, forbidden=["pods", "services", "csinodes.storage.k8s.io"])
-    assert cluster.snapshot is None
+    assert isinstance(cluster.error, Forbidden)
     assert cluster.unread == (
         Unread("list", "pods", None, "forbidden"),
         Unread("list", "services", "shop", "forbidden"),
@@ -392,10 +397,37 @@ def test_a_controller_that_may_not_be_read_is_named() -> None:
 
 
 def test_what_one_pod_lacks_another_does_not_need() -> None:
+    services = (Unread("list", "services", "shop", "forbidden"),)
     gatherer = Gatherer(RecordingSource(forbidden=["services"]))
-    assert gatherer.snapshot([pod(topologySpreadConstraints=[])]).snapshot is None
-    assert gatherer.snapshot([pod()]).snapshot is not None
-    assert gatherer.snapshot([pod(), pod(topologySpreadConstraints=[])]).snapshot is None
+    for pods, unread in (
+        ([pod(topologySpreadConstraints=[])], services),
+        ([pod()], ()),
+        ([pod(), pod(topologySpreadConstraints=[])], services),
+    ):
+        cluster = gatherer.snapshot(pods)
+        assert (cluster.snapshot.services, cluster.unread, cluster.error) == ((), unread, None)
+
+
+@pytest.mark.parametrize("resource", ["nodes", "pods"])
+def test_without_the_right_to_nodes_or_pods_nothing_can_be_computed(resource: str) -> None:
+    cluster, _ = gathered(pod(), forbidden=[resource])
+    assert cluster.unread == (Unread("list", resource, None, "forbidden"),)
+    assert isinstance(cluster.error, Forbidden)
+
+
+@pytest.mark.parametrize(("kind", "numbers"), [("nodes", (0, 1)), ("pods", (1, 0))])
+def test_a_list_without_nodes_or_pods_may_be_of_a_cluster_that_has_them(kind: str, numbers: tuple[int, int]) -> None:
+    entry = shop_pod() if kind == "nodes" else raw_node("n")
+    cluster = Gatherer(MemorySource([entry], description="x", is_plain_list=True)).snapshot([pod()])
+    assert (len(cluster.snapshot.nodes), len(cluster.snapshot.pods)) == numbers
+    assert (cluster.unread, cluster.error) == ((Unread("list", kind, None, "not in the file"),), None)
+
+
+def test_a_file_with_an_object_that_cannot_be_read_is_refused() -> None:
+    about = pod(topologySpreadConstraints=[])
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop", "uid": True}}
+    with pytest.raises(BadEntry, match=r"service/web in the cluster: metadata\.uid: true is a boolean"):
+        Gatherer(RecordingSource([service])).snapshot([about])
 
 
 def test_general_notes_of_the_same_list_stay() -> None:
@@ -406,8 +438,8 @@ def test_general_notes_of_the_same_list_stay() -> None:
 
 def test_no_cluster_at_all() -> None:
     cluster = Gatherer(NothingSource("default")).snapshot([pod()])
-    assert (cluster.snapshot, cluster.unread) == (
-        None,
+    assert (str(cluster.error), cluster.unread) == (
+        "no cluster was asked",
         (Unread("list", "nodes", None, "no cluster was asked"), Unread("list", "pods", None, "no cluster was asked")),
     )
 
@@ -417,25 +449,21 @@ NO_DEVICES = ["resourceclaims.resource.k8s.io", "resourceslices.resource.k8s.io"
 
 def test_without_dynamic_resources_no_class_stands_for_an_extended_resource() -> None:
     cluster, _ = gathered(pod(containers=requesting("example.com/gpu")), not_served=NO_DEVICES)
-    assert cluster.snapshot is not None
-    assert cluster.unread == ()
+    assert (cluster.unread, cluster.error) == ((), None)
 
 
-def test_without_dynamic_resources_a_pod_with_claims_is_not_answered() -> None:
+def test_without_dynamic_resources_there_are_no_claims() -> None:
     claiming = pod(resourceClaims=[{"name": "a", "resourceClaimName": "a"}], containers=requesting("example.com/gpu"))
     cluster, _ = gathered(claiming, not_served=NO_DEVICES)
-    assert (cluster.snapshot, cluster.unread) == (
-        None,
-        (Unread("list", "resourceclaims.resource.k8s.io", None, "not served"),),
-    )
-    assert isinstance(cluster.error, NotServed)
+    assert (cluster.snapshot.resource_claims, cluster.unread, cluster.error) == ((), (), None)
 
 
 def test_device_classes_that_may_not_be_read_are_missing() -> None:
     cluster, _ = gathered(pod(containers=requesting("example.com/gpu")), forbidden=NO_DEVICES)
-    assert (cluster.snapshot, cluster.unread) == (
-        None,
+    assert (cluster.snapshot.device_classes, cluster.unread, cluster.error) == (
+        (),
         (Unread("list", "deviceclasses.resource.k8s.io", None, "forbidden"),),
+        None,
     )
 
 
@@ -472,8 +500,6 @@ def test_pods_share_what_was_read() -> None:
         "list services -n shop",
         *BOUND,
     ]
-    assert first is not None
-    assert other is not None
     assert first is again
     assert (len(first.nodes), len(first.pods)) == (1, 2)
     assert first.nodes is other.nodes
@@ -484,10 +510,10 @@ def test_pods_share_what_was_read() -> None:
 def test_lists_of_several_namespaces_add_up() -> None:
     service = {"apiVersion": "v1", "kind": "Service"}
     objects = [service | {"metadata": {"name": "web", "namespace": space}} for space in ("shop", "data", "lab")]
-    elsewhere = from_object(raw_pod("b", "data"), Pod)
-    snapshot = Gatherer(RecordingSource(objects)).snapshot([pod(topologySpreadConstraints=[]), elsewhere]).snapshot
-    assert snapshot is not None
-    assert [entry.metadata.namespace for entry in snapshot.services] == ["shop", "data"]
+    elsewhere = from_object(raw_pod("b", "data", labels={"app": "b"}), Pod)
+    cluster = Gatherer(RecordingSource(objects)).snapshot([pod(topologySpreadConstraints=[]), elsewhere])
+    assert cluster.error is None
+    assert [entry.metadata.namespace for entry in cluster.snapshot.services] == ["shop", "data"]
 
 
 def test_an_answer_without_placement_loads_nothing_for_it() -> None:

@@ -47,7 +47,7 @@ def _read(case: Object) -> Object:
         for entry in case.get(name, ())
     ]
     cluster = Gatherer(MemorySource(objects, description="a case")).snapshot([from_object(case["pod"], Pod)], args)
-    assert cluster.snapshot is not None
+    assert (cluster.unread, cluster.error) == ((), None)
     read: Object = {}
     for name, (field, _) in LISTS.items():
         known = {(entry.metadata.namespace, entry.metadata.name) for entry in getattr(cluster.snapshot, field)}

@@ -9,6 +9,7 @@ import pytest
 
 from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.list_time import newest_time
+from podrules.model.instant import instant
 
 OLD = "2026-11-22T09:00:00Z"
 NEW = "2026-11-22T10:00:00Z"
@@ -114,8 +115,16 @@ def test_deep_status() -> None:
 
 
 def test_a_plain_list_takes_it_for_now() -> None:
-    source = MemorySource([obj("Pod", {"creationTimestamp": NEW})], description="x")
+    source = MemorySource([obj("Pod", {"creationTimestamp": NEW})], description="x", is_plain_list=True)
     assert (source.now, source.is_plain_list) == (AT_NEW, True)
-    told = MemorySource([obj("Pod")], description="x", now=AT_NEW)
-    assert (told.now, told.is_plain_list) == (AT_NEW, False)
-    assert MemorySource([], description="x").now is None
+    assert MemorySource([], description="x", is_plain_list=True).now is None
+
+
+@pytest.mark.parametrize("given", [None, AT_NEW])
+def test_objects_are_a_whole_cluster_unless_they_are_said_to_be_a_list(given: datetime | None) -> None:
+    """With a time of capture or without one."""
+    source = MemorySource([obj("Pod", {"creationTimestamp": NEW})], description="x", now=given)
+    assert (source.now, source.is_plain_list) == (AT_NEW, False)
+    listed = MemorySource([obj("Pod")], description="x", now=given, is_plain_list=True)
+    assert (listed.now, listed.is_plain_list) == (given or instant(OLD), True)
+    assert MemorySource([], description="x", now=given).now == given

@@ -153,8 +153,9 @@ def test_user_who_may_not_read_node_and_owner(
         "the controller made a pod",
     )
 
-    text = qos.text(f"pod/{name}", "-n", namespace, "-o", "wide", kubeconfig=kubeconfig)
+    text = qos.text(f"pod/{name}", "-n", namespace, "-o", "wide", kubeconfig=kubeconfig, code=11)
 
+    assert re.search("Not certain: whether .* answers is unknown; the Node could not be read", text)
     assert "OOM score 1000 - 1000 x memory request / node memory, from 3 to 999: unknown without a node" in text
     assert "Owner ReplicaSet web Unknown" in text
     assert "nodes: you may not get them (kubectl auth can-i get nodes)" in text
@@ -167,9 +168,10 @@ def test_user_who_may_not_list_the_pods_of_a_workload(control_plane: ControlPlan
     control_plane.apply([make_workload("Deployment", namespace, {"containers": [container()]})])
     kubeconfig = robot(control_plane, namespace, {"pods": ["get"], "deployments.apps": ["get"]})
 
-    answer = qos.json("deployment/web", "-n", namespace, kubeconfig=kubeconfig)
+    answer = qos.json("deployment/web", "-n", namespace, kubeconfig=kubeconfig, code=11)
 
     assert answer["pods"] is None
+    assert {"pods", "limitranges"} <= set(answer["verdict"]["lacks"])
     unread = {(entry["verb"], entry["resource"], entry["namespace"], entry["reason"]) for entry in answer["unread"]}
     assert ("list", "pods", namespace, "forbidden") in unread
     assert {entry["resource"] for entry in answer["unread"]} > {"pods", "nodes"}

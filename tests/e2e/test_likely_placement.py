@@ -178,9 +178,9 @@ def test_who_may_not_see_the_cluster_is_told_what_it_takes(
     # No node has that: the scheduler may know one of another test yet that is gone by now.
     control_plane.apply([make_pod(namespace, nodeSelector={"disk": namespace}, **SCHEDULED)])
 
-    text = qos.text("pod/web", "-n", namespace, kubeconfig=robot(control_plane, namespace))
+    text = qos.text("pod/web", "-n", namespace, kubeconfig=robot(control_plane, namespace), code=11)
 
-    assert "Placement unknown: it takes all of nodes, poddisruptionbudgets.policy, pods to tell" in text
+    assert "Placement unknown: nodes, poddisruptionbudgets.policy, pods could not be read" in text
     assert "nodes: you may not list them (kubectl auth can-i list nodes)" in text
 
 

@@ -50,7 +50,7 @@ def test_all_of_the_cluster(report: Qos, pod: str, node: Object, tmp_path: Path)
 def test_without_rights_beyond_a_namespace(control_plane: ControlPlane, report: Qos, pod: str, tmp_path: Path) -> None:
     kubeconfig, path = robot(control_plane, pod), tmp_path / "own.html"
     ran = report("-n", pod, "-o", path, kubeconfig=kubeconfig)
-    assert (ran.code, ran.err) == (0, ""), ran
+    assert (ran.code, ran.err) == (11, ""), ran
     assert "nodes: you may not list them (kubectl auth can-i list nodes)" in flat(ran.out)
     page = path.read_text(encoding="utf-8")
     assert "Unknown" in page

@@ -209,7 +209,7 @@ def test_T5_user_who_may_only_get_pods_is_told_what_is_not_known(
 ) -> None:
     started(control_plane, control_plane.api.create(make_pod(namespace, nodeName=node_name(make_node()))))
     kubeconfig = robot(control_plane, namespace, {"pods": ["get"]})
-    text = qos.text("pod/web", "-n", namespace, "--timeline", kubeconfig=kubeconfig)
+    text = qos.text("pod/web", "-n", namespace, "--timeline", kubeconfig=kubeconfig, code=11)
     assert "Deleted now: SIGTERM at once, SIGKILL at 30 s, object gone by 32 s" in text
     assert "whether a PodDisruptionBudget refuses a drain" in text
     assert "the kubelet's configuration is not known: its defaults are assumed" in text

@@ -5,15 +5,28 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import pytest
 
 from kubectl_plugin.cli import main
+from podrules.cluster.capture.contents import contents
+from podrules.cluster.capture.file import Captured, Header, snapshot_parts
+from podrules.cluster.device_kinds import DEVICE_CLASSES, RESOURCE_SLICES
+from podrules.cluster.in_memory import MemorySource
+from podrules.cluster.kinds import ALL_KINDS, NODE_METRICS
+from podrules.cluster.list_time import newest_time
 
-__all__ = ["Ran", "run"]
+__all__ = ["Ran", "run", "write_cluster"]
+
+_WITHOUT_NAMESPACE: Final = frozenset(
+    kind.kind for kind in (*ALL_KINDS, NODE_METRICS, DEVICE_CLASSES, RESOURCE_SLICES) if not kind.namespaced
+)
+_ANY_TIME: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Ran(NamedTuple):
@@ -64,3 +77,32 @@ def _set_environment(patch: pytest.MonkeyPatch, wanted: Mapping[str, str]) -> No
 def _written(file: IO[str]) -> str:
     file.seek(0)
     return file.read()
+
+
+def write_cluster(file: Path, objects: Sequence[Mapping[str, Any]]) -> str:
+    """Write a whole cluster as a snapshot, which shows that nothing else exists; returns the file's name.
+
+    Args:
+        file: The file.
+        objects: All of the cluster. The newest time in them is the present.
+    """
+    placed = [one if one["kind"] in _WITHOUT_NAMESPACE else _placed(one) for one in objects]
+    source = MemorySource(placed, description="a cluster", now=newest_time(objects) or _ANY_TIME)
+    found = contents(source)
+    kinds = tuple(Captured(one.kind.rbac_name, len(one.objects), one.not_captured, one.only) for one in found)
+    header = Header(
+        captured_at=source.now or _ANY_TIME,
+        captured_by="test",
+        server_version=None,
+        namespace=source.namespace,
+        anonymised=False,
+        kinds=kinds,
+    )
+    parts = snapshot_parts(header, {one.kind.rbac_name: (one.kind, one.objects) for one in found})
+    file.write_bytes(b"".join(parts))
+    return str(file)
+
+
+def _placed(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An object with its namespace, as the API server stores it."""
+    return {**entry, "metadata": {"namespace": "default", **entry["metadata"]}}

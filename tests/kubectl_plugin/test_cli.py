@@ -260,7 +260,10 @@ def test_snapshot_of_kubectl_get(tmp_path: Path) -> None:
     ran = run("explain", "--snapshot", str(snapshot), "-n", "shop", "pod/checkout-mv9cgvs6p-m2n4z", "-o", "wide")
     assert ran.code == 0
     assert 'Burstable: only "istio-proxy" keeps it from Guaranteed.' in ran.out
-    assert "replicasets.apps in shop: not found" in ran.out
+    assert (
+        "Unknown       replicasets.apps: not in the file\n"
+        "              to add: kubectl get replicasets -A -o json >> FILE\n"
+    ) in ran.out
 
 
 def test_snapshot_folder(tmp_path: Path) -> None:

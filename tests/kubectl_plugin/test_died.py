@@ -18,7 +18,7 @@ from podrules.died.evidence import Evidence, KnownEnd
 from podrules.died.of_pod import EndOf, PodEnd
 from podrules.died.verdict import Suspect, Verdict, Weight
 from podrules.versions import Versions
-from tests.kubectl_plugin.running import Ran, run
+from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
 NOW = "2026-10-01T12:00:00Z"
@@ -36,7 +36,7 @@ def report_of(*causes: Cause, grade: Grade = Grade.CERTAIN, container: str = "")
 def snapshot(folder: Path, *objects: Any) -> str:
     node = raw_node("n1", conditions=[raw_condition("Ready", lastHeartbeatTime=NOW)])
     file = folder / "c.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, *objects]}))
+    write_cluster(file, [node, *objects])
     return str(file)
 
 

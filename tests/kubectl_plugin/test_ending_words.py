@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod, raw_workload
 
 NOW: Final = "2026-11-22T10:05:00Z"
@@ -34,7 +33,7 @@ def pod(phase: str = "Running", **more: Any) -> Mapping[str, Any]:
 
 def said(directory: Path, *items: Mapping[str, Any], ask: str) -> str:
     file = directory / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [WELL, *items]}))
+    write_cluster(file, [WELL, *items])
     command, *options = ask.split()
     ran = run(command, "pod/db-0", *options, "--snapshot", str(file))
     assert not ran.err, ran.err

@@ -12,7 +12,7 @@ import pytest
 from kubectl_plugin.reports.verdict import VerdictCode
 from podrules.cluster.demo import demo_objects
 from podrules.cluster.kinds import PODS
-from tests.kubectl_plugin.running import Ran, run
+from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.kubectl_plugin.scripted import TAKEN, Given, change
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod, raw_workload
 
@@ -40,12 +40,28 @@ def states(name: str) -> Asked:
     return of("explain", f"pod/{name}", "--snapshot", f"{CASES}/cli/states.json")
 
 
+def as_cluster(file: str, *words: str) -> Asked:
+    """Asks about a cluster that has the objects of a List and no others."""
+    return on(json.loads(Path(file).read_text())["items"], *words)
+
+
 def on(objects: Sequence[Object], *words: str) -> Asked:
     """Asks about a cluster of these objects."""
 
     def ask(folder: Path) -> Ran:
         file = folder / "cluster.json"
-        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
+        write_cluster(file, objects)
+        return run(*words, "--snapshot", str(file), "-o", "json")
+
+    return ask
+
+
+def in_list(objects: Sequence[Object], *words: str) -> Asked:
+    """Asks about a List of these objects: the cluster may have others."""
+
+    def ask(folder: Path) -> Ran:
+        file = folder / "list.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
         return run(*words, "--snapshot", str(file), "-o", "json")
 
     return ask
@@ -151,6 +167,7 @@ UNREADY: Final = raw_condition("Ready", "False", lastTransitionTime="2026-10-01T
 SEEN: Final = {"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1}
 NO_QUOTA: Final = raw_condition("ReplicaFailure", reason="FailedCreate", message="exceeded quota: q")
 STALLED: Final = raw_condition("Progressing", "False", reason="ProgressDeadlineExceeded", message="timed out.")
+CLAIMING: Final = raw_pod("db", "shop", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
 TOO_LARGE: Final = raw_pod("web", "shop", nodeName="node-c1", requests={"memory": "1Ti"})
 PODS_OF_JOB: Final = {"selector": {"matchLabels": {"app": "web"}}}
 PARTITION: Final = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
@@ -183,7 +200,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     C.NODE_PRESSURE: of_node(node(raw_condition("MemoryPressure", lastTransitionTime=NOW))),
     C.NODE_SILENT: demo("explain", "node/node-c3"),
     C.NODE_OUT_OF_SERVICE: demo_with(_out_of_service, "explain", "node/node-c3"),
-    C.NODE_GONE: states("nonode"),
+    C.NODE_GONE: as_cluster(f"{CASES}/cli/states.json", "explain", "pod/nonode"),
     C.NODE_REFUSES: lambda _: run("explain", "--demo", "-f", "-", "-o", "json", stdin=json.dumps(TOO_LARGE)),
     C.READY: demo("explain", "node/cp-a1"),
     C.CORDONED: demo("explain", "node/node-c1"),
@@ -242,6 +259,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     ),
     C.FITS: demo("place", "-f", f"{CASES}/cli/nomem.yaml"),
     C.DOES_NOT_FIT: demo("place", "-f", f"{CASES}/cli/huge30.yaml"),
+    C.FIT_UNKNOWN: in_list([node(), CLAIMING], "place", "pod/db", "-n", "shop"),
     C.END_CERTAIN: demo("died", "-n", "shop", "pod/db-1"),
     C.END_LIKELY: demo("died", "-n", "shop", "pod/image-resizer-t7fpjd79c-t6pxj"),
     C.END_SEVERAL: on([node(), pod(containers=[SIGKILLED])], "died", "pod/web", "-n", "shop"),

@@ -16,7 +16,7 @@ import pytest
 from kubectl_plugin.render.columns import columns_from_lines, columns_from_spec
 from kubectl_plugin.render.formats import Format, formats_of
 from kubectl_plugin.render.jsonpath import JSONPathError
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_pod
 from tests.tree import ROOT
 
@@ -189,10 +189,10 @@ TEMPLATES: Final = {
 @pytest.fixture
 def hostile(tmp_path: Path) -> list[str]:
     """The words that ask about a pod whose name would clear a terminal."""
-    (tmp_path / "c.json").write_text(json.dumps(HOSTILE))
+    file = write_cluster(tmp_path / "c.qos", [HOSTILE])
     (tmp_path / "jsonpath").write_text("{.items[*].name}")
     (tmp_path / "columns").write_text("NAME\n.name\n")
-    return ["explain", "--snapshot", str(tmp_path / "c.json"), "pods", "-o"]
+    return ["explain", "--snapshot", file, "pods", "-o"]
 
 
 def shown(words: list[str]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from podrules.cluster.capture.contents import contents
 from podrules.cluster.capture.file import Captured, Header, snapshot_parts
 from podrules.cluster.demo import DEMO_NOW
 from podrules.cluster.in_memory import MemorySource
-from tests.kubectl_plugin.running import Ran, run
+from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_container, raw_node, raw_pod, raw_workload
 
 Json = dict[str, Any]
@@ -57,20 +58,26 @@ def asked(command: str, *documents: Json, source: tuple[str, ...] = ("--demo",),
     return found
 
 
+def with_node(*objects: Json) -> list[Json]:
+    return [raw_node("node-1", allocatable={"cpu": "16", "memory": "64Gi", "pods": "110"}), *objects]
+
+
+def whole(folder: Path, *objects: Json) -> tuple[str, ...]:
+    """A cluster that has a node and these objects, and no others."""
+    return "--snapshot", write_cluster(folder / "cluster.qos", with_node(*objects))
+
+
 def listed(folder: Path, *objects: Json) -> tuple[str, ...]:
-    """A source with a node and these objects."""
-    node = raw_node("node-1", allocatable={"cpu": "16", "memory": "64Gi", "pods": "110"})
+    """A List of the same: the cluster may have others."""
     file = folder / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, *objects]}))
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": with_node(*objects)}))
     return "--snapshot", str(file)
 
 
 def captured(folder: Path, *objects: Json) -> tuple[str, ...]:
-    """A snapshot of the same."""
-    listed(folder, *objects)
-    items = json.loads((folder / "cluster.json").read_text())["items"]
+    """A snapshot of the same, in namespace shop."""
     now = datetime.fromisoformat(DEMO_NOW)
-    found = contents(MemorySource(items, description="it", now=now, namespace="shop"))
+    found = contents(MemorySource(with_node(*objects), description="it", now=now, namespace="shop"))
     kinds = tuple(Captured(entry.kind.rbac_name, not_captured=entry.not_captured, only=entry.only) for entry in found)
     header = Header(
         captured_at=now,
@@ -93,9 +100,9 @@ EXCEEDED = (
 )
 
 
-@pytest.mark.parametrize("kept", [False, True], ids=["list", "snapshot"])
-def test_a_quota_of_the_cluster_refuses_a_pod(tmp_path: Path, *, kept: bool) -> None:
-    source = (captured if kept else listed)(tmp_path, USED_UP)
+@pytest.mark.parametrize("written", [listed, whole, captured])
+def test_a_quota_of_the_cluster_refuses_a_pod(tmp_path: Path, written: Callable[..., tuple[str, ...]]) -> None:
+    source = written(tmp_path, USED_UP)
     report = asked("explain", pod(), source=source, code=6)
     assert report["refusal"] == {
         "by": "ResourceQuota",
@@ -130,7 +137,7 @@ def test_an_anonymised_snapshot_gives_the_same_answers(tmp_path: Path) -> None:
 
 
 def test_place_fills_a_quota_and_says_who_stops_the_rest(tmp_path: Path) -> None:
-    source = listed(tmp_path, quota({"requests.cpu": "3", "pods": "10"}, {"requests.cpu": "1", "pods": "4"}))
+    source = whole(tmp_path, quota({"requests.cpu": "3", "pods": "10"}, {"requests.cpu": "1", "pods": "4"}))
     stdin = yaml.safe_dump_all([deployment(3), deployment(5, name="later")])
     report = asked("place", deployment(3), deployment(5, name="later"), source=source, code=7)
     first, second = report["specs"]
@@ -147,7 +154,7 @@ def test_place_fills_a_quota_and_says_who_stops_the_rest(tmp_path: Path) -> None
 
 
 def test_as_many_as_fit_are_as_many_as_the_quota_lets_in(tmp_path: Path) -> None:
-    source = listed(tmp_path, quota({"pods": "3"}, {"pods": "1"}), deployment(1))
+    source = whole(tmp_path, quota({"pods": "3"}, {"pods": "1"}), deployment(1))
     ran = run("place", *source, "deployment/web", "-n", "shop", "--replicas", "max")
     assert ran.code == 0
     assert _flat(ran).startswith(
@@ -200,7 +207,7 @@ def test_objects_of_the_file_count_for_its_pods(bounds: Json, written: Json, by:
 
 
 def test_a_quota_of_a_file_counts_from_what_is_used_in_the_cluster(tmp_path: Path) -> None:
-    source = listed(tmp_path, quota({"pods": "9"}, {"pods": "4"}))
+    source = whole(tmp_path, quota({"pods": "9"}, {"pods": "4"}))
     assert (
         "used: pods=4, limited: pods=4"
         in asked("explain", quota({"pods": "4"}), pod(), source=source, code=6)["refusal"]["message"]
@@ -228,13 +235,13 @@ def test_pod_security_judges_the_pods_of_a_workload_and_not_the_workload() -> No
 
 
 def test_a_pod_that_is_there_is_not_counted_twice(tmp_path: Path) -> None:
-    source = listed(tmp_path, quota({"pods": "1"}, {"pods": "1"}), pod())
+    source = whole(tmp_path, quota({"pods": "1"}, {"pods": "1"}), pod())
     assert asked("explain", pod(), source=source)["refusal"] is None
     assert asked("explain", pod("other"), source=source, code=6)["refusal"]["by"] == "ResourceQuota"
 
 
 def test_the_next_pod_of_a_workload(tmp_path: Path) -> None:
-    source = listed(tmp_path, USED_UP, deployment(1))
+    source = whole(tmp_path, USED_UP, deployment(1))
     ran = run("explain", *source, "deployment/web", "-n", "shop")
     assert ran.code == 0
     assert 'The API server will refuse one more pod: pods "web" is forbidden: exceeded quota: compute' in _flat(ran)

@@ -23,7 +23,7 @@ from podrules.eviction.signals import NodeCondition, Signal
 from podrules.platform import Platform
 from podrules.pressure.usage import UsageSource
 from tests.golden import check
-from tests.kubectl_plugin.running import Ran, run
+from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod
 
 GOLDEN: Final = Path(__file__).resolve().parents[1] / "testdata" / "golden"
@@ -39,7 +39,7 @@ def _rows(text: str) -> list[list[str]]:
 
 def _on(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -> Ran:
     snapshot = tmp_path / "snapshot.json"
-    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    write_cluster(snapshot, objects)
     return run("node", *arguments, "--snapshot", str(snapshot))
 
 
@@ -268,7 +268,7 @@ def test_what_a_node_says_itself_and_what_nobody_knows() -> None:
     report = _report()
     pressed = replace(report.promised, pressures=(NodeCondition.MEMORY_PRESSURE,))
     assert _cells(replace(report, promised=pressed))["STATE"] == "MemoryPressure"
-    unread = _cells(replace(report, promised=replace(report.promised, pods=None)))
+    unread = _cells(replace(report, promised=replace(report.promised, pods=None, resources=())))
     assert [unread[name] for name in ("MEM-REQ", "EVICTED-FIRST", "KILLED-FIRST")] == ["unknown"] * 3
     assert unread["VERDICT"] == "Who goes first is unknown: its pods could not be read"
     assert _cells(_with(report, thresholds=()))["HEADROOM"] == "no threshold"

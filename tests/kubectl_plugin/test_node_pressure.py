@@ -18,7 +18,7 @@ from kubectl_plugin.reports.schema import schema_of
 from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
-from tests.kubectl_plugin.running import Ran, run
+from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod
 
 NODE = raw_node(
@@ -50,7 +50,7 @@ def _metrics(name: str, memory: str) -> dict[str, Any]:
 
 def _on(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -> Ran:
     snapshot = tmp_path / "snapshot.json"
-    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, *objects]}))
+    write_cluster(snapshot, [NODE, *objects])
     return run(*arguments, "--snapshot", str(snapshot))
 
 
@@ -308,7 +308,7 @@ SAID = "MemoryPressure: its kubelet evicts pods, or did in the last 5 min (evict
 
 def _short(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -> Ran:
     snapshot = tmp_path / "short.json"
-    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [SHORT, *objects]}))
+    write_cluster(snapshot, [SHORT, *objects])
     return run(*arguments, "--snapshot", str(snapshot))
 
 

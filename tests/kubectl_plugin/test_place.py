@@ -15,7 +15,7 @@ from podrules.cluster.demo import demo_objects
 from podrules.placement.controllers import with_controllers
 from podrules.placement.drain import drain_plan, drained
 from tests.calls import counted_calls
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_node, raw_pod, raw_workload
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -331,17 +331,16 @@ def test_the_answer_to_a_drain_comes_before_what_kubectl_drain_refuses(tmp_path:
     lone = raw_pod("lone", nodeName="a", metadata={"uid": "lone"})
     has = {"cpu": "64", "memory": "64Gi", "pods": "110"}
     nodes = [raw_node(name, {"kubernetes.io/hostname": name}, allocatable=has) for name in "ab"]
-    cluster = tmp_path / "cluster.yaml"
-    cluster.write_text(yaml.safe_dump_all([*nodes, cached, lone]))
-    ran = run("place", "--snapshot", str(cluster), "--drain", "node/a")
+    cluster = write_cluster(tmp_path / "cluster.qos", [*nodes, cached, lone])
+    ran = run("place", "--snapshot", cluster, "--drain", "node/a")
     assert ran.code == 7
     assert (
         "1 pod would be lost: nobody makes another. The one new pod fits, on b. "
         "kubectl drain evicts nobody without --force (1 pod that nobody recreates) and --delete-emptydir-data "
         "(1 pod with an emptyDir, which is lost)." in " ".join(ran.out.split())
     )
-    cluster.write_text(yaml.safe_dump_all([*nodes, cached]))
-    assert run("place", "--snapshot", str(cluster), "--drain", "node/a").code == 0
+    cluster = write_cluster(tmp_path / "cluster.qos", [*nodes, cached])
+    assert run("place", "--snapshot", cluster, "--drain", "node/a").code == 0
 
 
 def test_what_a_drain_costs_is_said_before_its_caveats() -> None:
@@ -407,13 +406,18 @@ def test_explain_and_place_say_alike_what_the_api_server_refuses() -> None:
         assert "way out" not in text
 
 
+def seed(folder: Path) -> str:
+    """A cluster that has the objects of a recorded List and no others."""
+    return write_cluster(folder / "cluster.qos", json.loads((CASES / "seeds/s3a.json").read_text())["items"])
+
+
 def test_pods_that_are_there_and_a_silent_node_are_told(tmp_path: Path) -> None:
     """Node a of the seed is silent, and etcd has three pods."""
     pod = raw_pod(tolerations=[{"operator": "Exists"}])
     file = tmp_path / "etcd.yaml"
     workload = raw_workload("StatefulSet", "etcd", "default", pod_spec=pod["spec"], replicas=3)
     file.write_text(yaml.safe_dump(workload))
-    source = ("place", "--snapshot", str(CASES / "seeds/s3a.json"), "-f", str(file))
+    source = ("place", "--snapshot", seed(tmp_path), "-f", str(file))
     ran = run(*source, "--exclude-node", "b", "--exclude-node", "c")
     text = " ".join(ran.out.split())
     assert ran.code == 7
@@ -435,7 +439,7 @@ def test_a_pod_that_names_its_node_is_not_put_through_the_scheduler(
 ) -> None:
     file = tmp_path / "pod.yaml"
     file.write_text(yaml.safe_dump(raw_pod("x", "shop", nodeName=node)))
-    source = ("--snapshot", str(CASES / "seeds/s3a.json"), "-f", str(file))
+    source = ("--snapshot", seed(tmp_path), "-f", str(file))
     ran = run("place", *source)
     assert ran.code == code
     assert (f"pod/x does not run. {words}" if words else "It fits, on b.") in " ".join(ran.out.split())

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from podrules.cluster.demo import demo_objects
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 
 PENDING = "checkout-mv9cgvs6p-x2x7p"
 ROOM = ("--add-node", "like=node-c2,name=extra-c,zone=eu-1c", "--add-node", "like=node-b2,name=extra-b")
@@ -124,7 +124,7 @@ def _sets(tmp_path: Path, **changed: Any) -> tuple[str, ...]:
             if not changed["deleted"]:
                 del entry["metadata"]["deletionTimestamp"]
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    write_cluster(file, objects)
     return ("place", "--snapshot", str(file), "-n", "data", "sts/broker")
 
 
@@ -176,7 +176,7 @@ def test_many_pending_pods_are_counted_and_those_that_gates_hold_are_not(tmp_pat
             more["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
         objects.append(more)
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    write_cluster(file, objects)
     ran = run("place", "--snapshot", str(file), "-n", "shop", "deployment/checkout")
     text = " ".join(ran.out.split())
     assert "No: 1 more pod of Deployment checkout does not fit now." in text

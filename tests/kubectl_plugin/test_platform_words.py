@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.client import Object
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod
 
 WINDOWS_MANIFEST = Path(__file__).resolve().parents[1] / "testdata" / "cases" / "cli" / "windows.yaml"
@@ -57,7 +57,7 @@ OBJECTS = [
 def snapshot(tmp_path: Path) -> str:
     """A cluster of three nodes, of which one is a Linux machine."""
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": OBJECTS}))
+    write_cluster(file, OBJECTS)
     return str(file)
 
 

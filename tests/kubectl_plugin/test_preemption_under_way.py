@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod
 
 FRAUD_SCORE: Final = "fraud-score-w88lqz7hx-c8z2n"
@@ -51,7 +50,7 @@ def waiting(name: str, *, nominated: str = "", deleted: bool = False, **spec: An
 
 def ask(tmp_path: Path, objects: Sequence[Mapping[str, Any]], *arguments: str) -> str:
     snapshot = tmp_path / "snapshot.json"
-    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    write_cluster(snapshot, objects)
     ran = run(*arguments, "--snapshot", str(snapshot))
     assert (ran.code, ran.err) == (0, "")
     return " ".join(ran.out.split())

@@ -278,6 +278,6 @@ def test_preempted(became: PreemptedFor, place: str, end: str) -> None:
 
 def test_preempted_by_somebody() -> None:
     found = Preempted(None, "", None, "a", PreemptedFor.UNKNOWN, "", ())
-    assert preempted_words(found, NOW).endswith("the event that tells which is gone.")
+    assert preempted_words(found, NOW).endswith("no event is left that names it.")
     unnamed = Preempted(None, "u", None, "a", PreemptedFor.GONE, "", ())
     assert preempted_words(unnamed, NOW) == "Preempted for the pod with uid u, which is gone itself."

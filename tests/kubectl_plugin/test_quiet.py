@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod
 
 CASES: Final = Path(__file__).resolve().parents[1] / "testdata" / "cases"
@@ -39,10 +39,13 @@ def _pod(*, deleted: bool, **more: Any) -> Mapping[str, Any]:
     return pod
 
 
-def _list(directory: Path, *items: Mapping[str, Any]) -> str:
-    file = directory / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    return str(file)
+def _cluster(directory: Path, *items: Mapping[str, Any]) -> str:
+    return write_cluster(directory / "cluster.qos", items)
+
+
+def _case(directory: Path, name: str) -> str:
+    """A cluster that has the objects of a recorded List and no others."""
+    return write_cluster(directory / "cluster.qos", json.loads((CASES / name).read_text())["items"])
 
 
 SILENT: Final = _node("Unknown")
@@ -55,7 +58,7 @@ BACK: Final = _node("True", TAINT)
 def test_T5_no_answer_names_a_time_by_which_it_ends(
     nodes: Sequence[Mapping[str, Any]], deleted: bool, tmp_path: Path
 ) -> None:
-    file = _list(tmp_path, WELL, *nodes, _pod(deleted=deleted))
+    file = _cluster(tmp_path, WELL, *nodes, _pod(deleted=deleted))
     for words in (
         ("explain", "pod/db-0"),
         ("explain", "pod/db-0", "--timeline"),
@@ -74,7 +77,7 @@ def test_T5_no_answer_names_a_time_by_which_it_ends(
 
 def test_T5_a_node_that_answers_keeps_its_times(tmp_path: Path) -> None:
     """The same pod: what the other tests look for can be said."""
-    file = _list(tmp_path, WELL, _node("True"), _pod(deleted=True))
+    file = _cluster(tmp_path, WELL, _node("True"), _pod(deleted=True))
     assert PROMISES.search(_told("explain", "pod/db-0", "--snapshot", file))
     stakes = json.loads(run("delete", "pod/db-0", "--grace-period=0", "--snapshot", file, "-o", "json").out)["stakes"]
     assert stakes["mayRunUntil"] == "2026-11-22T09:56:20Z"
@@ -93,7 +96,7 @@ def test_T5_a_node_that_answers_keeps_its_times(tmp_path: Path) -> None:
 def test_T5_garbage_collection_is_promised_where_it_acts(
     node: Mapping[str, Any] | None, deleted: bool, collected: str, tmp_path: Path
 ) -> None:
-    file = _list(tmp_path, WELL, *([node] if node else []), _pod(deleted=deleted))
+    file = _cluster(tmp_path, WELL, *([node] if node else []), _pod(deleted=deleted))
     told = _told("explain", "pod/db-0", "--snapshot", file)
     assert collected in told
     assert ("arbage collection" in told) is bool(collected)
@@ -111,12 +114,12 @@ def test_T5_garbage_collection_is_promised_where_it_acts(
 def test_T5_finalizers_keep_the_object_that_garbage_collection_deletes(tmp_path: Path) -> None:
     pod = _pod(deleted=True)
     pod["metadata"]["finalizers"] = ["example.com/keep"]
-    told = _told("explain", "pod/db-0", "--snapshot", _list(tmp_path, WELL, pod))
+    told = _told("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, WELL, pod))
     assert 'removes its object within 80 s once finalizer "example.com/keep" is done' in told
 
 
-def test_T5_a_gone_node_leads_in_explain() -> None:
-    told = _told("explain", "pod/etcd-2", "--snapshot", str(CASES / "s3f.json"))
+def test_T5_a_gone_node_leads_in_explain(tmp_path: Path) -> None:
+    told = _told("explain", "pod/etcd-2", "--snapshot", _case(tmp_path, "s3f.json"))
     assert "Its node a has no Node object any more: Running is the last that was heard of it." in told
     assert "Nothing tells since when it is gone. Pod garbage collection removes its object within 80 s" in told
     assert "nobody has confirmed that its processes ended: they may run on." in told
@@ -126,7 +129,7 @@ def test_T5_a_gone_node_leads_in_explain() -> None:
 
 def test_T5_a_pod_without_a_phase_on_a_silent_node_leaves_no_hole(tmp_path: Path) -> None:
     pod = {field: value for field, value in _pod(deleted=False).items() if field != "status"}
-    told = _told("explain", "pod/db-0", "--snapshot", _list(tmp_path, WELL, SILENT, pod))
+    told = _told("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, WELL, SILENT, pod))
     assert "is silent since 09:50:50 UTC: what it did last is not known (no status.phase). " in told
 
 
@@ -150,22 +153,30 @@ def test_T5_a_gone_node_is_dated_by_what_tells(more: Mapping[str, str], words: s
                 "spec": {"renewTime": more["renewed"]},
             }
         )
-    assert words in _told("explain", "pod/db-0", "--snapshot", _list(tmp_path, *items, pod))
+    assert words in _told("explain", "pod/db-0", "--snapshot", _cluster(tmp_path, *items, pod))
 
 
-def test_T5_a_list_without_nodes_tells_of_none(tmp_path: Path) -> None:
-    told = _told("explain", "pod/db-0", "--snapshot", _list(tmp_path, _pod(deleted=False)))
+@pytest.mark.parametrize("nodes", [[], [WELL]], ids=["no nodes", "another node"])
+def test_T5_a_list_without_the_node_does_not_say_that_it_is_gone(
+    nodes: Sequence[Mapping[str, Any]], tmp_path: Path
+) -> None:
+    file = tmp_path / "list.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, _pod(deleted=False)]}))
+    ran = run("explain", "pod/db-0", "--snapshot", str(file))
+    told = " ".join(ran.out.split())
+    assert (ran.code, ran.err) == (11, "")
     assert "no Node object" not in told
+    assert "whether lost answers is unknown" in told
 
 
-def test_T5_a_stuck_pod_of_the_case_has_no_end() -> None:
-    told = _told("explain", "pod/etcd-2", "--snapshot", str(CASES / "s3a.json"))
+def test_T5_a_stuck_pod_of_the_case_has_no_end(tmp_path: Path) -> None:
+    told = _told("explain", "pod/etcd-2", "--snapshot", _case(tmp_path, "s3a.json"))
     assert "nobody knows when its processes end" in told
     assert not PROMISES.search(told)
 
 
 def test_T5_a_node_page_says_that_nothing_ends(tmp_path: Path) -> None:
-    file = _list(tmp_path, WELL, SILENT, _pod(deleted=False))
+    file = _cluster(tmp_path, WELL, SILENT, _pod(deleted=False))
     for words in (("explain", "node/lost"), ("node", "lost")):
         told = _told(*words, "--snapshot", file)
         assert "lost is silent since 09:50:50 UTC: its pods may or may not run" in told
@@ -173,7 +184,7 @@ def test_T5_a_node_page_says_that_nothing_ends(tmp_path: Path) -> None:
 
 
 def test_F5_partitions_and_report_know_pods_of_gone_nodes(tmp_path: Path) -> None:
-    snapshot = str(CASES / "s3f.json")
+    snapshot = _case(tmp_path, "s3f.json")
     told = _told("partitions", "--snapshot", snapshot)
     assert "node/a Gone: there is no Node object, and nothing tells since when: 1 pod depends on it." in told
     assert "default/etcd-2" in told
@@ -185,7 +196,7 @@ def test_F5_partitions_and_report_know_pods_of_gone_nodes(tmp_path: Path) -> Non
 
 
 def test_F5_a_node_that_is_back_is_not_down(tmp_path: Path) -> None:
-    file = _list(tmp_path, WELL, BACK, _pod(deleted=True))
+    file = _cluster(tmp_path, WELL, BACK, _pod(deleted=True))
     told = _told("partitions", "--snapshot", file)
     assert "It answers again: take it back, or its pods are kept away." in told
     assert "its kubelet answers again, and stops the pods that are marked for deletion" in told
@@ -196,7 +207,7 @@ def test_F5_a_node_that_is_back_is_not_down(tmp_path: Path) -> None:
 def test_partitions_and_fence_agree_on_what_goes_whoever_noted_when(tmp_path: Path, added: Mapping[str, str]) -> None:
     unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SINCE}
     tolerations = [{"key": unreachable["key"], "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}]
-    cluster = _list(
+    cluster = _cluster(
         tmp_path, _node("Unknown", unreachable, {**TAINT, **added}), WELL, _pod(deleted=False, tolerations=tolerations)
     )
     told = _told("partitions", "--snapshot", cluster)
@@ -212,7 +223,7 @@ def test_partitions_and_fence_agree_on_what_goes_whoever_noted_when(tmp_path: Pa
 def test_a_deletion_by_taint_that_is_due_is_told_on_a_silent_node_as_well(tmp_path: Path) -> None:
     unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SINCE}
     tolerations = [{"key": unreachable["key"], "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}]
-    cluster = _list(tmp_path, _node("Unknown", unreachable), WELL, _pod(deleted=False, tolerations=tolerations))
+    cluster = _cluster(tmp_path, _node("Unknown", unreachable), WELL, _pod(deleted=False, tolerations=tolerations))
     late = (
         "should have deleted it at 09:55:50 UTC: it tolerates that for 300 s. kube-controller-manager deletes such pods"
     )
@@ -244,7 +255,7 @@ def test_of_a_node_that_does_not_answer_what_hangs_on_it_and_the_fence_come_firs
     node: Mapping[str, Any] | None, first: Sequence[str], tmp_path: Path
 ) -> None:
     """On its own pages and on that of a pod there: none of them leads round in a circle."""
-    file = _list(tmp_path, WELL, *([node] if node else []), _pod(deleted=True))
+    file = _cluster(tmp_path, WELL, *([node] if node else []), _pod(deleted=True))
     pages = [("explain", "pod/db-0"), ("explain", "pod/db-0", "-o", "wide")]
     if node is not None:
         pages += [("node", "lost"), ("explain", "node/lost")]

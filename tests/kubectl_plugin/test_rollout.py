@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 
 Explained = Callable[..., tuple[str, dict[str, Any]]]
 
@@ -59,7 +59,7 @@ def explained(tmp_path: Path) -> Explained:
         }
         items = [_workload(kind, spec, status), *_pods(pods), node]
         path = tmp_path / "cluster.json"
-        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+        write_cluster(path, items)
         target = ("explain", f"{kind.lower()}/web", "-n", "shop", "--snapshot", str(path))
         ran = run(*target)
         assert ran.code == 0, ran.err
@@ -205,7 +205,7 @@ def listed(tmp_path: Path) -> Callable[..., str]:
     def explain(items: list[dict[str, Any]], *target: str) -> str:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}, "status": {"conditions": [READY]}}
         path = tmp_path / "cluster.json"
-        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, node]}), encoding="utf-8")
+        write_cluster(path, [*items, node])
         ran = run("explain", *target, "-n", "shop", "--snapshot", str(path))
         assert ran.code == 0, ran.err
         return ran.out

@@ -24,7 +24,7 @@ from podrules.cluster.errors import Conflict, Forbidden, NotFound, RequestRefuse
 from podrules.cluster.kinds import PODS
 from podrules.model.base import ObjectMeta
 from tests.golden import check
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 
 GOLDEN: Final = Path(__file__).resolve().parents[1] / "testdata" / "golden"
 FORCE: Final = ("--grace-period=0",)
@@ -87,7 +87,7 @@ def test_F5_a_report_of_what_hangs_on_the_node() -> None:
 def test_F5_everything_answers(tmp_path: Path) -> None:
     nodes = [entry for entry in demo_objects() if entry["kind"] == "Node" and entry["metadata"]["name"] != "node-c3"]
     file = tmp_path / "nodes.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+    write_cluster(file, nodes)
     ran = run("partitions", "--snapshot", str(file))
     assert (ran.code, ran.out.splitlines()[:2]) == (0, ["11 nodes", "All nodes answer."])
 
@@ -118,7 +118,7 @@ def test_F5_a_node_that_is_not_ready_is_named_beside_one_that_is_silent(
             ready = next(entry for entry in node["status"]["conditions"] if entry["type"] == "Ready")
             ready.update(status="False", reason="KubeletNotReady")
     file = tmp_path / "nodes.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    write_cluster(file, objects)
     told = " ".join(run("partitions", "--snapshot", str(file)).out.split())
     assert [told.index(page) for page in pages] == sorted(told.index(page) for page in pages)
     assert f"{pages[-1]} {said}" in told
@@ -161,7 +161,7 @@ def _demo_file(tmp_path: Path, change: Any) -> Path:
     for entry in objects:
         change(entry)
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    write_cluster(file, objects)
     return file
 
 

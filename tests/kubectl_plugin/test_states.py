@@ -8,34 +8,40 @@ from typing import Any
 
 import pytest
 
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
 CASES = Path(__file__).resolve().parents[1] / "testdata/cases"
-STATES = str(CASES / "cli/states.json")
 SHORTENED = str(CASES / "seeds/s4.json")
 
 
-def _json(*arguments: str) -> Any:
-    return json.loads(run(*arguments, "--snapshot", STATES, "-o", "json").out)
+@pytest.fixture(scope="module")
+def states(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A cluster that has the objects of `states.json` and no others."""
+    objects = json.loads((CASES / "cli/states.json").read_text())["items"]
+    return write_cluster(tmp_path_factory.mktemp("states") / "cluster.qos", objects)
 
 
-def test_Q3_node_ranks_no_container_that_has_no_process() -> None:
-    [order] = [one for one in _json("node", "n1")["oom"] if one["scope"] == "Global"]
+def _json(file: str, *arguments: str) -> Any:
+    return json.loads(run(*arguments, "--snapshot", file, "-o", "json").out)
+
+
+def test_Q3_node_ranks_no_container_that_has_no_process(states: str) -> None:
+    [order] = [one for one in _json(states, "node", "n1")["oom"] if one["scope"] == "Global"]
     ranked = {place["pod"] for place in order["places"]}
     assert ranked == {"healthy", "notready", "oom2", "sigkill", "unknownphase"}
 
 
 @pytest.mark.parametrize("name", ["crash", "image", "creating", "config", "initfail"])
-def test_Q3_explain_says_that_there_is_nothing_to_kill(name: str) -> None:
-    assert "no process of it runs now: nothing to kill" in run("explain", f"pod/{name}", "--snapshot", STATES).out
-    told = " ".join(run("explain", f"pod/{name}", "--snapshot", STATES, "-o", "wide").out.split())
+def test_Q3_explain_says_that_there_is_nothing_to_kill(name: str, states: str) -> None:
+    assert "no process of it runs now: nothing to kill" in run("explain", f"pod/{name}", "--snapshot", states).out
+    told = " ".join(run("explain", f"pod/{name}", "--snapshot", states, "-o", "wide").out.split())
     assert "container has no process now, so nothing for the kernel to kill: app" in told
     assert "containers that the kernel kills" not in told
 
 
-def test_T1_absent_grace_period_is_the_default_of_the_api_server() -> None:
-    plan = _json("explain", "pod/healthy")["termination"]
+def test_T1_absent_grace_period_is_the_default_of_the_api_server(states: str) -> None:
+    plan = _json(states, "explain", "pod/healthy")["termination"]
     assert plan["grace"] == {"seconds": 30, "source": "spec.terminationGracePeriodSeconds"}
 
 
@@ -105,7 +111,7 @@ def test_T5_one_way_begins_when_that_began() -> None:
             'Running and ready: "app" 3 restarts, last exit 137 (OOMKilled, memory limit 100Mi) just now. Guaranteed',
         ),
         ("unknownphase", "Unknown: its state could not be read. Guaranteed"),
-        ("failed", 'Failed: container "app" ended with exit 3 (Error). Now is'),
+        ("failed", 'Failed: container "app" ended with exit 3 (Error). Last end'),
         ("deadline", "Failed (DeadlineExceeded): Pod was active on the node longer than the specified deadline."),
         ("succeeded", "Succeeded: every container ended well. It holds no resources."),
         ("nostatus", "Pending for 60 s"),
@@ -113,10 +119,10 @@ def test_T5_one_way_begins_when_that_began() -> None:
         ("nonode", "Its node gone has no Node object any more"),
     ],
 )
-def test_what_does_not_run_as_it_should_leads(name: str, first: str) -> None:
-    title, *lines = run("explain", f"pod/{name}", "--snapshot", STATES).out.splitlines()
+def test_what_does_not_run_as_it_should_leads(name: str, first: str, states: str) -> None:
+    title, *lines = run("explain", f"pod/{name}", "--snapshot", states).out.splitlines()
     assert title.startswith(f"pod/{name} in namespace default")
-    assert " ".join(lines).startswith(first)
+    assert " ".join(filter(None, lines)).startswith(first)
 
 
 def test_init_container_that_runs_is_named(tmp_path: Path) -> None:
@@ -127,13 +133,13 @@ def test_init_container_that_runs_is_named(tmp_path: Path) -> None:
     heartbeat = raw_condition("Ready", "True", lastHeartbeatTime="2026-10-01T00:48:00Z")
     file = tmp_path / "list.json"
     node = raw_node("n1", conditions=[heartbeat])
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}))
+    write_cluster(file, [node, pod])
     told = _told("explain", "pod/web", "--snapshot", str(file))
     assert 'Pending: init container "mig" runs for 48 min; the containers after it wait for its end.' in told
 
 
-def test_the_page_counts_what_does_not_run() -> None:
-    page = run("report", "-A", "-o", "-", "--snapshot", STATES).out
+def test_the_page_counts_what_does_not_run(states: str) -> None:
+    page = run("report", "-A", "-o", "-", "--snapshot", states).out
     for words in (
         "4 pods: container does not run.",
         "1 pod: not Ready.",
@@ -153,7 +159,7 @@ def test_the_page_counts_by_the_placement_that_explain_computes(tmp_path: Path) 
         raw_pod("gone-on", "default", requests={"memory": "64Gi"}, status={"phase": "Pending", "conditions": unplaced}),
     ]
     file = tmp_path / "list.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    write_cluster(file, objects)
     page = run("report", "-A", "-o", "-", "--snapshot", str(file)).out
     assert "2 pods: no node fits." in page
     assert "1 of 1 node fits now" in run("explain", "pod/fits-by-now", "--snapshot", str(file)).out
@@ -185,7 +191,7 @@ def test_F1_forcing_frees_no_name_that_a_finalizer_keeps(tmp_path: Path, finaliz
         ),
     ]
     file = tmp_path / "list.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    write_cluster(file, objects)
     assert forcing in " ".join(run("explain", "pod/going", "--snapshot", str(file)).out.split())
     told = " ".join(run("delete", "pod/going", "--grace-period=0", "--snapshot", str(file)).out.split())
     assert forcing.replace("forcing", "deleting it again") in told
@@ -198,7 +204,7 @@ def test_one_is_one(tmp_path: Path) -> None:
     there = raw_pod("there", "default", uid="there", nodeName="n1", status={"phase": "Running"})
     waits = raw_pod("waits", "default", uid="waits", status={"phase": "Pending"})
     file = tmp_path / "c.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, there, waits]}))
+    write_cluster(file, [node, there, waits])
 
     def said(*words: str) -> str:
         return " ".join(run(*words, "--snapshot", str(file)).out.split())
@@ -225,7 +231,7 @@ def test_a_refusal_in_the_words_of_the_api_server_ends_with_one_full_stop(tmp_pa
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": True}
     pod["metadata"]["ownerReferences"] = [owner]
     file = tmp_path / "c.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [raw_node("n1"), pod, *budgets]}))
+    write_cluster(file, [raw_node("n1"), pod, *budgets])
     told = " ".join(run("explain", "pod/web", "--timeline=drain", "--snapshot", str(file)).out.split())
     assert "eviction subresource does not support." in told
     assert "support.." not in told
@@ -272,7 +278,7 @@ def test_row_total_and_code_of_a_pod_come_from_one_rule(
     pods = [raw_pod(name, nodeName="n1", containers=limited) | {"status": status} for name in ("a", "b")]
     items = [raw_node("n1", conditions=[raw_condition("Ready")]), *pods]
     file = tmp_path / "pods.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    write_cluster(file, items)
     told = _told("explain", "pods", "--snapshot", str(file))
     assert f"2 pods: {counted.replace('1', '2')}" in told
     assert told.count(why) >= bool(why) * 2

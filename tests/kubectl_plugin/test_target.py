@@ -81,7 +81,8 @@ def named(command: str) -> Iterator[tuple[str, str, str]]:
 
 def hold(text: str, flags: Sequence[str], objects: Iterable[Mapping[str, Any]]) -> int:
     """Each command of a text keeps the target and names what is there; returns how many there are."""
-    there, commands = existing(objects), suggested(text)
+    # What adds to a List has FILE for its name.
+    there, commands = existing(objects), [one for one in suggested(text) if not one.endswith(">> FILE")]
     for command in commands:
         assert set(named(command)) <= there, command
         assert set(flags) <= set(shlex.split(command)), command

@@ -17,7 +17,7 @@ from kubectl_plugin.options import ClusterOptions, SnapshotOptions, Streams
 from kubectl_plugin.reports.schema import schema_of
 from podrules.cluster.in_memory import MemorySource
 from podrules.features import CHANGES
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_container, raw_node, raw_pod
 
 Object = dict[str, Any]
@@ -45,13 +45,20 @@ def pods(on: str = "n1") -> list[Object]:
 
 def written(folder: Path, objects: Sequence[Object]) -> str:
     file = folder / "cluster.json"
+    write_cluster(file, list(objects))
+    return str(file)
+
+
+def listed(folder: Path, objects: Sequence[Object]) -> str:
+    """A List of these objects: the cluster may have others."""
+    file = folder / "list.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}), encoding="utf-8")
     return str(file)
 
 
-def compared(file: str, *arguments: str) -> Any:
+def compared(file: str, *arguments: str, code: int = 0) -> Any:
     ran = run("versions", "--snapshot", file, *arguments, "-o", "json")
-    assert ran.code == 0, ran.err
+    assert ran.code == code, ran.err
     printed = json.loads(ran.out)
     jsonschema.Draft202012Validator(schema_of("VersionComparison")).validate(printed)
     return printed
@@ -202,15 +209,17 @@ def test_where_a_pod_goes_that_no_rule_tells_is_not_compared(tmp_path: Path) -> 
         raw_pod("held", "shop", uid="3", schedulingGates=[{"name": "quota"}]),
         raw_pod("goes", "shop", uid="4"),
     ]
-    found = compared(written(tmp_path, [node("n1", "v1.36.3"), *waiting]), "--to", "1.37")
+    found = compared(listed(tmp_path, [node("n1", "v1.36.3"), *waiting]), "--to", "1.37", code=11)
     assert (found["placed"], found["notPlaced"]) == (1, 0)
     reasons = {one["reason"]: one["pods"] for one in found["notCompared"]}
     assert list(reasons.values()) == [1, 1, 1]
     for part in ("persistentvolumeclaims", 'schedulerName "mine"', "scheduling gates"):
         assert any(part in reason for reason in reasons)
-    ran = run("versions", "--snapshot", written(tmp_path, [node("n1", "v1.36.3"), *waiting]), "--to", "1.37")
+    ran = run("versions", "--snapshot", listed(tmp_path, [node("n1", "v1.36.3"), *waiting]), "--to", "1.37")
     assert "nothing changes for the 4 pods, nor for 1 placement" in " ".join(ran.out.split())
     assert ran.out.count("where 1 pod would go") == 3
+    whole = compared(written(tmp_path, [node("n1", "v1.36.3"), *waiting]), "--to", "1.37")
+    assert (whole["placed"], len(whole["notCompared"])) == (2, 2), "there is no such claim: no node fits"
 
 
 def test_of_a_pod_without_a_node_no_score_is_told_that_takes_its_memory(tmp_path: Path) -> None:

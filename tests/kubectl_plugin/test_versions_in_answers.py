@@ -14,7 +14,7 @@ from podrules.features import Features
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.oom import pod_oom_score_adjs
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_container, raw_node, raw_pod
 
 MINORS = {"old": 33, "n34": 34, "n36": 36, "n37": 37}
@@ -51,7 +51,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("cluster") / "cluster.json"
     nodes = [_node(name, f"v1.{minor}.2") for name, minor in MINORS.items()]
     pods = [_pod(f"pod-{name}", name) for name in MINORS]
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods]}), encoding="utf-8")
+    write_cluster(file, [*nodes, *pods])
     return file
 
 
@@ -175,7 +175,7 @@ def test_a_pod_that_waits_has_the_cgroups_of_the_kubelet_that_it_may_come_to(tmp
     for node in nodes:
         node["metadata"]["labels"] = {"kubernetes.io/hostname": node["metadata"]["name"]}
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods]}))
+    write_cluster(file, [*nodes, *pods])
 
     def cgroup(pod: str, *more: str) -> tuple[Any, str]:
         found = answer(file, "explain", f"pod/{pod}", "-n", "shop", *more)["cgroup"]
@@ -206,7 +206,7 @@ def test_a_gate_that_decides_is_named(cluster: Path) -> None:
 def test_a_gate_that_decides_where_a_pod_goes_is_named(tmp_path: Path) -> None:
     pod = raw_pod("needs", "shop", uid="1", hostNetwork=True, hostUsers=False)
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [_node("n36", "v1.36.2"), pod]}))
+    write_cluster(file, [_node("n36", "v1.36.2"), pod])
     words = ("explain", "pod/needs", "-n", "shop")
     (gate,) = answer(file, *words)["assumedGates"]
     assert gate == {"name": "NodeDeclaredFeatures", "on": True, "changes": ["Placement"]}
@@ -263,9 +263,7 @@ def test_a_gate_that_the_version_does_not_let_anybody_set_is_a_warning(
 
 def test_a_gate_of_either_version_is_no_warning(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
-    file.write_text(
-        json.dumps({"apiVersion": "v1", "kind": "List", "items": [_node("n36", "v1.36.2"), _pod("a", "n36")]})
-    )
+    write_cluster(file, [_node("n36", "v1.36.2"), _pod("a", "n36")])
     asked = ("versions", "--snapshot", str(file))
     new, locked = (
         "--feature-gates=PodLevelResourcesFixKubeletQOSClass=false",
@@ -341,7 +339,7 @@ def test_a_gate_that_takes_more_of_the_cluster_is_named(tmp_path: Path) -> None:
     pod = raw_pod("db", "shop", uid="1", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}])
     file = tmp_path / "cluster.json"
     items = [_node("n36", "v1.36.2"), claim, volume, driver, pod]
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    write_cluster(file, items)
     (gate,) = answer(file, "explain", "pod/db", "-n", "shop")["assumedGates"]
     assert gate == {"name": "VolumeLimitScaling", "on": False, "changes": ["Placement"]}
 
@@ -400,7 +398,7 @@ def test_a_class_that_the_resources_would_not_give_has_no_reason_from_them(
     pod = raw_pod("web", "shop", containers=containers, nodeName="n37", status={"phase": "Running", "qosClass": stored})
     file = tmp_path / "cluster.json"
     items = [_node("n37", "v1.37.1"), pod]
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+    write_cluster(file, items)
     said = " ".join(run("explain", "pod/web", "-n", "shop", "--snapshot", str(file), *wide).out.split())
     assert f"{stored}: status.qosClass says so; it was written at creation" in said
     other = "BestEffort" if stored == "Guaranteed" else "Guaranteed"
@@ -412,7 +410,7 @@ def test_a_class_that_the_resources_would_not_give_has_no_reason_from_them(
 
 def test_a_kubelet_that_names_no_version_is_told(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [_node("odd", "latest")]}))
+    write_cluster(file, [_node("odd", "latest")])
     said = " ".join(run("explain", "node/odd", "--snapshot", str(file)).out.split())
     assert 'kubelet on odd is "latest": that is no version that is known here' in said
 

@@ -28,7 +28,7 @@ from podrules.model.pod import (
 from podrules.model.workload import CronJob, Workload, WorkloadSpec, WorkloadStatus
 from podrules.pod_state import PodState, state_of
 from podrules.reachability import NodeReach, Reach
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod, raw_workload
 
 NAMESPACES = ("shop", "payments", "data", "batch", "ml", "monitoring", "kube-system")
@@ -229,7 +229,7 @@ def _owned(folder: Path, node: dict[str, Any] | None, *, deleted: bool = False, 
     if node is not None:
         items.append(raw_node("there", status=status, **node))
     path = folder / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    write_cluster(path, items)
     return str(path)
 
 

@@ -66,8 +66,7 @@ def tells_programs_the_same(told: PodTold, _: Truth) -> Iterator[str]:
     """The verdict as data is the one of the page, and its severity is the page's colour."""
     verdict = told.explained.get("verdict", {})
     said = " ".join(escape(verdict.get("text", "")).split())
-    # Of a plain List the page adds which time it takes for now.
-    if said != told.explain.verdict.partition(" Now is taken to be ")[0]:
+    if said != told.explain.verdict:
         yield f"verdict: {said!r} as data, {told.explain.verdict!r} on the page"
     if verdict.get("severity") != told.explain.severity:
         yield f"verdict: {verdict.get('severity')} as data, {told.explain.severity} on the page"

@@ -1,7 +1,7 @@
 """What each command says of a cluster and of every pod in it, and how long that took.
 
-Commands run in this process on a snapshot's file, or on a plain List: their words are parsed once a cluster and
-namespace, and the target is put into the options, for argparse takes longer than an answer.
+Commands run in this process on a snapshot's file: their words are parsed once a cluster and namespace, and the target
+is put into the options, for argparse takes longer than an answer.
 """
 
 from __future__ import annotations
@@ -206,11 +206,8 @@ def _answer(cluster: Cluster, folder: Path) -> ClusterTold:
 
 
 def _written(cluster: Cluster, folder: Path) -> str:
-    """The cluster as a file: a snapshot, or a List that does not tell when it was so."""
-    file = folder / f"cluster-{cluster.seed}.{'json' if cluster.is_list else 'snapshot'}"
-    if cluster.is_list:
-        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(cluster.objects)}))
-        return str(file)
+    """The cluster as a snapshot: it shows what does not exist, as the objects of a List would not."""
+    file = folder / f"cluster-{cluster.seed}.snapshot"
     source = MemorySource(cluster.objects, description="the cluster", now=NOW, git_version="v1.36.3")
     said = _run("snapshot", parse(["snapshot", "-o", str(file)]).options, source)
     assert said.code == 0, said

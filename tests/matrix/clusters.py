@@ -25,7 +25,6 @@ PODS_EACH: Final = 40
 HOSTILE: Final = "evil\x1b]0;x\x07\u202e\r\n$(id)"
 """What no API server accepts as a name, and a file that is given as a snapshot may hold."""
 _HOSTILE_EVERY: Final = 10
-_PLAIN_EVERY: Final = 5
 _DRIVER: Final = "block.csi.example.com"
 _CLASSES: Final = {
     "": 0,
@@ -86,8 +85,6 @@ class Cluster(NamedTuple):
 
     seed: int
     objects: Sequence[Object]
-    is_list: bool
-    """Given as a plain List, which does not tell when it was so."""
 
     def of(self, kind: str) -> Sequence[Object]:
         """Objects of a kind."""
@@ -102,7 +99,7 @@ def key_of(entry: Mapping[str, Any]) -> tuple[str, str]:
 def clusters(count: int = CLUSTERS, pods: int = PODS_EACH) -> Iterator[Cluster]:
     """The clusters, the same each time."""
     for seed in range(count):
-        yield Cluster(seed, _Maker(seed).objects(pods), is_list=seed % _PLAIN_EVERY == _PLAIN_EVERY - 1)
+        yield Cluster(seed, _Maker(seed).objects(pods))
 
 
 class _Maker:

@@ -184,4 +184,6 @@ class ClusterReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field
     """Since an earlier report; None: it is compared with none."""
     version_notes: tuple[VersionNote, ...] = ()
     """The versions of this cluster that the rules were not held against."""
+    lacks: tuple[Unread, ...] = ()
+    """What could not be read and may change the headline; empty: nothing."""
     unread: tuple[Unread, ...]

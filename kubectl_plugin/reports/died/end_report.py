@@ -75,6 +75,8 @@ class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """By whom the scheduler preempted it; None: it did not."""
     replacement: Replacement | None
     """The pod that its controller made in its place; None: none is known, or it was not asked for."""
+    replacement_sought: bool
+    """Whether the pods of its controller were read to find that one."""
     hint: str = ""
     """What may have been meant, where nothing is known of the name; empty: nothing is alike."""
     unread: tuple[Unread, ...]
@@ -128,6 +130,7 @@ def end_report(
         taints=tuple(_taints(node, () if spec is None else spec.tolerations)),
         preempted=preempted if end.verdict.cause is Cause.PREEMPTION else None,
         replacement=known.replacement,
+        replacement_sought=known.sought,
         unread=unread,
     )
 

@@ -185,6 +185,11 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
     """What ended on it in the hour before, the latest first; None: not asked for, or events could not be read."""
     unread: tuple[Unread, ...]
 
+    @property
+    def lacks(self) -> tuple[Unread, ...]:
+        """See `NodeReport.lacks`."""
+        return self.promised.lacks
+
     def oom_of(self, scope: OOMScope) -> OOMOrderReport | None:
         """The first order of a scope."""
         return next((order for order in self.oom if order.scope is scope), None)

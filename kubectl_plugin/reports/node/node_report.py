@@ -81,6 +81,7 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     pods_full: bool
     """No pod fits any more, whatever it requests; false when the pods could not be read."""
     pods_by_class: dict[str, int]
+    """Empty when the pods could not be read, like the resources: none is known to be free."""
     resources: tuple[NodeResourceReport, ...]
     kept: KeptRoom | None
     """None: no pod is nominated to it."""
@@ -89,6 +90,11 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     version_notes: tuple[VersionNote, ...] = ()
     """The versions that the rules were not held against, its kubelet's among them."""
     unread: tuple[Unread, ...]
+
+    @property
+    def lacks(self) -> tuple[Unread, ...]:
+        """What could not be read and may change the headline: its pods."""
+        return tuple(one for one in self.unread if self.pods is None and one.resource == "pods")
 
     @property
     def offered(self) -> tuple[NodeResourceReport, ...]:
@@ -125,8 +131,10 @@ def node_report(
         pods=None if pods is None else allocation.pods,
         max_pods=allocation.max_pods,
         pods_full=pods is not None and allocation.pods_full,
-        pods_by_class={qos_class.value: count for qos_class, count in allocation.pods_by_class.items()},
-        resources=tuple(map(_resource, allocation.resources)),
+        pods_by_class={}
+        if pods is None
+        else {qos_class.value: count for qos_class, count in allocation.pods_by_class.items()},
+        resources=() if pods is None else tuple(map(_resource, allocation.resources)),
         kept=_kept(nominated, versions.scheduler) if nominated else None,
         usage=None,
         version_notes=version_notes(versions, (node,)),

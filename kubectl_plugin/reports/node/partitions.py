@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -14,6 +14,9 @@ from podrules.partitions import NodeDown
 from podrules.reading import Unread
 
 __all__ = ["PartitionsReport", "not_ready"]
+
+_ON_NODES: Final = frozenset({"nodes", "pods", "volumeattachments.storage.k8s.io"})
+"""What is left on a node that is down is counted in these kinds."""
 
 
 class PartitionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="Partitions"):
@@ -30,6 +33,12 @@ class PartitionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fi
     not_ready: tuple[str, ...]
     """Nodes that answer, and say that they are not Ready: no partition, and their taints delete pods too."""
     unread: tuple[Unread, ...]
+
+    @property
+    def lacks(self) -> tuple[Unread, ...]:
+        """What could not be read and may change the headline: nodes, and what depends on those that are down."""
+        decides = _ON_NODES if self.nodes else {"nodes", "pods"}
+        return tuple(one for one in self.unread if one.may_exist and one.resource in decides)
 
 
 def not_ready(nodes: Iterable[Node], down: Sequence[NodeDown]) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,16 +35,20 @@ from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
 from podrules.reachability import NodeReach
-from podrules.reading import Owner, Unread
+from podrules.reading import NOT_ALL_IN_FILE, Owner, Unread
 from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 from podrules.termination import EvictionStop, eviction_stop
-from podrules.timeline.events import PodTimeline
+from podrules.timeline.events import PodTimeline, Way
 from podrules.version_changes import AssumedGate, assumed_gates
 from podrules.versions import VersionNote, Versions, version_notes
-from podrules.volumes import WriterGuard
+from podrules.volumes import WriterGuard, claimed_volumes
 
 __all__ = [
+    "ADMISSION",
+    "LIMIT_RANGES",
+    "PRIORITY_CLASSES",
+    "RUNTIME_CLASSES",
     "LikelyNode",
     "PodFacts",
     "PodInCluster",
@@ -200,6 +204,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     owner: OwnerGuarantee
     owners: tuple[Owner, ...]
     unread: tuple[Unread, ...]
+    lacks: tuple[Unread, ...]
+    """What could not be read and may change the headline; empty: nothing."""
     preempted: Preempted | None
     """By whom the scheduler preempted it, and what came of it; None: it did not."""
     placement: Placement | None
@@ -295,6 +301,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         ),
         version_notes=version_notes(versions, () if facts.home is None else (facts.home,)),
         unread=unread,
+        lacks=tuple(dict.fromkeys(_lacks(facts, cluster, unread))),
         preempted=cluster.preempted,
         placement=cluster.likely.placement,
         daemon=cluster.likely.daemon,
@@ -311,6 +318,53 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         warning=facts.warning,
         last_end=cluster.last_end,
     )
+
+
+LIMIT_RANGES: Final = "limitranges"
+PRIORITY_CLASSES: Final = "priorityclasses.scheduling.k8s.io"
+RUNTIME_CLASSES: Final = "runtimeclasses.node.k8s.io"
+ADMISSION: Final = frozenset({PRIORITY_CLASSES, LIMIT_RANGES, "resourcequotas", "namespaces", RUNTIME_CLASSES})
+"""Kinds by which the API server changes or refuses a new pod."""
+_VOLUMES: Final = frozenset(
+    {
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "volumeattachments.storage.k8s.io",
+        "csidrivers.storage.k8s.io",
+    }
+)
+
+
+def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> Iterator[Unread]:
+    """What was not read and may change the headline."""
+    pod, placement = facts.pod, cluster.likely.placement
+    by_kind = [one for one in unread if one.may_exist]
+    refusal, admitted = facts.refusal, facts.admitted
+    if facts.refusals or (admitted is not None and admitted.rejected):
+        return
+    if refusal is not None:
+        # With the defaults of a LimitRange a pod may have what a quota asks for.
+        yield from (one for one in by_kind if one.resource == LIMIT_RANGES and refusal.may_be_defaulted)
+        return
+    if admitted is not None:
+        # The class that is not in the file may be that of another pod.
+        known = admitted.priority_classes is not None
+        others = known and Unread("get", PRIORITY_CLASSES, None, NOT_ALL_IN_FILE)
+        yield from (one for one in by_kind if one.resource in ADMISSION and one != others)
+    if pod.finished and pod.metadata.deletion_timestamp is None:
+        return
+    timeline = cluster.timeline
+    if timeline is not None and not timeline.budgets_known and timeline.ways[:1] and timeline.ways[0].way is Way.DRAIN:
+        yield from (one for one in by_kind if one.resource == "poddisruptionbudgets.policy")
+    yield from () if placement is None else placement.assumed
+    if not pod.spec.node_name:
+        yield from cluster.likely.unread
+        yield from () if cluster.likely.daemon is None else cluster.likely.daemon.assumed
+    elif facts.node is None and facts.admitted is None:
+        yield from (one for one in by_kind if one.resource == "nodes")
+    waits = pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None
+    if pod.spec.node_name and waits and claimed_volumes(pod):
+        yield from (one for one in by_kind if one.resource in _VOLUMES)
 
 
 def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster) -> CgroupReport:

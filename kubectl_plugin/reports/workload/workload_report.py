@@ -45,3 +45,10 @@ class WorkloadReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     spread: tuple[WorkloadSpread, ...] = ()
     """How its pods stand now, by what keeps them alike, where they have topology spread constraints of their own."""
     unread: tuple[Unread, ...]
+
+    @property
+    def lacks(self) -> tuple[Unread, ...]:
+        """What could not be read and may change the headline: its pods, their nodes, what decides about the next."""
+        own = {"nodes"} if self.pods else {"pods"}
+        mine = (one for one in self.unread if one.may_exist and one.resource in own)
+        return tuple(dict.fromkeys((*mine, *self.template.lacks)))

@@ -93,7 +93,8 @@ def headline(report: ClusterReport, found: Sequence[SummaryFinding]) -> str:
     if found:
         verb = "stands" if len(found) == 1 else "stand"
         return f"{counted(len(found), 'thing')} {verb} out: {urgency_words(one.severity for one in found)}."
-    return f"Nothing stands out among {counted(len(report.nodes), 'node')} and {counted(len(report.pods), 'pod')}."
+    among = f"{counted(len(report.nodes), 'node')} and {counted(len(report.pods), 'pod')}"
+    return f"Nothing stands out in what was read: {among}." if report.lacks else f"Nothing stands out among {among}."
 
 
 def findings(report: ClusterReport) -> tuple[SummaryFinding, ...]:

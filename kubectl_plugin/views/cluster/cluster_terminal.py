@@ -20,7 +20,7 @@ from kubectl_plugin.views.cluster.cluster_page import (
 )
 from kubectl_plugin.views.cluster.report_changes import changes_sentences, changes_tables, news
 from kubectl_plugin.views.node.node_flags import NodeMark, node_flags
-from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, listed, memory
 
@@ -95,6 +95,7 @@ def written_page(report: ClusterReport, path: str, size: int, explained: int) ->
         verdict=(
             f"Written, {memory(size)}B: {nodes} and {pods}, {told}.",
             headline(report, findings(report)),
+            *assumed_words(report.lacks),
             *_changed(report),
             "Open it in a browser: it loads nothing from elsewhere.",
         ),
@@ -105,7 +106,7 @@ def written_page(report: ClusterReport, path: str, size: int, explained: int) ->
 
 def _sentences(report: ClusterReport, found: Sequence[SummaryFinding]) -> tuple[str, ...]:
     """What changed, which was asked for, and how many things stand out."""
-    return *_changed(report), headline(report, found)
+    return *_changed(report), headline(report, found), *assumed_words(report.lacks)
 
 
 def _changed(report: ClusterReport) -> tuple[str, ...]:

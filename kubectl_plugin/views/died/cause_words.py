@@ -10,7 +10,7 @@ from kubectl_plugin.views.pod.container_words import signal_name
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause
 from podrules.died.of_pod import ContainerEnd
-from podrules.died.verdict import Suspect
+from podrules.died.verdict import Source, Suspect
 
 __all__ = ["SHORT", "cause_sentence"]
 
@@ -173,7 +173,10 @@ def _deadline(report: EndReport, container: str) -> str:
 def _owner(report: EndReport, container: str) -> str:
     del container
     whose = f"{report.owner.kind} {report.owner.name}" if report.owner is not None else "its controller"
-    if report.owner_gone:
+    suspects = (*report.end.verdict.suspects, *report.end.verdict.others)
+    clues = [clue for one in suspects if one.cause is Cause.OWNER for clue in one.clues]
+    # A controller that says so was there: garbage collection deletes the pods of one that is gone.
+    if report.owner_gone and not any(clue.source is Source.OWNER_EVENT for clue in clues):
         return f"{whose} was deleted, and the pod with it"
     kind = report.owner.kind if report.owner is not None else ""
     return f"{whose} removed the pod, {_REASONS.get(kind, 'for a rollout or a smaller number')}"

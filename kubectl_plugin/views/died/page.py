@@ -53,6 +53,7 @@ _STOPPED: Final = "The kubelet stopped the pod, and nothing that is left tells w
 _ENDED: Final = "Container {} ended, and what is left does not tell why"
 _LOST: Final = {
     Lost.POD_GONE: "the pod's object is gone, and with it the exit codes",
+    Lost.POD_UNREAD: "the pod is not in the file, and with it the exit codes",
     Lost.EVENTS_UNREAD: "events could not be read",
     Lost.EVENTS_EXPIRED: "not all events are left: they are kept for about an hour, and of many some are dropped",
     Lost.EVENTS_COMING: "it ended just now, and events may still come: ask again in a minute",
@@ -81,6 +82,9 @@ def _severity(end: PodEnd) -> Severity:
 
 def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
     end = report.end
+    if end.verdict.grade is Grade.NOTHING and Lost.EVENTS_UNREAD in end.lost:
+        yield "Unknown what ended it: events could not be read."
+        return
     if end.verdict.grade is Grade.NOTHING:
         which = "the pod before this one" if report.earlier else "it"
         said = (
@@ -274,9 +278,9 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
         state = "Ready" if found.ready else f"{found.phase}, not Ready"
         where = f" on {found.node}" if found.node else ""
         yield f"replacement {found.name}{where}: {state}, created {when_words(found.created, now)}"
-    elif report.end.of is EndOf.POD and report.owner is not None:
+    elif report.end.of is EndOf.POD and report.owner is not None and report.replacement_sought:
         yield f"{report.owner.kind} {report.owner.name}: no replacement was found"
-    elif report.end.of is EndOf.POD and report.exists:
+    elif report.end.of is EndOf.POD and report.exists and report.owner is None:
         yield "nobody replaces it: it has no controller"
     if one is None:
         return

@@ -13,8 +13,10 @@ from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.verdict import most_urgent
 from kubectl_plugin.views.died.lately import causes_words
 from kubectl_plugin.views.died.page import end_verdict
+from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.words import counted, is_plain_name, lasting, when_words
 from podrules.died.cause import Grade
+from podrules.reading import Unread
 
 __all__ = ["cause_counts", "ends_page", "short_verdict"]
 
@@ -27,17 +29,24 @@ _GRADES: Final = {
 }
 
 
-def ends_page(reports: Sequence[EndReport], now: datetime | None, *, since: timedelta | None) -> Page:
+def ends_page(
+    reports: Sequence[EndReport], now: datetime | None, *, since: timedelta | None, lacks: Sequence[Unread] = ()
+) -> Page:
     """The page of several.
 
     Args:
         reports: The latest first.
         now: The present.
         since: Within which time they ended; None: any.
+        lacks: What could not be read: more may have ended.
     """
+    unknown = (Section("Unknown", unread_lines(lacks)),) if lacks else ()
     within = f" in the last {lasting(since)}" if since is not None else ""
     if not reports:
-        return Page("What ended", (f"Nothing has ended{within}, as far as pods and events tell.",), Severity.FINE)
+        nothing = f"Nothing has ended{within}, as far as pods and events tell."
+        if lacks:
+            nothing = f"What was read shows nothing that ended{within}."
+        return Page("What ended", (nothing, *assumed_words(lacks)), Severity.FINE, unknown)
     pods = len({(one.namespace, one.name) for one in reports})
     several = len({one.namespace for one in reports}) > 1
     rows = tuple(tuple(_cells(one, now, everywhere=several)) for one in reports[:_MOST])
@@ -45,9 +54,13 @@ def ends_page(reports: Sequence[EndReport], now: datetime | None, *, since: time
     table = Table("", ("WHEN", "GRADE", "CAUSE", *headings, "POD/CONTAINER"), rows)
     return Page(
         f"What ended: {counted(pods, 'pod')}{within}",
-        tuple(_sentences(reports, len(reports) - len(rows))),
+        (*_sentences(reports, len(reports) - len(rows)), *assumed_words(lacks)),
         most_urgent(end_verdict(one, now).severity for one in reports),
-        (table, Section("By cause", tuple(Row((str(count), cause)) for cause, count in cause_counts(reports)))),
+        (
+            table,
+            Section("By cause", tuple(Row((str(count), cause)) for cause, count in cause_counts(reports))),
+            *unknown,
+        ),
         tuple(_next(reports)),
     )
 

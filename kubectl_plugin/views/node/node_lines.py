@@ -22,12 +22,14 @@ from kubectl_plugin.views.node.node_page import node_condition
 from kubectl_plugin.views.node.node_pressure import node_pressure_verdict
 from kubectl_plugin.views.node.pressure import candidate_name
 from kubectl_plugin.views.node.pressure_words import pressure_names
+from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import counted, is_plain_name
 from podrules.platform import Platform
 from podrules.pressure.nearness import Nearness, headroom_nearness
 from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
+from podrules.reading import Unread
 
 __all__ = ["NodeLines", "nearest_threshold"]
 
@@ -65,11 +67,14 @@ class NodeLines:
         self._rows: list[_Row] = []
         self._first: NodePressureReport | None = None
         self._notes = VersionNotes()
+        self._lacks: dict[Unread, None] = {}
+        """What could not be read and may change a headline."""
 
     def add(self, report: NodePressureReport) -> None:
         """Take one."""
         self._first = self._first or report
         self._rows.append(_row(report, self._now))
+        self._lacks |= dict.fromkeys(report.lacks)
         self._notes.add(report.promised.version_notes)
 
     @property
@@ -99,7 +104,11 @@ class NodeLines:
             title="",
             verdict=(),
             severity=most_urgent(row.severity for row in rows),
-            parts=(table, total, *((notes,) if notes.lines else ())),
+            parts=(
+                table,
+                total,
+                *(part for part in (notes, Section("Unknown", unread_lines(self._lacks))) if part.lines),
+            ),
             next_commands=tuple(self._next_commands()),
         )
 
@@ -130,7 +139,7 @@ def _row(report: NodePressureReport, now: datetime | None) -> _Row:
     cells = (
         _state(report, state),
         _headroom(report, nearest),
-        _UNKNOWN if promised.pods is None or requested is None else f"{requested}%",
+        _UNKNOWN if requested is None else f"{requested}%",
         *_first(report),
         finding_words(said),
     )

@@ -7,15 +7,18 @@ from datetime import datetime
 from itertools import groupby
 from math import ceil
 
+from msgspec.structs import replace
+
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.node.node_condition import NOT_READY, node_standing
 from kubectl_plugin.reports.node.partitions import PartitionsReport
-from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.node.reach_commands import remedies
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import guarded, ordinal_words, unfenced_from
+from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.words import clock, counted, duration, is_plain_name, listed
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.ending import PATIENCE
@@ -46,14 +49,18 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
         pages.append(_unready_page(report, wide=wide))
     if report.unread:
         last = pages[-1]
-        pages[-1] = Page(
-            last.title, last.verdict, last.severity, (*last.parts, unread_section(report.unread)), last.next_commands
-        )
+        verdict = (*last.verdict, *(assumed_words(report.lacks) if report.nodes else ()))
+        pages[-1] = replace(last, verdict=verdict, parts=(*last.parts, unread_section(report.unread)))
     return pages
 
 
 def partitions_verdict(report: PartitionsReport) -> Verdict:
     """Whether all nodes answer and are Ready; of those that do not, what each page says."""
+    lacks = report.lacks if report.nodes_total else ()
+    return lacking(_partitions_verdict(report), assumed_words(lacks))
+
+
+def _partitions_verdict(report: PartitionsReport) -> Verdict:
     if report.nodes:
         unready = [Verdict(*NOT_READY, (_unready(report, most=_MAX_UNREADY),))] if report.not_ready else []
         alone = len(report.nodes) == 1 and not unready
@@ -61,7 +68,7 @@ def partitions_verdict(report: PartitionsReport) -> Verdict:
             Verdict(
                 VerdictCode.NODES_LOST,
                 _severity(node),
-                (f"{'' if alone else f'{node.reach.name}: '}{' '.join(_verdict(node, report.at))}",),
+                (f"{'' if alone else f'{node.reach.name}: '}{' '.join(_verdict(node, report))}",),
             )
             for node in report.nodes
         ]
@@ -70,7 +77,7 @@ def partitions_verdict(report: PartitionsReport) -> Verdict:
         # A List may hold no Node because nobody asked for any.
         nothing = "No Node was read: whether the nodes of pods answer is not known."
         return Verdict(VerdictCode.NODES_UNREAD, Severity.NOTICE, (nothing,))
-    answer = "All nodes answer."
+    answer = "All nodes that were read answer." if report.lacks else "All nodes answer."
     if not report.not_ready:
         return Verdict(VerdictCode.ALL_NODES_ANSWER, Severity.FINE, (answer,))
     return Verdict(*NOT_READY, (answer, _unready(report, most=_MAX_UNREADY)))
@@ -113,14 +120,18 @@ def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
     table = pods_table(node, now, priorities=wide, nodes_own=wide)
     return Page(
         title=f"node/{node.reach.name}",
-        verdict=tuple(_verdict(node, now)),
+        verdict=tuple(_verdict(node, report)),
         severity=_severity(node),
         parts=(*([table] if table.rows else []), *(section for section in sections if section.lines)),
         next_commands=tuple(_next_commands(node)),
     )
 
 
-def _verdict(node: NodeDown, now: datetime) -> Iterator[str]:
+def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
+    now = report.at
+    if any(one.resource == "pods" for one in report.lacks):
+        yield f"{_state(node, now)}: which pods depend on it is unknown."
+        return
     lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
     them, their, they = ("it", "its", "It") if len(lost or node.pods) == 1 else ("them", "their", "They")
     yield f"{_state(node, now)}: {counted(len(lost), 'pod')} depend{'s' if len(lost) == 1 else ''} on it."

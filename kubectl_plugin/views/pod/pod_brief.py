@@ -162,7 +162,13 @@ def _unknown(report: PodReport) -> Iterator[str | Prose]:
     if named:
         [line] = unread_lines(of_usage[:1])
         yield f"{line} (-o wide)" if isinstance(line, str) and len(of_usage) > 1 else line
-    unread = [entry for entry in (*report.unread, *report.pressure_unread) if not (named and entry in of_usage)]
+    found = dict.fromkeys((*report.unread, *report.placement_unread, *report.pressure_unread))
+    unread = [entry for entry in found if not (named and entry in of_usage)]
+    if len(unread) != 1:
+        # What decides, and what a List lacks, is named with what helps.
+        named_here = [entry for entry in unread if entry.is_not_listed or entry in report.lacks]
+        yield from unread_lines(named_here, measured=measured)
+        unread = [entry for entry in unread if entry not in named_here]
     if len(unread) == 1:
         yield from unread_lines(unread, measured=measured)
     elif unread:

@@ -107,7 +107,7 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     yield pod_security_section(report.warning)
     yield dry_run_section(report.dry_run)
     yield versions_section(report.version_notes, report.assumed_gates)
-    yield unread_section(report.unread)
+    yield unread_section((*report.unread, *report.placement_unread))
 
 
 def unread_section(unread: tuple[Unread, ...]) -> Section:

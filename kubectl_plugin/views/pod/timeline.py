@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.render.command import Command, qos
+from kubectl_plugin.render.command import Command, Prose, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.verdict import most_urgent
@@ -16,7 +16,7 @@ from kubectl_plugin.views.pod.ending import deletion_time, held_by
 from kubectl_plugin.views.pod.safety_words import finalizer_words
 from kubectl_plugin.views.pod.timeline_bar import bar_table
 from kubectl_plugin.views.pod.timeline_words import NOTES, WHAT, WHY
-from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.words import clock, is_plain_name
 from podrules.model.instant import later
 from podrules.timeline.events import (
@@ -89,16 +89,18 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
         parts.append(Section("Cannot be", tuple(closed)))
     if unknown:
         parts.append(Section("Not known", tuple(unknown)))
+    unknown_lines: list[str | Prose] = []
     if not told.budgets_known and any(entry.way is Way.DRAIN and entry.events for entry in told.ways):
-        parts.append(Section("Unknown", ("whether a PodDisruptionBudget refuses a drain",)))
-    if report.unread:
-        parts.append(Section("Unread", unread_lines(report.unread)))
+        unknown_lines.append("whether a PodDisruptionBudget refuses a drain")
+    if lines := (*unknown_lines, *unread_lines(report.unread)):
+        parts.append(Section("Unknown", lines))
     return Page(
         title=title or f"pod/{report.name}{namespace}{f', on {node.name}' if node else ''}",
         verdict=(
             *(sentence for part in about_node for sentence in part.sentences),
             *_verdict(report, told, now),
             *_held_by(report, told, now),
+            *assumed_words(report.lacks),
         ),
         severity=Severity.TROUBLE if told.silent else urgency,
         parts=tuple(parts),

@@ -19,7 +19,6 @@ from kubectl_plugin.views.scheduling.preemption import (
 )
 from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
 from kubectl_plugin.views.scheduling.spread_tables import soft_spread_tables, spread_table
-from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.words import counted, listed
 from podrules.placement.outcome import (
     CurrentNode,
@@ -98,7 +97,7 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
         case PlacementOutcome.HELD:
             yield f"the scheduler does not look at it: {placement.reason}"
         case PlacementOutcome.UNKNOWN:
-            yield from _unknown(report, placement)
+            yield f"unknown: {placement.reason}"
         case PlacementOutcome.NAMED:
             yield from [] if placement.named is None else [named_words(placement.named)]
         case PlacementOutcome.NOT_MODELLED:
@@ -125,7 +124,8 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
             f"kube-scheduler stops after the first {sampled} that fit, in turn: it may choose one that is not the best "
             "(percentageOfNodesToScore)"
         )
-    if placement.told is not None:
+    # The verdict begins with what the scheduler said where the answer is not proved.
+    if placement.told is not None and (placement.proven or not placement.feasible):
         yield from _message_words(placement, placement.told, wide=wide)
     for plugin in placement.unknown_plugins:
         yield f"the profile's plugin {plugin} is not kube-scheduler's own: it is left out here"
@@ -144,11 +144,6 @@ def named_words(named: NamedNode) -> str:
         case NamedFate.SILENT:
             return f"{lead}, which does not answer: the pod stays Pending until it does"
     return f"{lead}, and there is no such node: pod garbage collection deletes it"
-
-
-def _unknown(report: PodReport, placement: Placement) -> Iterator[str | Prose]:
-    yield f"unknown: {placement.reason}"
-    yield from unread_lines(report.placement_unread)
 
 
 def _likely(placement: Placement) -> str:

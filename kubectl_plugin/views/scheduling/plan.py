@@ -14,6 +14,7 @@ from kubectl_plugin.views.scheduling.daemon_words import daemon_tables, daemon_w
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.plan_more import (
     fit_words,
+    guessed,
     more_words,
     nodes_words,
     paid_words,
@@ -21,11 +22,13 @@ from kubectl_plugin.views.scheduling.plan_more import (
     replacement_words,
     row_name,
     suspended_words,
+    unknown_words,
     victim_words,
 )
 from kubectl_plugin.views.scheduling.quota_words import let_in, quota_words
 from kubectl_plugin.views.scheduling.scaling_words import autoscaler_words, size_words
 from kubectl_plugin.views.scheduling.spread_tables import left_out_words
+from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.verdict import also_refused, refused_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import counted, listed
@@ -65,10 +68,14 @@ def plan_page(report: PlanReport, *, wide: bool) -> Page:
 
 def plan_verdict(report: PlanReport) -> Verdict:
     """What fits, and what does not."""
-    sentences = tuple(_verdict(report))
-    if report.everything_fits:
+    sentences = (*_verdict(report), *assumed_words(report.lacks))
+    fits = report.fits
+    if fits is None:
+        return Verdict(VerdictCode.FIT_UNKNOWN, Severity.NOTICE, sentences)
+    if fits:
         # What fits and is never evicted is no trouble yet.
-        severity = Severity.NOTICE if any(blocked_words(report.budgets)) else Severity.FINE
+        notice = report.lacks or any(blocked_words(report.budgets))
+        severity = Severity.NOTICE if notice else Severity.FINE
         return Verdict(VerdictCode.FITS, severity, sentences)
     return Verdict(VerdictCode.DOES_NOT_FIT, Severity.TROUBLE, sentences)
 
@@ -95,6 +102,9 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     """What fits, who goes for it, then what else there is to know."""
     for entry in report.refused:
         yield from _refused_words(entry)
+    for spec in report.specs:
+        if spec.scheduler_message and not spec.proven and not spec.is_short:
+            yield f"kube-scheduler says otherwise of {spec.name.removeprefix('pod/')}: {spec.scheduler_message}"
     yield from more_words(report)
     yield from _drain_words(report)
     yield from _daemon_words(report)
@@ -143,15 +153,17 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
     for spec in specs:
         yield from _standing(spec)
     for spec in short:
-        yield _short(spec, drained=report.what_if.drained)
+        short_words = guessed(_short(spec, drained=report.what_if.drained), guess=report.is_guess(spec))
+        yield unknown_words(spec) or short_words
     for spec in specs:
         if spec.wanted is None:
             then = f" The next does not: {' '.join(why_no_node(spec.stopped))}" if spec.stopped is not None else ""
-            yield f"{fit_words([spec], 'replica', f'of {spec.name}')}.{then}"
+            yield guessed(f"{fit_words([spec], 'replica', f'of {spec.name}')}.{then}", guess=report.is_guess(spec))
     total = sum(spec.placed for spec in specs)
     # Where nothing is placed, each has said that it asks for none.
     if total and not short and all(spec.wanted is not None for spec in specs):
-        yield _all_fit(specs, total, everything=report.everything_fits)
+        fit = _all_fit(specs, total, everything=report.everything_fits)
+        yield guessed(fit, guess=any(map(report.is_guess, specs)))
     yield from victim_words(specs)
 
 
@@ -268,8 +280,8 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
         yield _unmoved_table(report, wide=wide)
     if report.version_notes:
         yield versions_section(report.version_notes)
-    if report.unread:
-        yield unread_section(report.unread)
+    if unread := tuple(dict.fromkeys((*report.unread, *report.lacks))):
+        yield unread_section(unread)
 
 
 def _specs_table(report: PlanReport, *, wide: bool) -> Table:

@@ -11,10 +11,12 @@ from kubectl_plugin.views.scheduling.quota_words import let_in, quota_words
 from kubectl_plugin.views.words import counted, listed
 from podrules.cluster.kinds import find_kind
 from podrules.model.pod_reference import PodReference
+from podrules.placement.outcome import PlacementOutcome
 from podrules.placement.planned import PlannedSpec, PlannedVictim
 
 __all__ = [
     "fit_words",
+    "guessed",
     "more_words",
     "nodes_words",
     "paid_words",
@@ -22,6 +24,7 @@ __all__ = [
     "replacement_words",
     "row_name",
     "suspended_words",
+    "unknown_words",
     "victim_words",
 ]
 
@@ -36,13 +39,18 @@ def more_words(report: PlanReport) -> Iterator[str]:
             yield from _awaited_words(spec)
             yield from _job_words(spec)
             yield from quota_words(spec, "more pod", _of(spec), lead="" if spec.wanted is None else "No: ")
-            yield _answer(let_in(spec), report.silent)
+            yield _answer(let_in(spec), report.silent, guess=report.is_guess(spec))
             if spec.victims and spec.nodes_unaided:
                 yield f"Without preemption: {nodes_words(spec.nodes_unaided)}."
             yield from _leaving_words(_leaving([spec])) if _is_paid_for(spec) else victim_words([spec])
-            if spec.stopped is not None:
+            if spec.stopped is not None and not unknown_words(spec):
                 yield from why_no_node(spec.stopped, drained=report.what_if.drained)
             yield from suspended_words(spec)
+
+
+def guessed(text: str, *, guess: bool) -> str:
+    """A sentence about pods that have a place or not, where what could not be read decides."""
+    return f"Unknown; by what was read, {text[:1].lower()}{text[1:]}" if guess else text
 
 
 def fit_words(specs: Sequence[PlannedSpec], what: str, of: str = "") -> str:
@@ -173,18 +181,30 @@ def _job_words(spec: PlannedSpec) -> Iterator[str]:
     yield f"{spec.name} makes no other pod before one ends: it has {spec.there} of {job.now} at once{left}."
 
 
-def _answer(spec: PlannedSpec, silent: Sequence[str]) -> str:
+def unknown_words(spec: PlannedSpec) -> str:
+    """Why it is unknown where the pods of a spec would go; empty: that is known, or guessed."""
+    stopped = spec.stopped
+    if stopped is None or stopped.outcome is not PlacementOutcome.UNKNOWN or spec.placed:
+        return ""
+    return f"Unknown where {'it' if spec.wanted == 1 else 'they'} would go: {stopped.reason}."
+
+
+def _answer(spec: PlannedSpec, silent: Sequence[str], *, guess: bool) -> str:
     """``Yes: 3 of 3 more pods of Deployment web fit: 2 on node-b1 and 1 on node-a2.``."""
     of = _of(spec)
+    if unknown := unknown_words(spec):
+        return unknown
     where = f": {nodes_words(spec.nodes)}" if spec.nodes else ""
     next_one = " The next does not." if spec.stopped is not None and spec.placed else ""
     if spec.wanted is None:
-        return f"{fit_words([spec], 'more pod', of)}{where or ' now'}.{next_one}"
+        return guessed(f"{fit_words([spec], 'more pod', of)}{where or ' now'}.{next_one}", guess=guess)
     short = spec.placed < spec.wanted
     # What goes to a node that does not answer has a place, and does not start.
     lead = "No: " if short else "" if any(node in silent for node in spec.nodes) else _yes(spec)
     if spec.awaited is not None or spec.quota is not None:
         lead = "" if short else "There is room: "
+    if guess:
+        lead = guessed("", guess=True)
     if spec.wanted == 1:
         if short:
             return f"{lead}1 more pod {of} does not fit now."
@@ -243,8 +263,9 @@ def pending_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
     if len(specs) == 1:
         (spec,) = specs
         name = spec.name.removeprefix("pod/")
-        goes = f"to {next(iter(spec.nodes))}" if spec.placed else "and does not fit either"
-        yield f"{name} is pending already and goes first, {goes}{once}{f'; {who} it' if who else ''}."
+        goes = f", to {next(iter(spec.nodes))}" if spec.placed else ", and does not fit either"
+        goes = "" if unknown_words(spec) else goes
+        yield f"{name} is pending already and goes first{goes}{once}{f'; {who} it' if who else ''}."
     elif specs:
         placed = sum(spec.placed for spec in specs)
         fit = "fits" if placed == 1 else "fit"

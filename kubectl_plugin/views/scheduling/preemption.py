@@ -209,7 +209,7 @@ def preempted_words(preempted: Preempted, now: datetime | None) -> str:
     when = instant(preempted.at)
     at = f" at {clock(when, now)}" if when is not None else ""
     if not preempted.uid:
-        return f"Preempted by the scheduler{at} for a pod of higher priority; the event that tells which is gone."
+        return f"Preempted by the scheduler{at} for a pod of higher priority; no event is left that names it."
     by = f"Preempted{at} for {_pod(preempted.by) if preempted.by is not None else f'the pod with uid {preempted.uid}'}"
     match preempted.became:
         case PreemptedFor.TOOK_THE_PLACE:

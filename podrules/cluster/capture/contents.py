@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
+from podrules.cluster.capture.file import NOT_SERVED
 from podrules.cluster.device_kinds import (
     DEVICE_CLASSES,
     RESOURCE_CLAIM_TEMPLATES,
@@ -59,7 +60,7 @@ ANNOTATIONS: Final = frozenset(
     }
 )
 """The annotations that rules read."""
-_REASONS: Final = {Forbidden: "forbidden", NotServed: "not served", NotCaptured: "not in the snapshot it is made of"}
+_REASONS: Final = {Forbidden: "forbidden", NotServed: NOT_SERVED, NotCaptured: "not in the snapshot it is made of"}
 
 
 class KindContents(NamedTuple):

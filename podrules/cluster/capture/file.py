@@ -33,10 +33,12 @@ from podrules.model.base import KubeObject
 from podrules.model.decode import DecodeError
 from podrules.versions import Release
 
-__all__ = ["Captured", "Header", "SnapshotFile", "is_snapshot", "shape_of", "snapshot_parts"]
+__all__ = ["NOT_SERVED", "Captured", "Header", "SnapshotFile", "is_snapshot", "shape_of", "snapshot_parts"]
 
 T = TypeVar("T", bound=KubeObject)
 
+NOT_SERVED: Final = "not served"
+"""Why a kind is missing that the cluster does not have."""
 _MAGIC: Final = b"kubectl-qos snapshot "
 _FORMAT: Final = 1
 _MAX_HEADER: Final = 1 << 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn, TypeVar, cast
 
-from podrules.cluster.capture.file import SnapshotFile
-from podrules.cluster.errors import KubeletUnavailable, NotCaptured, NotFound
+from podrules.cluster.capture.file import NOT_SERVED, SnapshotFile
+from podrules.cluster.errors import KubeletUnavailable, NotCaptured, NotFound, NotServed
 from podrules.cluster.field_selector import FieldIndex, FieldTerm
 from podrules.cluster.kinds import ALL_KINDS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
@@ -92,6 +92,8 @@ class SnapshotSource:
     def _all(self, kind: Kind[T]) -> Sequence[T]:
         if kind not in self._objects:
             captured = self._file.captured(kind)
+            if captured.not_captured == NOT_SERVED:
+                raise NotServed(kind)
             if captured.not_captured:
                 raise NotCaptured(kind, self.description, captured.not_captured)
             self._objects[kind] = self._file.objects(kind)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
 
-from podrules.died.cause import Grade
+from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Evidence, PodEvents
 from podrules.died.of_pod import EndOf, PodEnd, last_end
 from podrules.model.instant import instant
 from podrules.model.pod import ContainerState, Pod
-from tests.podrules.died.cases import RecordedEnd, recorded_ends
+from tests.podrules.died.cases import RecordedEnd, recorded_clusters, recorded_end, recorded_ends
 
 ENDS: Final = list(recorded_ends())
 SURENESS: Final = {Grade.NOTHING: 0, Grade.SEVERAL: 1, Grade.LIKELY: 1, Grade.CERTAIN: 2}
@@ -95,6 +95,28 @@ def _expiring(evidence: Evidence) -> Iterator[Evidence]:
     for moment in sorted({when for event in events if (when := instant(event.last)) is not None}):
         kept = [event for event in events if (when := instant(event.last)) is None or when > moment]
         yield replace(evidence, events=PodEvents.of(kept))
+
+
+@pytest.mark.parametrize("case", list(recorded_clusters()), ids=lambda case: case["id"])
+def test_no_verdict_gets_surer_without_events(case: dict[str, Any]) -> None:
+    full = last_end(recorded_end(case).evidence)
+    if full.of is EndOf.NOTHING:
+        return
+    events = [one for one in case["objects"] if one["kind"] == "Event"]
+    assert _sureness(case, events) <= SURENESS[full.verdict.grade]
+    for event in events:
+        if _sureness(case, [event]) > SURENESS[full.verdict.grade]:
+            # The kubelet stopped it, which contradicts an end by itself.
+            assert event["reason"] == "Killing"
+            assert last_end(recorded_end(_without(case, [event])).evidence).verdict.cause is Cause.APPLICATION
+
+
+def _sureness(case: dict[str, Any], missing: Sequence[Any]) -> int:
+    return SURENESS[last_end(recorded_end(_without(case, missing)).evidence).verdict.grade]
+
+
+def _without(case: dict[str, Any], missing: Sequence[Any]) -> dict[str, Any]:
+    return {**case, "objects": [one for one in case["objects"] if one not in missing]}
 
 
 def test_every_family_has_five_variations() -> None:

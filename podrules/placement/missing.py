@@ -1,0 +1,219 @@
+"""Objects that a scheduling cycle reads and that are missing here: what can be said without them.
+
+    a kind that was not read   counts as empty: without PodDisruptionBudgets nothing protects a victim, without other
+                               pods' claims their volumes are not counted
+    an object that is named    a claim, its volume or class that is not known cannot count as absent: the plugins that
+                               would read it do not judge the pod
+
+Both only let more nodes fit. So "no node fits" is proved, and "fits" is not. Three kinds are the other way around:
+without nodes no other node is judged, a DeviceClass may stand for an extended resource that no node offers, and a
+CSINode may give an in-tree disk other labels.
+
+Source: the listers of pkg/scheduler/framework/plugins/* at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.model.base import KubeObject
+from podrules.model.pod import Pod
+from podrules.model.resource import ResourceClaim
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.model.storage import PersistentVolumeClaim
+from podrules.placement.device_claims import missing_templates
+from podrules.placement.outcome import Placement, PlacementOutcome
+from podrules.placement.situation import Situation
+from podrules.reading import NOT_ALL_IN_FILE, Unread
+from podrules.scheduler.framework.interface import NamedPlugin
+from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, PodTopologySpreadArgs
+from podrules.scheduler.plugins.pod_topology_spread.common import NAME as POD_TOPOLOGY_SPREAD
+from podrules.scheduler.plugins.volume_binding.storage_index import claim_class, claim_reference, is_bound
+
+__all__ = ["BUDGETS", "NODES", "Missing", "known_part", "missing_of"]
+
+NODES: Final = "nodes"
+BUDGETS: Final = "poddisruptionbudgets.policy"
+_CLAIMS: Final = "persistentvolumeclaims"
+_VOLUMES: Final = "persistentvolumes"
+_CLASSES: Final = "storageclasses.storage.k8s.io"
+_CSI_NODES: Final = "csinodes.storage.k8s.io"
+_DEVICE_CLAIMS: Final = "resourceclaims.resource.k8s.io"
+_DEVICE_TEMPLATES: Final = "resourceclaimtemplates.resource.k8s.io"
+_DEVICE_CLASSES: Final = "deviceclasses.resource.k8s.io"
+_SELECTORS: Final = frozenset({"services", "replicationcontrollers", "replicasets.apps", "statefulsets.apps"})
+"""Default topology spread constraints take their selectors from them."""
+_OF_VOLUMES: Final = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"})
+_JUDGES: Final = {
+    "pods": frozenset({"InterPodAffinity"}),
+    "namespaces": frozenset({"InterPodAffinity"}),
+    _CSI_NODES: frozenset({"NodeVolumeLimits"}),
+    "csistoragecapacities.storage.k8s.io": frozenset({"VolumeBinding"}),
+    _DEVICE_CLAIMS: frozenset({"DynamicResources"}),
+    _DEVICE_TEMPLATES: frozenset({"DynamicResources"}),
+    "resourceslices.resource.k8s.io": frozenset({"DynamicResources"}),
+}
+"""The plugins that would reject nodes for what is not there, if the kind counted as empty."""
+
+
+class Missing(Struct, frozen=True):
+    """The kinds that a cycle of a pod reads and that are missing."""
+
+    unread: tuple[Unread, ...] = ()
+    hard_spread: bool = False
+    """Whether default topology spread constraints reject nodes, and do not only score them."""
+    in_tree: bool = False
+    """Whether a claim has an in-tree disk: CSINodes say on which nodes it has the labels of a CSI driver."""
+
+    def __bool__(self) -> bool:
+        return bool(self.unread)
+
+    @property
+    def resources(self) -> frozenset[str]:
+        """``services``, ``csinodes.storage.k8s.io``."""
+        return frozenset(one.resource for one in self.unread)
+
+    def decides_fit(self, one: Unread) -> bool:
+        """Whether more nodes would be rejected with it. Without the other nodes, those that fit still fit."""
+        scores = one.resource in _SELECTORS and not self.hard_spread
+        return one.resource not in {BUDGETS, NODES} and not scores
+
+    def moving(self, *, victims: bool) -> Iterator[Unread]:
+        """By what a pod that fits may go to another node.
+
+        Args:
+            victims: Whether pods are preempted for it: budgets may protect them.
+        """
+        # Where nodes score alike, another may be taken.
+        return (one for one in self.unread if one.resource != BUDGETS or victims)
+
+    def of(self, placement: Placement, pod: Pod) -> Placement:
+        """A placement that was computed without what is missing, with what that may change."""
+        if not self.unread:
+            return placement
+        fits = [one for one in self.unread if self.decides_fit(one)]
+        match placement.outcome:
+            case PlacementOutcome.FITS:
+                return replace(placement, assumed=tuple(fits), proven=not fits)
+            case PlacementOutcome.UNSCHEDULABLE:
+                return self._of_no(placement, pod, fits)
+            case PlacementOutcome.UNKNOWN if NODES in self.resources:
+                return replace(placement, assumed=self.unread, proven=False)
+        return placement
+
+    def _of_no(self, placement: Placement, pod: Pod, fits: list[Unread]) -> Placement:
+        rejected = placement.rejected
+        plugins = {group.plugin for group in rejected}
+        may_save = {
+            NODES: True,
+            _DEVICE_CLASSES: "NodeResourcesFit" in plugins and not pod.spec.resource_claims,
+            _CSI_NODES: self.in_tree and bool(plugins & _OF_VOLUMES),
+        }
+        saving = [one for one in self.unread if may_save.get(one.resource)]
+        preempts = placement.preemption is not None and bool(placement.preemption.nodes)
+        found = dict.fromkeys(saving)
+        if preempts or any(group.remedy is not None for group in rejected):
+            found |= dict.fromkeys(fits)
+        if preempts:
+            found |= dict.fromkeys(one for one in self.unread if one.resource == BUDGETS)
+        return replace(placement, assumed=tuple(found), proven=not saving)
+
+
+def missing_of(situation: Situation) -> Missing:
+    """The kinds that the cycle of a pod reads and that are missing."""
+    pod, snapshot, framework = situation.pod, situation.snapshot, situation.framework
+    found = [one for one in situation.unread if one.resource != _DEVICE_TEMPLATES or missing_templates(pod, snapshot)]
+    resources = {one.resource for one in found}
+    if situation.is_list:
+        for resource in dict.fromkeys(_unresolved(pod, snapshot)):
+            if resource not in resources:
+                namespace = pod.metadata.namespace if resource in {_CLAIMS, _DEVICE_CLAIMS} else None
+                found.append(Unread("get", resource, namespace, NOT_ALL_IN_FILE))
+    args = framework.args.get(POD_TOPOLOGY_SPREAD) or PodTopologySpreadArgs()
+    hard = any(constraint.when_unsatisfiable == DO_NOT_SCHEDULE for constraint in args.constraints)
+    claimed = {claim.spec.volume_name for claim in _own_claims(pod, snapshot)}
+    disks = (one for one in snapshot.persistent_volumes if one.metadata.name in claimed and one.spec.csi is None)
+    return Missing(tuple(found), hard, in_tree=any(disks))
+
+
+def known_part(situation: Situation, missing: Missing) -> Situation:
+    """The situation without the plugins that cannot judge the pod, for they would read what is missing."""
+    if not missing:
+        return situation
+    unjudged = frozenset(_unjudged(situation.pod, situation.snapshot, missing.resources))
+
+    def judges(plugin: NamedPlugin) -> bool:
+        return plugin.name not in unjudged
+
+    framework = situation.framework
+    reduced = replace(
+        framework,
+        pre_enqueue=tuple(filter(judges, framework.pre_enqueue)),
+        pre_filter=tuple(filter(judges, framework.pre_filter)),
+        filter=tuple(filter(judges, framework.filter)),
+        pre_score=tuple(filter(judges, framework.pre_score)),
+        score=tuple(entry for entry in framework.score if judges(entry[0])),
+    )
+    return replace(situation, framework=reduced)
+
+
+def _unresolved(pod: Pod, snapshot: ClusterSnapshot) -> Iterator[str]:
+    """The resources of objects that the pod, its claims or its volumes name and that the snapshot does not hold."""
+    claims = {claim.metadata.name: claim for claim in _own_claims(pod, snapshot)}
+    references = (claim_reference(pod, volume) for volume in pod.spec.volumes)
+    for reference in references:
+        claim = None if reference is None else claims.get(reference.name)
+        if reference is not None and claim is None and not (reference.ephemeral and not pod.metadata.uid):
+            yield _CLAIMS
+        elif claim is not None and (is_bound(claim) or claim.spec.volume_name):
+            if claim.spec.volume_name not in _names(snapshot.persistent_volumes):
+                yield _VOLUMES
+        elif claim is not None and claim_class(claim) not in {"", *_names(snapshot.storage_classes)}:
+            yield _CLASSES
+        elif claim is not None and claim.spec.storage_class_name is None and not claim_class(claim):
+            # It may get the default class.
+            yield _CLASSES
+    namespace = pod.metadata.namespace
+    device_claims = {claim.metadata.name for claim in snapshot.resource_claims if _is_in(claim, namespace)}
+    named = (reference.resource_claim_name for reference in pod.spec.resource_claims)
+    if any(name is not None and name not in device_claims for name in named):
+        yield _DEVICE_CLAIMS
+
+
+def _names(objects: Sequence[KubeObject]) -> frozenset[str]:
+    return frozenset(entry.metadata.name for entry in objects)
+
+
+def _is_in(entry: PersistentVolumeClaim | ResourceClaim, namespace: str) -> bool:
+    return entry.metadata.namespace == namespace
+
+
+def _unjudged(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str]) -> Iterator[str]:
+    for resource in missing:
+        yield from _JUDGES.get(resource, ())
+    if _DEVICE_CLASSES in missing and pod.spec.resource_claims:
+        yield "DynamicResources"
+    unresolved = missing.intersection(_unresolved(pod, snapshot))
+    if unresolved & {_CLAIMS, _VOLUMES, _CLASSES} or _awaits_volume(pod, snapshot, missing):
+        yield from _OF_VOLUMES
+
+
+def _awaits_volume(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str]) -> bool:
+    """Whether a claim of the pod may be bound to a volume, or be given a class, that is not known."""
+    if not missing & {_VOLUMES, _CLASSES}:
+        return False
+    return not _claim_names(pod) <= {claim.metadata.name for claim in _own_claims(pod, snapshot) if is_bound(claim)}
+
+
+def _claim_names(pod: Pod) -> frozenset[str]:
+    references = (claim_reference(pod, volume) for volume in pod.spec.volumes)
+    return frozenset(reference.name for reference in references if reference is not None)
+
+
+def _own_claims(pod: Pod, snapshot: ClusterSnapshot) -> Sequence[PersistentVolumeClaim]:
+    names, namespace = _claim_names(pod), pod.metadata.namespace
+    return [one for one in snapshot.persistent_volume_claims if one.metadata.name in names and _is_in(one, namespace)]
