@@ -124,10 +124,12 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
         """Whether it is proved that some pods of a spec do not fit."""
         if not (spec.is_short and spec.proven):
             return False
+        if spec.origin not in _MADE:
+            return True
         lacks = {one.resource for one in self.lacks}
-        if spec.origin not in _MADE or RUNTIME_CLASSES in lacks:
-            # A RuntimeClass may give the pod tolerations.
-            return spec.origin not in _MADE
+        if RUNTIME_CLASSES in lacks:
+            # It may give the pod tolerations.
+            return False
         made_before = any(other.placed for other in self.specs[: self.specs.index(spec)] if other.origin in _MADE)
         if made_before and lacks & {PRIORITY_CLASSES, LIMIT_RANGES}:
             # With other requests, or in another order, those would be elsewhere.

@@ -371,14 +371,15 @@ class Gatherer:
                 error = found if isinstance(found, ClusterError) else None
                 self._needs[need] = error
                 known = self._cluster = known.adding(need, () if isinstance(found, ClusterError) else found)
-        errors = {need: error for need in dict.fromkeys(wanted()) if (error := self._needs[need]) is not None}
+        asked = dict.fromkeys(wanted())
+        errors = {need: error for need in asked if (error := self._needs[need]) is not None}
         unread = tuple(
             _unread(error, "get" if need.name else "list", need.kind, need.namespace) for need, error in errors.items()
         )
         if self._source.is_plain_list:
             lacking = self._kept("left out", str(len(self._needs)), lambda: tuple(left_out(known)))
-            asked = {need.kind for need in wanted()} - {need.kind for need in errors}
-            unread += tuple(Unread("list", kind.rbac_name, None, NOT_ALL_IN_FILE) for kind in lacking if kind in asked)
+            kinds = {need.kind for need in asked} - {need.kind for need in errors}
+            unread += tuple(Unread("list", kind.rbac_name, None, NOT_ALL_IN_FILE) for kind in lacking if kind in kinds)
         end = next((error for need, error in errors.items() if _ends_placement(need, error)), None)
         return KnownCluster(known.snapshot, unread, end)
 
