@@ -47,7 +47,8 @@ def test_wheel_alone_is_installed_used_and_taken_away(
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "--python", venv / "bin" / "python")
     pinned = ("--no-index", "--find-links", wheels, "--require-hashes", "-r", ROOT / "requirements" / "plugin.txt")
-    _run(*pip, "install", *pinned, environment=alone)
+    # Bytecode of the dependencies would take longer to make than all the rest.
+    _run(*pip, "install", "--no-compile", *pinned, environment=alone)
     before = _files(venv)
 
     _run(*pip, "install", "--no-index", "--no-deps", built.wheel, environment=alone)
