@@ -19,7 +19,6 @@ from podrules.cluster.errors import ClusterError, NotFound, Unreachable, UsageEr
 from podrules.cluster.kinds import NODES, PODS
 from podrules.cluster.source import Source
 from podrules.died.cause import Grade
-from podrules.died.evidence import Lost
 from podrules.died.of_pod import EndOf
 from podrules.reading import Unread
 
@@ -85,9 +84,7 @@ def _code(report: EndReport) -> int:
     end = report.end
     if end.of is EndOf.NOTHING or end.verdict.grade is Grade.CERTAIN:
         return 0
-    if end.verdict.grade is Grade.NOTHING and Lost.EVENTS_UNREAD not in end.lost:
-        return NOTHING_LEFT
-    return NOT_CERTAIN
+    return NOTHING_LEFT if end.verdict.grade is Grade.NOTHING and not end.is_unknown else NOT_CERTAIN
 
 
 def _pages(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[Page]:

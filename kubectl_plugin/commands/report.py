@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -67,12 +67,12 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     reporter = ReportBuilder(read.source, _explaining(options), read.gatherer)
     awaited = frozenset(pod_key(pod) for pod in read.pods if reporter.preemption_under_way(pod))
     lacks = [one for one in read.facts.unread if one.may_exist and one.resource in _DECISIVE]
-    outcomes = dict(_outcomes(read, reporter, lacks))
+    outcomes, missing = _outcomes(read, reporter)
     disabled = reporter.preemption_disabled()
     facts = replace(
         read.facts, awaited=awaited, outcomes=outcomes, preemption_disabled=disabled, origin=_origin(options, read)
     )
-    report = replace(cluster_report(facts), lacks=tuple(dict.fromkeys(lacks)))
+    report = replace(cluster_report(facts), lacks=tuple(dict.fromkeys((*lacks, *missing))))
     if earlier is not None:
         report = _compared(earlier, report)
     if options.path is None:
@@ -132,16 +132,13 @@ def _origin(options: ReportOptions, read: Overview) -> Origin:
     return replace(found, server=None) if options.cluster.cluster else found
 
 
-def _outcomes(
-    read: Overview, reporter: ReportBuilder, lacks: list[Unread]
-) -> Iterator[tuple[PodKey, PlacementOutcome]]:
-    """The placement outcomes of pods that wait for a node; of many pods, only those that wait the longest.
+def _outcomes(read: Overview, reporter: ReportBuilder) -> tuple[Mapping[PodKey, PlacementOutcome], Sequence[Unread]]:
+    """The placement outcomes of pods that wait for a node, and what could not be read and would decide.
 
-    Args:
-        read: The cluster.
-        reporter: Reads what scheduling needs.
-        lacks: Gets what could not be read and would decide.
+    Of many pods, only those that wait the longest are placed.
     """
+    outcomes: dict[PodKey, PlacementOutcome] = {}
+    lacks: list[Unread] = []
     waiting = sorted(filter(may_have_no_place, read.pods), key=lambda pod: pod.metadata.creation_timestamp or "")
     for number, pod in enumerate(waiting):
         outcome = PlacementOutcome.NOT_MODELLED if reporter.not_modelled(pod) else None
@@ -151,8 +148,9 @@ def _outcomes(
                 outcome = likely.placement.outcome
             elif likely.placement is not None:
                 lacks += likely.placement.assumed or likely.unread
-        if outcome not in {None, PlacementOutcome.UNKNOWN}:
-            yield pod_key(pod), outcome
+        if outcome is not None and outcome is not PlacementOutcome.UNKNOWN:
+            outcomes[pod_key(pod)] = outcome
+    return outcomes, lacks
 
 
 def _explaining(options: ReportOptions) -> ExplainOptions:

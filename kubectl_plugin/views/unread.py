@@ -34,7 +34,7 @@ _METRICS: Final = ".metrics.k8s.io"
 def unread_lines(unread: Iterable[Unread], *, measured: Collection[str] = ()) -> tuple[str | Prose, ...]:
     """``pods: you may not list them (kubectl auth can-i list pods)``, ``usage of node-1 is unknown: …``; each once.
 
-    Nodes of which the same is unknown for the same reason share a line, and so do kinds that a List does not hold.
+    Nodes share a line where the same is unknown for the same reason. So do kinds that a List does not hold.
 
     Args:
         unread: What could not be read, and why.

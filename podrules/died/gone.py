@@ -214,7 +214,10 @@ def _first(evidence: Evidence) -> datetime | None:
 
 
 def _made(evidence: Evidence) -> datetime | None:
-    """When the pod was there at the latest. It was before somebody deleted it, for which the kubelet stopped it."""
+    """The first moment at which the pod surely existed, from its events.
+
+    Where the first event is the kubelet's stop, somebody deleted the pod before it.
+    """
     first, stopped = _first(evidence), first_of(evidence.known_events.stops())
     return first if first is None or stopped is None or first < stopped else stopped - _SOON
 

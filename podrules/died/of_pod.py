@@ -96,6 +96,11 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     lost: tuple[Lost, ...] = ()
     """Evidence that would have told more."""
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether no cause is known because the events could not be read: with them one might be."""
+        return self.verdict.grade is Grade.NOTHING and Lost.EVENTS_UNREAD in self.lost
+
     def end_of(self, container: str) -> ContainerEnd | None:
         """How a container of it ended."""
         return next((one for one in self.ends if one.container == container), None)

@@ -82,7 +82,7 @@ def _severity(end: PodEnd) -> Severity:
 
 def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
     end = report.end
-    if end.verdict.grade is Grade.NOTHING and Lost.EVENTS_UNREAD in end.lost:
+    if end.is_unknown:
         yield "Unknown what ended it: events could not be read."
         return
     if end.verdict.grade is Grade.NOTHING:

@@ -149,7 +149,7 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
     for spec in specs:
         yield from quota_words(spec, "replica", f"of {spec.name}")
     specs = [let_in(spec) for spec in specs]
-    short = [spec for spec in specs if spec.wanted is not None and spec.placed < spec.wanted]
+    short = [spec for spec in specs if spec.is_short]
     for spec in specs:
         yield from _standing(spec)
     for spec in short:

@@ -198,7 +198,7 @@ def _answer(spec: PlannedSpec, silent: Sequence[str], *, guess: bool) -> str:
     next_one = " The next does not." if spec.stopped is not None and spec.placed else ""
     if spec.wanted is None:
         return guessed(f"{fit_words([spec], 'more pod', of)}{where or ' now'}.{next_one}", guess=guess)
-    short = spec.placed < spec.wanted
+    short = spec.is_short
     # What goes to a node that does not answer has a place, and does not start.
     lead = "No: " if short else "" if any(node in silent for node in spec.nodes) else _yes(spec)
     if spec.awaited is not None or spec.quota is not None:
