@@ -43,7 +43,7 @@ from tests.e2e.workloads import Case, different_nodes, mixed_nodes, random_case
 
 pytestmark = pytest.mark.controlplane
 
-IN_THE_SUITE: Final = 15
+IN_THE_SUITE: Final = 30
 CONTROLLERS: Final = ("deployment", "replicaset", "statefulset", "replicationcontroller", "job", "namespace")
 """Those that make the pods, and end them; others would only cost time."""
 TOGETHER: Final = 15
@@ -187,7 +187,7 @@ def test_the_workloads_are_of_all_sorts(run: Run) -> None:
         assert any(field in case.manifest["spec"]["template"]["spec"] for case in run.cases), field
     nowhere = [judged for judged in run.judged if not judged.attempt.node]
     ties = [judged for judged in run.judged if len(judged.best) > 1]
-    assert len(run.judged) > 75
+    assert len(run.judged) > 150
     assert nowhere
     assert ties
 
