@@ -216,7 +216,7 @@ def _first(evidence: Evidence) -> datetime | None:
 def _made(evidence: Evidence) -> datetime | None:
     """The first moment at which the pod surely existed, from its events.
 
-    Where the first event is the kubelet's stop, somebody deleted the pod before it.
+    If the kubelet's stop is the first event, the pod existed a moment earlier: a deletion came before the stop.
     """
     first, stopped = _first(evidence), first_of(evidence.known_events.stops())
     return first if first is None or stopped is None or first < stopped else stopped - _SOON

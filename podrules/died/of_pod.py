@@ -98,7 +98,7 @@ class PodEnd(Struct, frozen=True, rename="camel"):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether no cause is known because the events could not be read: with them one might be."""
+        """Whether no cause is known, and the events, which might show one, could not be read."""
         return self.verdict.grade is Grade.NOTHING and Lost.EVENTS_UNREAD in self.lost
 
     def end_of(self, container: str) -> ContainerEnd | None:
