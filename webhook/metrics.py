@@ -27,9 +27,8 @@ from podrules import __version__
 from podrules.cluster.live.reflector import Reflector
 from webhook.certificates.status import CertificateStatus
 
-__all__ = ["CONTENT_TYPE", "MetricSources", "Metrics", "ReviewResult"]
+__all__ = ["MetricSources", "Metrics", "ReviewResult"]
 
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 """Seconds: from a review that caches answer to the time at which the API server no longer waits."""
 

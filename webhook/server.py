@@ -18,8 +18,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import gevent
-from gevent.pool import Pool
-from gevent.pywsgi import WSGIHandler, WSGIServer
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.config import Config
@@ -27,8 +25,9 @@ from gunicorn.glogging import Logger
 from gunicorn.workers.ggevent import GeventWorker
 
 from podrules.cluster.errors import ClusterError
-from webhook.connections import LOOK_SECONDS, MAX_CONNECTIONS, SCRAPE_SECONDS, Connections, Memory, return_freed_memory
+from webhook.connections import LOOK_SECONDS, MAX_CONNECTIONS, Connections, Memory, give_way, return_freed_memory
 from webhook.logs import set_up_logs
+from webhook.scrapes import ScrapeServer
 from webhook.settings import Settings
 
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ _SPARE_CONNECTIONS: Final = 200
 """Room for connections that have been ended and are not closed yet."""
 _MEMORY: Final = 8 << 20
 """Bytes for requests in addition to the longest one; known clients and newcomers each have as many reserved."""
-_MAX_SCRAPES: Final = 8
 
 
 class _Log(Logger):
@@ -95,7 +93,7 @@ class _Worker(GeventWorker):
             sock.flush()
         # An answer that is an error ends the connection, and does not come here.
         self._connections.end_request(sock.connection, review=req.method == "POST")
-        gevent.sleep(0)
+        give_way()
         return done
 
     def handle_exit(self, sig: Any, frame: Any) -> None:
@@ -121,14 +119,6 @@ def cache_settings(config: Config) -> None:
     is the only process that serves, and no setting changes once it runs.
     """
     vars(config).update({name: setting.get() for name, setting in config.settings.items()})
-
-
-class _Scrape(WSGIHandler):
-    """One connection of Prometheus; it ends after its time."""
-
-    def handle(self) -> None:
-        with gevent.Timeout(SCRAPE_SECONDS, False):  # type: ignore[arg-type]  # False: it raises nothing
-            super().handle()
 
 
 class Server(BaseApplication):
@@ -201,7 +191,7 @@ class Server(BaseApplication):
             context=backend.serving.context,
             connections=self.connections,
             failed=metrics.count_closed,
-            accepts=lambda sock: names is not None and is_accepted(sock.getpeercert(), names),
+            accepts=lambda channel: names is not None and is_accepted(channel.getpeercert(), names),
         )
         metrics.look_at(
             MetricSources(
@@ -250,19 +240,7 @@ def _serve_metrics(address: str, metrics: Metrics) -> None:
     Raises:
         OSError: the address cannot be had.
     """
-    from webhook.metrics import CONTENT_TYPE
-
-    def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        if (environ["REQUEST_METHOD"], environ["PATH_INFO"]) != ("GET", "/metrics"):
-            start_response("404 Not Found", [("Content-Type", "text/plain")])
-            return [b"GET /metrics is all there is\n"]
-        start_response("200 OK", [("Content-Type", CONTENT_TYPE)])
-        return [metrics.render()]
-
-    host, _, port = address.rpartition(":")
-    where = (host.strip("[]"), int(port))
-    server = WSGIServer(where, answer, log=None, error_log=_LOG, handler_class=_Scrape, spawn=Pool(_MAX_SCRAPES))
     try:
-        server.start()
+        ScrapeServer(address, metrics.render).start()
     except OSError as error:
         raise OSError(f"--metrics-address {address}: {error}") from error

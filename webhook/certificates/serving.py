@@ -27,9 +27,9 @@ class _Newest:
     def __init__(self) -> None:
         self.now = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
 
-    def wrap_socket(self, sock: Any, **how: Any) -> ssl.SSLSocket:
-        """See `ssl.SSLContext.wrap_socket`."""
-        return self.now.wrap_socket(sock, **how)
+    def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, **how: Any) -> ssl.SSLObject:
+        """See `ssl.SSLContext.wrap_bio`."""
+        return self.now.wrap_bio(incoming, outgoing, **how)
 
 
 class ServingContext:

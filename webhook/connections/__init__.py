@@ -10,9 +10,9 @@ from webhook.connections.registry import (
     MAX_CONNECTIONS,
     READ_SECONDS,
     REQUEST_SECONDS,
-    SCRAPE_SECONDS,
     Connections,
 )
+from webhook.connections.turns import give_way
 
 __all__ = [
     "HANDSHAKE_SECONDS",
@@ -20,11 +20,11 @@ __all__ = [
     "MAX_CONNECTIONS",
     "READ_SECONDS",
     "REQUEST_SECONDS",
-    "SCRAPE_SECONDS",
     "Connection",
     "Connections",
     "Memory",
     "NoMemory",
     "Stage",
+    "give_way",
     "return_freed_memory",
 ]

@@ -1,45 +1,88 @@
-"""The socket that the server reads and writes: it counts bytes as they arrive."""
+"""The socket that the server reads and writes: TLS in small steps, so that one client cannot stop the others.
+
+OpenSSL reads on as long as its socket has bytes, and gevent changes to another greenlet only when a socket has none. A
+client that sends without a pause would then be the only one that is served, and no deadline would end it. Therefore:
+
+    pieces    OpenSSL gets `_PIECE_BYTES` at a time, from memory
+    turns     after `_TURN_PIECES` of them other connections are served, and deadlines are checked
+    records   a client that sends more than `_FREE_RECORDS` records with less text than `_LEAST_TEXT` in each is ended:
+              records of one byte, key updates and padding cost much more CPU than they cost their sender
+"""
 
 from __future__ import annotations
 
+import errno
 import ssl
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from webhook.connections.connection import Connection
 from webhook.connections.registry import Connections
+from webhook.connections.turns import give_way
 
 __all__ = ["Channel"]
 
+_PIECE_BYTES: Final = 8 << 10
+_TURN_PIECES: Final = 4
+"""They take a few milliseconds at most."""
+_HEADER_BYTES: Final = 5
+"""Of a TLS record: its type, its version, and in the last two bytes the length of what follows (RFC 8446, 5.1)."""
+_FREE_RECORDS: Final = 32
+_LEAST_TEXT: Final = 64
+"""Bytes of text for each further record; Go's client puts 1 to 16 KiB into one, or the rest of a request."""
+
 
 class Channel:
-    """A connection's socket.
+    """One connection over TLS.
 
-    Head and body of an answer go out at once: each alone would be a TLS record, and wake the client.
+    Head and body of an answer are sent at once: each alone would be a TLS record, and wake the client.
     """
 
-    __slots__ = ("_connections", "_held", "_pause", "_sock", "connection")
+    __slots__ = (
+        "_connections",
+        "_held",
+        "_incoming",
+        "_outgoing",
+        "_pause",
+        "_pieces",
+        "_records",
+        "_rest",
+        "_skip",
+        "_text",
+        "_tls",
+        "connection",
+    )
 
     def __init__(
-        self, sock: ssl.SSLSocket, connection: Connection, connections: Connections, pause: Callable[[], object]
+        self, connection: Connection, context: Any, connections: Connections, pause: Callable[[], object]
     ) -> None:
-        """Take a socket after its handshake.
+        """Take a connection before its handshake.
 
         Args:
-            sock: The socket.
-            connection: What is known of it.
-            connections: They note what this one is doing.
-            pause: Lets those end that had to go for bytes of this one.
+            connection: The accepted connection.
+            context: An `ssl.SSLContext`, or an object with its ``wrap_bio``.
+            connections: The registry, which limits the connection.
+            pause: Gives other connections, which were ended to free memory for this one, the time to end.
         """
-        self._sock = sock
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls: ssl.SSLObject = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._connections = connections
         self._pause = pause
         self._held: list[bytes] | None = None
-        """Pieces of the current answer; None: there is no answer under way."""
+        """Pieces of the current answer; None: there is no current answer."""
+        self._pieces = 0
+        self._records = 0
+        """The records that have begun."""
+        self._text = 0
+        """The bytes of text in them."""
+        self._rest = b""
+        """The beginning of a record's header that has not arrived completely."""
+        self._skip = 0
+        """The bytes of the current record that have not arrived."""
         self.connection = connection
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._sock, name)
+        return getattr(self.connection.sock, name)
 
     def __enter__(self) -> Self:
         return self
@@ -47,13 +90,45 @@ class Channel:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def step(self) -> bool:
+        """Take one piece of the handshake from a socket that does not block; returns whether the handshake is done.
+
+        Raises:
+            OSError: The client broke the handshake off or does not speak TLS, or does not read the answer.
+        """
+        self._take(self.connection.sock.recv(_PIECE_BYTES))
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        finally:
+            # Also where the handshake failed: the client gets the alert.
+            answer = self._outgoing.read()
+            if answer and self.connection.sock.send(answer) < len(answer):
+                raise ConnectionAbortedError("the client reads nothing")
+        return True
+
+    def getpeercert(self) -> Any:
+        """See `ssl.SSLSocket.getpeercert`."""
+        return self._tls.getpeercert()
+
     def recv(self, size: int) -> bytes:
         """See `socket.socket.recv`.
 
         Raises:
-            NoMemory: There is no memory for what came.
+            NoMemory: There is no memory for the data.
+            ConnectionResetError: The connection was ended here.
         """
-        data = self._sock.recv(size)
+        while True:
+            try:
+                data = self._tls.read(size)
+            except ssl.SSLWantReadError:
+                self._receive()
+            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+                return b""
+            else:
+                break
+        self._text += len(data)
         if data and self._connections.receive(self.connection, len(data)):
             self._pause()
         return data
@@ -70,10 +145,15 @@ class Channel:
         """Collect what is sent until `flush`."""
         self._held = []
 
+    def send(self, data: bytes) -> int:
+        """See `socket.socket.send`; sends all of it."""
+        self._send(data)
+        return len(data)
+
     def sendall(self, data: bytes) -> None:
         """See `socket.socket.sendall`."""
         if self._held is None:
-            self._sock.sendall(data)
+            self._send(data)
         else:
             self._held.append(data)
 
@@ -81,9 +161,49 @@ class Channel:
         """Send what was collected."""
         held, self._held = self._held, None
         if held:
-            self._sock.sendall(b"".join(held))
+            self._send(b"".join(held))
 
     def close(self) -> None:
         """Drop what was collected."""
         self._held = None
-        self._sock.close()
+        self.connection.sock.close()
+
+    def _receive(self) -> None:
+        """Wait for the next piece; other connections have their turn now and then, even where it is there already."""
+        self._send_tls()
+        self._pieces += 1
+        if self._pieces % _TURN_PIECES == 0:
+            give_way()
+        piece = self.connection.sock.recv(_PIECE_BYTES)
+        if self.connection.ended:
+            raise ConnectionResetError(errno.ECONNRESET, "ended")
+        self._take(piece)
+
+    def _take(self, piece: bytes) -> None:
+        """Give a piece to OpenSSL unless it begins too many records.
+
+        Raises:
+            ConnectionResetError: It does, and the connection was ended.
+        """
+        if not piece:
+            self._incoming.write_eof()
+            return
+        headers, at = self._rest + piece, self._skip
+        while at + _HEADER_BYTES <= len(headers):
+            self._records += 1
+            at += _HEADER_BYTES + int.from_bytes(headers[at + 3 : at + 5])
+        self._rest, self._skip = headers[at:], max(0, at - len(headers))
+        if self._records > _FREE_RECORDS + self._text // _LEAST_TEXT:
+            self._connections.end(self.connection, "records")
+            raise ConnectionResetError(errno.ECONNRESET, "too many TLS records with little text")
+        self._incoming.write(piece)
+
+    def _send(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[self._tls.write(view) :]
+        self._send_tls()
+
+    def _send_tls(self) -> None:
+        if self._outgoing.pending:
+            self.connection.sock.sendall(self._outgoing.read())

@@ -7,13 +7,13 @@ import socket
 import ssl
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import gevent
 from gevent.event import Event
 from gevent.pool import Pool
 from gevent.server import StreamServer
-from gevent.socket import wait_read, wait_write
+from gevent.socket import wait_read
 
 from webhook.connections.channel import Channel
 from webhook.connections.connection import Connection
@@ -42,7 +42,7 @@ class Listener(StreamServer):
         context: Any,
         connections: Connections,
         failed: Callable[[str], None],
-        accepts: Callable[[ssl.SSLSocket], bool],
+        accepts: Callable[[Channel], bool],
     ) -> None:
         """Take what every connection needs.
 
@@ -50,7 +50,7 @@ class Listener(StreamServer):
             listener: The socket.
             handle: Serves one connection to its end, from its address.
             spawn: The greenlets of connections.
-            context: A `ssl.SSLContext`, or what wraps sockets like one.
+            context: An `ssl.SSLContext`, or an object with its ``wrap_bio``.
             connections: Who is connected.
             failed: Told ``tls``, for each handshake that the client has broken off or got wrong.
             accepts: Whether a client has shown a certificate that is accepted.
@@ -96,28 +96,35 @@ class Listener(StreamServer):
 
     def _serve(self, connection: Connection, address: Any) -> None:
         try:
-            self._shake_hands(connection)
+            channel = self._shake_hands(connection)
         except OSError as error:
-            # Who only looks whether the port is open says nothing, and is not worth a line.
+            # A client that only checks whether the port is open sends nothing, and is not worth a line.
             if isinstance(error, ssl.SSLError) and error.reason and not isinstance(error, ssl.SSLEOFError):
                 _LOG.warning("%s: the TLS handshake failed: %s", connection.address, error.reason)
             self._break_off(connection)
             return
-        sock = cast("ssl.SSLSocket", connection.sock)
-        self._connections.end_handshake(connection, certified=self._accepts(sock))
-        with Channel(sock, connection, self._connections, partial(gevent.sleep, _PAUSE_SECONDS)) as channel:
+        self._connections.end_handshake(connection, certified=self._accepts(channel))
+        with channel:
             self._handle_one(channel, address)
 
-    def _shake_hands(self, connection: Connection) -> None:
-        with self._turns.working():
-            wait = self._step(connection)
-        while wait is not None:
-            wait(connection.sock.fileno())
+    def _shake_hands(self, connection: Connection) -> Channel:
+        sock = connection.sock
+        sock.settimeout(0)
+        channel = None
+        while True:
+            with self._turns.working():
+                _check(connection)
+                # TLS takes memory: none for a client that sends nothing.
+                if _has_data(sock):
+                    if channel is None:
+                        self._connections.begin_handshake(connection)
+                        channel = Channel(connection, self._context, self._connections, _pause)
+                    if channel.step():
+                        sock.settimeout(None)
+                        return channel
+            wait_read(sock.fileno())
             _check(connection)
             self._wait_for_turn(connection)
-            with self._turns.working():
-                wait = self._step(connection)
-        connection.sock.settimeout(None)
 
     def _wait_for_turn(self, connection: Connection) -> None:
         """Wait in the greenlet of a connection.
@@ -145,27 +152,18 @@ class Listener(StreamServer):
         if not is_ours:
             raise ConnectionResetError("ended")
 
-    def _step(self, connection: Connection) -> Callable[[int], object] | None:
-        """One step of a handshake; returns what to wait by before the next; None: it is done."""
-        _check(connection)
-        sock = connection.sock
-        if not isinstance(sock, ssl.SSLSocket):
-            sock.settimeout(0)
-            try:
-                # TLS takes memory: none for who says nothing.
-                sock.recv(1, socket.MSG_PEEK)
-            except BlockingIOError:
-                return wait_read
-            self._connections.begin_handshake(connection)
-            sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
-            connection.sock = sock
-        try:
-            sock.do_handshake()
-        except ssl.SSLWantReadError:
-            return wait_read
-        except ssl.SSLWantWriteError:
-            return wait_write
-        return None
+
+def _has_data(sock: socket.socket) -> bool:
+    """Whether there is something to read, or the end; it stays there."""
+    try:
+        sock.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _pause() -> None:
+    gevent.sleep(_PAUSE_SECONDS)
 
 
 def _check(connection: Connection) -> None:

@@ -34,7 +34,6 @@ __all__ = [
     "MAX_CONNECTIONS",
     "READ_SECONDS",
     "REQUEST_SECONDS",
-    "SCRAPE_SECONDS",
     "Connections",
 ]
 
@@ -49,8 +48,6 @@ READ_SECONDS: Final = 3.0
 """The time for a head, and for a body; the API server sends both at once."""
 REQUEST_SECONDS: Final = 15.0
 """The time from the whole body to the last byte of the answer; the API server waits 2 s, or 30 s at most."""
-SCRAPE_SECONDS: Final = 10.0
-"""The time for a connection of Prometheus, which has a port of its own."""
 LOOK_SECONDS: Final = 0.5
 """Between two searches for late connections."""
 _MAX_HEAD: Final = 64 << 10
@@ -78,7 +75,7 @@ class Connections:
 
         Args:
             ended: Told why, for each connection that is ended here: the stage that took too long (``handshake``,
-                ``head``, ``body``, ``request``), ``full`` or ``memory``.
+                ``head``, ``body``, ``request``), ``full``, ``memory`` or ``records``.
             memory: For their requests.
             most: How many there may be.
             newcomers: How many of them only newcomers may be.

@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol
 
+import gevent
+
 from webhook.connections.connection import Connection
 
-__all__ = ["Go", "Turns"]
+__all__ = ["Go", "Turns", "give_way"]
 
 _MAX_GONE: Final = 50
 """So many that have left are dropped at once."""
@@ -23,6 +25,14 @@ _TCP_INFO: Final[int | None] = getattr(socket, "TCP_INFO", None)
 """Linux alone has it."""
 _ESTABLISHED: Final = 1
 """The first byte of its answer, as long as neither end has closed (include/net/tcp_states.h of Linux)."""
+
+
+def give_way() -> None:
+    """Let other connections be served, also those with a request that the process has not seen yet.
+
+    ``sleep(0)`` would only run greenlets that are ready; a timer makes gevent look at all sockets first.
+    """
+    gevent.sleep(1e-9)
 
 
 class Go(Protocol):

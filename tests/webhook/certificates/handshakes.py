@@ -34,7 +34,7 @@ class Connection:
         near.setblocking(False)
         far.setblocking(False)
         self._client = context.wrap_socket(near, server_hostname=name, do_handshake_on_connect=False)
-        self._server = serving.context.wrap_socket(far, server_side=True, do_handshake_on_connect=False)
+        self._server = serving.context.now.wrap_socket(far, server_side=True, do_handshake_on_connect=False)
         try:
             self._shake_hands()
         except BaseException:

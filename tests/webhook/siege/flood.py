@@ -8,19 +8,22 @@ elsewhere would.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import ctypes.util
 import os
 import socket
 import ssl
 import struct
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
-from typing import Final
+from typing import Final, Self
 
 import gevent
 from gevent import monkey
 
-__all__ = ["CONNECTED", "KINDS"]
+__all__ = ["CONNECTED", "HEAVY_KINDS", "KINDS", "METRICS_KINDS"]
 
 CONNECTED: Final = "all have been connected"
 _SECONDS: Final = 30
@@ -30,6 +33,9 @@ _HEAD: Final = (
 )
 _HALF: Final = _HEAD[:40]
 _RESET: Final = struct.pack("ii", 1, 0)
+_LONG_HEAD: Final = _HEAD.replace(b"7000000", b"%d" % (24 << 20))
+_SCRAPE: Final = b"GET /metrics HTTP/1.1\r\nHost: webhook\r\n\r\n"
+_MANY: Final = 1_000_000
 
 
 class _Hostile:
@@ -90,6 +96,95 @@ class _Hostile:
             while connection.recv(1 << 12):
                 pass
 
+    def small_records(self, connection: socket.socket, size: int) -> None:
+        """A body in TLS records of so many bytes."""
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+        with self._context.wrap_socket(connection) as channel:
+            channel.sendall(_LONG_HEAD)
+            for _ in range(_MANY):
+                channel.sendall(b" " * size)
+
+    def long_bodies(self, connection: socket.socket) -> None:
+        """Bodies as long as they may be, one after the other, as fast as they are taken."""
+        with self._context.wrap_socket(connection) as channel:
+            while True:
+                channel.sendall(_LONG_HEAD)
+                for _ in range(24):
+                    channel.sendall(b" " * (1 << 20))
+
+    def pipelined_reviews(self, connection: socket.socket) -> None:
+        """Requests that are answered with an error or an empty answer, without a pause; their answers are not read."""
+        with self._context.wrap_socket(connection) as channel:
+            while True:
+                channel.sendall(b"GET /healthz HTTP/1.1\r\nHost: webhook\r\n\r\n" * 200)
+
+    def key_updates(self, connection: socket.socket, padding: int = 0) -> None:
+        """Updates of the keys of TLS 1.3, which Python's module does not send; padded to so many bytes."""
+        with _OpenSSL(connection, padding) as tls:
+            for number in range(_MANY):
+                tls.update_key(answered=number % 2 == 0)
+
+    def handshake_in_pieces(self, connection: socket.socket) -> None:
+        """A long ClientHello in TLS records of one byte."""
+        hello = b"\x01" + (131_000).to_bytes(3) + self._hello[9:] + b"\x00" * 131_000
+        connection.sendall(b"".join(b"\x16\x03\x01\x00\x01%c" % byte for byte in hello))
+        connection.recv(1)
+
+    def pipelined_scrapes(self, connection: socket.socket) -> None:
+        """Scrapes without a pause; their answers are read."""
+        reader = gevent.spawn(self.silent, connection)
+        while not reader.dead:
+            connection.sendall(_SCRAPE * 20)
+
+    def scrape(self, connection: socket.socket) -> None:
+        """One scrape."""
+        connection.sendall(_SCRAPE)
+        self.silent(connection)
+
+    def trickled_scrape(self, connection: socket.socket) -> None:
+        """A scrape byte by byte, as fast as they are taken."""
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while True:
+            connection.sendall(b"G")
+
+    def silent(self, connection: socket.socket) -> None:
+        """Nothing; what comes is read."""
+        while connection.recv(1 << 20):
+            pass
+
+
+class _OpenSSL:
+    """A TLS 1.3 client of OpenSSL on a connection."""
+
+    def __init__(self, connection: socket.socket, padding: int) -> None:
+        library = ctypes.CDLL(ctypes.util.find_library("ssl"))
+        for name in ("TLS_client_method", "SSL_CTX_new", "SSL_new"):
+            getattr(library, name).restype = ctypes.c_void_p
+        os.set_blocking(connection.fileno(), True)
+        self._library = library
+        self._context = ctypes.c_void_p(library.SSL_CTX_new(ctypes.c_void_p(library.TLS_client_method())))
+        if padding:
+            library.SSL_CTX_set_block_padding(self._context, ctypes.c_size_t(padding))
+        self._tls = ctypes.c_void_p(library.SSL_new(self._context))
+        library.SSL_set_fd(self._tls, connection.fileno())
+
+    def __enter__(self) -> Self:
+        self._check(self._library.SSL_connect(self._tls))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._library.SSL_free(self._tls)
+        self._library.SSL_CTX_free(self._context)
+
+    def update_key(self, *, answered: bool) -> None:
+        """Update the key for sending; answered: the server has to update its own, too."""
+        self._check(self._library.SSL_key_update(self._tls, int(answered)))
+        self._check(self._library.SSL_do_handshake(self._tls))
+
+    def _check(self, result: int) -> None:
+        if result != 1:
+            raise ConnectionError("the server ended the connection")
+
 
 KINDS: Final[Mapping[str, Callable[[_Hostile, socket.socket], None]]] = {
     "idle": _Hostile.idle,
@@ -99,6 +194,24 @@ KINDS: Final[Mapping[str, Callable[[_Hostile, socket.socket], None]]] = {
     "reset after a byte": _Hostile.reset,
     "handshakes begun": _Hostile.begun,
 }
+HEAVY_KINDS: Final[Mapping[str, Callable[[_Hostile, socket.socket], None]]] = {
+    "records of a byte": partial(_Hostile.small_records, size=1),
+    "records of 64 bytes": partial(_Hostile.small_records, size=64),
+    "long bodies": _Hostile.long_bodies,
+    "pipelined": _Hostile.pipelined_reviews,
+    "key updates": _Hostile.key_updates,
+    "padded key updates": partial(_Hostile.key_updates, padding=512),
+    "handshake in pieces": _Hostile.handshake_in_pieces,
+}
+"""One connection of each is enough to keep a server busy that does not defend itself."""
+METRICS_KINDS: Final[Mapping[str, Callable[[_Hostile, socket.socket], None]]] = {
+    "pipelined scrapes": _Hostile.pipelined_scrapes,
+    "scrapes": _Hostile.scrape,
+    "trickled scrapes": _Hostile.trickled_scrape,
+    "silent": _Hostile.silent,
+}
+"""The same on the port of the metrics."""
+_ALL: Final = {**KINDS, **HEAVY_KINDS, **METRICS_KINDS}
 
 
 def _trickle(connection: socket.socket, text: bytes) -> None:
@@ -125,7 +238,7 @@ def _main(port: int, kind: str, connections: int, address: str) -> None:
                     to_come -= 1
                     if not to_come:
                         print(CONNECTED, flush=True)
-                KINDS[kind](hostile, connection)
+                _ALL[kind](hostile, connection)
             gevent.sleep(0)
 
     gevent.joinall([gevent.spawn(again_and_again) for _ in range(connections)])
