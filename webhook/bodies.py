@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import errno
-import io
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from werkzeug.exceptions import ServiceUnavailable, abort
 from werkzeug.sansio.utils import get_content_length
 
-from webhook.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES
+from webhook.admission_review import EDGE_BYTES, MAX_REVIEW_BYTES, BadReview, skim
 from webhook.connections import NoMemory
 from webhook.connections.channel import Channel
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIEnvironment
 
-__all__ = ["JSON", "Body", "Unavailable", "read_body"]
+__all__ = ["JSON", "LARGE_BYTES", "Body", "Unavailable", "read_body"]
 
 JSON: Final = "application/json"
 _MAX_PASSED_OVER: Final = 8 * MAX_REVIEW_BYTES
 """Bytes of the longest body that is read and dropped: a client reads no answer before it has sent its body."""
 _PIECE_BYTES: Final = 16 << 10
 """Bytes that are read at once: a TLS record."""
+LARGE_BYTES: Final = 1 << 18
+"""Bytes of a body that takes much longer to judge whole than by its edges."""
+_MANY: Final = 4
+"""So many large bodies at once are judged by their edges."""
 
 
 class Unavailable(ServiceUnavailable):
@@ -53,9 +56,16 @@ class Body(NamedTuple):
         """Whether the whole body was kept."""
         return len(self.beginning) == self.length
 
+    def edges(self) -> Body:
+        """The edges of a large body that was kept."""
+        return Body(self.beginning[:EDGE_BYTES], self.length, self.beginning[-EDGE_BYTES:])
+
 
 def read_body(environ: WSGIEnvironment) -> Body:
-    """Read the body. Only its edges are kept if it is longer than `MAX_REVIEW_BYTES` or memory is short.
+    """Read the body, or only its edges if it is longer than `MAX_REVIEW_BYTES`, or memory or time is short.
+
+    Time is short while `_MANY` large bodies are there. Read whole, the last would be judged after the API server's
+    timeout, and stored unjudged by failurePolicy Ignore.
 
     Raises:
         HTTPException: The body is not acceptable, it broke off, or there is no memory; the client gets this answer.
@@ -63,31 +73,47 @@ def read_body(environ: WSGIEnvironment) -> Body:
     """
     length = _length(environ)
     channel = environ.get("gunicorn.socket")
-    if length <= EDGE_BYTES:
+    if length > EDGE_BYTES and isinstance(channel, Channel):
+        body = _large(environ, length, channel)
+    else:
         whole = _read(environ, length)
         body = Body(whole, length, whole)
-    else:
-        body = _large(environ, length, channel if isinstance(channel, Channel) else None)
+        if length > MAX_REVIEW_BYTES:
+            body = body.edges()
     if isinstance(channel, Channel):
         channel.begin_answer()
     return body
 
 
-def _large(environ: WSGIEnvironment, length: int, channel: Channel | None) -> Body:
-    """Read a large body piece by piece: its memory may have to go to other requests in the meantime."""
-    if channel is not None and length > MAX_REVIEW_BYTES:
+def _large(environ: WSGIEnvironment, length: int, channel: Channel) -> Body:
+    """Read a large body piece by piece: its memory or its time may have to go to other requests in the meantime."""
+    if length > MAX_REVIEW_BYTES:
         channel.pass_over()
-    kept = channel.connection.body if channel is not None else io.BytesIO()
-    end, left = b"", length
+    connection, end, left, ends_early = channel.connection, b"", length, None
+    kept = connection.body
     while left > 0:
+        is_crowded = length >= LARGE_BYTES and channel.count_larger(LARGE_BYTES) >= _MANY
+        if is_crowded or not connection.is_kept:
+            if ends_early is None and kept.tell() >= EDGE_BYTES:
+                ends_early = _is_judged_by_beginning(kept.getvalue())
+            if ends_early:
+                channel.leave_rest()
+                return Body(kept.getvalue()[:EDGE_BYTES], length, b"")
         piece = _read(environ, min(left, _PIECE_BYTES))
         left -= len(piece)
         if left < 2 * EDGE_BYTES:
             end = (end + piece)[-EDGE_BYTES:]
-        is_kept = channel.connection.is_kept if channel is not None else length <= MAX_REVIEW_BYTES
-        if is_kept or kept.tell() < EDGE_BYTES:
+        if connection.is_kept or kept.tell() < EDGE_BYTES:
             kept.write(piece)
     return Body(kept.getvalue(), length, end)
+
+
+def _is_judged_by_beginning(beginning: bytes) -> bool:
+    """Whether the rest of a body would change nothing: only deletions have options, which follow the objects."""
+    try:
+        return skim(beginning, b"").operation != "DELETE"
+    except BadReview:
+        return True
 
 
 def _read(environ: WSGIEnvironment, length: int) -> bytes:

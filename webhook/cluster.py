@@ -37,9 +37,9 @@ from webhook.default_spread import SpreadDefaults
 from webhook.priority_classes import RecentClasses
 from webhook.settings import ForceDeletion, Options
 
-__all__ = ["Cluster", "live_sources"]
+__all__ = ["PATIENCE_SECONDS", "Cluster", "live_sources"]
 
-_PATIENCE: Final = 2.0
+PATIENCE_SECONDS: Final = 2.0
 """Seconds that the API server is assumed to wait if it does not say: the chart's timeoutSeconds."""
 _LIVE_SHARE: Final = 0.25
 """The share of these seconds for all live reads of one review."""
@@ -92,7 +92,7 @@ class Cluster:
         self._recent_classes = recent_classes or RecentClasses(caches.priority_classes)
         self._live: Source | None = None
 
-    def for_review(self, arrived: float, patience: float = _PATIENCE) -> Cluster:
+    def for_review(self, arrived: float, patience: float = PATIENCE_SECONDS) -> Cluster:
         """The same cluster for one review, with one budget for its live reads.
 
         Args:

@@ -218,14 +218,14 @@ class Server(BaseApplication):
 
 
 def _closing(app: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
-    """The application, with each connection ended after an error: what is left of the request is not read.
+    """The application, with each connection ended after an error or an early answer: the rest of the body is not read.
 
     Who then asks again does so on a new connection, which may reach another replica.
     """
 
     def closing(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         def start(status: str, headers: Any, exc_info: Any = None) -> Any:
-            if status >= "4":
+            if status >= "4" or environ["gunicorn.socket"].is_left:
                 start_response.__self__.force_close()
             return start_response(status, headers, exc_info)
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed, abort
 
 from webhook.admission_review import MAX_REVIEW_BYTES, BadReview, Request, decode_review, skim
-from webhook.bodies import JSON, Body, Unavailable, read_body
-from webhook.cluster import Cluster
+from webhook.bodies import JSON, LARGE_BYTES, Body, Unavailable, read_body
+from webhook.cluster import PATIENCE_SECONDS, Cluster
 from webhook.handlers import allow_unreadable, mutate, refuse_unreadable, validate
 from webhook.logs import log_review, logs_review
 from webhook.metrics import Metrics, ReviewResult
@@ -101,15 +101,15 @@ class Reviews:
             raise MethodNotAllowed(["POST"])
         if self._client_names is not None:
             _admit(environ, self._client_names)
+        timeout = _timeout(environ["QUERY_STRING"])
         body = read_body(environ)
+        if body.is_whole and body.length >= LARGE_BYTES and time.monotonic() - arrived > timeout / 2:
+            body = body.edges()
         if environ["PATH_INFO"] == "/mutate" and not body.is_whole and body.length <= MAX_REVIEW_BYTES:
-            # There may be memory in a moment, and an answer without the whole body would fill nothing in.
+            # There may be room in a moment, and an answer without the whole body would fill nothing in.
             raise Unavailable("too many large reviews at once", again=1)
         _wait_until_ready(self._waiting_for)
-        timeout = _TIMEOUT.search(environ["QUERY_STRING"])
-        if timeout is None:
-            return body, self._cluster.for_review(arrived)
-        return body, self._cluster.for_review(arrived, min(int(timeout[1]), _MAX_PATIENCE))
+        return body, self._cluster.for_review(arrived, timeout)
 
     def _review(self, path: str, body: Body, cluster: Cluster) -> bytes:
         """Decode, ask the handlers, count, log; returns the encoded answer."""
@@ -127,6 +127,12 @@ class Reviews:
             milliseconds = seconds * 1000
             log_review(outcome.value, milliseconds, level=level, path=path, uid=review.uid, what=what, reason=reason)
         return encoded
+
+
+def _timeout(query: str) -> float:
+    """The seconds that the API server waits, as it says in the query of a request."""
+    found = _TIMEOUT.search(query)
+    return PATIENCE_SECONDS if found is None else min(int(found[1]), _MAX_PATIENCE)
 
 
 def _read_review(body: Body) -> tuple[Request, str]:

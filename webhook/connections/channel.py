@@ -11,6 +11,7 @@ client that sends without a pause would then be the only one that is served, and
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import ssl
 from collections.abc import Callable
@@ -23,6 +24,8 @@ from webhook.connections.turns import give_way
 __all__ = ["Channel"]
 
 _PIECE_BYTES: Final = 8 << 10
+_LEFT_BYTES: Final = 64 << 10
+"""Bytes of a body that is left, taken at once."""
 _TURN_PIECES: Final = 4
 """They take a few milliseconds at most."""
 _HEADER_BYTES: Final = 5
@@ -51,6 +54,7 @@ class Channel:
         "_text",
         "_tls",
         "connection",
+        "is_left",
     )
 
     def __init__(
@@ -80,6 +84,8 @@ class Channel:
         self._skip = 0
         """The bytes of the current record that have not arrived."""
         self.connection = connection
+        self.is_left = False
+        """Whether the rest of the body is left unread; the connection then ends with the answer."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.connection.sock, name)
@@ -137,6 +143,15 @@ class Channel:
         """Keep only the beginning of the body."""
         self._connections.pass_over(self.connection)
 
+    def leave_rest(self) -> None:
+        """Leave the rest of the body unread."""
+        self.is_left = True
+        self._connections.leave_rest(self.connection)
+
+    def count_larger(self, size: int) -> int:
+        """The number of requests on all connections that have so many bytes or more."""
+        return self._connections.count_larger(size)
+
     def begin_answer(self) -> None:
         """The body of the request has arrived."""
         self._connections.begin_answer(self.connection)
@@ -164,9 +179,17 @@ class Channel:
             self._send(b"".join(held))
 
     def close(self) -> None:
-        """Drop what was collected."""
+        """Drop what was collected.
+
+        A client that still sends would lose the answer by a reset: what it sends is taken until it has read the answer,
+        and not decrypted.
+        """
         self._held = None
-        self.connection.sock.close()
+        with self.connection.sock as sock, contextlib.suppress(OSError):
+            if self.is_left and not self.connection.ended:
+                self._connections.begin_body(self.connection)
+                while sock.recv(_LEFT_BYTES):
+                    give_way()
 
     def _receive(self) -> None:
         """Wait for the next piece; other connections have their turn now and then, even where it is there already."""

@@ -74,6 +74,10 @@ class Memory:
             self._held[connection] = None
             self._add(connection, more)
 
+    def count_larger(self, size: int) -> int:
+        """The number of current requests of which so many bytes or more have arrived."""
+        return sum(each.received >= size for each in self._held)
+
     def free(self, connection: Connection) -> None:
         """Count it no longer."""
         if connection.held:

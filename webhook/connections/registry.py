@@ -167,6 +167,16 @@ class Connections:
         connection.pass_over()
         self._memory.hold(connection)
 
+    def leave_rest(self, connection: Connection) -> None:
+        """Keep nothing of a body that is not read to its end."""
+        self._memory.free(connection)
+        connection.received = 0
+        connection.body = io.BytesIO()
+
+    def count_larger(self, size: int) -> int:
+        """The number of current requests of which so many bytes or more have arrived."""
+        return self._memory.count_larger(size)
+
     def begin_answer(self, connection: Connection) -> None:
         """The body has arrived."""
         self._enter(connection, Stage.ANSWER, REQUEST_SECONDS)

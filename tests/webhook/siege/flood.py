@@ -149,8 +149,9 @@ class _Hostile:
 
     def silent(self, connection: socket.socket) -> None:
         """Nothing; what comes is read."""
-        while connection.recv(1 << 20):
-            pass
+        with contextlib.suppress(OSError):
+            while connection.recv(1 << 20):
+                pass
 
 
 class _OpenSSL:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import ssl
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.client import ApiError
+from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import Process, stop_all
 from tests.objects import raw_priority_class
@@ -52,6 +53,14 @@ PATIENCE_SECONDS = 2 if "SIEGE" in os.environ else 30
 """That the API server waits. With the chart's 2 a machine that is busy with other things would be one attack more."""
 MAX_SLOWER = 5.0
 """Times: two cores are shared by the control plane, the webhook and the flood."""
+MAX_SLOW = 2.0
+"""Times: the slowest of 100 creations beside one hostile connection, and without it."""
+HOSTILE = dict.fromkeys([*flood.HEAVY_KINDS, *flood.METRICS_KINDS], 1) | {"silent": 8, "scrapes": 4}
+"""Connections of each kind."""
+MAX_DELAY_SECONDS = 1.0
+"""A tenth of the shortest standstill that one connection caused when nothing limited it."""
+AT_ONCE = 60 if "SIEGE" in os.environ else 12
+"""Large reviews."""
 TEXT = {"text": "x" * 40_000}
 REVIEW = create_review(pod_object(name="web", annotations=TEXT))
 
@@ -65,6 +74,8 @@ class Round:
     """So many were created although their class is not allowed."""
     seconds: float
     """For one creation."""
+    slow: float
+    """The seconds in which 99 of 100 creations were answered."""
 
 
 class Target:
@@ -103,14 +114,25 @@ class Target:
         """Create pods of 40 KB, some of a class that is not allowed."""
         began = time.monotonic()
         with ThreadPoolExecutor(CLIENTS) as pool:
-            found = [one for part in pool.map(self._create_some, [pods // CLIENTS] * CLIENTS) for one in part]
-        return Round(found.count("unpatched"), found.count("missed"), (time.monotonic() - began) / len(found))
+            parts = list(pool.map(self._create_some, [pods // CLIENTS] * CLIENTS))
+        found = [outcome for part in parts for outcome, _ in part]
+        seconds = sorted(each for part in parts for _, each in part)
+        return Round(
+            found.count("unpatched"),
+            found.count("missed"),
+            (time.monotonic() - began) / len(found),
+            seconds[len(seconds) * 99 // 100],
+        )
 
-    def _create_some(self, pods: int) -> list[str]:
+    def _create_some(self, pods: int) -> list[tuple[str, float]]:
+        found = []
         try:
-            return [self._create(refused=number % OF_WHICH_REFUSED == 0) for number in range(pods)]
+            for number in range(pods):
+                began = time.monotonic()
+                found.append((self._create(refused=number % OF_WHICH_REFUSED == 0), time.monotonic() - began))
         finally:
             self._api.close()
+        return found
 
     def _create(self, *, refused: bool) -> str:
         pod = make_pod(self._namespace, f"web-{next(self._numbers)}")
@@ -126,6 +148,24 @@ class Target:
         if refused:
             return "missed"
         return "patched" if stored["spec"].get("topologySpreadConstraints") else "unpatched"
+
+    def create_at_once(self, pods: int, grow: Callable[[Object], object]) -> list[str]:
+        """The refusals of large pods of a class that is not allowed, made at once; an empty one: it was stored."""
+
+        def create(number: int) -> str:
+            pod = make_pod(self._namespace, f"large-{number}")
+            pod["spec"]["priorityClassName"] = "floods-high"
+            grow(pod)
+            try:
+                self._api.create(pod)
+            except ApiError as error:
+                return error.message
+            finally:
+                self._api.close()
+            return ""
+
+        with ThreadPoolExecutor(pods) as pool:
+            return list(pool.map(create, range(pods)))
 
     def leave(self) -> None:
         """Delete all pods: etcd is not there for gigabytes."""
@@ -186,13 +226,13 @@ def test_creation_goes_on_under_a_flood(target: Target, kind: str, tmp_path: Pat
 @pytest.mark.parametrize("kind", flood.KINDS)
 def test_creation_is_no_much_slower_under_a_large_flood(target: Target, kind: str, tmp_path: Path) -> None:
     ratios = []
-    under = Round(0, 0, 0)
+    under = Round(0, 0, 0, 0)
     for _ in range(PAIRS):
         alone = target.create(PODS_OF_A_ROUND)
         with flooded(target.replica.port, kind, MANY_CONNECTIONS, tmp_path):
             found = target.create(PODS_OF_A_ROUND)
         wait_for(target.is_calm, "the flood is over")
-        under = Round(under.unpatched + found.unpatched, under.missed + found.missed, found.seconds)
+        under = Round(under.unpatched + found.unpatched, under.missed + found.missed, found.seconds, found.slow)
         ratios.append(found.seconds / alone.seconds)
         target.leave()
     ratio = statistics.median(ratios)
@@ -203,10 +243,77 @@ def test_creation_is_no_much_slower_under_a_large_flood(target: Target, kind: st
     assert target.peak < MEMORY_LIMIT
 
 
+@pytest.mark.long("test_one_hostile_connection_delays_no_review")
+@pytest.mark.controlplane
+@pytest.mark.parametrize("kind", [*flood.HEAVY_KINDS, *flood.METRICS_KINDS])
+def test_one_hostile_connection_delays_no_creation(target: Target, kind: str, tmp_path: Path) -> None:
+    port = target.replica.metrics_port if kind in flood.METRICS_KINDS else target.replica.port
+    ratios, unpatched, missed = [], 0, 0
+    for _ in range(PAIRS):
+        alone = target.create(PODS_OF_A_ROUND)
+        with flooded(port, kind, HOSTILE[kind], tmp_path):
+            found = target.create(PODS_OF_A_ROUND)
+        unpatched, missed = unpatched + found.unpatched, missed + found.missed
+        ratios.append(found.slow / alone.slow)
+        target.leave()
+    ratio = statistics.median(ratios)
+    each = ", ".join(f"{each:.2f}" for each in sorted(ratios))
+    print(f"{kind}: {unpatched} unpatched, {missed} missed, p99 {ratio:.2f}x ({each}), {target.peak >> 10} MiB")
+    assert (unpatched, missed) == (0, 0)
+    assert ratio < MAX_SLOW
+    assert target.peak < MEMORY_LIMIT
+
+
+LARGE = {
+    "text": lambda pod: pod["spec"]["containers"][0].update(args=["x" * 1_300_000]),
+    "escaped text": lambda pod: pod["spec"]["containers"][0].update(args=["<" * 1_300_000]),
+    "many values": lambda pod: pod["spec"].update(
+        tolerations=[{"key": f"k{number}", "operator": "Exists"} for number in range(40_000)]
+    ),
+}
+
+
+@pytest.mark.long("test_large_reviews_at_once_are_judged_by_their_edges")
+@pytest.mark.controlplane
+@pytest.mark.parametrize("shape", LARGE)
+def test_tenant_floods_itself_past_no_refusal(target: Target, shape: str) -> None:
+    """The API server waits 2 s, and stores a pod without an answer by failurePolicy Ignore."""
+    said = target.create_at_once(60, LARGE[shape])
+    by_edges = sum("try again" in text for text in said)
+    target.leave()
+    print(f"{shape}: {said.count('')} of {len(said)} stored, {by_edges} refused by their edges")
+    assert [text for text in said if "allow" not in text] == []
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
-    with running_demo(tmp_path_factory.mktemp("server")) as running:
+    with running_demo(tmp_path_factory.mktemp("server"), "--allowed-classes=shop=low") as running:
         yield running
+
+
+@pytest.mark.parametrize("shape", LARGE)
+def test_large_reviews_at_once_are_judged_by_their_edges(server: DemoServer, shape: str) -> None:
+    """Judged whole, the last would be answered after the API server's timeout."""
+    pod = pod_object(name="web", namespace="shop", priorityClassName="high")
+    LARGE[shape](pod)
+    body = create_review(pod).replace(b"<", rb"\u003c")
+    request = HEAD.replace("/mutate", "/validate?timeout=2s").format(length=len(body)).encode() + body
+    with ExitStack() as stack:
+        connections = [stack.enter_context(open_tls(server.port)) for _ in range(AT_ONCE)]
+        began = time.monotonic()
+
+        def ask(connection: ssl.SSLSocket) -> tuple[str, float]:
+            connection.sendall(request)
+            return connection.recv(1 << 16).decode(), time.monotonic() - began
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            answers = list(pool.map(ask, connections))
+    last = max(seconds for _, seconds in answers)
+    by_edges = sum("try again" in text for text, _ in answers)
+    print(f"{shape}: {by_edges} of {AT_ONCE} judged by their edges, the last after {last:.2f} s")
+    assert [text for text, _ in answers if '"allowed":false' not in text] == []
+    assert by_edges > AT_ONCE / 2
+    assert last < PATIENCE_SECONDS
 
 
 @pytest.mark.parametrize("kind", flood.KINDS)
@@ -216,6 +323,20 @@ def test_a_new_connection_from_elsewhere_gets_in(server: DemoServer, kind: str, 
         # Each on a connection of its own; where it is ended, that fails.
         statuses = [server.ask("POST", "/mutate", REVIEW).status for _ in range(20)]
     assert statuses == [200] * 20
+
+
+@pytest.mark.parametrize("kind", ["records of a byte", "key updates", "pipelined scrapes", "silent"])
+def test_one_hostile_connection_delays_no_review(server: DemoServer, kind: str, tmp_path: Path) -> None:
+    port = server.metrics_port if kind in flood.METRICS_KINDS else server.port
+    with flooded(port, kind, HOSTILE[kind], tmp_path):
+        began = time.monotonic()
+        slowest = 0.0
+        while time.monotonic() < began + MAX_DELAY_SECONDS:
+            asked = time.monotonic()
+            assert server.ask("POST", "/mutate", REVIEW).status == 200
+            server.metrics()
+            slowest = max(slowest, time.monotonic() - asked)
+    assert slowest < MAX_DELAY_SECONDS
 
 
 def test_silent_bodies_keep_no_review_out(server: DemoServer) -> None:
