@@ -45,7 +45,7 @@ BOUND["metadata"]["uid"] = UID
 COMMAS = {"example.com/list": "," * 100_001}
 ODD = b'"spec": {"x": "\x01", '
 """A control character, which JSON does not have."""
-DENSE = b'"spec": {"x": ' + b"[" * 1000 + b"[[1],1]," * 60_000 + b"1" + b"]" * 1000 + b", "
+DENSE = b'"spec": {"x": ' + b"[" * 1000 + b"[[1],1]," * 150_000 + b"1" + b"]" * 1000 + b", "
 """Deep, and of more brackets than are looked at."""
 STORED = {
     "half a pair": b'"\\ud800"',

@@ -4,8 +4,9 @@
              last page, it starts again
     watch    from the list's version on, with bookmarks, so that the version of a quiet kind does not expire
     410      the version has expired: list again
-    errors   wait, longer each time with a random part, then continue the watch from the last version
-    object   one that cannot be decoded is left out, counted and logged; also its older state, which may be wrong
+    errors   wait, longer each time with a random part, then continue the watch from the last version; list again after
+             an ERROR event or an answer that is not an event
+    object   one that cannot be decoded is left out, counted and logged; its older state is removed, for it may be wrong
     event    one that the API server cannot encode ends each watch before it arrives: a watch that ends at once
              without an event is followed by a list, which has the object
 
