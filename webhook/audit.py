@@ -20,7 +20,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Final
 from urllib.parse import quote
 
@@ -29,10 +28,10 @@ from msgspec.structs import replace
 
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.kinds import PODS
-from podrules.cluster.live.answers import ObjectList, error_message
-from podrules.cluster.live.pages import Pages
+from podrules.cluster.live.answers import ObjectList, error_message, head_of_object
+from podrules.cluster.live.pages import pages_of
 from podrules.cluster.live.reflector import StreamTransport
-from podrules.model.base import KubeObject, Model
+from podrules.model.base import KubeObject, Model, ObjectMeta
 from podrules.model.decode import DecodeError, from_json
 from podrules.model.pod import Pod
 from podrules.model.selectors import LabelSelector, Selector, SelectorError
@@ -143,7 +142,11 @@ class Audit:
         since, selects = self._asked_about()
         count, first = 0, []
         for item in self._pods():
-            pod = from_json(bytes(item), Pod)
+            try:
+                pod = from_json(bytes(item), Pod)
+            except DecodeError:
+                _leave_out(head_of_object(bytes(item)))
+                continue
             if (pod.metadata.creation_timestamp or "") < since or not selects(pod) or not self._lacks(pod, item):
                 continue
             count += 1
@@ -167,9 +170,8 @@ class Audit:
 
     def _asked_about(self) -> tuple[str, Callable[[Pod], bool]]:
         """Since when the API server asks us about new pods, and which pods it asks about."""
-        items = self._page(
-            f"{_CONFIGURATIONS}?fieldSelector=metadata.name%3D{quote(self._configuration, safe='')}"
-        ).items
+        path = f"{_CONFIGURATIONS}?fieldSelector=metadata.name%3D{quote(self._configuration, safe='')}"
+        items = from_json(self._body(path), ObjectList).items
         if not items:
             raise _Failed(f"there is no MutatingWebhookConfiguration {self._configuration}")
         found = from_json(bytes(items[0]), _Configuration)
@@ -199,27 +201,26 @@ class Audit:
 
     def _pods(self) -> Iterator[Raw]:
         """All pods, one by one; other work runs in between."""
-        token = ""
-        pages = Pages(_PAGE)
-        while True:
-            if not self._elected():
-                raise _Failed("another replica counts them now")
-            started = time.monotonic()
-            page = pages.read(partial(self._pods_from, token))
+        started = time.monotonic()
+        for page in pages_of(self._page, PODS.path(), "", _PAGE, _leave_out):
             for item in page.items:
                 yield item
                 time.sleep(0)
-            token = page.metadata.continue_
-            if not token:
-                return
-            time.sleep(max(time.monotonic() - started, _PAGE_SECONDS))
+            if page.metadata.continue_:
+                time.sleep(max(time.monotonic() - started, _PAGE_SECONDS))
+                started = time.monotonic()
 
-    def _pods_from(self, token: str, size: int) -> ObjectList:
-        more = f"&continue={quote(token, safe='')}" if token else ""
-        return self._page(f"{PODS.path()}?limit={size}{more}")
+    def _page(self, path: str) -> bytes:
+        if not self._elected():
+            raise _Failed("another replica counts them now")
+        return self._body(path)
 
-    def _page(self, path: str) -> ObjectList:
+    def _body(self, path: str) -> bytes:
         status, body = self._transport.get(path)
         if status != 200:
             raise _Failed(f"GET {path.partition('?')[0]}: {status}: {error_message(body)}")
-        return from_json(body, ObjectList)
+        return body
+
+
+def _leave_out(pod: ObjectMeta) -> None:
+    _LOG.warning("pod %s/%s is not audited: it cannot be decoded", pod.namespace, pod.name)

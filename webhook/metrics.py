@@ -178,6 +178,11 @@ def _of_caches(caches: Iterable[Reflector[Any]]) -> Iterator[Metric]:
     lists = _counter("cache_lists", "Number of times that a cache was filled by a whole list.", labels)
     watches = _counter("cache_watches", "Number of watches begun; the API server ends each after some minutes.", labels)
     failures = _counter("cache_failures", "Number of lists and watches that failed and were tried again.", labels)
+    left_out = _counter(
+        "cache_left_out",
+        "Number of objects in lists and events that were left out because they could not be decoded.",
+        labels,
+    )
     now = time.monotonic()
     for cache in caches:
         synced.add_metric((cache.name,), cache.synced)
@@ -187,7 +192,8 @@ def _of_caches(caches: Iterable[Reflector[Any]]) -> Iterator[Metric]:
         lists.add_metric((cache.name,), cache.lists)
         watches.add_metric((cache.name,), cache.watches)
         failures.add_metric((cache.name,), cache.failures)
-    yield from (synced, objects, age, lists, watches, failures)
+        left_out.add_metric((cache.name,), cache.left_out)
+    yield from (synced, objects, age, lists, watches, failures, left_out)
 
 
 def _of_certificate(status: CertificateStatus) -> Iterator[Metric]:

@@ -31,6 +31,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 MAX_VALUES: Final = 5_000
 """The limit of a list or map, and of an object that is decoded whole. A pod of 20 containers has 1,000."""
+_EFFORT: Final = 4 << 20
+"""Bytes of a text that is decoded again because it is deep or odd: 0.1 s of CPU."""
 _SMALL_SIZE: Final = 2 * MAX_VALUES
 """Bytes of an object that cannot have more values: it is not counted."""
 _USUAL_SIZE: Final = 1 << 18
@@ -65,7 +67,7 @@ def see(text: bytes | Raw, kind: type[T]) -> Seen[T]:
         text = bytes(text)
         if size <= _SMALL_SIZE or text.count(b",") <= MAX_VALUES:
             try:
-                return Seen(from_json(text, kind))
+                return Seen(from_json(text, kind, _EFFORT))
             except DecodeError as error:
                 whole = error
             try:
@@ -77,7 +79,7 @@ def see(text: bytes | Raw, kind: type[T]) -> Seen[T]:
 
 def _in_pieces(text: bytes | Raw, kind: Any) -> Seen[Any]:
     reading, plan = _Reading(), _plan_of(kind)
-    found = reading.built(plan, exactly(text, plan.pieces), "")
+    found = reading.built(plan, exactly(text, plan.pieces, _EFFORT), "")
     return Seen(found, frozenset(reading.left_out))
 
 

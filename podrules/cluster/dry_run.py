@@ -95,7 +95,7 @@ class DryRuns:
 
 def _read(answer: ChangeAnswer, *, applied: bool = False) -> DryRunAnswer:
     if answer.status in _TAKEN:
-        return DryRunAnswer(json.loads(answer.body), applied=applied, warnings=answer.warnings)
+        return DryRunAnswer(from_json(answer.body, dict[str, Any]), applied=applied, warnings=answer.warnings)
     message = error_message(answer.body)
     no_right = answer.status == _FORBIDDEN and AUTHORIZER_REFUSAL.search(message) is not None
     if no_right or answer.status in _NO_VERDICT or _NO_DRY_RUN in message or _NO_KIND in message:

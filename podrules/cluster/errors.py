@@ -93,6 +93,11 @@ class Unreachable(ClusterError):
 class TooLong(Unreachable):
     """An answer is longer than the limit for one answer."""
 
+    def __init__(self, message: str, beginning: bytes = b"") -> None:
+        """Take the message and the beginning of the answer."""
+        super().__init__(message)
+        self.beginning = beginning
+
 
 class NotServed(Unreachable):
     """The API server does not serve the kind: its version has no such kind, or the API group is disabled."""

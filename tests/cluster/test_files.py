@@ -11,6 +11,8 @@ import pytest
 
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.manifests.files import check_expanded, read_documents, read_what_can_be
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
 
 
 def _value(scalar: str) -> Any:
@@ -116,6 +118,29 @@ def test_folders_are_read_in_order_and_by_ending(tmp_path: Path) -> None:
 def test_bad_text_is_told_where(text: str, message: str) -> None:
     with pytest.raises(ManifestError, match=message.replace("(", r"\(")):
         list(read_documents("-", io.StringIO(text)))
+
+
+@pytest.mark.parametrize("depth", [150, 450, *range(970, 1010), 9_990])
+@pytest.mark.parametrize("opening", ["[", '{"f:a":'])
+def test_list_is_read_however_deep_an_object_of_it_is(opening: str, depth: int) -> None:
+    """As of what `kubectl get -o json` prints."""
+    fields = opening * depth + "1" + {"[": "]", "{": "}"}[opening[0]] * depth
+    deep = (
+        f'{{"apiVersion":"v1","kind":"Pod",\n"metadata":{{"name":"deep","managedFields":[{{"fieldsV1":{fields}}}]}}}}'
+    )
+    text = f'{{"apiVersion":"v1","kind":"List","items":[{deep},\n{{"apiVersion":"v1","kind":"Pod"}}]}}'
+    found = list(read_documents("-", io.StringIO(text)))
+    assert [from_object(entry.content, Pod).metadata.name for entry in found] == ["deep", ""]
+
+
+@pytest.mark.parametrize("depth", [*range(970, 1010), 9_990])
+def test_deep_yaml_is_read_or_is_an_error(depth: int) -> None:
+    head = "apiVersion: v1\nkind: Pod\n"
+    text = f"{head}metadata:\n  managedFields: {'[' * depth}{']' * depth}\n---\n{head}"
+    read = [found if isinstance(found, ManifestError) else "" for found in read_what_can_be("-", io.StringIO(text))]
+    assert read[-1] == ""
+    assert len(read) == 2
+    assert all("document 1: nested too deeply" in str(error) for error in read if error)
 
 
 def test_aliases_may_not_explode() -> None:

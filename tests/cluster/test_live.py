@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podrules.cluster.device_kinds import RESOURCE_CLAIMS
-from podrules.cluster.errors import NotFound, NotServed
+from podrules.cluster.errors import BadObject, NotFound, NotServed
 from podrules.cluster.kinds import PODS
 from podrules.cluster.live.live_source import LiveSource
 from podrules.cluster.live.responses import Response
@@ -44,3 +44,19 @@ def test_field_selectors_are_quoted() -> None:
     transport = _Transport(200, b'{"items": []}')
     LiveSource(transport, namespace=None).list(PODS, field_selector="status.phase!=Failed,spec.nodeName=n")
     assert transport.paths == ["/api/v1/pods?limit=500&fieldSelector=status.phase%21%3DFailed%2Cspec.nodeName%3Dn"]
+
+
+@pytest.mark.parametrize(
+    ("item", "problem"),
+    [
+        pytest.param(b'"spec":{"priority":"7"}', "spec.priority: ", id="another shape"),
+        pytest.param(b'"spec":{"x":"\x01"}', "too large to be decoded", id="no JSON"),
+        pytest.param(b'"x":%b[[1],1]%b' % (b"[" * 1000 + b"[[1],1]," * 400_000, b"]" * 1000), "too large", id="dense"),
+    ],
+)
+def test_object_of_a_list_that_cannot_be_decoded_is_named(item: bytes, problem: str) -> None:
+    body = b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[%b]}'
+    metadata = b'"metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"1","labels":{"a":"b"}}'
+    with pytest.raises(BadObject) as caught:
+        LiveSource(_Transport(200, body % (b"{%b,%b}" % (metadata, item))), namespace=None).list(PODS)
+    assert str(caught.value).startswith(f"pod/web in namespace shop: {problem}")

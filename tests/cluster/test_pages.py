@@ -1,49 +1,76 @@
-"""Pages shrink where objects are large, and grow again."""
+"""Pages shrink where objects are large or cannot be decoded, and grow again; a single such object is left out."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from podrules.cluster.errors import TooLong
-from podrules.cluster.live.pages import Pages
+from podrules.cluster.errors import TooLong, Unreachable
+from podrules.cluster.live.pages import pages_of
 
 ROOM = 10
+PATH = "/api/v1/pods"
+ODD = "\x01"
+"""Not JSON, wherever it is."""
 
 
-def reader(sizes: Sequence[int]) -> tuple[Callable[[int], Sequence[int]], list[int]]:
-    """A function that reads the next objects of these sizes, as many as fit; and how many each call asked for."""
-    left, asked = list(sizes), list[int]()
+def lists(sizes: Sequence[int | str]) -> tuple[Callable[[str], bytes], list[int]]:
+    """An API server whose pods have these sizes, and how many each request asked for; a pod with a text is not JSON."""
+    asked = list[int]()
 
-    def page(count: int) -> Sequence[int]:
+    def request(path: str) -> bytes:
+        query = parse_qs(urlsplit(path).query)
+        first, count = int(query.get("continue", ["0"])[0]), int(query["limit"][0])
         asked.append(count)
-        if sum(left[:count]) > ROOM:
-            raise TooLong("too long")
-        taken, left[:] = left[:count], left[count:]
-        return taken
+        end = min(first + count, len(sizes))
+        meta = {"resourceVersion": "7", **({"continue": str(end), "remainingItemCount": 9} if end < len(sizes) else {})}
+        places = range(first, end)
+        items = [{"metadata": {"name": f"pod-{place}", "namespace": "shop", "x": sizes[place]}} for place in places]
+        found = {"kind": "PodList", "apiVersion": "v1", "metadata": meta, "items": items}
+        body = json.dumps(found, separators=(",", ":"))
+        sent = body.replace(json.dumps(ODD), ODD).encode()
+        if sum(size for size in sizes[first:end] if isinstance(size, int)) > ROOM:
+            raise TooLong("too long", sent[:400])
+        return sent
 
-    return page, asked
+    return request, asked
 
 
-def test_a_page_that_is_too_long_is_asked_for_with_fewer_objects() -> None:
-    page, asked = reader([1] * 40)
-    pages = Pages(32)
-    assert len(pages.read(page)) == 8
-    assert asked == [32, 8]
+def read(request: Callable[[str], bytes], size: int) -> tuple[list[int], list[str]]:
+    """How many objects each page has, and the objects that were left out."""
+    left_out = list[str]()
+    pages = list(pages_of(request, PATH, "", size, lambda item: left_out.append(f"{item.namespace}/{item.name}")))
+    assert {page.metadata.resource_version for page in pages} == {"7"}
+    return [len(page.items) for page in pages], left_out
 
 
-def test_pages_grow_again_behind_large_objects_and_no_further_than_at_first() -> None:
-    page, asked = reader([9, 9, *[0] * 100])
-    pages = Pages(8)
-    found = [size for _ in range(7) for size in pages.read(page)]
-    assert found[:2] == [9, 9]
+def test_page_that_is_too_long_is_asked_for_with_fewer_objects() -> None:
+    request, asked = lists([1] * 12 + [0] * 30)
+    assert read(request, 32) == ([8, 16, 18], [])
+    assert asked == [32, 8, 16, 32]
+
+
+def test_pages_grow_again_after_large_objects_up_to_their_first_size() -> None:
+    request, asked = lists([9, 9, *[0] * 100])
+    counts, left_out = read(request, 8)
+    assert (sum(counts), counts[0], left_out) == (102, 1, [])
     assert asked[-1] == 8
     assert max(asked) == 8
 
 
-def test_one_object_that_is_too_long_is_an_error() -> None:
-    page, asked = reader([ROOM + 1])
-    with pytest.raises(TooLong):
-        Pages(8).read(page)
-    assert asked[-1] == 1
+@pytest.mark.parametrize("odd", [ROOM + 1, ODD])
+@pytest.mark.parametrize("place", [0, 5, 11])
+def test_one_object_that_is_too_long_or_odd_is_left_out_alone(odd: int | str, place: int) -> None:
+    request, _ = lists([*[0] * place, odd, *[0] * (11 - place)])
+    counts, left_out = read(request, 8)
+    assert sum(counts) == 11
+    assert left_out == [f"shop/pod-{place}"]
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b'{"kind":"Status"}, '])
+def test_answer_that_is_no_list_is_an_error(body: bytes) -> None:
+    with pytest.raises(Unreachable, match="the answer to /api/v1/pods is not a list"):
+        list(pages_of(lambda _: body, PATH, "", 8, lambda _: None))

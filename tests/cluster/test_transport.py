@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from podrules.cluster.errors import Unreachable
-from podrules.cluster.live.responses import warning_text
+from podrules.cluster.live.responses import lines_of, warning_text
 from podrules.cluster.live.transport import KubectlProxy
 from tests.waiting import wait_for
 
@@ -115,3 +115,11 @@ def test_what_outlives_kubectl_is_read_to_its_end(
         os.kill(int(other.read_text()), signal.SIGKILL)
     wait_for(lambda: not reader.is_alive(), "the reader has come to the end")
     assert process.stderr.closed
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 100])
+def test_lines_come_whole_and_up_to_their_limit(size: int) -> None:
+    text = b"one\n\nseventeen-letters\ntwo\nunfinished"
+    chunks = [text[start : start + size] for start in range(0, len(text), size)]
+    assert list(lines_of(iter(chunks))) == [b"one", b"", b"seventeen-letters", b"two"]
+    assert list(lines_of(iter(chunks), 5)) == [b"one", b"", b"seven", b"two"]

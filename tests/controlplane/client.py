@@ -149,7 +149,7 @@ class ApiClient:
         """Sends one request; a body of bytes as it is, else in JSON.
 
         Returns:
-            The answer's JSON; ``{}`` when the answer is not JSON.
+            The answer's JSON; ``{}`` when the answer is not JSON, or is nested more deeply than Python reads.
 
         Raises:
             ApiError: The API server refused.
@@ -164,7 +164,7 @@ class ApiClient:
             code, answer = self._exchange(method, target, sent, headers)
         try:
             parsed = json.loads(answer)
-        except ValueError:
+        except (ValueError, RecursionError):
             parsed = {"message": answer.decode(errors="replace")} if code >= http.HTTPStatus.BAD_REQUEST else {}
         if code >= http.HTTPStatus.BAD_REQUEST:
             raise ApiError(code, parsed)

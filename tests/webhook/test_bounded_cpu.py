@@ -98,6 +98,16 @@ STATUS_LISTS = {
     "images": ('"images":[', '{"names":["image-%d"]}', "]"),
     "conditions": ('"conditions":[', '{"type":"t%d","status":"True"}', "]"),
 }
+DEEP_LISTS = {
+    "fields": '{"f:a":' * 9000 + "{}" + "}" * 9000,
+    "lists": "[" * 9000 + "]" * 9000,
+    "dense lists": "[[1],1]",
+    "fields with brackets": '{"[":' * 300 + "{}" + "}" * 300,
+    "texts": '"a"',
+    "escapes": '"\\u003c"',
+    "mappings": '{"name":"c"}',
+}
+"""Below 1,000 levels."""
 LONG_TEXTS = ["a" * (SIZE - 9000), "a-" * (SIZE // 2 - 9000), "a." * (1 << 16), "class-1-of-" + "shop" * 60]
 
 
@@ -172,6 +182,9 @@ def _fields() -> Iterator[Any]:
             yield pytest.param(1, "".join, shape, id=f"{name} of a label, long {number}")
     for name, text in (("commas", ","), ("escapes", "\\u003c")):
         yield pytest.param(1, _repeated, ('"containers":[{"name":"c","args":["', text, '"]}]'), id=name)
+    for name, value in DEEP_LISTS.items():
+        values = ",".join([value] * (SIZE // (len(value) + 1)))
+        yield pytest.param(1, "".join, ('"x":' + "[" * 1000, values, "]" * 1000), id=f"deep {name}")
     for name in ("containers", "hooks", "sidecars"):
         yield pytest.param(1, _with_statuses, LISTS[name], id=f"{name} and their statuses")
 

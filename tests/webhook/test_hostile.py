@@ -90,8 +90,9 @@ def exchanged(server: DemoServer, *parts: bytes) -> bytes:
     [
         pytest.param("POST", "/mutate", b"{}", {"Content-Type": "text/plain"}, 415, "Content-Type", id="wrong type"),
         pytest.param("POST", "/mutate", b'{"kind": NaN}', {}, 400, "not valid JSON", id="NaN"),
-        pytest.param("POST", "/mutate", b'{"apiVersion": "\\ud800"}', {}, 400, "not valid JSON", id="a lone surrogate"),
-        pytest.param("POST", "/mutate", b'{"kind": 7, "a": "\xff"}', {}, 400, "not valid JSON", id="no UTF-8"),
+        pytest.param("POST", "/mutate", b'{"kind": "\x01"}', {}, 400, "not valid JSON", id="control character"),
+        pytest.param("POST", "/mutate", b'{"apiVersion": "\\ud800"}', {}, 400, "kind is missing", id="half a pair"),
+        pytest.param("POST", "/mutate", b"\xff", {}, 400, "not valid JSON", id="no UTF-8"),
         pytest.param("POST", "/mutate", b"[" * 100_000, {}, 400, "nested too deeply", id="deep"),
         pytest.param(
             "POST", "/mutate", GOOD.replace(b"admission.k8s.io/v1", b"admission.k8s.io/v9"), {}, 400, "v9", id="version"

@@ -43,9 +43,18 @@ NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
 BOUND = {**pod_object(name="web", nodeName="node-1"), "status": {"phase": "Running"}}
 BOUND["metadata"]["uid"] = UID
 COMMAS = {"example.com/list": "," * 100_001}
-ODD = b'"spec": {"x": "\\ud800", '
-"""Half a surrogate pair."""
-DEEP = b'"spec": {"x": ' + b"[" * 5000 + b"]" * 5000 + b", "
+ODD = b'"spec": {"x": "\x01", '
+"""A control character, which JSON does not have."""
+DENSE = b'"spec": {"x": ' + b"[" * 1000 + b"[[1],1]," * 150_000 + b"1" + b"]" * 1000 + b", "
+"""Deep, and of more brackets than are looked at."""
+STORED = {
+    "half a pair": b'"\\ud800"',
+    "no UTF-8": b'"\xff"',
+    "number": b"1e999999",
+    "list": b"[" * 9000 + b"]" * 9000,
+    "fields": b'{"f:a":' * 9000 + b"{}" + b"}" * 9000,
+}
+"""What the API server stores in fields that hold JSON."""
 
 
 def cluster_of(options: Options = STRICT, force_deletion: ForceDeletion = DENY) -> Cluster:
@@ -109,12 +118,29 @@ UNREADABLE = [
 ]
 
 
-@pytest.mark.parametrize("spoilt", [pytest.param(ODD, id="half a pair"), pytest.param(DEEP, id="deep")])
+@pytest.mark.parametrize("spoilt", [pytest.param(ODD, id="control character"), pytest.param(DENSE, id="dense")])
 @pytest.mark.parametrize(("body", "rule"), UNREADABLE)
 def test_what_cannot_be_read_is_refused_where_a_rule_might_have(body: bytes, rule: str, spoilt: bytes) -> None:
     body = body.replace(b'"spec": {', spoilt)
     assert rule in refusal(body)
     assert "cannot be read" in refusal(body)
+
+
+@pytest.mark.parametrize("value", STORED.values(), ids=STORED)
+@pytest.mark.parametrize(
+    ("body", "rule"),
+    [
+        (create_review(pod_object(name="web", priorityClassName="high")), "PriorityClass high is not allowed"),
+        (delete_review(BOUND), "forbids force deletions"),
+        (node_deletion_review({**NODE, "spec": {"x": 1}}), "force deletes 1 pod"),
+        (create_review(workload_object("Deployment", "high")), "PriorityClass high is not allowed"),
+    ],
+    ids=["pod", "force deletion", "node", "template"],
+)
+def test_all_json_that_can_be_stored_is_read(body: bytes, rule: str, value: bytes) -> None:
+    message = refusal(body.replace(b'"spec": {', b'"spec": {"x": %b, ' % value))
+    assert rule in message
+    assert "cannot be read" not in message
 
 
 @pytest.mark.parametrize(("body", "rule"), UNREADABLE)
@@ -142,7 +168,7 @@ def test_eviction_of_another_shape_is_refused_where_force_is() -> None:
 
 def test_eviction_that_cannot_be_read_is_refused_where_force_is() -> None:
     body = eviction_review("web", "shop", {"gracePeriodSeconds": 0}).replace(
-        b'"metadata": {', b'"metadata": {"x": "\\ud800", '
+        b'"metadata": {', b'"metadata": {"x": "\x01", '
     )
     assert "forbids force deletions" in refusal(body)
     assert refusal(body, cluster_of(force_deletion=ForceDeletion())) == ""

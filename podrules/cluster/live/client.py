@@ -7,6 +7,7 @@ server accepts.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,7 +54,7 @@ class ClientTransport:
             kubeconfig: The path of the kubeconfig; None: KUBECONFIG, else ``~/.kube/config``.
             request_timeout: Seconds for one request.
             connections: How many stay open; requests at the same time may open more.
-            longest: The most bytes of an answer to `get`; None: no limit.
+            longest: The most bytes of an answer to `get`, and of a line of `lines`; None: no limit.
 
         Raises:
             Unreachable: the package ``kubernetes`` is not installed, or there is no configuration.
@@ -119,7 +120,7 @@ class ClientTransport:
             try:
                 if answer.status != 200:
                     raise StreamRefused(answer.status, answer.read(MAX_ERROR))
-                yield from lines_of(answer.stream(1 << 16))
+                yield from lines_of(answer.stream(1 << 16), self._longest or sys.maxsize)
             finally:
                 # A watch is not read to its end, so its connection cannot be reused.
                 answer.close()
@@ -152,7 +153,7 @@ class ClientTransport:
             body: bytes = answer.read(longest + 1, decode_content=False)
         if len(body) > longest:
             answer.close()
-            raise TooLong(f"{self._configuration.host} sends more than {longest} bytes")
+            raise TooLong(f"{self._configuration.host} sends more than {longest} bytes", body[:MAX_ERROR])
         return body
 
     def _pieces(self, answer: Any) -> Iterator[bytes]:

@@ -27,8 +27,9 @@ from podrules.cluster.errors import (
 )
 from podrules.cluster.kinds import ALL_KINDS, LEASES, NODE_PROXIES, VOLUME_ATTACHMENTS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
-from podrules.cluster.live.answers import ObjectList, error_message
+from podrules.cluster.live.answers import error_message, head_of_object
 from podrules.cluster.live.large_lists import NoProgress, Progress, can_read_whole, read_whole
+from podrules.cluster.live.pages import pages_of
 from podrules.cluster.live.responses import Response, service_account_namespace
 from podrules.cluster.live.transport import LargeTransport, Transport
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin, host_of
@@ -162,7 +163,7 @@ class LiveSource:
             suggest = self._suggest and kind in ALL_KINDS and kind not in _DERIVED_NAMES
             raise NotFound(kind, name, namespace, partial(self._near, kind, name, namespace) if suggest else ())
         self._check("get", kind, namespace, status, body)
-        return _decoded(body, kind, name)
+        return _decoded(body, kind)
 
     def list(
         self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
@@ -172,20 +173,30 @@ class LiveSource:
         selectors = f"&labelSelector={quote(str(selector), safe='')}" if selector else ""
         selectors += f"&fieldSelector={quote(field_selector, safe='')}" if field_selector else ""
         found: list[T] = []
-        token = ""
-        while True:
-            query = f"?limit={_PAGE}{selectors}" + (f"&continue={quote(token, safe='')}" if token else "")
-            status, body = self._transport.get(path + query)
-            self._check("list", kind, namespace, status, body)
-            page = from_json(body, ObjectList)
-            first, token = not token, page.metadata.continue_
-            if first and token and (whole := self._whole(kind, path, selectors, page.metadata.resource_version)):
+
+        def leave_out(item: ObjectMeta) -> None:
+            raise BadObject(f"{_named(kind, item)}: too large to be decoded")
+
+        request = self._lists_of(kind, namespace)
+        for number, page in enumerate(pages_of(request, path, selectors, _PAGE, leave_out)):
+            more, version = page.metadata.continue_, page.metadata.resource_version
+            if more and number == 0 and (whole := self._whole(kind, path, selectors, version)):
                 return whole
-            found.extend(_decoded(bytes(item), kind, "") for item in page.items)
-            if not token:
-                self._progress.done(kind)
-                return found
-            self._progress.read(kind, len(found))
+            found.extend(_decoded(bytes(item), kind) for item in page.items)
+            if more:
+                self._progress.read(kind, len(found))
+        self._progress.done(kind)
+        return found
+
+    def _lists_of(self, kind: Kind[Any], namespace: str | None, *accept: str) -> Callable[[str], bytes]:
+        """A function that requests a page of a list."""
+
+        def body(path: str) -> bytes:
+            status, answer = self._transport.get(path, *accept)
+            self._check("list", kind, namespace, status, answer)
+            return answer
+
+        return body
 
     def _whole(self, kind: Kind[T], path: str, selectors: str, version: str) -> Sequence[T] | None:
         """Read a large list in one answer; None: it has to be read in pages."""
@@ -240,9 +251,9 @@ class LiveSource:
 
     def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
         """The names of a kind's objects; see `Source.names`."""
-        status, body = self._transport.get(f"{kind.path(namespace)}?limit={_PAGE}", _NAMES_ONLY)
-        self._check("list", kind, namespace, status, body)
-        return [from_json(bytes(item), _Named).metadata.name for item in from_json(body, ObjectList).items]
+        request = self._lists_of(kind, namespace, _NAMES_ONLY)
+        page = next(pages_of(request, kind.path(namespace), "", _PAGE, lambda _: None))
+        return [from_json(bytes(item), _Named).metadata.name for item in page.items]
 
     def _near(self, kind: Kind[Any], name: str, namespace: str | None) -> Sequence[str]:
         """Existing names similar to the one that was not found, if the user may list them."""
@@ -269,8 +280,13 @@ class LiveSource:
         raise Unreachable(f"the API server answered {status} to {verb} {kind.rbac_name}: {message}")
 
 
-def _decoded(body: bytes, kind: Kind[T], name: str) -> T:
+def _decoded(body: bytes, kind: Kind[T]) -> T:
     try:
         return from_json(body, kind.model)
     except DecodeError as error:
-        raise BadObject(f"{kind.singular}/{name}: {error}") from error
+        raise BadObject(f"{_named(kind, head_of_object(body))}: {error}") from error
+
+
+def _named(kind: Kind[Any], item: ObjectMeta) -> str:
+    place = f" in namespace {item.namespace}" if item.namespace else ""
+    return f"{kind.singular}/{item.name}{place}"

@@ -1,44 +1,58 @@
-"""Reads lists in pages that fit into memory, however large their objects are.
+"""Reads lists in pages that fit into memory and can be decoded, whatever their objects hold.
 
-An object may take megabytes, so a page of 500 objects may take gigabytes of JSON. A page that is too long is requested
-again with fewer objects; the pages after it grow again.
+An object may take megabytes, so a page of 500 objects may take gigabytes of JSON. A page that is too long, or cannot be
+decoded, is requested again with fewer objects; the pages after it grow again. A single object of that kind is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Final
+from urllib.parse import quote
 
-from podrules.cluster.errors import TooLong
+from podrules.cluster.errors import TooLong, Unreachable
+from podrules.cluster.live.answers import ObjectList, head_of_list
+from podrules.model.base import ObjectMeta
+from podrules.model.decode import DecodeError, from_json
 
-__all__ = ["Pages"]
+__all__ = ["pages_of"]
 
-T = TypeVar("T")
 _SHRINK: Final = 4
 _GROW: Final = 2
 
 
-class Pages:
-    """Chooses how many objects each page of one list requests."""
+def pages_of(
+    request: Callable[[str], bytes], path: str, selectors: str, size: int, leave_out: Callable[[ObjectMeta], None]
+) -> Iterator[ObjectList]:
+    """The pages of a list.
 
-    def __init__(self, most: int) -> None:
-        """Begin with the largest page."""
-        self._most = most
-        self._size = most
+    Args:
+        request: Returns the body of the answer to a path; raises its own errors.
+        path: The path of the list.
+        selectors: Further parts of its query: ``&fieldSelector=…``.
+        size: The most objects of a page.
+        leave_out: Called with the name of an object that is too long or cannot be decoded.
 
-    def read(self, page: Callable[[int], T]) -> T:
-        """Read the next page with a function that takes the number of objects.
-
-        Raises:
-            TooLong: a single object is longer than the limit.
-        """
-        while True:
-            try:
-                answer = page(self._size)
-            except TooLong:
-                if self._size == 1:
-                    raise
-                self._size = max(1, self._size // _SHRINK)
-            else:
-                self._size = min(self._most, self._size * _GROW)
-                return answer
+    Raises:
+        Unreachable: the answer is not a list.
+    """
+    most, token = size, ""
+    while True:
+        query = f"?limit={size}{selectors}" + (f"&continue={quote(token, safe='')}" if token else "")
+        try:
+            body = request(path + query)
+            page = from_json(body, ObjectList)
+        except (TooLong, DecodeError) as error:
+            if size > 1:
+                size = max(1, size // _SHRINK)
+                continue
+            head = head_of_list(error.beginning if isinstance(error, TooLong) else body)
+            if head is None:
+                raise Unreachable(f"the answer to {path} is not a list") from error
+            page, item = head
+            leave_out(item)
+        size = min(most, size * _GROW)
+        yield page
+        token = page.metadata.continue_
+        if not token:
+            return

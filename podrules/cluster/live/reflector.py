@@ -4,7 +4,11 @@
              last page, it starts again
     watch    from the list's version on, with bookmarks, so that the version of a quiet kind does not expire
     410      the version has expired: list again
-    errors   wait, longer each time with a random part, then continue the watch from the last version
+    errors   wait, longer each time with a random part, then continue the watch from the last version; list again after
+             an ERROR event or an answer that is not an event
+    object   one that cannot be decoded is left out, counted and logged; its older state is removed, for it may be wrong
+    event    one that the API server cannot encode ends each watch before it arrives: a watch that ends at once
+             without an event is followed by a list, which has the object
 
 Until the first list is complete, `Reflector.synced` is false. A watch replaces single objects, a new list replaces all:
 readers in other threads always see a consistent state.
@@ -19,7 +23,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -27,10 +30,10 @@ from msgspec import field
 
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.kinds import Kind
-from podrules.cluster.live.answers import APIStatus, ObjectList, WatchEvent, error_message
-from podrules.cluster.live.pages import Pages
+from podrules.cluster.live.answers import APIStatus, WatchEvent, error_message, head_of_event, head_of_object
+from podrules.cluster.live.pages import pages_of
 from podrules.cluster.live.responses import Response, StreamRefused
-from podrules.model.base import Model
+from podrules.model.base import Model, ObjectMeta
 from podrules.model.decode import DecodeError, from_json
 
 __all__ = ["CachedMeta", "CachedObject", "Named", "Reflector", "StreamTransport"]
@@ -44,6 +47,8 @@ _WATCH_SECONDS: Final = 300
 """The API server ends a watch after one to two times this, so that clients spread over its replicas."""
 _IDLE_SECONDS: Final = 150.0
 """Bookmarks arrive about once a minute, so a connection that is silent for this long is dead."""
+_SHORT_WATCH: Final = 1.0
+"""Seconds: the API server ends no watch earlier, unless it cannot go on."""
 _GONE: Final = 410
 
 
@@ -94,6 +99,10 @@ class _TooOld(Exception):
     """The API server no longer has the version to continue from."""
 
 
+class _CannotGoOn(Exception):
+    """The API server ended a watch in a way that it would end the next one from the same version, too."""
+
+
 T = TypeVar("T", bound=Named)
 
 
@@ -138,6 +147,8 @@ class Reflector(Generic[T]):
         """How many watches were started."""
         self.failures = 0
         """Lists and watches that failed since the start."""
+        self.left_out = 0
+        """Objects in lists and events that were left out because they could not be decoded."""
         self.heard_at: float | None = None
         """When the API server last answered, by the monotonic clock; None: not yet."""
 
@@ -180,14 +191,15 @@ class Reflector(Generic[T]):
                     version, self._failures = reached, 0
             except _TooOld:
                 version = ""
-            except (Unreachable, StreamRefused, DecodeError) as error:
+            except (Unreachable, StreamRefused) as error:
                 self._fail(error)
                 continue
             except Exception as error:  # noqa: BLE001 - no error may stop the cache for ever
                 _LOG.debug("%s", self.name, exc_info=error)
+                version = ""
                 self._fail(error)
                 continue
-            if time.monotonic() - started < 1:
+            if time.monotonic() - started < _SHORT_WATCH:
                 # An API server may end watches at once: wait, to avoid a tight loop.
                 self._stopped.wait(_FIRST_DELAY * random.uniform(1, 2))  # noqa: S311 - no secret
 
@@ -201,24 +213,18 @@ class Reflector(Generic[T]):
     def _list(self) -> str:
         """List all objects; returns the list's version."""
         found: list[T] = []
-        token = ""
-        pages = Pages(_PAGE)
-        while True:
-            status, body = pages.read(partial(self._page, token))
-            if status == _GONE and token:
-                raise _TooOld
-            if status != 200:
-                raise StreamRefused(status, error_message(body).encode())
-            page = from_json(body, ObjectList)
-            found.extend(entry for item in page.items if (entry := self._decoded(bytes(item))) is not None)
-            token = page.metadata.continue_
-            if not token:
-                self.fill(found)
-                return page.metadata.resource_version
+        for page in pages_of(self._page, self._path, self._query, _PAGE, self._leave_out):
+            found += filter(None, map(self._decoded, map(bytes, page.items)))
+        self.fill(found)
+        return page.metadata.resource_version
 
-    def _page(self, token: str, size: int) -> Response:
-        more = f"&continue={quote(token, safe='')}" if token else ""
-        return self._transport.get(f"{self._path}?limit={size}{self._query}{more}")
+    def _page(self, path: str) -> bytes:
+        status, body = self._transport.get(path)
+        if status == _GONE:
+            raise _TooOld
+        if status != 200:
+            raise StreamRefused(status, error_message(body).encode())
+        return body
 
     def _watch(self, version: str) -> Iterator[str]:
         """Apply the events of a watch; yields the version after each event."""
@@ -228,35 +234,46 @@ class Reflector(Generic[T]):
             f"?watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}"
             f"&resourceVersion={quote(version, safe='')}{self._query}"
         )
+        began, empty = time.monotonic(), True
         try:
             for line in self._transport.lines(self._path + query, idle_timeout=_IDLE_SECONDS):
                 if self._stopped.is_set():
                     return
-                yield self._take(from_json(line, WatchEvent))
+                self.heard_at, empty = time.monotonic(), False
+                yield self._take(line)
         except StreamRefused as error:
             if error.status == _GONE:
                 raise _TooOld from error
             raise
+        if empty and time.monotonic() - began < _SHORT_WATCH:
+            raise _CannotGoOn("the watch ended at once, without an event")
 
-    def _take(self, event: WatchEvent) -> str:
-        self.heard_at = time.monotonic()
-        body = bytes(event.object)
-        if event.type == "ERROR":
-            status = from_json(body, APIStatus)
-            if status.code == _GONE:
-                raise _TooOld
-            raise StreamRefused(status.code, body)
-        meta = from_json(body, CachedObject).metadata
-        entry = self._decoded(body) if event.type in {"ADDED", "MODIFIED"} else None
+    def _take(self, line: bytes) -> str:
+        """Apply an event; returns its version."""
+        entry = None
+        try:
+            event = from_json(line, WatchEvent)
+            event_type, body = event.type, bytes(event.object)
+            meta: CachedMeta | ObjectMeta = from_json(body, CachedObject).metadata
+        except DecodeError:
+            event_type, meta = head_of_event(line)
+            self._leave_out(meta)
+        else:
+            if event_type == "ERROR":
+                status = from_json(body, APIStatus)
+                raise _TooOld if status.code == _GONE else _CannotGoOn(f"{status.code}: {status.message}")
+            if event_type in {"ADDED", "MODIFIED"}:
+                entry = self._decoded(body)
+        if event_type == "BOOKMARK":
+            return meta.resource_version
         if entry is not None:
             self._objects.setdefault(meta.namespace, {})[meta.name] = entry
-        elif event.type != "BOOKMARK":
+        else:
             self._forget(meta)
-        if event.type != "BOOKMARK":
-            self._on_change()
+        self._on_change()
         return meta.resource_version
 
-    def _forget(self, meta: CachedMeta) -> None:
+    def _forget(self, meta: _Metadata) -> None:
         inside = self._objects.get(meta.namespace, {})
         inside.pop(meta.name, None)
         if not inside:
@@ -267,9 +284,11 @@ class Reflector(Generic[T]):
         try:
             return from_json(body, self.model)
         except DecodeError:
-            meta = from_json(body, CachedObject).metadata
-            # The log omits the problem, which may quote the content of a Secret.
-            _LOG.warning(
-                "%s: %s/%s is left out: it has not the shape of its kind", self.name, meta.namespace, meta.name
-            )
+            self._leave_out(head_of_object(body))
             return None
+
+    def _leave_out(self, meta: _Metadata) -> None:
+        self.left_out += 1
+        # The log omits the problem, which may quote the content of a Secret.
+        place = f"{meta.namespace}/{meta.name}".lstrip("/")
+        _LOG.warning("%s: %s is left out: it cannot be decoded", self.name, place)

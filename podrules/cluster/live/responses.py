@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -51,12 +52,21 @@ class StreamRefused(Exception):
         self.body = body
 
 
-def lines_of(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Join pieces and split them into complete lines."""
-    rest = b""
+def lines_of(chunks: Iterator[bytes], longest: int = sys.maxsize) -> Iterator[bytes]:
+    """Join pieces and split them into complete lines.
+
+    Args:
+        chunks: The pieces.
+        longest: The most bytes of a line; the rest of a longer line is dropped.
+    """
+    line = bytearray()
     for chunk in chunks:
-        *whole, rest = (rest + chunk).split(b"\n")
-        yield from whole
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            line += end[: longest - len(line)]
+            yield bytes(line)
+            line.clear()
+        line += rest[: longest - len(line)]
 
 
 def warning_text(header: bytes) -> str:

@@ -12,18 +12,13 @@ import re
 from typing import Any, Final, NamedTuple
 
 from podrules.cluster.errors import ManifestError
+from podrules.model.decode import without_depths, without_halves
 
 __all__ = ["JsonStream", "JsonValue", "json_stream", "sent_number"]
 
 _SPACES: Final = re.compile(r"[ \t\r\n]*")
 _AMBIGUOUS: Final = 1
 """Values after which the rest of a text may still be YAML."""
-_HALF_A_PAIR: Final = re.compile(
-    r"""(?<!\\)((?:\\\\)*)   # no backslash before the escape, or only pairs of them
-    (?:\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})
-    |(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})""",
-    re.VERBOSE,
-)
 _MAX_SENT_WHOLE: Final = 1e21
 """Below it, Go's encoding/json writes a float without an exponent."""
 
@@ -68,6 +63,8 @@ class JsonStream(NamedTuple):
 def json_stream(text: str) -> JsonStream | None:
     """The values of a JSON text, with numbers as kubectl sends them; half a surrogate pair is U+FFFD, as in Go.
 
+    If the text is deeper than Python's decoder reads, lists and mappings below `MAX_DEPTH` levels are empty.
+
     Returns:
         The values; None: the text is YAML, or nothing.
 
@@ -77,9 +74,15 @@ def json_stream(text: str) -> JsonStream | None:
     at = _after_spaces(text, 0)
     if text[at : at + 1] != "{":
         return None
-    halves = "\\ud" in text or "\\uD" in text
     # The length stays, so that places do.
-    sent = _HALF_A_PAIR.sub(r"\1\\ufffd", text) if halves else text
+    sent = without_halves(text)
+    try:
+        return _values(text, sent, at)
+    except RecursionError:
+        return _values(text, without_depths(sent), at)
+
+
+def _values(text: str, sent: str, at: int) -> JsonStream | None:
     decoder = json.JSONDecoder(parse_float=sent_number)
     values: list[JsonValue] = []
     while at < len(text):

@@ -13,6 +13,7 @@ from tests.charts.policies import dry_run, installed
 from tests.cluster.protobuf import message
 from tests.controlplane.client import ApiClient, Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.deep_objects import PROTOBUF
 from tests.controlplane.processes import stop_all
 from tests.waiting import wait_for
 from tests.webhook.asking import make_pod
@@ -43,7 +44,6 @@ SIDES = ("webhook", "policy")
 """What applies the rules."""
 PODS = ("v1", "Pod")
 YAML = "application/yaml"
-PROTOBUF = "application/vnd.kubernetes.protobuf"
 APPLY = "application/apply-patch+yaml"
 _OWNER: Object = {"apiVersion": "v1", "kind": "ConfigMap", "name": "kube-root-ca.crt", "controller": True}
 _NUMBERS = itertools.count(1)

@@ -13,6 +13,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -22,6 +23,7 @@ import yaml
 
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.deep_objects import replica_set_no_event_holds
 from tests.objects import raw_priority_class
 from tests.waiting import wait_for
 from tests.webhook.asking import WORKLOADS, make_workload, template_of
@@ -29,7 +31,19 @@ from tests.webhook.forcing import CONFIRMATION, thinned
 from tests.webhook.siege import agreement
 from tests.webhook.siege.forced_attacks import FORCED, delete, delete_options
 from tests.webhook.siege.pod_attacks import CREATIONS, limited_pod
-from tests.webhook.siege.tenancy import APPLY, CLASSES, HIGH, LOW, PODS, SIDES, Tenant, besieged, identity, some_owner
+from tests.webhook.siege.tenancy import (
+    APPLY,
+    CLASSES,
+    HIGH,
+    LOW,
+    PODS,
+    PROTOBUF,
+    SIDES,
+    Tenant,
+    besieged,
+    identity,
+    some_owner,
+)
 
 pytestmark = pytest.mark.controlplane
 
@@ -168,17 +182,32 @@ def test_workload_with_a_forged_owner_makes_no_pods(tenant: Tenant, kind: str) -
     workload["spec"]["replicas"] = 1
     before = _classes_of_pods(tenant)
     tenant.api.create(workload)
-    name = workload["metadata"]["name"]
-
-    def refusals() -> list[str]:
-        selector = f"involvedObject.name={name},reason=FailedCreate"
-        events = tenant.api.list_items("v1", "Event", tenant.limited, fieldSelector=selector)
-        return [event["message"] for event in events]
-
-    said = wait_for(refusals, "the controller's pods are refused")
-    assert NOT_ALLOWED in said[0]
+    assert NOT_ALLOWED in wait_for(partial(_refusals, tenant, workload["metadata"]["name"]), "its pods are refused")[0]
     assert HIGH not in _classes_of_pods(tenant)
     assert len(_classes_of_pods(tenant)) == len(before)
+
+
+def _refusals(tenant: Tenant, name: str) -> list[str]:
+    """What a controller says of pods that it could not make."""
+    selector = f"involvedObject.name={name},reason=FailedCreate"
+    events = tenant.api.list_items("v1", "Event", tenant.limited, fieldSelector=selector)
+    return [event["message"] for event in events]
+
+
+@pytest.mark.parametrize("tenant", SIDES, indirect=True)
+def test_template_too_deep_for_a_review_makes_no_pods(tenant: Tenant) -> None:
+    """The API server cannot ask a webhook about it, and stores it with failurePolicy Ignore; a policy refuses it."""
+    path = tenant.api.path("apps/v1", "ReplicaSet", tenant.limited)
+    body = replica_set_no_event_holds("deep", tenant.limited, replicas=1, class_name=HIGH)
+    before = _classes_of_pods(tenant)
+    if tenant.user.endswith("policy"):
+        with pytest.raises(ApiError, match=NOT_ALLOWED):
+            tenant.api.request("POST", path, body, content_type=PROTOBUF)
+        return
+    tenant.api.request("POST", path, body, content_type=PROTOBUF, accept=PROTOBUF)
+    assert NOT_ALLOWED in wait_for(partial(_refusals, tenant, "deep"), "its pods are refused")[0]
+    assert _classes_of_pods(tenant) == before
+    tenant.api.request("DELETE", f"{path}/deep", accept=PROTOBUF)
 
 
 # Force deletions
