@@ -1,7 +1,8 @@
 """Stores the certificate in a Secret, serves it, and publishes its authorities in the webhook configurations.
 
-Every replica reads the Secret and serves its certificate. The replica that wins the `election` also writes the Secret
-and the caBundle of our own webhooks. Each write names the version that it is based on: a late one changes nothing.
+Every replica reads the Secret, serves its certificate, and writes its authorities into the caBundle of our webhooks: if
+somebody removes them, no replica waits for another. The replica that wins the `election` also writes the Secret. Each
+write names the version that it is based on: a late one changes nothing, and of several the first counts.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ _KEYS: Final = {
 _RETRY_SECONDS: Final = 5.0
 _MAX_WAIT_SECONDS: Final = 3600.0
 _RELEASE_SECONDS: Final = 5.0
+_PUBLISH_SECONDS: Final = 0.2
+"""The shortest time between two writes of a configuration: it limits a fight with another writer."""
 _MAX_LEASE_SECONDS: Final = 15
 """client-go's default duration."""
 _LEASE: Final = 1 / 12
@@ -133,6 +136,8 @@ class CertificateKeeper:
         """The authorities that the webhooks have, and since when."""
         self._served = Kept()
         """The served certificate, with the authorities that were last stored with it."""
+        self._published: dict[str, float] = {}
+        """When each configuration was last written, by its kind."""
         self._loads = 0
         self._failures = 0
         self._secret = Reflector(
@@ -219,8 +224,10 @@ class CertificateKeeper:
             look_again = min(look_again, step.look_again)
             if step.kept != kept:
                 self._write(step.kept, kept)
-            else:
-                self._publish(kept.authorities)
+        # Clients must trust what is served: a Secret without its authority is mended first.
+        if since is None and self._signers(kept.authorities):
+            self._publish(kept.authorities)
+            look_again = min(look_again, now + timedelta(seconds=_PUBLISH_SECONDS))
         # Clocks are set and machines sleep: no wait is longer than this.
         return min(max(0.1, (look_again - self._now()).total_seconds()), _MAX_WAIT_SECONDS)
 
@@ -284,12 +291,12 @@ class CertificateKeeper:
         ]
 
     def _publish(self, authorities: bytes) -> None:
-        """Write the authorities into our webhooks that lack them."""
+        """Write the authorities into our webhooks that lack them, unless that was done a moment ago."""
         for reflector in self._configurations:
             found = reflector.get(self._settings.configuration)
             outdated = self._outdated(found, authorities) if found is not None else []
-            kind = reflector.kind
-            if found is None or not outdated:
+            now, kind = self._elapsed.now(), reflector.kind
+            if found is None or not outdated or now < self._published.get(kind.kind, -math.inf) + _PUBLISH_SECONDS:
                 continue
             # Our copy of the Secret may be older than what another replica has already published.
             if _kept(self._read()).authorities != authorities:
@@ -299,6 +306,7 @@ class CertificateKeeper:
                 "metadata": {"resourceVersion": found.metadata.resource_version},
                 "webhooks": [{"name": webhook.name, "clientConfig": {"caBundle": bundle}} for webhook in outdated],
             }
+            self._published[kind.kind] = now
             write(self._transport, "PATCH", kind.path(name=self._settings.configuration), body, STRATEGIC)
 
 

@@ -219,6 +219,18 @@ def test_A_foreign_configurations_are_never_touched(running: Fleet) -> None:
     wait_for(running.is_whole, "all is told")
 
 
+def test_A_ca_bundle_is_written_again_while_the_writer_is_dead(running: Fleet) -> None:
+    """By the other replica, long before the Lease lapses."""
+    writer, other = running.writer, _other(running)
+    holder = running.lease["holderIdentity"]
+    running.kill(writer)
+    running.wipe_bundles()
+    wait_for(running.is_whole, "caBundle is written again")
+    assert running.refusal() == ""
+    assert running.lease["holderIdentity"] == holder
+    assert not running.writes(other)
+
+
 # Who writes
 
 

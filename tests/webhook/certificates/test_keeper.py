@@ -195,6 +195,52 @@ def test_A_write_that_comes_too_late_changes_nothing(place: Place) -> None:
         assert other.keeper.status().writer
 
 
+@pytest.mark.parametrize(
+    "authorities",
+    [pytest.param(None, id="none"), pytest.param(_aged(1).authority, id="another's")],
+)
+def test_A_a_reader_publishes_no_bundle_without_its_own_authority(place: Place, authorities: bytes | None) -> None:
+    """The writer mends such a Secret first."""
+    place.let_another_write()
+    place.keep(_aged(1))
+    with place.keeping() as replica:
+        wait_for(lambda: place.told() and replica.keeper.ready, "it is told")
+        before = len(replica.transport.answers)
+        encoded = base64.b64encode(authorities).decode() if authorities else None
+        place.spoil({"ca.crt": encoded})
+        (secret, *_) = replica.keeper.watched
+
+        def is_spoilt() -> bool:
+            (found,) = secret.in_namespace(place.namespace).values()
+            return bool(found.data.get("ca.crt") == encoded)
+
+        wait_for(is_spoilt, "the replica knows")
+        # More than an hour, after which everything is looked at anew.
+        place.elapsed.let_pass(4000)
+        assert replica.transport.answers[before:] == []
+        assert not replica.keeper.status().writer
+
+
+def test_A_a_fight_about_the_bundle_stays_slow(place: Place) -> None:
+    """Each replica writes a configuration at most five times a second."""
+    place.let_another_write()
+    place.keep(_aged(1))
+    with place.keeping() as replica:
+        wait_for(place.told, "it is told")
+        begun = place.elapsed.now()
+
+        def is_told() -> bool:
+            place.elapsed.set_forward(0.02)
+            return bool(place.told())
+
+        for _ in range(5):
+            place.wipe_bundle()
+            wait_for(is_told, "it is told again")
+        # The first of the five may come right away.
+        assert place.elapsed.now() - begun > 0.8
+        assert len(_answers_to("mutatingwebhookconfigurations", replica.transport.answers)) == 6
+
+
 def _answers_to(kind: str, answers: list[tuple[str, int]]) -> list[int]:
     """The statuses of those writes that were of this kind."""
     return [status for write, status in answers if f"/{kind}" in write]
