@@ -163,7 +163,7 @@ def _add_certificate(parser: argparse.ArgumentParser) -> None:
         "--tls-secret",
         type=object_ref,
         metavar="NAMESPACE/NAME",
-        help="make the certificate and keep it in this Secret",
+        help="make the certificate and keep it in this Secret; it and a Lease of its name must exist",
     )
     add(
         "--tls-name",
@@ -203,7 +203,7 @@ def _add_certificate(parser: argparse.ArgumentParser) -> None:
         "--lease",
         type=object_ref,
         metavar="NAMESPACE/NAME",
-        help="with --tls-cert: the Lease whose holder counts for --audit; with --tls-secret it has the Secret's name",
+        help="with --tls-cert: an existing Lease; its holder counts for --audit. With --tls-secret it has that name",
     )
     add(
         "--client-ca",

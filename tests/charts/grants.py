@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from podrules.cluster.live.client import ClientTransport
 from tests.charts.chart import of_kind
 from tests.controlplane.client import Object
 
-__all__ = ["Grant", "granted"]
+__all__ = ["EVERYBODY", "Grant", "granted", "granted_to_token"]
+
+_SELF = (
+    "selfsubjectaccessreviews.authorization",
+    "selfsubjectrulesreviews.authorization",
+    "selfsubjectreviews.authentication",
+)
+_NODES_ALONE = "node authorizer does not support user rule resolution"
+"""What the authorizer of kubelets says; that of RBAC lists all."""
 
 
 class Grant(NamedTuple):
@@ -20,16 +30,36 @@ class Grant(NamedTuple):
     verbs: tuple[str, ...]
 
 
+EVERYBODY = {Grant("", f"{resource}.k8s.io", (), ("create",)) for resource in _SELF}
+"""What Kubernetes grants to each ServiceAccount."""
+
+
 def granted(objects: list[Object]) -> Iterator[Grant]:
     """What the roles among them allow."""
     for role in of_kind("ClusterRole", objects) + of_kind("Role", objects):
-        for rule in role["rules"]:
-            assert set(rule) <= {"apiGroups", "resources", "resourceNames", "verbs"}
-            for group in rule["apiGroups"]:
-                for resource in rule["resources"]:
-                    yield Grant(
-                        role["metadata"].get("namespace", ""),
-                        f"{resource}.{group}" if group else resource,
-                        tuple(rule.get("resourceNames", ())),
-                        tuple(rule["verbs"]),
-                    )
+        yield from _of_rules(role["rules"], role["metadata"].get("namespace", ""))
+
+
+def granted_to_token(transport: ClientTransport, namespace: str) -> set[Grant]:
+    """What the API server lets a token do in a namespace, as it says itself, with the namespace as ``where``."""
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectRulesReview",
+        "spec": {"namespace": namespace},
+    }
+    path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+    status, body, _ = transport.send("POST", path, json.dumps(review).encode())
+    assert status == 201
+    found = json.loads(body)["status"]
+    assert not found["incomplete"] or found.get("evaluationError") == _NODES_ALONE
+    assert all(rule["verbs"] == ["get"] for rule in found["nonResourceRules"])
+    return set(_of_rules(found["resourceRules"], namespace))
+
+
+def _of_rules(rules: Iterable[Object], where: str) -> Iterator[Grant]:
+    for rule in rules:
+        assert set(rule) <= {"apiGroups", "resources", "resourceNames", "verbs"}
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                name = f"{resource}.{group}" if group else resource
+                yield Grant(where, name, tuple(rule.get("resourceNames", ())), tuple(rule["verbs"]))

@@ -1,8 +1,9 @@
-"""The program may change caBundle in its webhook configurations, and nothing else: tried with its own token."""
+"""The program writes caBundle, its certificate and its Lease, and nothing else: tried with its own token."""
 
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,12 @@ import pytest
 import yaml
 
 from podrules.cluster.live.client import ClientTransport
-from tests.charts.chart import Chart, of_kind
+from tests.charts.chart import CHART, Chart, of_kind
 from tests.charts.policies import installed
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
-from webhook.certificates.writing import STRATEGIC
+from tests.webhook.installation import Installation
+from webhook.certificates.writing import MERGE, STRATEGIC
 
 NAME = "own-configurations"
 WEBHOOKS = {
@@ -60,7 +62,9 @@ ATTEMPTS = {
 
 OTHERS = {
     "Secrets of all namespaces": ("GET", "/api/v1/secrets"),
-    "another Secret of the release's namespace": ("GET", f"/api/v1/namespaces/{NAME}/secrets/another"),
+    "another Secret of the release's namespace": ("GET", f"/api/v1/namespaces/{NAME}-system/secrets/another"),
+    "a new Secret": ("POST", f"/api/v1/namespaces/{NAME}-system/secrets?dryRun=All"),
+    "a new Lease": ("POST", f"/apis/coordination.k8s.io/v1/namespaces/{NAME}-system/leases?dryRun=All"),
     "Secrets of kube-system": ("GET", "/api/v1/namespaces/kube-system/secrets"),
     "ConfigMaps": ("GET", "/api/v1/namespaces/kube-system/configmaps"),
     "logs": ("GET", "/api/v1/namespaces/default/pods/web/log"),
@@ -87,6 +91,7 @@ class Program(NamedTuple):
 
     control_plane: ControlPlane
     transport: ClientTransport
+    installation: Installation
     configuration: str
 
     def patch(self, kind: str, patch: str) -> str:
@@ -112,7 +117,7 @@ def program(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.Te
         account = release.deployment["spec"]["template"]["spec"]["serviceAccountName"]
         kubeconfig = control_plane.kubeconfig_for_service_account(account, release.namespace)
         transport = ClientTransport(kubeconfig=str(kubeconfig), request_timeout=60)
-        yield Program(control_plane, transport, f"{NAME}-qos-webhook.{release.namespace}")
+        yield Program(control_plane, transport, release, f"{NAME}-qos-webhook.{release.namespace}")
         transport.close()
 
 
@@ -128,8 +133,8 @@ def test_A_the_programs_token_changes_ca_bundle(program: Program, kind: str) -> 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_A_the_programs_token_changes_nothing_else(program: Program, attempt: str, kind: str) -> None:
     refusal = program.patch(kind, ATTEMPTS[attempt])
-    assert f"ValidatingAdmissionPolicy '{program.configuration}.ca-bundle'" in refusal
-    assert "this ServiceAccount may change caBundle only" in refusal
+    assert f"ValidatingAdmissionPolicy '{program.configuration}.own-objects'" in refusal
+    assert "this ServiceAccount may change only caBundle" in refusal
     api = program.control_plane.api
     # It is this ServiceAccount's request that is refused, and not what it asks for.
     assert api.request(
@@ -148,6 +153,83 @@ def test_A_the_programs_token_reads_and_writes_nothing_of_others(program: Progra
     assert 'User "system:serviceaccount:' in json.loads(body)["message"]
 
 
+META_ATTEMPTS: dict[str, Object] = {
+    "labels": {"labels": {"owner": "helm"}},
+    "annotations": {"annotations": {"example.com/owner": "another"}},
+    "ownerReferences": {"ownerReferences": [OWNER]},
+    "finalizers": {"finalizers": ["example.com/never"]},
+}
+OWN_OBJECTS = {"secrets": "/api/v1", "leases": "/apis/coordination.k8s.io/v1"}
+"""What the program may patch beside its configurations."""
+OWN_ATTEMPTS: list[tuple[str, str, Object]] = [
+    *((kind, name, {"metadata": changes}) for kind in OWN_OBJECTS for name, changes in META_ATTEMPTS.items()),
+    ("secrets", "a key that is not the certificate's", {"data": {"release": "AAAA"}}),
+    ("secrets", "immutable", {"immutable": True}),
+]
+
+
+def patch_own(program: Program, kind: str, patch: Object, query: str = "?dryRun=All") -> tuple[int, str]:
+    """Patch the program's Secret or Lease with its token; returns status and message."""
+    namespace = program.installation.namespace
+    path = f"{OWN_OBJECTS[kind]}/namespaces/{namespace}/{kind}/{NAME}-qos-webhook-tls{query}"
+    status, body, _ = program.transport.send("PATCH", path, json.dumps(patch).encode(), MERGE)
+    return status, str(json.loads(body).get("message", ""))
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize(
+    ("kind", "patch"),
+    [
+        ("secrets", {"data": {"tls.crt": "AAAA", "next.crt": None}}),
+        ("leases", {"spec": {"holderIdentity": "another", "leaseTransitions": 1}}),
+    ],
+    ids=OWN_OBJECTS,
+)
+def test_A_the_programs_token_writes_its_certificate_and_lease(program: Program, kind: str, patch: Object) -> None:
+    assert patch_own(program, kind, patch) == (200, "")
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize(
+    ("kind", "patch"),
+    [pytest.param(kind, patch, id=f"{kind}, {name}") for kind, name, patch in OWN_ATTEMPTS],
+)
+def test_A_the_programs_token_changes_nothing_else_of_its_secret_and_lease(
+    program: Program, kind: str, patch: Object
+) -> None:
+    status, refusal = patch_own(program, kind, patch)
+    assert status == 403
+    assert "this ServiceAccount may change only" in refusal
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("own", [False, True], ids=["in a new Secret", "in its own Secret"])
+def test_A_the_programs_token_plants_no_helm_release(program: Program, own: bool) -> None:
+    """Helm finds a release by labels, and its next upgrade deletes what only the latest revision lists."""
+    api, namespace = program.control_plane.api, program.installation.namespace
+    victim: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{NAME}-victim-{own}".lower()}}
+    api.apply([victim])
+    known = api.list_items("v1", "Secret", namespace, labelSelector=f"owner=helm,name={NAME},status=deployed")
+    (stored,) = known
+    release = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(stored["data"]["release"]))))
+    version = release["version"] + 1
+    release |= {"version": version, "manifest": f"{release['manifest']}\n---\n{json.dumps(victim)}\n"}
+    planted = base64.b64encode(base64.b64encode(gzip.compress(json.dumps(release).encode()))).decode()
+    content: dict[str, Object] = {
+        "metadata": {"labels": {**stored["metadata"]["labels"], "version": f"{version}"}},
+        "data": {"release": planted},
+    }
+    if own:
+        status, _ = patch_own(program, "secrets", content, "")
+    else:
+        content["metadata"]["name"] = f"sh.helm.release.v1.{NAME}.v{version}"
+        body = json.dumps({**stored, **content}).encode()
+        status, _, _ = program.transport.send("POST", f"/api/v1/namespaces/{namespace}/secrets", body)
+    program.installation.helm("upgrade", NAME, CHART, "--reuse-values")
+    assert "deletionTimestamp" not in api.get("v1", "Namespace", victim["metadata"]["name"])["metadata"]
+    assert status == 403
+
+
 def guards(chart: Chart, values: Object, *flags: str) -> list[str]:
     """The names of the policies that are rendered."""
     objects = yaml.safe_load_all(chart.rendered(values, "--skip-tests", *flags))
@@ -159,11 +241,12 @@ def guards(chart: Chart, values: Object, *flags: str) -> list[str]:
     [
         pytest.param({}, True, id="default"),
         pytest.param({"certificate": {"restrictPatch": False}}, False, id="switched off"),
-        pytest.param({"certificate": {"mode": "cert-manager"}}, False, id="no permission to patch"),
+        pytest.param({"certificate": {"mode": "cert-manager"}}, True, id="a Lease for the audit"),
+        pytest.param({"certificate": {"mode": "cert-manager"}, "auditInterval": "0s"}, False, id="nothing to patch"),
     ],
 )
 def test_A_patch_is_restricted_where_it_is_granted(chart: Chart, values: Object, expected: bool) -> None:
-    assert guards(chart, values, "--kube-version=1.30.0") == ["qos-webhook.qos-system.ca-bundle"] * expected
+    assert guards(chart, values, "--kube-version=1.30.0") == ["qos-webhook.qos-system.own-objects"] * expected
 
 
 def test_A_patch_is_not_restricted_where_no_policies_are_served(chart: Chart) -> None:

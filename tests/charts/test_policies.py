@@ -26,7 +26,7 @@ NAME = "harbour.qos-system"
 REFUSING = {"class", "template-class", "force-delete", "eviction", "node"}
 MISSING = "missing-spread.warn"
 """What the webhook would have written, in mode both."""
-GUARD = "ca-bundle"
+GUARD = "own-objects"
 """What the program may not do, in all modes with a program: see tests/charts/test_configurations_policy.py."""
 WARNING = {"pod.warn", "workload.warn", "force-delete.warn", "eviction.warn"}
 CLUSTER = [f"--api-versions={group}" for group in ("v1/Pod", *(f"{GROUP}/{kind}" for kind in KINDS))]

@@ -260,7 +260,7 @@ def test_A_no_mode_leaves_anything_of_another(
         rendered = manifest()
         assert stored() == rendered, mode
         policies = {entry for kind, _, entry in rendered if kind in KINDS}
-        assert (policies == {f"{name}-qos-webhook.{name}-system.ca-bundle"}) == (mode == "webhook")
+        assert (policies == {f"{name}-qos-webhook.{name}-system.own-objects"}) == (mode == "webhook")
         assert ("Deployment" in {kind for kind, _, _ in rendered}) == (mode != "policy")
         in_effect(control_plane)
         assert ("is not allowed in namespace" in "".join(dry_run(control_plane, pod))) == (mode == "policy")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
+from operator import eq
 from typing import Any
 
 import pytest
 
+from podrules.cluster.live.client import ClientTransport
 from tests.charts.chart import CHART, EVENTS, FULL_VALUES, Chart, of_kind
-from tests.charts.grants import Grant, granted
+from tests.charts.grants import EVERYBODY, Grant, granted, granted_to_token
+from tests.controlplane.control_plane import ControlPlane
+from tests.waiting import answer_in_the_end
 
 CACHED = ("list", "watch")
 READ = ("get", "list", "watch")
@@ -46,16 +51,15 @@ OWN_CERTIFICATE = {
         for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
     ),
     Grant("qos-system", "secrets", ("qos-webhook-tls",), (*READ, "patch")),
-    Grant("qos-system", "secrets", (), ("create",)),
     Grant("qos-system", "leases.coordination.k8s.io", ("qos-webhook-tls",), ("get", "patch")),
-    Grant("qos-system", "leases.coordination.k8s.io", (), ("create",)),
 }
 OTHERS_CERTIFICATE = {
     Grant("", "mutatingwebhookconfigurations.admissionregistration.k8s.io", ("qos-webhook.qos-system",), ("list",)),
     Grant("qos-system", "leases.coordination.k8s.io", ("qos-webhook-audit",), ("get", "patch")),
-    Grant("qos-system", "leases.coordination.k8s.io", (), ("create",)),
 }
 """What the audit needs where the program keeps no certificate."""
+MAKES_EVENTS = Grant("", "events.events.k8s.io", (), ("create",))
+RBAC = {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
 CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
@@ -68,7 +72,7 @@ def with_constraints(**values: Any) -> Mapping[str, Any]:
     return {**LEAST, "clusterDefaultConstraints": values}
 
 
-@pytest.mark.parametrize(
+TABLE = pytest.mark.parametrize(
     ("values", "more"),
     [
         pytest.param(LEAST, set(), id="none"),
@@ -98,14 +102,52 @@ def with_constraints(**values: Any) -> Mapping[str, Any]:
         ),
         pytest.param(with_constraints(namespaces={"shop": []}), set(), id="no constraints of a namespace"),
         pytest.param(with_constraints(annotations=True), SELECTORS, id="annotations"),
+        pytest.param(EVENTS, {PODS, *OWN_CERTIFICATE, MAKES_EVENTS}, id="events"),
+        pytest.param({"mode": "policy"}, None, id="policy"),
     ],
 )
+"""Values, and what they need beside `ALWAYS`; None: nothing at all."""
+
+
+def expected(more: set[Grant] | None) -> set[Grant]:
+    """All that is granted."""
+    if more is None:
+        return set()
+    return {grant for grant in ALWAYS if not (grant.resource == "pods" and PODS in more)} | more
+
+
+@TABLE
 def test_A_each_permission_is_granted_where_a_value_needs_it(
-    chart: Chart, values: Mapping[str, Any], more: set[Grant]
+    chart: Chart, values: Mapping[str, Any], more: set[Grant] | None
 ) -> None:
     found = list(granted(chart.objects(values)))
     assert len(found) == len(set(found))
-    assert set(found) == {grant for grant in ALWAYS if not (grant.resource == "pods" and PODS in more)} | more
+    assert set(found) == expected(more)
+
+
+@pytest.mark.controlplane
+@TABLE
+def test_A_the_token_has_these_permissions_and_no_others(
+    control_plane: ControlPlane, chart: Chart, namespace: str, values: Mapping[str, Any], more: set[Grant] | None
+) -> None:
+    """As the API server lists them to the program's own token, in each namespace that the release has to do with."""
+    objects = [entry for entry in chart.objects(values, namespace=namespace) if entry["kind"] in RBAC]
+    table = {
+        Grant(
+            where.replace("qos-system", namespace),
+            resource,
+            tuple(name.replace("qos-system", namespace) for name in names),
+            verbs,
+        )
+        for where, resource, names, verbs in expected(more)
+    }
+    with control_plane.holding(objects):
+        kubeconfig = control_plane.kubeconfig_for_service_account("qos-webhook", namespace)
+        transport = ClientTransport(kubeconfig=str(kubeconfig), request_timeout=60)
+        for place in (namespace, "default", "kube-system", "kube-public", "kube-node-lease"):
+            here = {grant._replace(where=place) for grant in table | EVERYBODY if grant.where in {"", place}}
+            assert answer_in_the_end(partial(granted_to_token, transport, place), partial(eq, here)) == here
+        transport.close()
 
 
 def test_A_deletions_of_nodes_are_looked_at_where_their_pods_may_be_listed(chart: Chart) -> None:
@@ -120,12 +162,6 @@ def test_A_deletions_of_nodes_are_looked_at_where_their_pods_may_be_listed(chart
                 if "nodes" in rule["resources"]
             ]
             assert bool(asked) == nodes
-
-
-def test_permissions_with_events(chart: Chart) -> None:
-    assert set(granted(chart.objects(EVENTS))) - set(granted(chart.objects())) == {
-        Grant("", "events.events.k8s.io", (), ("create",))
-    }
 
 
 def test_no_wildcards(chart: Chart) -> None:

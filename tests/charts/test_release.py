@@ -149,11 +149,18 @@ def test_nothing_has_drifted(control_plane: ControlPlane, chart: Chart, release:
     assert (difference.returncode, difference.stdout) == (0, ""), difference.stderr
 
 
-def test_applying_the_render_again_undoes_nothing(control_plane: ControlPlane, chart: Chart, release: Release) -> None:
+@pytest.mark.parametrize(
+    "how",
+    [pytest.param(("--server-side", "--field-manager=helm"), id="server-side"), pytest.param((), id="client-side")],
+)
+def test_applying_the_render_again_undoes_nothing(
+    control_plane: ControlPlane, chart: Chart, release: Release, how: tuple[str, ...]
+) -> None:
     written = bundles(control_plane, release)
     (bundle,) = written
     assert bundle, "the program has told the API server of its authority"
-    apply = ("apply", "--server-side", "--field-manager=helm", "--output=json", "-f", "-")
+    secret = control_plane.api.get("v1", "Secret", "qos-qos-webhook-tls", release.namespace)["data"]
+    apply = ("apply", *how, "--output=json", "-f", "-")
 
     def versions() -> dict[tuple[str, str, str], str]:
         applied = json.loads(control_plane.kubectl(*apply, input=release.rendered(chart)).stdout)["items"]
@@ -167,6 +174,7 @@ def test_applying_the_render_again_undoes_nothing(control_plane: ControlPlane, c
     assert len(versions()) > 10
     wait_for(lambda: versions() == versions(), "nothing changes that a controller does not write")
     assert bundles(control_plane, release) == written
+    assert control_plane.api.get("v1", "Secret", "qos-qos-webhook-tls", release.namespace)["data"] == secret
 
 
 # helm test
@@ -344,7 +352,7 @@ def test_nothing_is_left(control_plane: ControlPlane, releases: Releases, releas
     release.installation.upgrade({**release.values, "metrics": {"enabled": False}})
     assert not [name for name in everything() if "monitoring.coreos.com" in name]
 
-    # While the program runs, as its pods do for a while: it must not make its Secret anew.
+    # While the program runs, as its pods do for a while.
     assert release.replica.process.running
     release.installation.uninstall()
     wait_for(lambda: not everything(), f"nothing is left of {sorted(before)}")

@@ -218,7 +218,13 @@ def test_one_replica_counts_for_all(control_plane: ControlPlane, audited: str, t
         f"--kubeconfig={control_plane.admin_kubeconfig}",
         *flags,
     )
-    with control_plane.holding([raw_priority_class("audit-once", 7)]), ExitStack() as stack:
+    # As the chart makes them: the program creates neither.
+    metadata = {"name": f"audit-{mode}", "namespace": audited}
+    kept: list[Object] = [
+        {"apiVersion": "v1", "kind": "Secret", "metadata": metadata},
+        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata},
+    ]
+    with control_plane.holding([raw_priority_class("audit-once", 7), *kept]), ExitStack() as stack:
         replicas = []
         for number in range(2):
             (folder := tmp_path / str(number)).mkdir()

@@ -24,18 +24,17 @@ import threading
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 from msgspec import field
 
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.kinds import LEASES
-from podrules.cluster.live.answers import error_message
+from podrules.cluster.live.reflector import CachedMeta
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_json
 from webhook.certificates.elapsed import Elapsed, RealTime
-from webhook.certificates.writing import MERGE, DescribedMeta, RefusedError, WritingTransport, write
+from webhook.certificates.writing import MERGE, RefusedError, WritingTransport, read, write
 from webhook.settings import ObjectRef
 
 __all__ = ["Election", "own_identity"]
@@ -54,7 +53,7 @@ class _ManagedFields(Model, frozen=True):
     time: datetime | None = None
 
 
-class _Meta(DescribedMeta, frozen=True):
+class _Meta(CachedMeta, frozen=True):
     managed_fields: tuple[_ManagedFields, ...] = ()
 
 
@@ -103,6 +102,7 @@ class Election:
         """
         self._transport = transport
         self._lease = lease
+        self._path = LEASES.path(lease.namespace, lease.name)
         self._identity = identity
         self._duration = duration
         self._clock = clock
@@ -112,8 +112,6 @@ class Election:
         self._ended = threading.Event()
         self._last: _Lease | None = None
         """The Lease as last read or written; None: it must be read."""
-        self._description: dict[str, dict[str, str]] = {}
-        """Labels and annotations of the last Lease seen: a new one keeps its owner, such as Helm."""
         self._spec: _Spec | None = None
         self._spec_since = 0.0
         """When this spec was first seen."""
@@ -174,9 +172,9 @@ class Election:
         """Take the Lease if it is free, renew it if it is ours, otherwise only observe it."""
         started = self._elapsed.now()
         lease = self._last if self.held and self._last is not None else self._look()
-        if lease is not None and not (self._is_ours(lease.spec) or self._is_free()):
+        if not (self._is_ours(lease.spec) or self._is_free()):
             self._held_until = 0.0
-        elif self._write(self._held_spec(lease), lease):
+        elif self._write(self._held_spec(lease.spec), lease):
             before, self._held_until = self._held_until, started + self._duration * _RENEW_DEADLINE
             if self._elapsed.now() >= before:
                 # Our hold had lapsed: a replica that checked meanwhile found no writer, and must check once more.
@@ -187,31 +185,18 @@ class Election:
             transitions = self._last.spec.lease_transitions
             self._write(_Spec(None, 1, self._stamp(), self._stamp(), transitions), self._last)
 
-    def _look(self) -> _Lease | None:
-        """Read the Lease; None when it does not exist."""
+    def _look(self) -> _Lease:
         asked = self._clock()
-        status, body = self._transport.get(LEASES.path(self._lease.namespace, self._lease.name))
-        if status == HTTPStatus.NOT_FOUND:
-            self._last = None
-            return None
-        if status != HTTPStatus.OK:
-            raise RefusedError(f"{status}: {error_message(body)}")
-        found = from_json(body, _Lease)
+        found = read(self._transport, self._path, _Lease)
         self._observe(found)
         self._requested_at = asked
         return found
 
-    def _write(self, spec: _Spec, lease: _Lease | None) -> bool:
-        """Replace the Lease that was read; return False when somebody else changed it first."""
+    def _write(self, spec: _Spec, lease: _Lease) -> bool:
+        """Replace the spec of the Lease that was read; return False when somebody else changed it first."""
         asked = self._clock()
-        namespace, name = self._lease.namespace, self._lease.name
-        if lease is None:
-            kind = {"apiVersion": LEASES.api_version, "kind": LEASES.kind}
-            body: Any = {**kind, "metadata": {"name": name, **self._description}, "spec": spec}
-            stored = write(self._transport, "POST", LEASES.path(namespace), body)
-        else:
-            body = {"metadata": {"resourceVersion": lease.metadata.resource_version}, "spec": spec}
-            stored = write(self._transport, "PATCH", LEASES.path(namespace, name), body, MERGE)
+        body = {"metadata": {"resourceVersion": lease.metadata.resource_version}, "spec": spec}
+        stored = write(self._transport, "PATCH", self._path, body, MERGE)
         if stored is None:
             self._last = None
             return False
@@ -221,7 +206,7 @@ class Election:
 
     def _observe(self, lease: _Lease) -> None:
         """Remember the Lease and when its spec changed, and compare the API server's time of that change."""
-        self._last, self._description = lease, lease.metadata.description
+        self._last = lease
         if lease.spec == self._spec:
             return
         self._spec, self._spec_since = lease.spec, self._elapsed.now()
@@ -249,12 +234,11 @@ class Election:
         lasts = spec.lease_duration_seconds or self._duration
         return not spec.holder_identity or self._elapsed.now() >= self._spec_since + lasts
 
-    def _held_spec(self, lease: _Lease | None) -> _Spec:
-        now, before = self._stamp(), lease.spec if lease is not None else _Spec()
+    def _held_spec(self, before: _Spec) -> _Spec:
+        now = self._stamp()
         if self._is_ours(before):
             return _Spec(self._identity, self._duration, before.acquire_time, now, before.lease_transitions)
-        transitions = (before.lease_transitions or 0) + 1 if lease is not None else 0
-        return _Spec(self._identity, self._duration, now, now, transitions)
+        return _Spec(self._identity, self._duration, now, now, (before.lease_transitions or 0) + 1)
 
     def _stamp(self) -> str:
         """The time in the format of metav1.MicroTime."""

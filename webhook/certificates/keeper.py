@@ -1,7 +1,8 @@
 """Stores the certificate in a Secret, serves it, and publishes its authorities in the webhook configurations.
 
-Every replica reads the Secret and serves its certificate. The replica that wins the `election` also writes the Secret
-and the caBundle of our own webhooks. Each write names the version that it is based on: a late one changes nothing.
+Every replica reads the Secret, serves its certificate, and writes its authorities into the caBundle of our webhooks: if
+somebody removes them, no replica waits for another. The replica that wins the `election` also writes the Secret. Each
+write names the version that it is based on: a late one changes nothing, and of several the first counts.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from http import HTTPStatus
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,17 +21,16 @@ from msgspec import field
 
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.kinds import Kind
-from podrules.cluster.live.answers import error_message
 from podrules.cluster.live.reflector import CachedObject, Reflector
 from podrules.model.base import KubeObject, Model
-from podrules.model.decode import DecodeError, from_json
+from podrules.model.decode import DecodeError
 from webhook.certificates.elapsed import Elapsed, RealTime
 from webhook.certificates.election import Election, own_identity
 from webhook.certificates.pair import PairError, authorities_in, canonical_name, earliest_end, is_signed_by
 from webhook.certificates.rotation import Kept, next_step, to_serve
 from webhook.certificates.serving import ServingContext
 from webhook.certificates.status import CertificateStatus
-from webhook.certificates.writing import MERGE, STRATEGIC, DescribedMeta, RefusedError, WritingTransport, write
+from webhook.certificates.writing import MERGE, STRATEGIC, RefusedError, WritingTransport, read, write
 from webhook.settings import KeptCertificate
 
 __all__ = ["CertificateKeeper"]
@@ -60,6 +59,8 @@ _KEYS: Final = {
 _RETRY_SECONDS: Final = 5.0
 _MAX_WAIT_SECONDS: Final = 3600.0
 _RELEASE_SECONDS: Final = 5.0
+_PUBLISH_SECONDS: Final = 0.2
+"""The shortest time between two writes of a configuration: it limits a fight with another writer."""
 _MAX_LEASE_SECONDS: Final = 15
 """client-go's default duration."""
 _LEASE: Final = 1 / 12
@@ -67,7 +68,6 @@ _LEASE: Final = 1 / 12
 
 
 class _CachedSecret(CachedObject, frozen=True):
-    metadata: DescribedMeta = field(default_factory=DescribedMeta)
     data: dict[str, str] = {}
 
 
@@ -101,14 +101,6 @@ class _CachedConfiguration(CachedObject, frozen=True):
     webhooks: tuple[_Webhook, ...] = ()
 
 
-class _Read(NamedTuple):
-    """The Secret as last read."""
-
-    kept: Kept
-    resource_version: str
-    """Empty when the Secret does not exist."""
-
-
 class CertificateKeeper:
     """A `webhook.certificates.status.Certificate` that one replica keeps together with the others."""
 
@@ -135,6 +127,7 @@ class CertificateKeeper:
         self._serving = serving
         self._clock = clock
         self._elapsed = elapsed or RealTime()
+        self._secret_path = _SECRETS.path(settings.secret.namespace, settings.secret.name)
         self._lifetime = timedelta(seconds=settings.lifetime)
         self._hosts = {canonical_name(name.lower()) for name in settings.names}
         self._changed = threading.Event()
@@ -143,8 +136,8 @@ class CertificateKeeper:
         """The authorities that the webhooks have, and since when."""
         self._served = Kept()
         """The served certificate, with the authorities that were last stored with it."""
-        self._description: dict[str, dict[str, str]] = {}
-        """Labels and annotations of the last Secret seen: a new one keeps its owner, such as Helm."""
+        self._published: dict[str, float] = {}
+        """When each configuration was last written, by its kind."""
         self._loads = 0
         self._failures = 0
         self._secret = Reflector(
@@ -209,14 +202,9 @@ class CertificateKeeper:
     def status(self) -> CertificateStatus:
         """The state of the certificate; a temporary one that was served before it does not count."""
         found = self._serving.served if self._loads else None
-        signer = [
-            entry
-            for entry in authorities_in(self._served.authorities, now=datetime.min.replace(tzinfo=UTC))
-            if is_signed_by(self._served.certificate, entry)
-        ]
         return CertificateStatus(
             not_after=found.not_after if found else None,
-            authority_not_after=earliest_end(b"".join(signer)),
+            authority_not_after=earliest_end(self._signers(self._served.authorities)),
             writer=self._election.held,
             renewals=max(0, self._loads - 1),
             failures=self._failures,
@@ -226,7 +214,6 @@ class CertificateKeeper:
         """Do what is due and return the seconds until something may be due again."""
         now = self._now()
         secret = self._secret.get(self._settings.secret.name, self._settings.secret.namespace)
-        self._description = secret.metadata.description if secret is not None else self._description
         kept = _kept(secret)
         since = self._announced_since(kept.authorities, now)
         look_again = self._serve(kept, since, now)
@@ -237,8 +224,10 @@ class CertificateKeeper:
             look_again = min(look_again, step.look_again)
             if step.kept != kept:
                 self._write(step.kept, kept)
-            else:
-                self._publish(kept.authorities)
+        # Clients must trust what is served: a Secret without its authority is mended first.
+        if since is None and self._signers(kept.authorities):
+            self._publish(kept.authorities)
+            look_again = min(look_again, now + timedelta(seconds=_PUBLISH_SECONDS))
         # Clocks are set and machines sleep: no wait is longer than this.
         return min(max(0.1, (look_again - self._now()).total_seconds()), _MAX_WAIT_SECONDS)
 
@@ -259,29 +248,21 @@ class CertificateKeeper:
 
     def _write(self, wanted: Kept, seen: Kept) -> None:
         """Replace the Secret's data unless it has changed; the watch then delivers the new data."""
-        read = self._read()
-        if read.kept != seen:
+        found = self._read()
+        if _kept(found) != seen:
             return
-        secret = self._settings.secret
         data = {name: getattr(wanted, attribute) for attribute, name in _KEYS.items()}
         encoded = {name: base64.b64encode(value).decode() if value else None for name, value in data.items()}
-        if read.resource_version:
-            body: Any = {"metadata": {"resourceVersion": read.resource_version}, "data": encoded}
-            write(self._transport, "PATCH", _SECRETS.path(secret.namespace, secret.name), body, MERGE)
-        else:
-            metadata = {"name": secret.name, **self._description}
-            body = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": encoded}
-            write(self._transport, "POST", _SECRETS.path(secret.namespace), body)
+        body = {"metadata": {"resourceVersion": found.metadata.resource_version}, "data": encoded}
+        write(self._transport, "PATCH", self._secret_path, body, MERGE)
 
-    def _read(self) -> _Read:
-        secret = self._settings.secret
-        status, body = self._transport.get(_SECRETS.path(secret.namespace, secret.name))
-        if status == HTTPStatus.NOT_FOUND:
-            return _Read(Kept(), "")
-        if status != HTTPStatus.OK:
-            raise RefusedError(f"Secret {secret} cannot be read: {error_message(body)}")
-        found = from_json(body, _CachedSecret)
-        return _Read(_kept(found), found.metadata.resource_version)
+    def _read(self) -> _CachedSecret:
+        return read(self._transport, self._secret_path, _CachedSecret)
+
+    def _signers(self, authorities: bytes) -> bytes:
+        """Those of the authorities that signed the served certificate."""
+        found = authorities_in(authorities, now=datetime.min.replace(tzinfo=UTC))
+        return b"".join(entry for entry in found if is_signed_by(self._served.certificate, entry))
 
     def _announced_since(self, authorities: bytes, now: datetime) -> datetime | None:
         """The time from which this replica has seen these authorities in each of our webhooks."""
@@ -310,20 +291,23 @@ class CertificateKeeper:
         ]
 
     def _publish(self, authorities: bytes) -> None:
-        """Write the authorities into our webhooks that lack them."""
+        """Write the authorities into our webhooks that lack them, unless that was done a moment ago."""
         for reflector in self._configurations:
             found = reflector.get(self._settings.configuration)
             outdated = self._outdated(found, authorities) if found is not None else []
-            # Our copy of the Secret may be older than what another replica has already published.
-            if found is None or not outdated or self._read().kept.authorities != authorities:
+            now, kind = self._elapsed.now(), reflector.kind
+            if found is None or not outdated or now < self._published.get(kind.kind, -math.inf) + _PUBLISH_SECONDS:
                 continue
+            # Our copy of the Secret may be older than what another replica has already published.
+            if _kept(self._read()).authorities != authorities:
+                return
             bundle = base64.b64encode(authorities).decode()
             body = {
                 "metadata": {"resourceVersion": found.metadata.resource_version},
                 "webhooks": [{"name": webhook.name, "clientConfig": {"caBundle": bundle}} for webhook in outdated],
             }
-            path = reflector.kind.path(name=self._settings.configuration)
-            write(self._transport, "PATCH", path, body, STRATEGIC)
+            self._published[kind.kind] = now
+            write(self._transport, "PATCH", kind.path(name=self._settings.configuration), body, STRATEGIC)
 
 
 def _kept(secret: _CachedSecret | None) -> Kept:

@@ -1,17 +1,21 @@
-"""Requests that create or patch the objects that hold the certificate."""
+"""Requests that read and write single objects. None creates a Secret or a Lease: RBAC does not allow it."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
 from podrules.cluster.live.answers import error_message
-from podrules.cluster.live.reflector import CachedMeta, StreamTransport
+from podrules.cluster.live.reflector import StreamTransport
 from podrules.cluster.live.responses import ChangeAnswer
+from podrules.model.base import Model
+from podrules.model.decode import from_json
 
-__all__ = ["MERGE", "STRATEGIC", "DescribedMeta", "RefusedError", "WritingTransport", "write"]
+__all__ = ["MERGE", "STRATEGIC", "RefusedError", "WritingTransport", "read", "write"]
+
+T = TypeVar("T", bound=Model)
 
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
@@ -25,20 +29,23 @@ class WritingTransport(StreamTransport, Protocol):
         ...
 
 
-class DescribedMeta(CachedMeta, frozen=True):
-    """``metadata`` of an object, with what is needed to create it again."""
-
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-
-    @property
-    def description(self) -> dict[str, dict[str, str]]:
-        """Its labels and annotations, as in ``metadata``."""
-        return {"labels": self.labels, "annotations": self.annotations}
-
-
 class RefusedError(Exception):
     """A request was refused."""
+
+
+def read(transport: WritingTransport, path: str, model: type[T]) -> T:
+    """Read one object.
+
+    Raises:
+        RefusedError: It does not exist, or the API server refuses the request.
+        Unreachable: The API server does not answer.
+    """
+    status, body = transport.get(path)
+    if status == HTTPStatus.NOT_FOUND:
+        raise RefusedError(f"{path} does not exist, and this program may not create it: helm upgrade does")
+    if status != HTTPStatus.OK:
+        raise RefusedError(f"GET {path}: {status}: {error_message(body)}")
+    return from_json(body, model)
 
 
 def write(

@@ -75,6 +75,21 @@ annotations:
 {{- end -}}
 {{- end -}}
 
+{{/* Why the release should be in another namespace; empty: it need not be. */}}
+{{- define "qos-webhook.systemNamespace" -}}
+{{- if and (has .Release.Namespace (list "kube-system" "kube-public" "kube-node-lease")) (not .Values.allowSystemNamespace) -}}
+{{ .Release.Namespace }} is a namespace of Kubernetes itself, where bootstrap tokens and the control plane's own objects are
+{{- end -}}
+{{- end -}}
+
+{{- define "qos-webhook.checkNamespace" -}}
+{{- with include "qos-webhook.systemNamespace" . -}}
+{{- if not $.Release.IsUpgrade -}}
+{{- fail (printf "allowSystemNamespace: %s: install into a namespace of its own, such as qos-system, or set it to true" .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Nobody else has the ports. */}}
 {{- define "qos-webhook.checkPorts" -}}
 {{- if and .Values.hostNetwork (eq (int .Values.containerPort) 10250) -}}

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import base64
 import itertools
+import json
 import os
 import signal
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -62,6 +63,7 @@ class Fleet:
         namespace: str,
         *,
         real_time: bool = False,
+        webhook: Mapping[str, Any] | None = None,
     ) -> None:
         """Describe it.
 
@@ -72,6 +74,7 @@ class Fleet:
             balancer: What the API server calls.
             namespace: Where pods are asked about; that of the release is made beside it.
             real_time: Whether the replicas go by the machine's clock.
+            webhook: The chart's values of that name, in place of those with which nobody overlooks a fault.
         """
         self.control_plane = control_plane
         self.api = control_plane.api
@@ -84,6 +87,7 @@ class Fleet:
         self.installation = Installation(
             control_plane, helm, folder, namespace=self.release_namespace, clock=None if real_time else file
         )
+        self._webhook = {"failurePolicy": "Fail", **(webhook or {})}
         self.replicas: list[Replica] = []
         self._clients: dict[threading.Thread, int] = {}
         """Those of `unnoticed`, with how often each has looked."""
@@ -120,7 +124,7 @@ class Fleet:
         values = chart_values(self.balancer.port, ZONE, certificate=certificate)
         values["drainSeconds"] = 0
         values["webhook"] |= {
-            "failurePolicy": "Fail",
+            **self._webhook,
             "namespaceMatchExpressions": [
                 {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [self.namespace]}
             ],
@@ -198,9 +202,9 @@ class Fleet:
         self.let_pass(lambda: self.serve(certificate), "all serve the next one")
 
     def renew(self) -> None:
-        """Have all replicas serve another certificate, as whoever deletes the Secret wants it."""
-        self.delete_secret()
-        kept = wait_for(self.whole, "the Secret is made again")
+        """Have all replicas serve another certificate, as whoever empties the Secret wants it."""
+        self.empty_secret()
+        kept = wait_for(self.whole, "the Secret is filled again")
         self.come_into_service(kept["next.crt"])
 
     def settle(self) -> None:
@@ -292,9 +296,17 @@ class Fleet:
         }
         self.api.patch(secret, {"data": encoded})
 
+    def empty_secret(self) -> None:
+        """Take all data from the Secret."""
+        self.api.patch({"apiVersion": "v1", "kind": "Secret", "metadata": self._metadata}, {"data": None})
+
     def delete_secret(self) -> None:
         """Delete the Secret."""
         self.api.delete({"apiVersion": "v1", "kind": "Secret", "metadata": self._metadata})
+
+    def delete_lease(self) -> None:
+        """Delete the Lease."""
+        self.api.delete({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": self._metadata})
 
     @property
     def _metadata(self) -> Object:
@@ -311,6 +323,16 @@ class Fleet:
             for found in self.configurations()
             for entry in found["webhooks"]
         }
+
+    def wipe_bundles(self) -> None:
+        """Take caBundle from each webhook, as somebody with the right to do so."""
+        for found in self.configurations():
+            steps = [
+                {"op": "remove", "path": f"/webhooks/{number}/clientConfig/caBundle"}
+                for number in range(len(found["webhooks"]))
+            ]
+            path = self.api.path(ADMISSION, found["kind"], None, self.configuration)
+            self.api.request("PATCH", path, json.dumps(steps).encode(), content_type="application/json-patch+json")
 
     def whole(self) -> dict[str, bytes]:
         """What the Secret holds when the API server has been told of it and nothing is missing, else nothing."""

@@ -77,21 +77,37 @@ def _other(fleet: Fleet) -> Any:
 # The Secret
 
 
-def test_A_deleted_secret_is_made_again_with_what_is_served(running: Fleet) -> None:
+def test_A_emptied_secret_is_filled_again_with_what_is_served(running: Fleet) -> None:
     (bundle,) = running.bundles()
     with running.unnoticed(*running.replicas):
         served = running.connect_pem(running.replicas[0].port)
-        labels = running.secret_labels()
-        running.delete_secret()
-        kept = wait_for(running.whole, "the Secret is made again")
+        running.empty_secret()
+        kept = wait_for(running.whole, "the Secret is filled again")
         assert kept["tls.crt"] == served
-        # Whoever deleted it may have wanted another one.
+        # Whoever emptied it may have wanted another one.
         running.come_into_service(kept["next.crt"])
     (told,) = running.bundles()
     assert _holds_still(told, bundle)
-    # It is the release's still: an upgrade takes it, and uninstalling takes it away.
+
+
+def test_A_deleted_secret_and_lease_are_for_an_upgrade_to_make_again(running: Fleet) -> None:
+    """The program may not create them. It serves on with what it has, says what to do, and renews nothing meanwhile."""
+    served = running.connect_pem(running.replicas[0].port)
+    labels = running.secret_labels()
+    with running.unnoticed(*running.replicas):
+        running.delete_secret()
+        missing = f"secrets/{running.name} does not exist, and this program may not create it: helm upgrade does"
+        wait_for(lambda: any(missing in running.log(replica) for replica in running.replicas), "it is said")
+        running.delete_lease()
+        missing = f"leases/{running.name} does not exist, and this program may not create it: helm upgrade does"
+        running.let_lapse(lambda: any(missing in running.log(replica) for replica in running.replicas), "it is said")
+        assert not running.secret()
+        running.upgrade()
+        running.let_lapse(lambda: "renewTime" in running.lease, "the Lease is held again")
+        kept = running.let_lapse(running.whole, "the Secret is filled again")
+        assert kept["tls.crt"] == served
+        running.come_into_service(kept["next.crt"])
     assert running.secret_labels() == labels
-    assert labels["app.kubernetes.io/managed-by"] == "Helm"
 
 
 @pytest.mark.parametrize(
@@ -187,7 +203,7 @@ def test_A_foreign_configurations_are_never_touched(running: Fleet) -> None:
     strategic = "application/strategic-merge-patch+json"
     api.request("PATCH", path, {"webhooks": [entry]}, content_type=strategic)
     try:
-        running.delete_secret()
+        running.empty_secret()
 
         def bundles() -> dict[str, str]:
             found, _ = running.configurations()
@@ -203,6 +219,18 @@ def test_A_foreign_configurations_are_never_touched(running: Fleet) -> None:
     wait_for(running.is_whole, "all is told")
 
 
+def test_A_ca_bundle_is_written_again_while_the_writer_is_dead(running: Fleet) -> None:
+    """By the other replica, long before the Lease lapses."""
+    writer, other = running.writer, _other(running)
+    holder = running.lease["holderIdentity"]
+    running.kill(writer)
+    running.wipe_bundles()
+    wait_for(running.is_whole, "caBundle is written again")
+    assert running.refusal() == ""
+    assert running.lease["holderIdentity"] == holder
+    assert not running.writes(other)
+
+
 # Who writes
 
 
@@ -210,8 +238,8 @@ def test_A_one_writer_among_replicas(running: Fleet) -> None:
     """The others read, load what was written and are ready."""
     writer, other = running.writer, _other(running)
     holder = running.lease["holderIdentity"]
-    running.delete_secret()
-    wait_for(running.is_whole, "the Secret is made again")
+    running.empty_secret()
+    wait_for(running.is_whole, "the Secret is filled again")
     assert running.writes(writer)
     assert not running.writes(other)
     assert running.lease["holderIdentity"] == holder
@@ -251,9 +279,9 @@ def test_A_writer_dies_another_takes_over(running: Fleet) -> None:
     before = running.lease
     with running.unnoticed(other):
         running.kill(writer)
-        running.delete_secret()
+        running.empty_secret()
         running.let_lapse(lambda: running.writes(other), "the other takes over")
-        wait_for(running.is_whole, "the Secret is made again")
+        wait_for(running.is_whole, "the Secret is filled again")
     after = running.lease
     assert after["holderIdentity"] != before["holderIdentity"]
     assert after["leaseTransitions"] == before["leaseTransitions"] + 1
@@ -264,9 +292,9 @@ def test_A_writer_pauses_and_does_not_write_when_it_goes_on(running: Fleet) -> N
     with running.unnoticed(other):
         os.killpg(writer.process.pid, signal.SIGSTOP)
         try:
-            running.delete_secret()
+            running.empty_secret()
             running.let_lapse(lambda: running.writes(other), "the other takes over")
-            kept = wait_for(running.whole, "the Secret is made again")
+            kept = wait_for(running.whole, "the Secret is filled again")
             running.be_known()
             running.let_pass(lambda: running.connect_pem(other.port) == kept["next.crt"], "the other serves the next")
             holder = running.lease["holderIdentity"]
@@ -335,8 +363,8 @@ def test_A_clock_skew_of_the_writer_makes_no_certificate_out_of_its_time(moved_f
         _assert_is_of_now(moved_fleet.secret()["tls.crt"])
         first.keeper.stop()
         moved_fleet.let_lapse(lambda: then.keeper.status().writer, "the other one writes")
-        moved_fleet.delete_secret()
-        kept = wait_for(moved_fleet.whole, "the Secret is made again")
+        moved_fleet.empty_secret()
+        kept = wait_for(moved_fleet.whole, "the Secret is filled again")
         _assert_is_of_now(kept["next.crt"])
         moved_fleet.lead_to(moved_fleet.start())
         with moved_fleet.unnoticed(*moved_fleet.replicas):

@@ -23,12 +23,12 @@ NAMES = ("127.0.0.1",)
 
 
 class Place:
-    """A Secret, a Lease and a webhook configuration that nobody is asked by."""
+    """A Secret, a Lease and a webhook configuration that nobody is asked by, as the chart makes them."""
 
     def __init__(self, control_plane: ControlPlane, namespace: str) -> None:
         self._kubeconfig = control_plane.admin_kubeconfig
         self._api = control_plane.api
-        self._namespace = namespace
+        self.namespace = namespace
         self.elapsed = MovedTime()
         rule = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["x"], "operations": ["CREATE"]}
         webhook = {
@@ -45,11 +45,15 @@ class Place:
             "webhooks": [webhook],
         }
 
+        self._metadata = {"name": "tls", "namespace": namespace}
+        self._lease: Object = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": self._metadata}
+        self._api.apply([self._secret, self._lease])
+
     def keeping(self) -> Keeping:
         """One more replica's part."""
         return Keeping(
             self._kubeconfig,
-            secret=ObjectRef(self._namespace, "tls"),
+            secret=ObjectRef(self.namespace, "tls"),
             names=NAMES,
             configuration=self.configuration["metadata"]["name"],
             elapsed=self.elapsed,
@@ -61,24 +65,35 @@ class Place:
         encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
         self._api.apply([{**self._secret, "data": encoded}])
 
-    def delete_secret(self) -> None:
-        """Delete the Secret."""
-        self._api.delete(self._secret)
+    def spoil(self, data: Object | None) -> None:
+        """Change the Secret's data; None: take all of it."""
+        self._api.patch(self._secret, {"data": data})
+
+    def let_another_write(self) -> None:
+        """Have somebody hold the Lease for ever."""
+        spec = {"holderIdentity": "another", "leaseDurationSeconds": 10**9}
+        self._api.patch(self._lease, {"spec": spec})
+
+    def wipe_bundle(self) -> None:
+        """Take caBundle from the webhook."""
+        found = self._api.get(ADMISSION, self.configuration["kind"], self.configuration["metadata"]["name"])
+        found["webhooks"][0]["clientConfig"].pop("caBundle")
+        self._api.patch(found, {"webhooks": found["webhooks"]})
 
     @property
     def _secret(self) -> Object:
-        return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "tls", "namespace": self._namespace}}
+        return {"apiVersion": "v1", "kind": "Secret", "metadata": self._metadata}
 
     @property
     def secret(self) -> dict[str, bytes]:
-        """What the Secret holds; nothing when there is none."""
-        found = self._api.list_items("v1", "Secret", self._namespace, fieldSelector="metadata.name=tls")
-        return {name: base64.b64decode(value) for name, value in (found[0]["data"] if found else {}).items()}
+        """What the Secret holds."""
+        data = self._api.get("v1", "Secret", "tls", self.namespace).get("data", {})
+        return {name: base64.b64decode(value) for name, value in data.items()}
 
     @property
     def holder(self) -> str | None:
         """Who holds the Lease."""
-        spec: Object = self._api.get("coordination.k8s.io/v1", "Lease", "tls", self._namespace)["spec"]
+        spec: Object = self._api.get("coordination.k8s.io/v1", "Lease", "tls", self.namespace)["spec"]
         return spec.get("holderIdentity")
 
     def told(self) -> dict[str, bytes]:
@@ -160,7 +175,7 @@ def test_A_write_that_comes_too_late_changes_nothing(place: Place) -> None:
         (writer,) = (replica for replica in replicas if replica.keeper.status().writer)
         (other,) = (replica for replica in replicas if replica is not writer)
         writer.transport.gate.clear()
-        place.delete_secret()
+        place.spoil(None)
         wait_for(lambda: any("secrets" in write for write in writer.transport.held_back), "it has decided")
 
         def other_writes() -> bool:
@@ -168,7 +183,7 @@ def test_A_write_that_comes_too_late_changes_nothing(place: Place) -> None:
             return other.keeper.status().writer
 
         wait_for(other_writes, "the other takes over")
-        kept = wait_for(place.told, "the Secret is made again")
+        kept = wait_for(place.told, "the Secret is filled again")
         holder = place.holder
         before = len(writer.transport.answers)
         writer.transport.gate.set()
@@ -178,6 +193,52 @@ def test_A_write_that_comes_too_late_changes_nothing(place: Place) -> None:
         assert (place.secret, place.holder) == (kept, holder)
         assert not writer.keeper.status().writer
         assert other.keeper.status().writer
+
+
+@pytest.mark.parametrize(
+    "authorities",
+    [pytest.param(None, id="none"), pytest.param(_aged(1).authority, id="another's")],
+)
+def test_A_a_reader_publishes_no_bundle_without_its_own_authority(place: Place, authorities: bytes | None) -> None:
+    """The writer mends such a Secret first."""
+    place.let_another_write()
+    place.keep(_aged(1))
+    with place.keeping() as replica:
+        wait_for(lambda: place.told() and replica.keeper.ready, "it is told")
+        before = len(replica.transport.answers)
+        encoded = base64.b64encode(authorities).decode() if authorities else None
+        place.spoil({"ca.crt": encoded})
+        (secret, *_) = replica.keeper.watched
+
+        def is_spoilt() -> bool:
+            (found,) = secret.in_namespace(place.namespace).values()
+            return bool(found.data.get("ca.crt") == encoded)
+
+        wait_for(is_spoilt, "the replica knows")
+        # More than an hour, after which everything is looked at anew.
+        place.elapsed.let_pass(4000)
+        assert replica.transport.answers[before:] == []
+        assert not replica.keeper.status().writer
+
+
+def test_A_a_fight_about_the_bundle_stays_slow(place: Place) -> None:
+    """Each replica writes a configuration at most five times a second."""
+    place.let_another_write()
+    place.keep(_aged(1))
+    with place.keeping() as replica:
+        wait_for(place.told, "it is told")
+        begun = place.elapsed.now()
+
+        def is_told() -> bool:
+            place.elapsed.set_forward(0.02)
+            return bool(place.told())
+
+        for _ in range(5):
+            place.wipe_bundle()
+            wait_for(is_told, "it is told again")
+        # The first of the five may come right away.
+        assert place.elapsed.now() - begun > 0.8
+        assert len(_answers_to("mutatingwebhookconfigurations", replica.transport.answers)) == 6
 
 
 def _answers_to(kind: str, answers: list[tuple[str, int]]) -> list[int]:

@@ -21,9 +21,9 @@ def test_A_writer_dies_and_another_takes_over_and_renews(fleet: Fleet) -> None:
     before = fleet.lease
     with fleet.unnoticed(other):
         fleet.kill(writer)
-        fleet.delete_secret()
+        fleet.empty_secret()
         wait_for(lambda: fleet.writes(other), "the other takes over", timeout=300)
-        kept = wait_for(fleet.whole, "the Secret is made again")
+        kept = wait_for(fleet.whole, "the Secret is filled again")
         assert fleet.serve(kept["tls.crt"])
         wait_for(lambda: fleet.serve(kept["next.crt"]), "the next one is served", timeout=300)
     assert fleet.lease["leaseTransitions"] == before["leaseTransitions"] + 1
