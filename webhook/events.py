@@ -18,9 +18,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeVar
-from urllib.parse import quote
 
-from podrules.cluster.errors import Unreachable
+from msgspec.structs import replace
+
+from podrules.cluster.errors import ClusterError
+from podrules.cluster.kinds import EVENTS
 from webhook.certificates.writing import RefusedError, WritingTransport, write
 from webhook.response import Forced, plain
 
@@ -29,6 +31,7 @@ __all__ = ["EventOutcome", "Events", "Limits"]
 K = TypeVar("K")
 V = TypeVar("V")
 
+_EVENTS: Final = replace(EVENTS, group="events.k8s.io")
 _LOG: Final = logging.getLogger(__name__)
 EventOutcome = Literal["created", "held_back", "failed"]
 _MAX_WAITING: Final = 64
@@ -109,10 +112,9 @@ class Events:
         while True:
             event = self._waiting.get()
             namespace = event["metadata"]["namespace"]
-            path = f"/apis/events.k8s.io/v1/namespaces/{quote(namespace, safe='')}/events"
             try:
-                write(self._transport, "POST", path, event)
-            except (RefusedError, Unreachable) as error:
+                write(self._transport, "POST", _EVENTS.path(namespace), event)
+            except (RefusedError, ClusterError) as error:
                 self._count("failed")
                 _LOG.warning("an Event of a refused force deletion could not be made: %s", error)
             else:
