@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -43,6 +44,8 @@ _REFILL_SECONDS: Final = 30.0
 """After this time a namespace may have one more."""
 _MAX_REMEMBERED: Final = 4096
 _MAX_USER: Final = 128
+_ODD: Final = re.compile(r"[^\w.@:/+=-]")
+"""Not in most usernames: one with spaces could hold a command."""
 _MAX_INSTANCE: Final = 128
 _MAX_NOTE: Final = 1024
 """Bytes."""
@@ -132,7 +135,7 @@ def _event(forced: Forced, user: str, denial: str, now: datetime) -> dict[str, A
         "type": "Warning",
         "reason": "ForceDeletionRefused",
         "action": "Delete",
-        "note": _note(forced, plain(user, _MAX_USER), denial),
+        "note": _note(forced, _ODD.sub("?", plain(user, _MAX_USER)), denial),
         "reportingController": "kubectl-qos.io/webhook",
         "reportingInstance": instance,
         "regarding": {
