@@ -140,8 +140,8 @@ def _listing(error: NotFound) -> Command:
 
     ours = error.resource in {kind.rbac_name for kind in (PODS, NODES, *WORKLOADS)}
     if ours:
-        return qos("explain", error.plural, namespace=error.namespace)
-    return kubectl("get", error.plural, namespace=error.namespace)
+        return qos("explain {}", error.plural, namespace=error.namespace)
+    return kubectl("get {}", error.plural, namespace=error.namespace)
 
 
 def warn(warnings: Iterable[str], err: IO[str]) -> None:

@@ -27,6 +27,7 @@ from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from podrules.cluster.errors import ClusterError
+from podrules.cluster.field_selector import equal_fields
 from podrules.cluster.kinds import PODS
 from podrules.cluster.live.answers import ObjectList, error_message, head_of_object
 from podrules.cluster.live.pages import pages_of
@@ -170,8 +171,8 @@ class Audit:
 
     def _asked_about(self) -> tuple[str, Callable[[Pod], bool]]:
         """Since when the API server asks us about new pods, and which pods it asks about."""
-        path = f"{_CONFIGURATIONS}?fieldSelector=metadata.name%3D{quote(self._configuration, safe='')}"
-        items = from_json(self._body(path), ObjectList).items
+        named = equal_fields(("metadata.name", self._configuration))
+        items = from_json(self._body(f"{_CONFIGURATIONS}?fieldSelector={quote(named, safe='')}"), ObjectList).items
         if not items:
             raise _Failed(f"there is no MutatingWebhookConfiguration {self._configuration}")
         found = from_json(bytes(items[0]), _Configuration)

@@ -13,14 +13,17 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeVar
-from urllib.parse import quote
 
-from podrules.cluster.errors import Unreachable
+from msgspec.structs import replace
+
+from podrules.cluster.errors import ClusterError
+from podrules.cluster.kinds import EVENTS
 from webhook.certificates.writing import RefusedError, WritingTransport, write
 from webhook.response import Forced, plain
 
@@ -29,6 +32,7 @@ __all__ = ["EventOutcome", "Events", "Limits"]
 K = TypeVar("K")
 V = TypeVar("V")
 
+_EVENTS: Final = replace(EVENTS, group="events.k8s.io")
 _LOG: Final = logging.getLogger(__name__)
 EventOutcome = Literal["created", "held_back", "failed"]
 _MAX_WAITING: Final = 64
@@ -40,6 +44,8 @@ _REFILL_SECONDS: Final = 30.0
 """After this time a namespace may have one more."""
 _MAX_REMEMBERED: Final = 4096
 _MAX_USER: Final = 128
+_ODD: Final = re.compile(r"[^\w.@:/+=-]")
+"""Not in most usernames: one with spaces could hold a command."""
 _MAX_INSTANCE: Final = 128
 _MAX_NOTE: Final = 1024
 """Bytes."""
@@ -109,10 +115,9 @@ class Events:
         while True:
             event = self._waiting.get()
             namespace = event["metadata"]["namespace"]
-            path = f"/apis/events.k8s.io/v1/namespaces/{quote(namespace, safe='')}/events"
             try:
-                write(self._transport, "POST", path, event)
-            except (RefusedError, Unreachable) as error:
+                write(self._transport, "POST", _EVENTS.path(namespace), event)
+            except (RefusedError, ClusterError) as error:
                 self._count("failed")
                 _LOG.warning("an Event of a refused force deletion could not be made: %s", error)
             else:
@@ -130,7 +135,7 @@ def _event(forced: Forced, user: str, denial: str, now: datetime) -> dict[str, A
         "type": "Warning",
         "reason": "ForceDeletionRefused",
         "action": "Delete",
-        "note": _note(forced, plain(user, _MAX_USER), denial),
+        "note": _note(forced, _ODD.sub("?", plain(user, _MAX_USER)), denial),
         "reportingController": "kubectl-qos.io/webhook",
         "reportingInstance": instance,
         "regarding": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,12 +12,15 @@ from msgspec.structs import replace
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.force_delete_objects import read_guards, read_reach
 from podrules.model.pod import Pod
+from podrules.plain_names import is_plain_name
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, OwnerGuarantee, owner_guarantee
 from podrules.volumes import WriterGuard, WriterLock
 from webhook.cluster import Cluster
 
 __all__ = ["ForceDeleteRisk", "as_far_as_read", "read_force_delete_risk", "read_reach", "without_names"]
+
+_ITS_NODE: Final = "its node"
 
 
 class ForceDeleteRisk(Struct, frozen=True):
@@ -40,7 +44,13 @@ def read_force_delete_risk(pod: Pod, cluster: Cluster) -> ForceDeleteRisk:
         node = read_reach(pod.spec.node_name, cluster.node(pod.spec.node_name), live, now)
     except ClusterError:
         node = NodeReach(pod.spec.node_name, Reach.UNKNOWN, "")
-    return ForceDeleteRisk(owner_guarantee(pod), node, volumes, now)
+    owner = owner_guarantee(pod)
+    # The API server does not validate these texts: a sentence of one's own in them would read as ours.
+    if not (is_plain_name(owner.kind.lower()) and is_plain_name(owner.name)):
+        owner = replace(owner, kind="", name="")
+    if not is_plain_name(node.name):
+        node = replace(node, name=_ITS_NODE)
+    return ForceDeleteRisk(owner, node, volumes, now)
 
 
 def as_far_as_read(risk: ForceDeleteRisk, left_out: Collection[str]) -> ForceDeleteRisk:
@@ -54,5 +64,5 @@ def as_far_as_read(risk: ForceDeleteRisk, left_out: Collection[str]) -> ForceDel
 
 def without_names(risk: ForceDeleteRisk) -> ForceDeleteRisk:
     """The same risk without names, for a user who may not be allowed to read the pod."""
-    owner, node = replace(risk.owner, kind="", name=""), replace(risk.node, name="its node")
+    owner, node = replace(risk.owner, kind="", name=""), replace(risk.node, name=_ITS_NODE)
     return replace(risk, owner=owner, node=node, withheld=True)

@@ -20,7 +20,6 @@ from kubectl_plugin.options import ClusterOptions, DeletionOptions, FenceOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.reports.steps import Refusal, RefusedBy, Step, StepEvent, StepKind, StepOutcome
-from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.errors import (
     ClusterError,
     Conflict,
@@ -37,6 +36,7 @@ from podrules.cluster.live.transport import ProxySettings
 from podrules.cluster.source import Source
 from podrules.cluster.writer import ACCESS_REVIEWS, Writer
 from podrules.model.base import KubeObject
+from podrules.plain_names import is_plain_name
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.command import Prose, Target

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from kubectl_plugin.commands.manifest_pods import PodManifest
 from kubectl_plugin.options import ClusterOptions, Validation, connect_for_changes
 from kubectl_plugin.reports.pod.dry_run import AddedField, DryRunReport, DryRunVerdict
-from kubectl_plugin.views.words import is_plain_name
 from podrules.added_at_admission import Added, added_at_admission
 from podrules.cluster.dry_run import DryRunAnswer, DryRuns
 from podrules.cluster.gather import Gatherer
@@ -22,6 +21,7 @@ from podrules.model.base import KubeObject
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import Pod
 from podrules.mutating_webhooks import MutatingWebhookConfiguration, asked_about_pods
+from podrules.plain_names import is_plain_name
 from podrules.reading import Unread
 
 __all__ = ["DryRunPod", "with_dry_runs"]

@@ -12,6 +12,7 @@ from kubectl_plugin.options import NO_SELECTION
 from kubectl_plugin.reports.died.end_report import EndReport, end_report
 from podrules.cluster.end_evidence import EndReader, is_of_workload, node_of
 from podrules.cluster.errors import NotCaptured, NotFound
+from podrules.cluster.field_selector import equal_fields
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import EVENTS, NODES, PODS, Kind
 from podrules.cluster.live.parallel_reads import together
@@ -106,7 +107,7 @@ class Ends:
         """
         found = self._all(EVENTS)
         events = None if found is None else _on_node(found, name)
-        pods = self._all(PODS, field_selector=f"spec.nodeName={name}") or ()
+        pods = self._all(PODS, field_selector=equal_fields(("spec.nodeName", name))) or ()
         if not events and not pods:
             # Pods and events may tell of a node that is gone, too.
             self._source.get(NODES, name)

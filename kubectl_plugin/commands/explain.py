@@ -17,7 +17,7 @@ from kubectl_plugin.commands.targets import ObjectQuery, find, label_selector, n
 from kubectl_plugin.exit_codes import REFUSED, certainty, tell, warn
 from kubectl_plugin.options import ExplainOptions, Streams, Validation
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.render.command import qos
+from kubectl_plugin.render.command import Command
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.node.node_report import NodeReport
@@ -262,7 +262,7 @@ def _asked(manifests: Sequence[PodManifest], options: ExplainOptions, source: So
 def _pages(answer: _Explained, now: datetime | None, *, wide: bool) -> Iterator[Page]:
     page = _page(answer.report, now, wide=wide)
     if answer.dry_run_of:
-        ask = qos("explain", "-f", answer.dry_run_of, options=("--dry-run=server",))
+        ask = Command(("kubectl", "qos", "explain", "-f", answer.dry_run_of), options=("--dry-run=server",))
         page = replace(page, next_commands=(*page.next_commands, ask))
     yield replace(page, title=answer.title) if answer.title else page
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -58,12 +59,12 @@ def _check_placeable(asked: ObjectQuery, replicas: int | str | None) -> None:
     if asked.kind is NODES:
         raise UsageError(
             f"node/{asked.name}: a node is not placed",
-            advice=f"Where its pods would go: kubectl qos place --drain node/{asked.name}",
+            advice=f"Where its pods would go: kubectl qos place --drain {shlex.quote(f'node/{asked.name}')}",
         )
     if asked.kind is DAEMON_SETS and replicas is not None:
         raise UsageError(
             f"daemonset/{asked.name}: a DaemonSet has one pod on each node that it chooses, and cannot have more",
-            advice=f"On which nodes it runs: kubectl qos place daemonset/{asked.name}",
+            advice=f"On which nodes it runs: kubectl qos place {shlex.quote(f'daemonset/{asked.name}')}",
         )
 
 

@@ -13,6 +13,7 @@ from kubectl_plugin.render.command import Prose
 from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind
 from podrules.cluster.errors import Conflict, RequestRefused
+from podrules.cluster.field_selector import equal_fields
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS
 from podrules.cluster.safety_facts import partition_facts, renewals
@@ -143,6 +144,6 @@ class NodeAction(ClusterAction):
             ClusterError: it cannot be read.
         """
         node = self.facts.node
-        pods = self._source.list(PODS, field_selector=f"spec.nodeName={node.metadata.name}")
+        pods = self._source.list(PODS, field_selector=equal_fields(("spec.nodeName", node.metadata.name)))
         attachments = self._source.list(VOLUME_ATTACHMENTS)
         return left_to_go(node, pods, attachments, self.facts.kept)

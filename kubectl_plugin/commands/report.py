@@ -29,13 +29,13 @@ from kubectl_plugin.reports.pod.pod_risk import PodRisk, may_have_no_place
 from kubectl_plugin.views.cluster.cluster_terminal import report_verdict, summary_page, written_page
 from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod.pod_page import pod_page
-from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.errors import ClusterError, Unreachable, UsageError
 from podrules.cluster.kinds import PODS
 from podrules.cluster.manifests.whole_file import write_whole
 from podrules.cluster.origin import Origin
 from podrules.cluster.source import Source
 from podrules.placement.outcome import PlacementOutcome
+from podrules.plain_names import is_plain_name
 from podrules.pressure.node import node_pressure
 from podrules.pressure.usage import NO_USAGE, ReadUsage
 from podrules.reading import Unread

@@ -16,6 +16,7 @@ from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import selector_of
+from podrules.plain_names import is_plain_name
 from podrules.similar_names import near_names, nearest_word
 
 __all__ = [
@@ -257,7 +258,7 @@ def _advice(asked: ObjectQuery, error: NotFound, source: Source) -> str:
 def _suggest_workload(asked: ObjectQuery, error: NotFound, source: Source, command: str, *, live: bool) -> bool:
     """Add to the error the workload of that name; False: there is none."""
     found = next(_workloads(asked.name, source, live=live), None)
-    if found is None:
+    if found is None or not is_plain_name(found[1]):
         return False
     kind, namespace = found
     error.advice = f"{kind.singular}/{asked.name} is in namespace {namespace}."
@@ -281,7 +282,7 @@ def _workloads(name: str, source: Source, *, live: bool) -> Iterator[tuple[Kind[
 
 def _suggest_search(asked: ObjectQuery, error: NotFound) -> None:
     """Add to the error the command that searches all namespaces. A live cluster is not asked for all pods unasked."""
-    if error.advice == _type_advice(asked.name):
+    if error.advice == _type_advice(asked.name) and is_plain_name(asked.name):
         error.advice = f"{error.advice}."
         error.remedy = (*_EXPLAIN, PODS.plural, "-A", "--field-selector", f"metadata.name={asked.name}")
 
@@ -303,7 +304,7 @@ def suggest_namespace(asked: ObjectQuery, error: NotFound, source: Source, comma
         )
     except ClusterError:
         return
-    if places:
+    if places and is_plain_name(places[0]):
         error.advice = f"It is in {'namespace' if len(places) == 1 else 'namespaces'} {listed(places, most=3)}."
         error.remedy = ("kubectl", "qos", command, f"{asked.kind.singular}/{asked.name}", "-n", places[0])
         error.corrects = True

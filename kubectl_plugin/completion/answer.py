@@ -20,8 +20,8 @@ __all__ = ["answer", "main"]
 
 _SECONDS: Final = 1.0
 _OWN_SECONDS: Final = "KUBECTL_QOS_COMPLETION_SECONDS"
-_PLAIN: Final = re.compile(r"[\w.:/@+=,~-]+", re.ASCII)
-"""Shells may expand candidates, so names with other characters are left out."""
+_PLAIN: Final = re.compile(r"[\w.:/@+=,~][\w.:/@+=,~-]*", re.ASCII)
+"""Shells may expand candidates, so names with other characters are left out, and flags."""
 
 
 class _OutOfTime(BaseException):

@@ -122,7 +122,7 @@ def _what_to_name(args: argparse.Namespace) -> str:
     if args.namespace:
         from kubectl_plugin.render.command import qos
 
-        everything = cluster_options(args).target().line(qos("explain", "pods", namespace=args.namespace))
+        everything = cluster_options(args).target().line(qos("explain pods", namespace=args.namespace))
         if everything is not None:
             return f"Name one, or all: {everything}"
     return "Name a pod (pod/NAME), a node, a workload, or a file with -f"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -49,7 +50,7 @@ def unknown_command(word: str, flags: Sequence[str], words: Sequence[str]) -> Us
     if unknown:
         return _unknown_flag(unknown, "")
     if not near and not known and "/" in word:
-        return UsageError(f'"{word}" is no command', advice=f"Write kubectl qos explain {word}")
+        return UsageError(f'"{word}" is no command', advice=f"Write kubectl qos explain {shlex.quote(word)}")
     known = known or (None if near else habit_of(nearest(word, KUBECTL_COMMANDS), words))
     if known:
         taken = () if _first_unknown(flags, list(_flags(known.command))) else flags

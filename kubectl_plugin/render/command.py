@@ -1,6 +1,6 @@
 """Commands that an answer suggests, and the flags that lead each of them to where the answer came from.
 
-    Command   what a view suggests: program, target and namespace
+    Command   what a view suggests: program, target and namespace; `qos` and `kubectl` make one of a text and of names
     Target    the typed flags that choose a cluster, a snapshot or the demo; the renderer adds them
     Prose     a sentence with commands in it
 
@@ -10,7 +10,6 @@ else a deletion that was checked in one cluster would happen in another.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator
 from typing import Final
@@ -18,15 +17,14 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_plugin.render.escape import escape
+from podrules.plain_names import NO_COMMAND, command, is_plain_name
 
-__all__ = ["Command", "Hint", "Prose", "Target", "as_typed", "kubectl", "qos"]
+__all__ = ["Command", "Hint", "Prose", "Target", "as_typed", "kubectl", "qos", "why"]
 
 _ASK_NO_CLUSTER: Final = frozenset({"why", "lint"})
 """Commands of the plugin that take no flags of a target."""
 _READ_SCHEDULER_CONFIG: Final = frozenset({"explain", "place", "report", "versions"})
 _READ_VERSIONS: Final = _READ_SCHEDULER_CONFIG | {"node"}
-_PLAIN: Final = re.compile(r"[A-Za-z0-9@%+=:,./_-]+", re.ASCII)
-"""Characters that no shell interprets."""
 
 
 class Command(Struct, frozen=True):
@@ -44,6 +42,8 @@ class Command(Struct, frozen=True):
     """Whether the command changes something, which needs a live cluster."""
     typed: tuple[tuple[str, str], ...] = ()
     """Further flags with the user's own values, which are always quoted."""
+    plain: bool = True
+    """Whether all names in it are; else it is not suggested, and the answer says so."""
 
     @property
     def ours(self) -> str:
@@ -70,23 +70,50 @@ class Prose(Struct, frozen=True):
     parts: tuple[str | Hint, ...]
 
 
-def qos(
-    *words: str,
+def kubectl(
+    text: str,
+    *names: str,
     namespace: str | None = None,
-    options: tuple[str, ...] = (),
+    options: str = "",
     comment: str = "",
     changes: bool = False,
     typed: tuple[tuple[str, str], ...] = (),
 ) -> Command:
-    """A command of the plugin; see `Command`."""
-    return Command(("kubectl", "qos", *words), namespace, options, comment, changes, typed)
+    """A command of kubectl; see `Command`.
+
+    Args:
+        text: Its words, ``describe pod {}``, with ``{}`` in the place of each name.
+        names: The names, for the text and then for the options.
+        namespace: A name, too.
+        options: Words after the target, with ``{}`` likewise.
+        comment: What it is for.
+        changes: Whether it changes something.
+        typed: Flags with the user's own values.
+    """
+    whole = command(f"kubectl {text}|{options}", *names)
+    words, _, rest = whole.partition("|")
+    plain = whole != NO_COMMAND and (not namespace or is_plain_name(namespace))
+    return Command(tuple(words.split()), namespace, tuple(rest.split()), comment, changes, typed, plain)
 
 
-def kubectl(
-    *words: str, namespace: str | None = None, options: tuple[str, ...] = (), comment: str = "", changes: bool = False
+def qos(
+    text: str,
+    *names: str,
+    namespace: str | None = None,
+    options: str = "",
+    comment: str = "",
+    changes: bool = False,
+    typed: tuple[tuple[str, str], ...] = (),
 ) -> Command:
-    """A command of kubectl; see `Command`."""
-    return Command(("kubectl", *words), namespace, options, comment, changes)
+    """A command of the plugin; see `kubectl`."""
+    return kubectl(
+        f"qos {text}", *names, namespace=namespace, options=options, comment=comment, changes=changes, typed=typed
+    )
+
+
+def why(term: str, comment: str = "") -> Command:
+    """Asks what a term means, one of ours or a text of a message: it is always quoted."""
+    return Command(("kubectl", "qos", "why", term), comment=comment)
 
 
 def as_typed(text: str) -> Command:
@@ -144,16 +171,14 @@ class Target(Struct, frozen=True):
     def line(self, command: Command) -> str | None:
         """The command as it is pasted; None: it cannot be suggested.
 
-        A command is not suggested if it needs a cluster and there is none, or if a name in it is not one that an API
-        server accepts: a hostile snapshot must not put words into a command that people paste.
+        A command is not suggested if it needs a cluster and there is none, or if a name in it is not plain: a hostile
+        object must not put words into a command that people paste.
         """
         asks = command.asks_a_cluster
-        if asks and not self.live and (command.changes or not command.ours):
+        if not command.plain or (asks and not self.live and (command.changes or not command.ours)):
             return None
         namespace = self.namespace if command.namespace == "" else command.namespace
         place = ["-n", namespace] if namespace else []
-        if asks and not all(map(_PLAIN.fullmatch, (*command.words, *place, *command.options))):
-            return None
         flags = (*(self._flags(command.ours) if asks else ()), *command.typed)
         words = [*map(shlex.quote, (*command.words, *place)), *map(_flag, flags), *map(shlex.quote, command.options)]
         line = " ".join(words)
@@ -166,8 +191,9 @@ class Target(Struct, frozen=True):
         return f"{line}   # {command.comment}" if line is not None and command.comment else line
 
     def suggestions(self, commands: tuple[Command, ...]) -> tuple[str, ...]:
-        """The commands that can be suggested, a line each."""
-        return tuple(line for command in commands if (line := self.suggestion(command)) is not None)
+        """The commands that can be suggested, a line each; a comment if one has a name that is not plain."""
+        lines = tuple(line for command in commands if (line := self.suggestion(command)) is not None)
+        return lines if all(command.plain for command in commands) else (*lines, f"# {NO_COMMAND}")
 
     def sentence(self, text: str | Prose, space: str = " ") -> str:
         """A sentence with its commands filled in.
@@ -181,5 +207,5 @@ class Target(Struct, frozen=True):
         return "".join(part if isinstance(part, str) else self._hint(part, space) for part in text.parts)
 
     def _hint(self, hint: Hint, space: str) -> str:
-        line = self.line(hint.command)
+        line = self.line(hint.command) if hint.command.plain else NO_COMMAND
         return "" if line is None else f"{hint.before}{line.replace(' ', space)}{hint.after}"

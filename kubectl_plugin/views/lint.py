@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_plugin.render.command import qos
+from kubectl_plugin.render.command import why
 from kubectl_plugin.render.page import Page, Section
 from kubectl_plugin.reports.lint import LintFinding, LintReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
@@ -35,7 +35,7 @@ def lint_page(report: LintReport, severity: Level) -> Page:
             *_unknown_ignores(report),
             *((notes,) if notes.lines else ()),
         ),
-        next_commands=tuple(qos("why", term) for term in list(terms)[:_MAX_TERMS]),
+        next_commands=tuple(map(why, list(terms)[:_MAX_TERMS])),
     )
 
 

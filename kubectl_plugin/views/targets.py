@@ -28,7 +28,7 @@ from kubectl_plugin.views.node.node_page import node_condition, node_verdict
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.version_notes import VersionNotes
-from kubectl_plugin.views.words import clock, counted, is_plain_name
+from kubectl_plugin.views.words import clock, counted
 from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, standing
 from podrules.eviction.signals import Signal
 from podrules.model.pod import PodQOSClass
@@ -182,12 +182,10 @@ class TargetTable:
         there = [row for row in self._rows if row.family is not _MANIFESTS]
         worst = sorted(there, key=lambda row: (-row.severity.urgency, row.rank))
         for row in worst_few(worst):
-            if not (is_plain_name(row.name) and is_plain_name(row.namespace)):
-                return
             if row.family is _NODES:
-                yield qos("node", row.name)
+                yield qos("node {}", row.name)
             else:
-                yield qos("explain", f"{row.kind}/{row.name}", namespace=row.namespace)
+                yield qos("explain {}/{}", row.kind, row.name, namespace=row.namespace)
 
 
 def target_order(report: PodReport | NodeReport | WorkloadReport, printed: str, now: datetime | None) -> Order:

@@ -7,7 +7,7 @@ from typing import Final
 
 from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.glossary.entry import Entry
-from kubectl_plugin.render.command import as_typed, qos
+from kubectl_plugin.render.command import as_typed, why
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Section, Severity
 from kubectl_plugin.reports.term import ExplainedText, TermReport
@@ -45,7 +45,7 @@ def glossary_page() -> Page:
         parts=tuple(
             Section(topic.value, ("", *(entry.name for entry in entries))) for topic, entries in CATALOGUE.items()
         ),
-        next_commands=(qos("why", "Insufficient memory"),),
+        next_commands=(why("Insufficient memory"),),
     )
 
 

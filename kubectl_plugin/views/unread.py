@@ -125,6 +125,6 @@ def _line(entry: Unread, unknown: str) -> str | Prose:
 def can_i(verb: str, resource: str, namespace: str | None) -> Command:
     """Asks the API server for a permission; ``nodes/proxy`` behind ``can-i`` would be a node of that name."""
     kind, _, part = resource.partition("/")
-    return kubectl(
-        "auth", "can-i", verb, kind, namespace=namespace or None, options=(f"--subresource={part}",) if part else ()
-    )
+    if part:
+        return kubectl("auth can-i {} {}", verb, kind, part, namespace=namespace or None, options="--subresource={}")
+    return kubectl("auth can-i {} {}", verb, kind, namespace=namespace or None)

@@ -223,7 +223,7 @@ def _next_commands(report: VersionsReport, *, wide: bool) -> Iterator[Command]:
     if report.to is None:
         newest = max(VERIFIED)
         if any(minor_of(one.version) != newest for one in report.running if one.version):
-            yield qos("versions", "--to", f"1.{newest}", namespace=report.scope or None)
+            yield qos("versions --to {}", f"1.{newest}", namespace=report.scope or None)
     elif not wide and report.rules:
         differ = f"{counted(len(report.rules), 'rule')} that differ"
-        yield qos("versions", "--to", report.to, "-o", "wide", namespace=report.scope or None, comment=differ)
+        yield qos("versions --to {} -o wide", report.to, namespace=report.scope or None, comment=differ)

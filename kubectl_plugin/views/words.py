@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +18,6 @@ __all__ = [
     "cpu",
     "duration",
     "for_words",
-    "is_plain_name",
     "lasting",
     "listed",
     "memory",
@@ -112,11 +110,6 @@ def listed(items: Sequence[str], most: int | None = None) -> str:
     if most is not None and len(items) > most:
         return f"{', '.join(items[:most])} and {len(items) - most} more"
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
-
-
-def is_plain_name(name: str) -> bool:
-    """Whether a name is one that the API server would accept, or empty: safe in a command to paste."""
-    return re.fullmatch(r"(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)?", name, re.ASCII) is not None
 
 
 def ordinal(number: int) -> str:

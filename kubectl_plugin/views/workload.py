@@ -15,7 +15,7 @@ from kubectl_plugin.views.pod.pod_page import pod_page, unread_section
 from kubectl_plugin.views.scheduling.skew_words import domain_words, skew_words
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.verdict import verdict
-from kubectl_plugin.views.words import ago, counted, is_plain_name
+from kubectl_plugin.views.words import ago, counted
 from kubectl_plugin.views.workload_words import by_trouble, new_pods_refused, place_words, standing
 from podrules.pod_state import PodState
 from podrules.skew import ConstraintSkew
@@ -123,8 +123,7 @@ def _next_commands(report: WorkloadReport) -> Iterator[Command]:
     troubled = {pod.state: pod for pod in reversed(pods) if pod.state not in _WELL}
     asked = [pod for pod in pods if pod is troubled.get(pod.state)] or pods[:1]
     for pod in asked[:_MAX_NEXT]:
-        if is_plain_name(pod.name) and is_plain_name(report.namespace):
-            yield qos("explain", f"pod/{pod.name}", namespace=report.namespace)
+        yield qos("explain pod/{}", pod.name, namespace=report.namespace)
 
 
 def _workload_title(report: WorkloadReport) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from podrules.cluster.errors import Unreachable, UsageError
+from podrules.cluster.errors import NotFound, Unreachable
 from podrules.cluster.kinds import Kind
 from podrules.cluster.live.answers import APIStatus, error_message
 from podrules.cluster.live.responses import ChangeAnswer
@@ -75,7 +75,7 @@ class DryRuns:
         """
         try:
             answer = self._sent("POST", kind.path(namespace) + self._query, content)
-        except UsageError as error:
+        except NotFound as error:
             return DryRunAnswer(unanswered=error.message)
         name = (content.get("metadata") or {}).get("name")
         exists = answer.status == _EXISTS and _reason(answer) == "AlreadyExists"

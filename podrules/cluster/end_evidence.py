@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+from podrules.cluster.field_selector import equal_fields
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     CRON_JOBS,
@@ -150,7 +151,7 @@ class EndReader:
         return self._with_replacement(evidence, owner) if ended else KnownEnd(evidence)
 
     def _events_about(self, kind: str, name: str, namespace: str) -> Sequence[Event] | None:
-        about = f"involvedObject.kind={kind},involvedObject.name={name}"
+        about = equal_fields(("involvedObject.kind", kind), ("involvedObject.name", name))
         return self._gatherer.noted(self._gatherer.list(EVENTS, namespace, field_selector=about))
 
     def _owner(self, controller: OwnerReference | None, namespace: str) -> tuple[KubeObject | None, bool]:
@@ -173,7 +174,7 @@ class EndReader:
         return None if found is None else PodEvents.of(found)
 
     def _node_events(self, node: str) -> PodEvents | None:
-        about = f"involvedObject.kind=Node,involvedObject.name={node}"
+        about = equal_fields(("involvedObject.kind", "Node"), ("involvedObject.name", node))
         found = read_or_none(self._gatherer.list(EVENTS, _OF_NODES, field_selector=about)) if node else None
         return None if found is None else PodEvents.of(found)
 

@@ -1,10 +1,12 @@
 """Checks field selectors, and finds the objects in memory that match one.
 
-Source: AddFieldLabelConversionsForPod and its like in pkg/apis/core/v1, apps/v1 and batch/v1 conversion.go at v1.36.3.
+Source: AddFieldLabelConversionsForPod and its like in pkg/apis/core/v1, apps/v1 and batch/v1 conversion.go at v1.36.3;
+k8s.io/apimachinery/pkg/fields/selector.go (EscapeValue, splitTerms) at v0.36.3.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -16,7 +18,7 @@ from podrules.cluster.errors import UsageError
 if TYPE_CHECKING:
     from podrules.cluster.kinds import Kind
 
-__all__ = ["FieldIndex", "FieldTerm", "check_fields"]
+__all__ = ["FieldIndex", "FieldTerm", "check_fields", "equal_fields"]
 
 E = TypeVar("E")
 
@@ -51,6 +53,14 @@ _VALUES: Final = {
 """The only values of some fields, apart from the empty one (PodPhase and RestartPolicy in core/v1 types.go)."""
 _UNSET: Final = {"spec.hostNetwork": "false", "spec.unschedulable": "false"}
 """The value of a field that is not set; other unset fields count as empty."""
+_OPERATORS: Final = re.compile(r"[\\,=]")
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_TERMS: Final = re.compile(r"(?:\\.|[^\\,])+", re.DOTALL)
+
+
+def equal_fields(*terms: tuple[str, str]) -> str:
+    """A field selector of paths and values; no value adds a term, whatever it holds."""
+    return ",".join(f"{path}=" + _OPERATORS.sub(r"\\\g<0>", value) for path, value in terms)
 
 
 def check_fields(text: str, kind: Kind[Any], *, live: bool) -> None:
@@ -68,7 +78,7 @@ def check_fields(text: str, kind: Kind[Any], *, live: bool) -> None:
     """
     known = (*(_METADATA_FIELDS if kind.namespaced else _METADATA_FIELDS[:1]), *_KNOWN.get(kind.kind, ()))
     known = tuple(name for name in known if live or name not in _SERVER_ONLY)
-    for term in filter(None, text.split(",")):
+    for term in _TERMS.findall(text):
         path, equals, _ = term.partition("=")
         path = path.removesuffix("!")
         if not equals:
@@ -94,7 +104,7 @@ class FieldTerm:
         if not unequal:
             path, _, value = text.partition("=")
         self.path = path
-        self.value = value if unequal else value.removeprefix("=")
+        self.value = _ESCAPED.sub(r"\1", value if unequal else value.removeprefix("="))
         self.equal = not unequal
         self._names = path.split(".")
         self._unset = _UNSET.get(path, "")
@@ -137,7 +147,7 @@ class FieldIndex(Generic[E]):
     def of(self, selector: str) -> Sequence[E]:
         """The entries that match every term of a selector, in their order."""
         found = self._entries
-        for term in map(FieldTerm, filter(None, selector.split(","))):
+        for term in map(FieldTerm, _TERMS.findall(selector)):
             if found is self._entries and term.equal:
                 found = self._by(term).get(term.value, ())
             else:

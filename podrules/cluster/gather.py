@@ -22,6 +22,7 @@ from podrules.cluster.errors import (
     NotServed,
     Unreachable,
 )
+from podrules.cluster.field_selector import equal_fields
 from podrules.cluster.force_delete_objects import read_guards, read_node_reach, read_reach, renewals
 from podrules.cluster.kinds import (
     EVENTS,
@@ -263,7 +264,7 @@ class Gatherer:
 
     def pods_on(self, node: str) -> Sequence[Pod] | Unread:
         """The pods bound to a node."""
-        return self.list(PODS, field_selector=f"spec.nodeName={node}")
+        return self.list(PODS, field_selector=equal_fields(("spec.nodeName", node)))
 
     def nominated_to(self, node: str) -> Sequence[Pod]:
         """The pods that wait for a node on which they are nominated; none if they cannot be read.
@@ -308,7 +309,8 @@ class Gatherer:
 
     def events_about(self, pod: Pod) -> Sequence[Event] | Unread:
         """The events about a pod."""
-        return self.list(EVENTS, pod.metadata.namespace, field_selector=f"involvedObject.uid={pod.metadata.uid}")
+        about = equal_fields(("involvedObject.uid", pod.metadata.uid))
+        return self.list(EVENTS, pod.metadata.namespace, field_selector=about)
 
     def classes(self) -> dict[str, PriorityClass] | Unread:
         """All PriorityClasses by name."""

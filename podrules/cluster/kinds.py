@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Final, Generic, TypeVar
-from urllib.parse import quote
 
 from msgspec import Struct
 
-from podrules.cluster.errors import UsageError
+from podrules.cluster.errors import NotFound
 from podrules.model.base import KubeObject
 from podrules.model.config import ConfigMap
 from podrules.model.event import Event
@@ -28,6 +27,7 @@ from podrules.model.storage import (
     VolumeAttachment,
 )
 from podrules.model.workload import CronJob, ReplicationController, Service, Workload
+from podrules.plain_names import is_plain_name
 
 __all__ = [
     "ALL_KINDS",
@@ -102,11 +102,14 @@ class Kind(Struct, Generic[T_co], frozen=True):
         """The API path of one object, of a namespace's objects, or of all objects.
 
         Raises:
-            UsageError: the namespace or the name would change the path.
+            NotFound: the namespace or the name is not plain, so no object has it.
         """
+        for part in filter(None, (namespace, name)):
+            if not is_plain_name(part):
+                raise NotFound(self, name or "", namespace)
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        inside = f"/namespaces/{_segment(namespace)}" if self.namespaced and namespace else ""
-        tail = f"/{_segment(name)}" if name else ""
+        inside = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        tail = f"/{name}" if name else ""
         return f"{root}{inside}/{self.plural}{tail}"
 
 
@@ -216,13 +219,6 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     CSI_STORAGE_CAPACITIES,
     NAMESPACES,
 )
-
-
-def _segment(name: str) -> str:
-    """One segment of a path; kubectl refuses the same names (path.IsValidPathSegmentName)."""
-    if name in {".", ".."} or "/" in name or "%" in name:
-        raise UsageError(f"{name!r} is no name: it may not be '.' or '..', nor contain '/' or '%'")
-    return quote(name, safe="")
 
 
 def find_kind(name: str, among: Iterable[Kind[Any]] = ALL_KINDS) -> Kind[Any] | None:

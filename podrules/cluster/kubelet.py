@@ -38,7 +38,7 @@ class KubeletEndpoint(Struct, Generic[T_co], frozen=True):
         """The endpoint's path on the API server.
 
         Raises:
-            UsageError: the node's name would change the path.
+            NotFound: no node has that name.
         """
         return f"{NODES.path(name=node)}/proxy/{self.path}"
 

@@ -43,6 +43,38 @@ def named(kind: str, objects: list[Object]) -> dict[str, Object]:
     return {entry["metadata"]["name"].removeprefix(f"{NAME}."): entry for entry in of_kind(kind, objects)}
 
 
+# Commands
+
+COMMAND = re.compile(
+    r"\(\[([^\]]+)\]\.all\(name, name\.matches\('\^\[a-z0-9\]\([^']*\$'\)\) \? ('kubectl [^?]+) : 'no command: [^']+'\)"
+)
+"""A command, and before it the names that are plain."""
+
+
+@pytest.mark.parametrize("forced", ["warn", "confirm", "deny"])
+@pytest.mark.parametrize("mode", ["policy", "both"])
+def test_A_commands_of_policies_have_plain_names_only(chart: Chart, mode: str, forced: str) -> None:
+    values = {**strictest(mode), "forceDeletion": {"mode": forced, "nodes": True}}
+    found = 0
+    for policy in of_kind("ValidatingAdmissionPolicy", chart.objects(values)):
+        for text in filter(None, (entry.get("messageExpression") for entry in policy["spec"]["validations"])):
+            for names, command in COMMAND.findall(text):
+                place = command.replace("variables.place", "oldObject.metadata.name + oldObject.metadata.namespace")
+                assert set(re.findall(r"\+ ([a-z][\w.]+)", place)) <= set(names.split(", "))
+                found += 1
+            assert "kubectl " not in COMMAND.sub("", text)
+    assert found >= 4
+
+
+def test_A_commands_of_alerts_have_no_labels(chart: Chart) -> None:
+    """Anybody whose metrics are scraped may write a label."""
+    (rules,) = of_kind("PrometheusRule", chart.objects(FULL_VALUES))
+    texts = [text for rule in rules["spec"]["groups"][0]["rules"] for text in rule["annotations"].values()]
+    commands = [command for text in texts for command in re.findall(r"\b(?:kubectl|helm) .*", text)]
+    assert len(commands) > 5
+    assert not any("{{" in command for command in commands)
+
+
 # The same sentences as the rules
 
 

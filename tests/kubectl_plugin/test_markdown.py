@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kubectl_plugin.render.command import Target, qos
+from kubectl_plugin.render.command import Target, qos, why
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.formats import Answer, Medium
 from kubectl_plugin.render.markdown import markdown_page, render_markdown
@@ -63,7 +63,7 @@ def _page(text: str) -> Page:
             Section("Two", (text, Row((text, "", text)))),
             Table(text, (text, "right"), ((text, text), (text, "1")), right=frozenset({1})),
         ),
-        next_commands=(qos("why", text),),
+        next_commands=(why(text),),
     )
 
 
@@ -82,7 +82,7 @@ def _hold(text: str) -> None:
     assert [" ".join(cell.split()) for cell in _texts(rendered, "th")] == [seen, "right"]
     assert [" ".join(title.split()) for title in _texts(rendered, "h3")] == [seen]
     # A command that cannot be shown as it is to be pasted is not shown.
-    pasted = Target().line(qos("why", text))
+    pasted = Target().line(why(text))
     assert [code.rstrip("\n") for code in _texts(rendered, "code")] == ([] if pasted is None else [pasted])
     assert (pasted is None) == (escape(text) != text)
 
@@ -116,7 +116,7 @@ def test_K_a_page_reads_well() -> None:
             Section("Stops", ("at once", Row(("app", "SIGTERM at once; SIGKILL by 30 s")))),
             Table("Placement", ("nodes", "reason"), (("9", "Insufficient memory"),), right=frozenset({0})),
         ),
-        next_commands=(qos("explain", "node/a"),),
+        next_commands=(qos("explain node/{}", "a"),),
     )
     assert (
         markdown_page(page, target=Target())

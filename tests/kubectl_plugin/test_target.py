@@ -18,7 +18,7 @@ from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.html.data import data_block
 from kubectl_plugin.options import DEMO_SCHEDULER, ClusterOptions, TypedCommand
 from kubectl_plugin.parsing import COMMANDS, parse
-from kubectl_plugin.render.command import Command, Hint, Prose, Target, as_typed, kubectl, qos
+from kubectl_plugin.render.command import Command, Hint, Prose, Target, as_typed, kubectl, qos, why
 from kubectl_plugin.render.markdown import markdown_page
 from kubectl_plugin.render.page import Page, Section, Severity
 from kubectl_plugin.render.text import render_page
@@ -29,11 +29,11 @@ from kubectl_plugin.views.node.fencing import fence_page, unfence_page
 from kubectl_plugin.views.node.fencing import state_words as fencing_state
 from kubectl_plugin.views.pod.deletion import state_words as deletion_state
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.words import is_plain_name
 from podrules.cluster.demo import demo_objects
 from podrules.cluster.errors import Unreachable
 from podrules.fencing import FenceState, Left
 from podrules.model.base import ObjectMeta
+from podrules.plain_names import NO_COMMAND
 from podrules.reading import Unread
 from tests.kubectl_plugin.running import run
 from tests.report.large import large_facts
@@ -164,18 +164,18 @@ def live(*commands: Command, lines: tuple[str | Prose, ...] = ()) -> Page:
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        (qos("explain", "pod/web-0", namespace="shop", options=("-o", "wide")), {"namespace": "shop"}),
-        (qos("delete", "pod/web-0", namespace="shop", options=("--grace-period=0", "--confirm"), changes=True), {}),
-        (qos("fence", "node/a", options=("--confirm-powered-off",), changes=True, comment="once it is off"), {}),
-        (qos("fence", "node/a", options=("--confirm",), typed=(("--fence-command", "./off -f"),)), {}),
-        (qos("unfence", "node/a"), {}),
+        (qos("explain pod/{}", "web-0", namespace="shop", options="-o wide"), {"namespace": "shop"}),
+        (qos("delete pod/web-0", namespace="shop", options="--grace-period=0 --confirm", changes=True), {}),
+        (qos("fence node/a", options="--confirm-powered-off", changes=True, comment="once it is off"), {}),
+        (qos("fence node/a", options="--confirm", typed=(("--fence-command", "./off -f"),)), {}),
+        (qos("unfence node/a"), {}),
         (qos("partitions"), {}),
-        (qos("node", "a"), {}),
-        (qos("report", "--all", options=("-o", "r.html")), {}),
-        (qos("place", options=("-f", "web.yaml")), {}),
-        (qos("snapshot", options=("-o", "c.qos")), {}),
-        (qos("versions", "--to", "1.37"), {}),
-        (qos("died", "pod/web-0", namespace="shop"), {"namespace": "shop"}),
+        (qos("node {}", "a"), {}),
+        (qos("report --all", options="-o r.html"), {}),
+        (qos("place", options="-f web.yaml"), {}),
+        (qos("snapshot", options="-o c.qos"), {}),
+        (qos("versions --to {}", "1.37"), {}),
+        (qos("died pod/web-0", namespace="shop"), {"namespace": "shop"}),
     ],
     ids=lambda one: one.ours if isinstance(one, Command) else None,
 )
@@ -201,7 +201,7 @@ def test_K_every_command_of_ours_is_tried() -> None:
 
 
 def test_K_kubectls_commands_take_what_kubectl_knows() -> None:
-    line = CHOSEN.target("c.yaml").line(kubectl("describe", "pod", "web-0", namespace="shop"))
+    line = CHOSEN.target("c.yaml").line(kubectl("describe pod {}", "web-0", namespace="shop"))
     assert line == (
         "kubectl describe pod web-0 -n shop --context='prod eu' --kubeconfig='../my configs/it'\"'\"'s.yaml' "
         "--cluster=c --user='u;id' --as=system:admin --as-group=system:masters --as-group='$(id)'"
@@ -211,32 +211,54 @@ def test_K_kubectls_commands_take_what_kubectl_knows() -> None:
 @pytest.mark.parametrize("cluster", [{"demo": True}, {"snapshot": "c.json"}, {"offline": True}], ids=str)
 def test_K_without_a_cluster_kubectl_and_changes_are_not_suggested(cluster: dict[str, Any]) -> None:
     target = ClusterOptions(**cluster).target()
-    assert target.line(kubectl("describe", "pod", "web-0", namespace="shop")) is None
-    assert target.line(qos("delete", "pod/web-0", namespace="shop", changes=True)) is None
+    assert target.line(kubectl("describe pod {}", "web-0", namespace="shop")) is None
+    assert target.line(qos("delete pod/web-0", namespace="shop", changes=True)) is None
     assert target.line(qos("partitions")) is not None
 
 
-@pytest.mark.parametrize("name", ["$(id)", "a b", "a;b", "a|b", "a\nb", "a\x1b[2J", "a\u202eb", "'", "é"])
+ODD = [
+    "$(id)",
+    "a b",
+    "a;b",
+    "a|b",
+    "a,b",
+    "a=b",
+    "a/b",
+    "a\nb",
+    "a\x1b[2J",
+    "a\u202eb",
+    "'",
+    "é",
+    "--all",
+    "a-",
+    "A",
+    "..",
+]
+
+
+@pytest.mark.parametrize("name", ODD)
 def test_K_no_odd_name_is_in_a_pasted_command(name: str) -> None:
-    assert Target().line(qos("explain", f"pod/{name}")) is None
-    assert Target().line(qos("explain", "pod/web", namespace=name)) is None
-    assert Target().line(kubectl("get", "pods", options=("--field-selector", f"spec.nodeName={name}"))) is None
-
-
-@pytest.mark.parametrize("name", ["-A", "--all", "-", "a-", "A", ".."])
-def test_K_a_name_that_reads_like_a_flag_is_not_plain(name: str) -> None:
-    assert not is_plain_name(name)
+    """The answer says that a command is missing."""
+    for command in (
+        qos("node {}", name),
+        qos("explain pod/{}", name),
+        qos("explain pod/web", namespace=name),
+        kubectl("get pods", name, options="--field-selector spec.nodeName={}"),
+    ):
+        assert Target().line(command) is None
+        assert Target().suggestions((qos("partitions"), command)) == ("kubectl qos partitions", f"# {NO_COMMAND}")
+        assert Target().sentence(Prose(("you may not", Hint(command, " (", ")")))) == f"you may not ({NO_COMMAND})"
 
 
 def test_K_the_typed_namespace_stands_in_where_an_object_has_none() -> None:
     target = ClusterOptions(namespace="shop", context="c").target()
-    assert target.line(qos("explain", "pod/web", namespace="")) == "kubectl qos explain pod/web -n shop --context=c"
-    assert target.line(qos("node", "a")) == "kubectl qos node a --context=c"
+    assert target.line(qos("explain pod/web", namespace="")) == "kubectl qos explain pod/web -n shop --context=c"
+    assert target.line(qos("node {}", "a")) == "kubectl qos node a --context=c"
 
 
 def test_K_commands_that_ask_no_cluster_get_no_flags() -> None:
-    assert CHOSEN.target().line(qos("why", "Insufficient memory")) == "kubectl qos why 'Insufficient memory'"
-    assert CHOSEN.target().line(qos("lint", options=("-f", "web.yaml"))) == "kubectl qos lint -f web.yaml"
+    assert CHOSEN.target().line(why("Insufficient memory")) == "kubectl qos why 'Insufficient memory'"
+    assert CHOSEN.target().line(qos("lint", options="-f web.yaml")) == "kubectl qos lint -f web.yaml"
 
 
 @pytest.mark.parametrize(
@@ -262,11 +284,11 @@ def test_K_terms_that_lint_suggests_are_known(tmp_path: Path) -> None:
 
 
 def test_K_suggested_lines_are_never_wrapped() -> None:
-    command = qos("explain", "pod/web-0", namespace="shop")
+    command = qos("explain pod/web-0", namespace="shop")
     [refused] = unread_lines([Unread("list", "pods", "shop", "forbidden")])
     page = live(command, lines=(refused,))
     target = CHOSEN.target()
-    asked = target.line(kubectl("auth", "can-i", "list", "pods", namespace="shop"))
+    asked = target.line(kubectl("auth can-i list pods", namespace="shop"))
     for text in (render_page(page, colour=False, target=target), target.sentence(refused)):
         assert f"({asked})" in text
     assert suggested(render_page(page, colour=False, target=target)) == [target.line(command)]
@@ -283,7 +305,7 @@ def test_K_permissions_of_a_part_are_asked_for_as_kubectl_does() -> None:
 
 
 def test_K_a_hint_goes_with_its_words() -> None:
-    hint = Prose(("you may not", Hint(kubectl("auth", "whoami"), " (", ")")))
+    hint = Prose(("you may not", Hint(kubectl("auth whoami"), " (", ")")))
     assert Target().sentence(hint) == "you may not (kubectl auth whoami)"
     assert Target(live=False).sentence(hint) == "you may not"
 

@@ -121,10 +121,10 @@ def test_text_of_others_is_made_plain_and_short() -> None:
     transport = Silent()
     events = Events(transport, lambda _: None)
     threading.Thread(target=events.run, daemon=True).start()
-    events.enqueue(forced(0), "jane\x1b[2J" + "é" * 2000, "ü" * 2000)
+    events.enqueue(forced(0), "jane\x1b[2J: kubectl taint nodes --all" + "é" * 2000, "ü" * 2000)
     assert transport.asked.wait(60)
     note = transport.bodies[0]["note"]
-    assert note.startswith("A force deletion by jane?[2J")
+    assert note.startswith("A force deletion by jane??2J:?kubectl?taint?nodes?--all")
     assert note.isprintable()
     assert len(note.encode()) <= 1024
     transport.go_on.set()

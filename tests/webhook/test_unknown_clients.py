@@ -130,6 +130,17 @@ def test_an_invented_deletion_of_a_node_is_refused_and_names_no_pods(ask: Ask, v
     assert not any(name in json.dumps(response) for name in ("ledger", NAMESPACE, victim["metadata"]["uid"]))
 
 
+@pytest.mark.parametrize(
+    "name", [f"{NODE},metadata.namespace={NAMESPACE}", f"{NODE},metadata.name=ledger", f"{NODE}=", ""]
+)
+def test_invented_name_of_a_node_asks_for_nothing_else(ask: Ask, victim: Object, name: str) -> None:
+    """The answer is that of a Node without pods, so it does not show which pod of which namespace runs where."""
+    assert victim["spec"]["nodeName"] == NODE
+    for asked in (name, name.replace("ledger", "other")):
+        response = ask(node_deletion_review(raw_node(asked)))
+        assert (response["allowed"], _told(response).strip()) == (True, "")
+
+
 def test_a_deletion_is_told_what_it_holds_itself(ask: Ask, victim: Object) -> None:
     """Whoever sent the pod knows it."""
     own: dict[str, Any] = json.loads(json.dumps(victim))

@@ -25,21 +25,21 @@ from typing import Final
 from podrules.cluster.errors import ClusterError, NotFound
 from podrules.cluster.kinds import PODS
 from podrules.model.pod import Pod
+from podrules.plain_names import command, is_plain_name
 from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
 from webhook.admission_review import Eviction, Request, new_object, old_object
 from webhook.cluster import Cluster
 from webhook.force_delete_risk import ForceDeleteRisk, as_far_as_read, read_force_delete_risk, without_names
 from webhook.handlers.force_delete_policy import (
-    as_read_by_kubectl,
-    confirmation_command,
+    CONFIRMATION,
     is_confirmed,
     is_exempt,
     may_be_refused,
     may_run,
     mode_of_namespace,
 )
-from webhook.handlers.force_delete_words import fencing, first_line, refusal, second_line, volumes_at_stake
+from webhook.handlers.force_delete_words import FENCE, fencing, first_line, refusal, second_line, volumes_at_stake
 from webhook.partial_objects import Seen
 from webhook.response import ALLOWED, Answer, Forced, denied
 from webhook.settings import ForceDeletionMode
@@ -47,6 +47,11 @@ from webhook.settings import ForceDeletionMode
 __all__ = ["review_deletion", "review_eviction"]
 
 _LOG: Final = logging.getLogger(__name__)
+_CONFIRM: Final = f"kubectl annotate pod {{}} -n {{}} {CONFIRMATION}={{}} --overwrite"
+_READ: Final = '"$(kubectl get pod {0} -n {1} -o jsonpath={{.%s}})"'
+"""A field of a pod, read with the permissions of the user who runs the command."""
+_CONFIRM_UNSEEN: Final = f"kubectl annotate pod {{0}} -n {{1}} {CONFIRMATION}={_READ % 'metadata.uid'} --overwrite"
+_FENCE_UNSEEN: Final = FENCE.replace("{}", _READ % "spec.nodeName")
 
 
 def review_deletion(request: Request, cluster: Cluster) -> Answer:
@@ -124,9 +129,12 @@ def _details(pod: Pod, risk: ForceDeleteRisk) -> Sequence[str]:
 
 def _confirming(pod: Pod, risk: ForceDeleteRisk) -> str:
     """The command that confirms the deletion."""
-    uid = as_read_by_kubectl(pod.metadata, ".metadata.uid") if risk.withheld else ""
-    command = confirmation_command("pod", pod.metadata, uid=uid)
-    return f"namespace {pod.metadata.namespace} wants it confirmed: {command}"
+    how = command(_CONFIRM_UNSEEN if risk.withheld else _CONFIRM, *_names(pod), pod.metadata.uid)
+    return f"namespace {pod.metadata.namespace} wants it confirmed: {how}"
+
+
+def _names(pod: Pod) -> tuple[str, str]:
+    return pod.metadata.name, pod.metadata.namespace
 
 
 def _forbidding(pod: Pod, risk: ForceDeleteRisk) -> str:
@@ -137,11 +145,14 @@ def _forbidding(pod: Pod, risk: ForceDeleteRisk) -> str:
 def _instead(pod: Pod, risk: ForceDeleteRisk) -> str:
     node = risk.node
     deleted = pod.metadata.deletion_timestamp is not None
-    if collected_within(node.reach, deleted=deleted) is not None:
+    # Of a pod whose node has no plain name pod garbage collection cannot write the status (ValidatePodStatusUpdate).
+    if is_plain_name(pod.spec.node_name) and collected_within(node.reach, deleted=deleted) is not None:
         return "pod garbage collection removes it by itself"
     match node.reach:
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK | Reach.BACK_NOT_READY | Reach.OUT_OF_SERVICE if not deleted:
-            return f"delete it with grace: kubectl delete pod {pod.metadata.name} -n {pod.metadata.namespace}"
+            return f"delete it with grace: {command('kubectl delete pod {} -n {}', *_names(pod))}"
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK:
             return "wait until it has stopped"
-    return fencing(node.name, as_read_by_kubectl(pod.metadata, ".spec.nodeName") if risk.withheld else "")
+    if risk.withheld:
+        return f"once {node.name} is off for certain: {command(_FENCE_UNSEEN, *_names(pod), pod.spec.node_name)}"
+    return fencing(node.name, pod.spec.node_name)

@@ -19,7 +19,6 @@ from msgspec import Struct
 
 from podrules.cluster.errors import ClusterError
 from podrules.deletion import CONFIRMATION, is_confirmed
-from podrules.model.base import ObjectMeta
 from podrules.model.pod import Pod
 from podrules.priority import is_mirror_pod
 from podrules.termination import GraceSource, check_graceful_delete
@@ -32,8 +31,6 @@ __all__ = [
     "CONTROLLERS",
     "MODE_LABEL",
     "NamespaceMode",
-    "as_read_by_kubectl",
-    "confirmation_command",
     "is_confirmed",
     "is_exempt",
     "may_be_refused",
@@ -112,20 +109,3 @@ def mode_of_namespace(namespace: str, cluster: Cluster) -> NamespaceMode:
 
 def _counts(configured: ForceDeletionMode) -> str:
     return f"the configured mode counts, {configured.value}"
-
-
-def confirmation_command(resource: str, metadata: ObjectMeta, *, uid: str = "") -> str:
-    """The command that confirms a deletion.
-
-    Args:
-        resource: ``pod`` or ``node``.
-        metadata: The object's.
-        uid: What the command writes for the uid, where that is not the uid itself.
-    """
-    place = f" -n {metadata.namespace}" if metadata.namespace else ""
-    return f"kubectl annotate {resource} {metadata.name}{place} {CONFIRMATION}={uid or metadata.uid} --overwrite"
-
-
-def as_read_by_kubectl(pod: ObjectMeta, path: str) -> str:
-    """A shell expression that reads a field of a pod: ``"$(kubectl get pod db-0 -n shop -o jsonpath={.spec.x})"``."""
-    return f'"$(kubectl get pod {pod.name} -n {pod.namespace} -o jsonpath={{{path}}})"'

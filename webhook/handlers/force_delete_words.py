@@ -16,13 +16,25 @@ from podrules.fencing import TAINT
 from podrules.forcing import has_another
 from podrules.model.pod import Pod
 from podrules.owner_risk import OWNER_RISK, REPLACED_RISK
+from podrules.plain_names import command
 from podrules.reachability import NodeReach, Reach
 from podrules.volumes import WriterGuard, WriterLock
 from webhook.force_delete_risk import ForceDeleteRisk
 from webhook.response import MAX_MESSAGE, MAX_WARNING
 
-__all__ = ["capital", "fencing", "first_line", "fitting", "node_state", "refusal", "second_line", "volumes_at_stake"]
+__all__ = [
+    "FENCE",
+    "capital",
+    "fencing",
+    "first_line",
+    "fitting",
+    "node_state",
+    "refusal",
+    "second_line",
+    "volumes_at_stake",
+]
 
+FENCE: Final = f"kubectl taint nodes {{}} {TAINT.text}"
 _NODES: Final = {
     Reach.SILENT: "{node}, silent{since}",
     Reach.RETURNING: "{node}, which answers again",
@@ -102,19 +114,20 @@ def _instant(when: datetime, now: datetime) -> str:
     return f"{when:%H:%M:%S} UTC" if when.date() == now.date() else f"{when:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def fencing(node: str, argument: str = "") -> str:
+def fencing(node: str, name: str) -> str:
     """The command that declares a machine off: pod garbage collection then deletes the pods that ran there.
 
     Args:
-        node: The name in the text.
-        argument: The name in the command, where it differs.
+        node: The node in the text.
+        name: Its name.
     """
-    return f"once {node} is off for certain: kubectl taint nodes {argument or node} {TAINT.text}"
+    return f"once {node} is off for certain: {command(FENCE, name)}"
 
 
 def second_line(pod: Pod, risk: ForceDeleteRisk) -> str:
     """Which volumes may get a second writer, and what to check before."""
-    check = f"check first: kubectl qos explain pod/{pod.metadata.name} -n {pod.metadata.namespace}"
+    explain = command("kubectl qos explain pod/{} -n {}", pod.metadata.name, pod.metadata.namespace)
+    check = f"check first: {explain}"
     alone = capital(check)
     at_stake = volumes_at_stake(risk)
     return fitting(f"{at_stake}; {check}", f"volumes at stake; {check}", alone) if at_stake else alone

@@ -23,16 +23,18 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.cluster.errors import ClusterError
+from podrules.cluster.field_selector import equal_fields
 from podrules.cluster.kinds import PODS
 from podrules.model.node import Node
 from podrules.model.pod import Pod
+from podrules.plain_names import command, is_plain_name
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
 from webhook.admission_review import Request, old_object
 from webhook.cluster import Cluster
 from webhook.force_delete_risk import read_reach
 from webhook.handlers.force_delete_policy import (
-    confirmation_command,
+    CONFIRMATION,
     is_confirmed,
     may_be_refused,
     may_delete_nodes,
@@ -67,11 +69,12 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
     if may_delete_nodes(request, cluster):
         return ALLOWED
     seen = old_object(request, Node)
-    if seen is None:
+    # No Node has another name, and no pod of it is lost.
+    if seen is None or not is_plain_name(seen.object.metadata.name):
         return ALLOWED
     node, live = seen.object, cluster.live()
     try:
-        found = live.list(PODS, field_selector=f"spec.nodeName={node.metadata.name}")
+        found = live.list(PODS, field_selector=equal_fields(("spec.nodeName", node.metadata.name)))
     except ClusterError as error:
         name = node.metadata.name
         _LOG.warning("the deletion of node %s is let through, its pods cannot be read: %s", name, error)
@@ -92,7 +95,9 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
         )
     asking = _configured(ForceDeletionMode.CONFIRM, loss, cluster)
     if asking and not is_confirmed(node.metadata):
-        how = confirmation_command("node", node.metadata)
+        how = command(
+            f"kubectl annotate node {{}} {CONFIRMATION}={{}} --overwrite", node.metadata.name, node.metadata.uid
+        )
         return denied(
             refusal([_losing(loss)], f"to be confirmed for {_of(asking, loss)}: {how}"),
             Forced("Node", node.metadata, ForceDeletionMode.CONFIRM),
@@ -160,7 +165,7 @@ def _listed(names: Sequence[str], most: int = _MAX_NAMES) -> str:
 def _remedy(loss: _Loss) -> str:
     """What to do before the deletion."""
     if loss.reach.reach in {Reach.ANSWERS, Reach.RETURNING, Reach.BACK, Reach.BACK_NOT_READY}:
-        return f"drain it first: kubectl drain {loss.node.metadata.name} --ignore-daemonsets"
+        return f"drain it first: {command('kubectl drain {} --ignore-daemonsets', loss.node.metadata.name)}"
     if loss.reach.reach is Reach.OUT_OF_SERVICE:
         return "wait until pod garbage collection has ended them"
-    return fencing(loss.node.metadata.name)
+    return fencing(loss.reach.name, loss.node.metadata.name)

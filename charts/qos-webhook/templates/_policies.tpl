@@ -272,6 +272,19 @@ variables.path + '.priorityClassName: ' + {{ include "qos-webhook.disallowedClas
 {{- end -}}
 
 {{/*
+CEL: whether a text can be the name of an object. The API server does not validate spec.nodeName in pods/binding, nor
+owner references. A command has plain names only: they hold nothing that a shell interprets, and are no flags.
+*/}}
+{{- define "qos-webhook.isPlain" -}}
+{{ . }}.matches('^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$')
+{{- end -}}
+
+{{/* CEL: a command, or that there is none; takes the expressions of the names in the command, and last its own. */}}
+{{- define "qos-webhook.command" -}}
+([{{ initial . | join ", " }}].all(name, {{ include "qos-webhook.isPlain" "name" }}) ? {{ last . }} : 'no command: a name in it is not plain')
+{{- end -}}
+
+{{/*
 What a force deletion in the request's namespace meets: warn, confirm or deny. The Namespace's label counts where it is
 stricter than the values; one that is none of the three counts for nothing.
 */}}
@@ -292,7 +305,8 @@ stricter than the values; one that is none of the three counts for nothing.
 
 {{/*
 `refused`: whether the deletion is. A pod whose own period is 0 is always deleted without grace, by its controllers too; a
-mirror pod stops nothing. `standing`: where the pod runs and what its owner does next.
+mirror pod stops nothing. `standing`: where the pod runs and what its owner does next, with plain names only: a sentence of
+a tenant's own would read as ours.
 */}}
 {{- define "qos-webhook.forcedDeletionVariables" -}}
 {{ include "qos-webhook.forceDeletionMode" . }}
@@ -310,16 +324,22 @@ mirror pod stops nothing. `standing`: where the pod runs and what its owner does
   expression: >-
     variables.mirror ? 'it mirrors a static pod, and deleting it stops nothing' :
     size(variables.owners) == 0 ? 'its processes may run on, and nobody replaces it' :
-    variables.owners[0].kind + ' ' + variables.owners[0].name + {
+    ({{ include "qos-webhook.isPlain" "variables.owners[0].kind.lowerAscii()" }} &&
+    {{ include "qos-webhook.isPlain" "variables.owners[0].name" }} ?
+    variables.owners[0].kind + ' ' + variables.owners[0].name : 'Its owner') + {
     'apps/v1 StatefulSet': ' promises at most one, but a second may start while it still runs',
     'apps/v1 ReplicaSet': ' may start a replacement while it still runs',
     'v1 ReplicationController': ' may start a replacement while it still runs',
     'apps/v1 DaemonSet': ' may start the next copy while it still runs',
     'batch/v1 Job': ' may start the work again while it still runs'
     }[?variables.owners[0].apiVersion + ' ' + variables.owners[0].kind].orValue(' decides whether a second starts while it still runs')
+- name: place
+  expression: oldObject.metadata.name + ' -n ' + oldObject.metadata.namespace
+- name: node
+  expression: "{{ include "qos-webhook.isPlain" "oldObject.spec.nodeName" }} ? oldObject.spec.nodeName : 'its node'"
 - name: standing
   expression: >-
-    oldObject.metadata.name + ' on ' + oldObject.spec.nodeName + (!has(oldObject.metadata.deletionTimestamp) ? ': ' :
+    oldObject.metadata.name + ' on ' + variables.node + (!has(oldObject.metadata.deletionTimestamp) ? ': ' :
     ' is already stopping, until ' + string(oldObject.metadata.deletionTimestamp) + ' if its node answers: forcing stops nothing sooner; ') +
     variables.risk
 {{- end -}}

@@ -72,11 +72,11 @@ def _next_commands(report: ClusterReport) -> Iterator[Command]:
     flagged = [(_MARKS[flags[0].mark], node.name) for node in report.nodes if (flags := node_flags(node))]
     if flagged:
         mark, name = min(flagged)
-        yield qos("partitions") if mark == _MARKS[NodeMark.SILENT] else qos("node", name)
+        yield qos("partitions") if mark == _MARKS[NodeMark.SILENT] else qos("node {}", name)
     risky = [(_RISKS[pod.risk], *pod.key) for pod in report.pods if pod.risk not in {None, PodRisk.NODE_DOWN}]
     if risky:
         _, namespace, name = min(risky)
-        yield qos("explain", f"pod/{name}", namespace=namespace)
+        yield qos("explain pod/{}", name, namespace=namespace)
 
 
 def report_verdict(report: ClusterReport) -> Verdict:

@@ -22,7 +22,7 @@ def snapshot_page(report: SnapshotReport) -> Page:
         verdict=tuple(_verdict(report)),
         severity=Severity.FINE if _is_whole(report) else Severity.NOTICE,
         parts=tuple(_parts(report)),
-        next_commands=(qos("explain", "pods", comment="or pod/NAME, with -n NAMESPACE"),),
+        next_commands=(qos("explain pods", comment="or pod/NAME, with -n NAMESPACE"),),
     )
 
 

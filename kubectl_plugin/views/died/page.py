@@ -18,7 +18,7 @@ from kubectl_plugin.views.died.remedies import remedies
 from kubectl_plugin.views.died.telling import telling
 from kubectl_plugin.views.pod.container_words import end_words
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.words import clock, counted, is_plain_name, lasting, when_words
+from kubectl_plugin.views.words import clock, counted, lasting, when_words
 from podrules.container_state import ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Lost
@@ -291,16 +291,14 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
 
 
 def _next(report: EndReport) -> Iterator[Command]:
-    if not (is_plain_name(report.name) and is_plain_name(report.namespace)):
-        return
     end = report.end
     one = end.end_of(end.container)
     if report.exists and one is not None and one.end is not None:
-        previous = ("--previous",) if one.runs or one.waits else ()
-        yield kubectl("logs", report.name, namespace=report.namespace, options=("-c", one.container, *previous))
+        options = "-c {} --previous" if one.runs or one.waits else "-c {}"
+        yield kubectl("logs {}", report.name, one.container, namespace=report.namespace, options=options)
     if report.exists:
-        yield qos("explain", f"pod/{report.name}", namespace=report.namespace)
+        yield qos("explain pod/{}", report.name, namespace=report.namespace)
     if report.silent:
         yield qos("partitions")
     if end.verdict.causes & {Cause.NODE_OUT_OF_MEMORY, Cause.EVICTED_MEMORY, Cause.EVICTED_DISK} and report.node:
-        yield qos("node", report.node)
+        yield qos("node {}", report.node)

@@ -14,7 +14,7 @@ from kubectl_plugin.reports.verdict import most_urgent
 from kubectl_plugin.views.died.lately import causes_words
 from kubectl_plugin.views.died.page import end_verdict
 from kubectl_plugin.views.unread import assumed_words, unread_lines
-from kubectl_plugin.views.words import counted, is_plain_name, lasting, when_words
+from kubectl_plugin.views.words import counted, lasting, when_words
 from podrules.died.cause import Grade
 from podrules.reading import Unread
 
@@ -94,5 +94,4 @@ def _cells(report: EndReport, now: datetime | None, *, everywhere: bool) -> Iter
 
 def _next(reports: Sequence[EndReport]) -> Iterator[Command]:
     for one in reports[:2]:
-        if is_plain_name(one.name) and is_plain_name(one.namespace):
-            yield qos("died", f"pod/{one.name}", namespace=one.namespace)
+        yield qos("died pod/{}", one.name, namespace=one.namespace)

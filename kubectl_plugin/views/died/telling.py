@@ -7,7 +7,6 @@ from typing import Final
 
 from kubectl_plugin.render.command import Hint, Prose, kubectl
 from kubectl_plugin.reports.died.end_report import EndReport
-from kubectl_plugin.views.words import is_plain_name
 from podrules.died.cause import Cause, Grade
 from podrules.died.of_pod import EndOf
 
@@ -42,10 +41,9 @@ def _lines(report: EndReport) -> Iterator[str | Prose]:
         yield f"the kubelet's log on {_node(report)}: it says why it stops a container"
     if causes & _DELETERS:
         yield "the API server's audit log: who deleted the pod"
-    if Cause.APPLICATION in causes and report.exists and report.end.container and is_plain_name(report.name):
-        logs = kubectl(
-            "logs", report.name, namespace=report.namespace, options=("-c", report.end.container, "--previous")
-        )
+    if Cause.APPLICATION in causes and report.exists and report.end.container:
+        container, namespace = report.end.container, report.namespace
+        logs = kubectl("logs {}", report.name, container, namespace=namespace, options="-c {} --previous")
         yield Prose(("the log of the process that ended", Hint(logs, ": ")))
 
 

@@ -16,7 +16,7 @@ from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import guarded, reach_words, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.unread import can_i
-from kubectl_plugin.views.words import clock, counted, is_plain_name, listed
+from kubectl_plugin.views.words import clock, counted, listed
 from podrules.fencing import FenceState
 from podrules.reachability import Reach
 from podrules.reading import Access
@@ -176,26 +176,24 @@ def _denied(access: Access) -> Prose:
 
 
 def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]:
-    if not is_plain_name(report.name):
-        return  # A hostile snapshot must not put words into a command that people paste.
-    node = f"node/{report.name}"
+    node = report.name
     match report.state:
         case FenceState.ANSWERS:
-            yield qos("place", "--drain", report.name, comment="where its pods would go")
-            yield kubectl("drain", report.name, options=("--ignore-daemonsets",), changes=True, comment="to empty it")
+            yield qos("place --drain {}", node, comment="where its pods would go")
+            yield kubectl("drain {}", node, options="--ignore-daemonsets", changes=True, comment="to empty it")
         case FenceState.BACK:
-            yield qos("unfence", node, options=("--confirm",), changes=True)
+            yield _unfencing(node)
         case FenceState.TOO_EARLY:
-            yield qos("fence", node, comment="again, in a minute")
+            yield qos("fence node/{}", node, comment="again, in a minute")
         case FenceState.FENCED:
-            yield qos("unfence", node, comment="once the machine is back")
+            yield qos("unfence node/{}", node, comment="once the machine is back")
         case _ if report.outcome is StepOutcome.NOT_CONFIRMED:
             if fence_command:
                 yield _with_fence_command(node, fence_command)
             yield qos(
-                "fence",
+                "fence node/{}",
                 node,
-                options=("--confirm-powered-off",),
+                options="--confirm-powered-off",
                 changes=True,
                 comment="once you know that it is off",
             )
@@ -204,13 +202,17 @@ def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]
 def _with_fence_command(node: str, fence_command: str) -> Command:
     """It is repeated as it was given: by the flag, for its variable may not be set where this is pasted."""
     return qos(
-        "fence",
+        "fence node/{}",
         node,
-        options=("--confirm",),
+        options="--confirm",
         typed=(("--fence-command", fence_command),),
         changes=True,
         comment="runs the fence command",
     )
+
+
+def _unfencing(node: str) -> Command:
+    return qos("unfence node/{}", node, options="--confirm", changes=True)
 
 
 def unfence_page(report: FenceReport, *, now: datetime | None) -> Page:
@@ -221,9 +223,7 @@ def unfence_page(report: FenceReport, *, now: datetime | None) -> Page:
         verdict=tuple(_unfence_verdict(report, now)),
         severity=Severity.NOTICE if fenced else Severity.FINE,
         parts=(),
-        next_commands=(qos("unfence", f"node/{report.name}", options=("--confirm",), changes=True),)
-        if fenced and is_plain_name(report.name)
-        else (),
+        next_commands=(_unfencing(report.name),) if fenced else (),
     )
 
 
@@ -251,10 +251,10 @@ def state_words(report: FenceReport, *, sure: bool) -> Iterator[str | Prose]:
     """
     told = {step.kind for step in report.steps}
     node = f"node/{report.name}"
-    undo = qos("unfence", node, options=("--confirm",), changes=True)
+    undo = _unfencing(report.name)
     if told & {StepKind.TAINTED, StepKind.GOING_ON}:
         yield f"{node} is declared out of service; pods and volumes go without further help."
-        yield Prose((Hint(qos("fence", node), "To go on: "),))
+        yield Prose((Hint(qos("fence node/{}", report.name), "To go on: "),))
         yield Prose((Hint(undo, "To undo, as far as nothing has gone yet: "),))
     elif StepKind.UNTAINTED in told:
         yield f"{node} is taken back."

@@ -24,7 +24,7 @@ from kubectl_plugin.views.node.pressure import candidate_name
 from kubectl_plugin.views.node.pressure_words import pressure_names
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import VersionNotes
-from kubectl_plugin.views.words import counted, is_plain_name
+from kubectl_plugin.views.words import counted
 from podrules.platform import Platform
 from podrules.pressure.nearness import Nearness, headroom_nearness
 from podrules.pressure.node import OOMScope
@@ -127,8 +127,7 @@ class NodeLines:
     def _next_commands(self) -> Iterator[Command]:
         worst = sorted(self._rows, key=lambda row: row.order)
         for row in worst_few(worst):
-            if is_plain_name(row.name):
-                yield qos("node", row.name)
+            yield qos("node {}", row.name)
 
 
 def _row(report: NodePressureReport, now: datetime | None) -> _Row:

@@ -15,7 +15,7 @@ from kubectl_plugin.views.node.reach_commands import reach_commands
 from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import amount, counted, is_plain_name, listed
+from kubectl_plugin.views.words import amount, counted, listed
 from kubectl_plugin.views.workload_words import node_word
 from podrules.platform import Platform
 from podrules.pressure.usage import UsageSource
@@ -66,14 +66,13 @@ def full_section(report: NodeReport) -> Section:
 
 def pods_on(name: str) -> Command:
     """What lists the pods of a node."""
-    return qos("explain", "pods", "-A", options=("--field-selector", f"spec.nodeName={name}"))
+    return qos("explain pods -A", name, options="--field-selector spec.nodeName={}")
 
 
 def _next_commands(report: NodeReport) -> Iterator[Command]:
     yield from reach_commands(report.reach)
-    if is_plain_name(report.name):
-        yield qos("node", report.name)
-        yield pods_on(report.name)
+    yield qos("node {}", report.name)
+    yield pods_on(report.name)
 
 
 def node_verdict(report: NodeReport, now: datetime | None) -> Verdict:

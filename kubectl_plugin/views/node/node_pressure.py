@@ -28,7 +28,7 @@ from kubectl_plugin.views.node.pressure_orders import (
 from kubectl_plugin.views.node.reach_commands import reach_commands
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import is_plain_name, memory
+from kubectl_plugin.views.words import memory
 from podrules.model.pod import PodQOSClass
 from podrules.platform import Platform
 from podrules.pressure.node import OOMScope
@@ -213,16 +213,14 @@ def _permission(report: NodePressureReport) -> Iterator[str]:
 def _next_commands(report: NodePressureReport, *, wide: bool) -> Iterator[Command]:
     reach = report.promised.reach
     yield from reach_commands(reach)
-    if not is_plain_name(report.name):
-        return
     order = report.oom_of(OOMScope.GLOBAL)
     # Of one that does not answer, who would be killed first is not the next question.
     silent = reach is not None and reach.reach.quiet
     first = order.places[0] if order is not None and order.places and not silent else None
-    if first is not None and first.pod and is_plain_name(first.pod) and is_plain_name(first.namespace):
-        yield qos("explain", f"pod/{first.pod}", namespace=first.namespace)
+    if first is not None and first.pod:
+        yield qos("explain pod/{}", first.pod, namespace=first.namespace)
     yield pods_on(report.name)
     if not wide:
-        yield qos("node", report.name, options=("-o", "wide"))
-    about = f"involvedObject.kind=Node,involvedObject.name={report.name}"
-    yield kubectl("get", "events", "-A", options=("--field-selector", about))
+        yield qos("node {}", report.name, options="-o wide")
+    about = "--field-selector involvedObject.kind=Node,involvedObject.name={}"
+    yield kubectl("get events -A", report.name, options=about)

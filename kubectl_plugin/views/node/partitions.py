@@ -19,7 +19,7 @@ from kubectl_plugin.views.pod.force_words import FORCE_LEADS
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import guarded, ordinal_words, unfenced_from
 from kubectl_plugin.views.unread import assumed_words
-from kubectl_plugin.views.words import clock, counted, duration, is_plain_name, listed
+from kubectl_plugin.views.words import clock, counted, duration, listed
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.ending import PATIENCE
 from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, ZoneHealth, ZoneState
@@ -99,7 +99,7 @@ def _unready(report: PartitionsReport, *, most: int) -> str:
 
 def _to_look_at(report: PartitionsReport) -> Iterator[Command]:
     """The nodes that are not Ready, each by itself."""
-    yield from (qos("node", name) for name in report.not_ready[:_MAX_UNREADY] if is_plain_name(name))
+    yield from (qos("node {}", name) for name in report.not_ready[:_MAX_UNREADY])
 
 
 def _severity(node: NodeDown) -> Severity:
@@ -430,15 +430,13 @@ def _blocked(block: Block, pod: PodDown) -> str:
 
 def _next_commands(node: NodeDown) -> Iterator[Command]:
     name = node.reach.name
-    if not is_plain_name(name):
-        return  # A hostile snapshot must not put words into a command that people paste.
     match node.reach.reach:
         case Reach.OUT_OF_SERVICE if not node.pods:
-            yield qos("unfence", f"node/{name}", comment="once the machine is back")
+            yield qos("unfence node/{}", name, comment="once the machine is back")
         case Reach.MISSED_HEARTBEATS | Reach.RETURNING:
             yield qos("partitions", comment="in a minute")
         case _:
             yield from remedies(node.reach)
     worst = next(iter(node.pods), None)
-    if worst is not None and is_plain_name(worst.name) and is_plain_name(worst.namespace):
-        yield qos("explain", f"pod/{worst.name}", namespace=worst.namespace)
+    if worst is not None:
+        yield qos("explain pod/{}", worst.name, namespace=worst.namespace)

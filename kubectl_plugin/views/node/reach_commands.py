@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_plugin.render.command import Command, qos
-from kubectl_plugin.views.words import is_plain_name
 from podrules.reachability import NodeReach, Reach
 
 __all__ = ["reach_commands", "remedies"]
@@ -29,12 +28,10 @@ def reach_commands(node: NodeReach | None) -> Iterator[Command]:
 
 def remedies(node: NodeReach) -> Iterator[Command]:
     """What is done about it; a look that changes nothing, as long as nobody confirms it."""
-    if not is_plain_name(node.name):
-        return  # A hostile snapshot must not put words into a command that people paste.
     match node.reach:
         case Reach.SILENT:
-            yield qos("fence", f"node/{node.name}", comment="what would go; changes nothing")
+            yield qos("fence node/{}", node.name, comment="what would go; changes nothing")
         case Reach.OUT_OF_SERVICE:
-            yield qos("fence", f"node/{node.name}", comment="what is left to go")
+            yield qos("fence node/{}", node.name, comment="what is left to go")
         case Reach.BACK | Reach.BACK_NOT_READY:
-            yield qos("unfence", f"node/{node.name}", comment="once the machine is back")
+            yield qos("unfence node/{}", node.name, comment="once the machine is back")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl
-from kubectl_plugin.views.words import is_plain_name, listed, quoted
+from kubectl_plugin.views.words import listed, quoted
 from podrules.placement.outcome import ClaimProblem, ClaimTrouble
 
 __all__ = ["claim_command", "claim_lines", "claim_sentences"]
@@ -34,14 +34,12 @@ def claim_lines(problems: Sequence[ClaimProblem]) -> Iterator[str]:
 def claim_command(problems: Sequence[ClaimProblem]) -> Iterator[Command]:
     """What to look at for the first claim."""
     for problem in problems[:1]:
-        if not (is_plain_name(problem.claim) and is_plain_name(problem.namespace)):
-            return  # A hostile snapshot must not put words into a command that people paste.
         if problem.trouble in {ClaimTrouble.CLASS_MISSING, ClaimTrouble.NO_CLASS}:
-            yield kubectl("get", "storageclass")
+            yield kubectl("get storageclass")
         elif problem.trouble in {ClaimTrouble.MISSING, ClaimTrouble.NOT_MADE_YET}:
-            yield kubectl("get", "pvc", namespace=problem.namespace)
+            yield kubectl("get pvc", namespace=problem.namespace)
         else:
-            yield kubectl("describe", "pvc", problem.claim, namespace=problem.namespace)
+            yield kubectl("describe pvc {}", problem.claim, namespace=problem.namespace)
 
 
 def _of_class(problem: ClaimProblem) -> str:

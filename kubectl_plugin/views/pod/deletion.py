@@ -26,7 +26,7 @@ from kubectl_plugin.views.pod.safety_words import (
     until_words,
 )
 from kubectl_plugin.views.steps import outcome_verdict, refused_sentences, unanswered
-from kubectl_plugin.views.words import clock, is_plain_name, listed
+from kubectl_plugin.views.words import clock, listed
 from podrules.deletion import CONFIRMATION, Members
 from podrules.ending import holders
 from podrules.forcing import has_another
@@ -112,14 +112,13 @@ def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
 
 
 def _commands_where_safe(report: DeletionReport) -> Iterator[Command]:
-    if all(map(is_plain_name, (report.name, report.namespace))):
-        yield qos("explain", f"pod/{report.name}", namespace=report.namespace)
-        yield _confirmed(report)
+    yield qos("explain pod/{}", report.name, namespace=report.namespace)
+    yield _confirmed(report)
 
 
 def _confirmed(report: DeletionReport) -> Command:
-    options = ("--grace-period=0", "--confirm")
-    return qos("delete", f"pod/{report.name}", namespace=report.namespace, options=options, changes=True)
+    options = "--grace-period=0 --confirm"
+    return qos("delete pod/{}", report.name, namespace=report.namespace, options=options, changes=True)
 
 
 def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
@@ -196,19 +195,17 @@ def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) ->
 def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
     if report.outcome is not StepOutcome.NOT_CONFIRMED:
         return
-    if not all(map(is_plain_name, (report.name, report.namespace, stakes.node.name))):
-        return  # A hostile snapshot must not put words into a command that people paste.
-    pod, place = f"pod/{report.name}", report.namespace
+    pod, place = report.name, report.namespace
     if stakes.node.reach is Reach.GONE:
         yield qos("partitions", comment="safer: find out whether its machine is off")
     elif stakes.node.reach is Reach.OUT_OF_SERVICE:
         yield qos("partitions", comment="safer: pod garbage collection removes what is deleted there")
     elif stakes.node.reach.quiet:
-        yield qos("fence", f"node/{stakes.node.name}", comment="safer: once the machine is off")
+        yield qos("fence node/{}", stakes.node.name, comment="safer: once the machine is off")
     elif stakes.deleted is None:
-        grace = () if report.grace_of_its_own else (f"--grace-period={_USUAL_GRACE}",)
-        yield qos("delete", pod, namespace=place, options=grace, changes=True, comment="safer: with grace")
-    yield qos("explain", pod, namespace=place)
+        grace = "" if report.grace_of_its_own else f"--grace-period={_USUAL_GRACE}"
+        yield qos("delete pod/{}", pod, namespace=place, options=grace, changes=True, comment="safer: with grace")
+    yield qos("explain pod/{}", pod, namespace=place)
     yield _confirmed(report)
 
 
@@ -225,12 +222,12 @@ def state_words(pod: ObjectMeta, steps: Iterable[Step], *, sure: bool) -> Iterat
     if StepKind.DELETED in told:
         yield f"{named} is deleted. Its object goes by itself once its processes are known to have stopped."
         if StepKind.NODE_SILENT in told:
-            fence = qos("fence", f"node/{told[StepKind.NODE_SILENT].detail}")
+            fence = qos("fence node/{}", told[StepKind.NODE_SILENT].detail)
             yield Prose((Hint(fence, "Once its machine is off for certain: "),))
-        yield Prose((Hint(qos("explain", named, namespace=place), "To look: "),))
+        yield Prose((Hint(qos("explain pod/{}", pod.name, namespace=place), "To look: "),))
     elif StepKind.DELETING in told and not sure:
         yield f"Whether {named} was deleted is not known: there was no answer. Nothing else was changed."
-        yield Prose((Hint(kubectl("get", named, namespace=place), "To look: "),))
+        yield Prose((Hint(kubectl("get pod/{}", pod.name, namespace=place), "To look: "),))
         yield "The same command goes on from there."
     elif StepKind.CONFIRMED in told:
         yield f"{named} carries the confirmation {CONFIRMATION}, and is not deleted."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from kubectl_plugin.render.command import Command, kubectl, qos
+from kubectl_plugin.render.command import Command, kubectl, why
 from kubectl_plugin.reports.pod.health_verdict import lately_ended
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.pod.health_words import state_verdict
@@ -24,12 +24,12 @@ def health_commands(health: Health, pod: str, namespace: str, now: datetime | No
     """
     told = _worst(health, now)
     if told is not None and told.latest is not None:
-        before = ("--previous",) if told.end is None else ()
-        yield kubectl("logs", pod, "-c", told.name, *before, namespace=namespace)
+        before = " --previous" if told.end is None else ""
+        yield kubectl(f"logs {{}} -c {{}}{before}", pod, told.name, namespace=namespace)
         if told.latest.reason == OOM_KILLED:
-            yield qos("why", OOM_KILLED, comment="what helps")
+            yield why(OOM_KILLED, comment="what helps")
     elif health.bound and (state_verdict(health, now).severity is Severity.TROUBLE or _says_too_little(health)):
-        yield kubectl("describe", "pod", pod, namespace=namespace)
+        yield kubectl("describe pod {}", pod, namespace=namespace)
 
 
 def _worst(health: Health, now: datetime | None) -> ObservedContainer | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.render.command import Command, kubectl, qos
+from kubectl_plugin.render.command import Command, kubectl, qos, why
 from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.node.node_facts import NodeFacts
 from kubectl_plugin.reports.pod.pod_report import PodReport
@@ -33,7 +33,7 @@ from kubectl_plugin.views.scheduling.placement import placement_parts
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.verdict import refused_words, verdict
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import amount, is_plain_name, listed, memory
+from kubectl_plugin.views.words import amount, listed, memory
 from podrules.cgroup import ResourceConfig
 from podrules.container_state import ContainerKind
 from podrules.died.of_pod import EndOf
@@ -209,9 +209,9 @@ def _owner_section(report: PodReport) -> Section:
 def _next_commands(report: PodReport, now: datetime | None, *, wide: bool) -> tuple[Command, ...]:
     """Commands that show more about a pod that does not run as it should, then those that show the rest."""
     commands = tuple(_all_commands(report, now))
-    if wide or report.status is None or not is_plain_name(report.name) or not is_plain_name(report.namespace):
+    if wide or report.status is None:
         return commands
-    rest = qos("explain", f"pod/{report.name}", namespace=report.namespace, options=("-o", "wide"))
+    rest = qos("explain pod/{}", report.name, namespace=report.namespace, options="-o wide")
     return (*(() if _runs_well(report.status) else commands), rest)
 
 
@@ -223,16 +223,13 @@ def _runs_well(status: PodStatusReport) -> bool:
 
 def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     status = report.status
-    names = (report.name, report.namespace, *(owner.name for owner in report.owners))
-    if not all(map(is_plain_name, names)):
-        return  # A hostile snapshot must not put words into a command that people paste.
     if report.placement is not None:
         yield from claim_command(report.placement.claims)
     if report.refused:
         terms = [entry.term for entry in report.refusals if entry.term]
         terms += ["PriorityClass"] if report.priority.rejected and not terms else []
         terms += [refusal_term(report.refusal)] if report.refusal is not None else []
-        yield from (qos("why", term) for term in dict.fromkeys(terms))
+        yield from map(why, dict.fromkeys(terms))
     if status is None:
         return
     if quiet_node(report) is None and not status.deletion_timestamp:
@@ -240,15 +237,15 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     reach = status.node.reach if status.node is not None else None
     yield from reach_commands(reach)
     if report.last_end is not None and report.last_end.end.of is not EndOf.NOTHING:
-        yield qos("died", f"pod/{report.name}", namespace=report.namespace, comment="what ended it, and the proof")
+        yield qos("died pod/{}", report.name, namespace=report.namespace, comment="what ended it, and the proof")
     if status.node is not None:
         if quiet_node(report) is None and _is_there(report, status.node):
-            yield qos("explain", f"node/{status.node.name}")
+            yield qos("explain node/{}", status.node.name)
     elif status.unschedulable:
-        yield kubectl("describe", "pod", report.name, namespace=report.namespace)
+        yield kubectl("describe pod {}", report.name, namespace=report.namespace)
     top = report.owners[-1] if report.owners else None
     if top is not None and top.kind in {"Deployment", "StatefulSet", "DaemonSet"}:
-        yield qos("explain", f"{top.kind.lower()}/{top.name}", namespace=report.namespace)
+        yield qos("explain {}/{}", top.kind.lower(), top.name, namespace=report.namespace)
 
 
 def _is_there(report: PodReport, node: NodeFacts) -> bool:

@@ -17,7 +17,7 @@ from kubectl_plugin.views.pod.safety_words import finalizer_words
 from kubectl_plugin.views.pod.timeline_bar import bar_table
 from kubectl_plugin.views.pod.timeline_words import NOTES, WHAT, WHY
 from kubectl_plugin.views.unread import assumed_words, unread_lines
-from kubectl_plugin.views.words import clock, is_plain_name
+from kubectl_plugin.views.words import clock
 from podrules.model.instant import later
 from podrules.timeline.events import (
     Cause,
@@ -329,8 +329,8 @@ def _still_stops(told: WayTimeline, now: datetime | None) -> bool:
 
 
 def _next_commands(report: PodReport, told: PodTimeline) -> Iterator[Command]:
-    if report.status is None or not all(map(is_plain_name, (report.name, report.namespace))):
+    if report.status is None:
         return
     if told.silent:
         yield qos("partitions")
-    yield qos("explain", f"pod/{report.name}", namespace=report.namespace)
+    yield qos("explain pod/{}", report.name, namespace=report.namespace)

@@ -157,7 +157,10 @@ class LiveSource:
         if not name:
             # An empty name would give the path of the list.
             raise UsageError(f"a {kind.singular} without a name cannot be asked for")
-        status, body = self._transport.get(kind.path(namespace, name))
+        try:
+            status, body = self._transport.get(kind.path(namespace, name))
+        except NotFound:
+            status, body = 404, b""
         if status == 404:
             # Suggestions make sense only for names that people type.
             suggest = self._suggest and kind in ALL_KINDS and kind not in _DERIVED_NAMES
@@ -169,7 +172,10 @@ class LiveSource:
         self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
     ) -> Sequence[T]:
         """All objects of a kind; see `Source.list`."""
-        path = kind.path(namespace)
+        try:
+            path = kind.path(namespace)
+        except NotFound:
+            return []
         selectors = f"&labelSelector={quote(str(selector), safe='')}" if selector else ""
         selectors += f"&fieldSelector={quote(field_selector, safe='')}" if field_selector else ""
         found: list[T] = []

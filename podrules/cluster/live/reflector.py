@@ -29,6 +29,7 @@ from urllib.parse import quote
 from msgspec import field
 
 from podrules.cluster.errors import Unreachable
+from podrules.cluster.field_selector import equal_fields
 from podrules.cluster.kinds import Kind
 from podrules.cluster.live.answers import APIStatus, WatchEvent, error_message, head_of_event, head_of_object
 from podrules.cluster.live.pages import pages_of
@@ -133,7 +134,7 @@ class Reflector(Generic[T]):
         self.kind = kind
         self.model = model
         self._path = kind.path(namespace)
-        self._query = f"&fieldSelector=metadata.name%3D{quote(name, safe='')}" if name else ""
+        self._query = f"&fieldSelector={quote(equal_fields(('metadata.name', name)), safe='')}" if name else ""
         self._on_change = on_change or (lambda: None)
         self._objects: dict[str, dict[str, T]] = {}
         self._stopped = threading.Event()

