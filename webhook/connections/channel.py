@@ -29,7 +29,7 @@ _LEFT_BYTES: Final = 64 << 10
 _TURN_PIECES: Final = 4
 """They take a few milliseconds at most."""
 _HEADER_BYTES: Final = 5
-"""Of a TLS record: its type, its version, and in the last two bytes the length of what follows (RFC 8446, 5.1)."""
+"""A TLS record begins with its type, its version, and in two bytes the length of the rest (RFC 8446, 5.1)."""
 _FREE_RECORDS: Final = 32
 _LEAST_TEXT: Final = 64
 """Bytes of text for each further record; Go's client puts 1 to 16 KiB into one, or the rest of a request."""
