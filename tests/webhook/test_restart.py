@@ -166,7 +166,7 @@ class _Client:
 @pytest.mark.long(
     "test_A_for_its_drain_time_it_answers_all_and_says_that_it_ends, "
     "test_A_after_it_nobody_new_is_let_in_and_who_is_connected_is_answered_once_more, "
-    "test_A_deleted_secret_is_made_again_with_what_is_served"
+    "test_A_emptied_secret_is_filled_again_with_what_is_served"
 )
 def test_A_every_pod_is_patched_while_a_replica_restarts_and_certificates_rotate(world: World) -> None:
     """A certificate is replaced when its Secret is deleted, long before its time."""

@@ -173,7 +173,7 @@ def test_both_replicas_dead(world: World) -> None:
     wait_for(lambda: any(_tells(world, replica, missed) for replica in world.replicas), "it is told", timeout=300)
 
 
-@pytest.mark.long("test_A_deleted_secret_is_made_again_with_what_is_served")
+@pytest.mark.long("test_A_emptied_secret_is_filled_again_with_what_is_served")
 def test_certificates_and_authorities_rotate(world: World) -> None:
     with Load(world, "rotation") as load:
         for _ in range(2):
