@@ -162,7 +162,7 @@ class World:
         before = {replica: self.metric(replica, name) or 0 for replica in self.replicas}
         for secret in self.control_plane.api.list_items("v1", "Secret", _RELEASE_NAMESPACE):
             if "tls.crt" in secret.get("data", {}):
-                self.control_plane.api.delete(secret)
+                self.control_plane.api.patch(secret, {"data": None})
         for replica, count in before.items():
             wait_for(partial(self._is_above, replica, name, count), "another one is served", timeout=_END_SECONDS)
 
