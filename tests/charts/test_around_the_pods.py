@@ -36,7 +36,8 @@ def test_network_policy_by_default(chart: Chart) -> None:
     spec = one("NetworkPolicy", objects)["spec"]
     assert spec["podSelector"] == one("Deployment", objects)["spec"]["selector"]
     assert spec["policyTypes"] == ["Ingress", "Egress"]
-    assert spec["ingress"] == [{"ports": HTTPS}, {"ports": METRICS, "from": [{"namespaceSelector": {}}]}]
+    monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    assert spec["ingress"] == [{"ports": HTTPS}, {"ports": METRICS, "from": [monitoring]}]
     api_server, dns = spec["egress"]
     assert api_server == {"ports": [{"port": 443, "protocol": "TCP"}, {"port": 6443, "protocol": "TCP"}]}
     assert dns["ports"] == DNS
