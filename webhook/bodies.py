@@ -19,7 +19,7 @@ __all__ = ["JSON", "LARGE_BYTES", "Body", "Unavailable", "read_body"]
 
 JSON: Final = "application/json"
 _MAX_PASSED_OVER: Final = 8 * MAX_REVIEW_BYTES
-"""Bytes of the longest body that is read and dropped: a client reads no answer before it has sent its body."""
+"""Bytes of the longest body that is answered by its edges; a longer one is refused by its head alone."""
 _PIECE_BYTES: Final = 16 << 10
 """Bytes that are read at once: a TLS record."""
 LARGE_BYTES: Final = 1 << 18

@@ -13,9 +13,9 @@ from typing import Any, Final
 import gevent
 from gevent.server import StreamServer
 
-__all__ = ["CONTENT_TYPE", "SCRAPE_SECONDS", "ScrapeServer"]
+__all__ = ["SCRAPE_SECONDS", "ScrapeServer"]
 
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 SCRAPE_SECONDS: Final = 3.0
 """The time for one connection."""
 _ACCEPT_SECONDS: Final = 0.05
@@ -66,7 +66,7 @@ class ScrapeServer(StreamServer):
     def _response(self, head: bytes) -> bytes:
         method, path, *_ = [*head.split(b" ", 2), b""]
         if (method, path.partition(b"?")[0]) == (b"GET", b"/metrics"):
-            status, kind, body = "200 OK", CONTENT_TYPE, self._page()
+            status, kind, body = "200 OK", _CONTENT_TYPE, self._page()
         else:
             status, kind, body = "404 Not Found", "text/plain", b"GET /metrics is the only page\n"
         text = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"

@@ -9,7 +9,6 @@ What imports ``ssl``, sockets or threads is imported in the worker, after gevent
 
 from __future__ import annotations
 
-import logging
 import os
 import ssl
 import sys
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from webhook.metrics import Metrics
 
 __all__ = ["Server", "cache_settings"]
-
-_LOG: Final = logging.getLogger(__name__)
 
 _KEEP_ALIVE_SECONDS: Final = 95
 _FINISH_SECONDS: Final = 20

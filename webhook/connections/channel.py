@@ -14,8 +14,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import ssl
-from collections.abc import Callable
 from typing import Any, Final, Self
+
+import gevent
 
 from webhook.connections.connection import Connection
 from webhook.connections.registry import Connections
@@ -23,6 +24,8 @@ from webhook.connections.turns import give_way
 
 __all__ = ["Channel"]
 
+_PAUSE_SECONDS: Final = 0.001
+"""For connections that were ended to free memory for this one to close their sockets."""
 _PIECE_BYTES: Final = 8 << 10
 _LEFT_BYTES: Final = 64 << 10
 """Bytes of a body that is left, taken at once."""
@@ -46,7 +49,6 @@ class Channel:
         "_held",
         "_incoming",
         "_outgoing",
-        "_pause",
         "_pieces",
         "_records",
         "_rest",
@@ -57,21 +59,17 @@ class Channel:
         "is_left",
     )
 
-    def __init__(
-        self, connection: Connection, context: Any, connections: Connections, pause: Callable[[], object]
-    ) -> None:
+    def __init__(self, connection: Connection, context: Any, connections: Connections) -> None:
         """Take a connection before its handshake.
 
         Args:
             connection: The accepted connection.
             context: An `ssl.SSLContext`, or an object with its ``wrap_bio``.
             connections: The registry, which limits the connection.
-            pause: Gives other connections, which were ended to free memory for this one, the time to end.
         """
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls: ssl.SSLObject = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._connections = connections
-        self._pause = pause
         self._held: list[bytes] | None = None
         """Pieces of the current answer; None: there is no current answer."""
         self._pieces = 0
@@ -136,7 +134,7 @@ class Channel:
                 break
         self._text += len(data)
         if data and self._connections.receive(self.connection, len(data)):
-            self._pause()
+            gevent.sleep(_PAUSE_SECONDS)
         return data
 
     def pass_over(self) -> None:

@@ -23,8 +23,6 @@ from webhook.connections.turns import Turns
 __all__ = ["Listener"]
 
 _LOG: Final = logging.getLogger(__name__)
-_PAUSE_SECONDS: Final = 0.001
-"""For those that were ended to close their sockets."""
 
 
 class Listener(StreamServer):
@@ -118,7 +116,7 @@ class Listener(StreamServer):
                 if _has_data(sock):
                     if channel is None:
                         self._connections.begin_handshake(connection)
-                        channel = Channel(connection, self._context, self._connections, _pause)
+                        channel = Channel(connection, self._context, self._connections)
                     if channel.step():
                         sock.settimeout(None)
                         return channel
@@ -160,10 +158,6 @@ def _has_data(sock: socket.socket) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _pause() -> None:
-    gevent.sleep(_PAUSE_SECONDS)
 
 
 def _check(connection: Connection) -> None:
