@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -77,6 +78,34 @@ def test_deep_object_is_cached_and_stops_nothing(
         assert (reflector.lists, reflector.failures, reflector.left_out) == (1, 0, 0)
     for entry in (listed, watched):
         flatten(api, entry)
+
+
+class _Timed(ClientTransport):
+    """Notes how long each line of a watch keeps its reader: seconds, and seconds of CPU."""
+
+    held: list[tuple[float, float]] = []
+
+    def lines(self, path: str, *, idle_timeout: float) -> Iterator[bytes]:
+        for line in super().lines(path, idle_timeout=idle_timeout):
+            began, worked = time.monotonic(), time.thread_time()
+            yield line
+            self.held.append((time.monotonic() - began, time.thread_time() - worked))
+
+
+def test_cache_rests_after_a_deep_object(control_plane: ControlPlane, namespace: str) -> None:
+    """A tenant may change such an object again and again; reviews need the processor, too."""
+    api = control_plane.api
+    entry = api.create(_map(namespace, "watched"))
+    transport = _Timed(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
+    with _running(transport, CONFIG_MAPS, namespace) as reflector:
+        deepen(api, entry, DEPTH, times=60)
+        api.create(_map(namespace, "after"))
+        wait_for(lambda: reflector.get("after", namespace), "the event after the deep one")
+        seconds, worked = max(transport.held)
+    transport.close()
+    flatten(api, entry)
+    assert worked > module._LONG
+    assert seconds > 1.8 * worked
 
 
 def test_deep_object_is_read_live(

@@ -15,9 +15,17 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 _MERGE = "application/merge-patch+json"
 
 
-def deepen(api: ApiClient, entry: Mapping[str, Any], depth: int) -> None:
-    """Nest an object's managedFields; the API server takes time that grows with the square of the depth: 9,000 5 s."""
-    fields = '{"f:a":' * depth + "{}" + "}" * depth
+def deepen(api: ApiClient, entry: Mapping[str, Any], depth: int, *, times: int = 1) -> None:
+    """Nest an object's managedFields; the API server takes time that grows with the square of the depth: 9,000 5 s.
+
+    Args:
+        api: Of a user who may change the object.
+        entry: The object.
+        depth: Levels.
+        times: So many fields are as deep.
+    """
+    deep = '{"f:a":' * (depth - 1) + "{}" + "}" * (depth - 1)
+    fields = "{" + ",".join(f'"f:{number}":{deep}' for number in range(times)) + "}"
     time, version = "2026-01-01T00:00:00Z", entry["apiVersion"]
     manager = f'"manager":"deep","operation":"Update","apiVersion":"{version}","time":"{time}","fieldsType":"FieldsV1"'
     _patch(api, entry, f'[{{{manager},"fieldsV1":{{"f:metadata":{fields}}}}}]')

@@ -50,6 +50,8 @@ _IDLE_SECONDS: Final = 150.0
 """Bookmarks arrive about once a minute, so a connection that is silent for this long is dead."""
 _SHORT_WATCH: Final = 1.0
 """Seconds: the API server ends no watch earlier, unless it cannot go on."""
+_LONG: Final = 0.01
+"""Seconds that the answer to a page, or an event, may take to decode; hostile objects take 0.3."""
 _GONE: Final = 410
 
 
@@ -138,6 +140,8 @@ class Reflector(Generic[T]):
         self._on_change = on_change or (lambda: None)
         self._objects: dict[str, dict[str, T]] = {}
         self._stopped = threading.Event()
+        self._busy_since = 0.0
+        """When the answer or event arrived that is being decoded, by the monotonic clock."""
         self._failures = 0
         """Failures since the last success."""
         self.name = f"{kind.rbac_name}/{name}" if name else kind.rbac_name
@@ -216,11 +220,13 @@ class Reflector(Generic[T]):
         found: list[T] = []
         for page in pages_of(self._page, self._path, self._query, _PAGE, self._leave_out):
             found += filter(None, map(self._decoded, map(bytes, page.items)))
+            self._rest()
         self.fill(found)
         return page.metadata.resource_version
 
     def _page(self, path: str) -> bytes:
         status, body = self._transport.get(path)
+        self._busy_since = time.monotonic()
         if status == _GONE:
             raise _TooOld
         if status != 200:
@@ -240,8 +246,10 @@ class Reflector(Generic[T]):
             for line in self._transport.lines(self._path + query, idle_timeout=_IDLE_SECONDS):
                 if self._stopped.is_set():
                     return
-                self.heard_at, empty = time.monotonic(), False
+                self.heard_at = self._busy_since = time.monotonic()
+                empty = False
                 yield self._take(line)
+                self._rest()
         except StreamRefused as error:
             if error.status == _GONE:
                 raise _TooOld from error
@@ -273,6 +281,12 @@ class Reflector(Generic[T]):
             self._forget(meta)
         self._on_change()
         return meta.resource_version
+
+    def _rest(self) -> None:
+        """Leave the processor to reviews for as long as decoding took, if that was long."""
+        seconds = time.monotonic() - self._busy_since
+        if seconds > _LONG:
+            self._stopped.wait(seconds)
 
     def _forget(self, meta: _Metadata) -> None:
         inside = self._objects.get(meta.namespace, {})
