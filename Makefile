@@ -68,9 +68,10 @@ soak: $(VENV)/.dev ## the tests RUNS (5) times, each in another order and time z
 chaos: $(VENV)/.dev ## create PODS (5000) on a real API server under each fault of the webhook: none may be lost
 	CI=true CHAOS_PODS=$(or $(PODS),5000) $(BIN)/python -m pytest -s -q --long --durations=0 tests/webhook/faults
 
+siege: CLAIMS := $(shell grep -oE 'tests/[a-z_/]+\.py::\w+' docs/threat-model.md | grep -v webhook/siege | sort -u)
 siege: $(VENV)/.dev ## attacks on rules and server: tenants, floods, REVIEWS (200000) grown from schemas, ASKED (5000) on an API server
 	CI=true SIEGE=1 SIEGE_REVIEWS=$(or $(REVIEWS),200000) SIEGE_ASKED=$(or $(ASKED),5000) SIEGE_SEED=$(or $(SEED),1) \
-	  timeout 3600 $(BIN)/python -m pytest -s -q --long --durations=0 tests/webhook/siege
+	  timeout 3600 $(BIN)/python -m pytest -s -q --long --durations=0 tests/webhook/siege $(CLAIMS)
 
 fuzz: $(VENV)/.fuzz ## damage reviews for SECONDS (60), guided by the lines that they reach; stops when a handler fails
 	mkdir -p build

@@ -23,7 +23,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import free_port, probe, start_on_free_port, stop_all
 from tests.objects import raw_pod, raw_workload
 from tests.waiting import wait_for
-from tests.webhook.installation import patient_program, port_beside
+from tests.webhook.installation import TIMEOUT_SECONDS, port_beside, program_for_tests
 from tests.webhook.scraping import scraped
 
 pytestmark = pytest.mark.controlplane
@@ -470,7 +470,7 @@ def running(
             "webhook": {
                 "url": f"https://127.0.0.1:{port}",
                 "failurePolicy": "Fail",
-                "timeoutSeconds": 30,
+                "timeoutSeconds": TIMEOUT_SECONDS,
                 "namespaceMatchExpressions": only_in(namespace),
             },
             **getattr(request, "param", SPREAD),
@@ -488,7 +488,7 @@ def running(
         kubeconfig = control_plane.kubeconfig_for_service_account(account, release_namespace)
         started = started._replace(metrics_port=port_beside(port), kubeconfig=kubeconfig)
         own = (f"--address=127.0.0.1:{port}", f"--metrics-address=127.0.0.1:{started.metrics_port}")
-        return [*patient_program(container["command"][0]), *container["args"], *own, f"--kubeconfig={kubeconfig}"]
+        return [*program_for_tests(container["command"][0]), *container["args"], *own, f"--kubeconfig={kubeconfig}"]
 
     # What is rendered for a port is in the list by the end of the block.
     with applied(control_plane, rendered, namespace):

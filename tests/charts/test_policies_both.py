@@ -67,8 +67,7 @@ def both(
     """Policies in effect, and a replica that answers."""
     with Balancer() as balancer:
         values = chart_values(balancer.port, ZONE, priorityClasses=RULES, warnings="verbose")
-        # Whether the webhook is asked is the question here, and not how soon it answers.
-        values |= {"mode": "both", "webhook": values["webhook"] | scoped(NAME)["webhook"] | {"timeoutSeconds": 30}}
+        values |= {"mode": "both", "webhook": values["webhook"] | scoped(NAME)["webhook"]}
         with installed(control_plane, helm, tmp_path_factory.mktemp("helm"), NAME, values) as installation:
             replica = installation.start_replica()
             try:

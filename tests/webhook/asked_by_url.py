@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.controlplane.certificates import Authority, Credential
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
+from tests.webhook.installation import TIMEOUT_SECONDS
 
 __all__ = ["Files", "ask_for_pods_in"]
 
@@ -40,7 +41,7 @@ class Files:
 
 
 def ask_for_pods_in(
-    namespace: str, control_plane: ControlPlane, files: Files, port: int, *, timeout: int = 30
+    namespace: str, control_plane: ControlPlane, files: Files, port: int, *, timeout: int = TIMEOUT_SECONDS
 ) -> Object:
     """Let the API server ask this port about the pods of a new namespace; without an answer none is created.
 

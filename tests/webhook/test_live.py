@@ -15,7 +15,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import probe, start_on_free_port, stop_all
 from tests.objects import raw_pod
 from tests.waiting import wait_for
-from tests.webhook.installation import patient_program
+from tests.webhook.installation import TIMEOUT_SECONDS, program_for_tests
 
 pytestmark = pytest.mark.controlplane
 
@@ -37,7 +37,7 @@ def webhook(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
     def arguments(port: int) -> list[str | Path]:
         address = ("--address", f"127.0.0.1:{port}", "--drain", "0s")
         served = ("--tls-cert", certificate, "--tls-key", key, "--kubeconfig", control_plane.admin_kubeconfig)
-        return [*patient_program("qos-webhook"), *address, *served]
+        return [*program_for_tests("qos-webhook"), *address, *served]
 
     process, port = start_on_free_port(arguments, probe("/readyz", trusting), log=folder / "log", timeout=120)
     bundle = base64.b64encode(authority.certificate).decode()
@@ -61,7 +61,7 @@ def warned(control_plane: ControlPlane, webhook: dict[str, Any], namespace: str)
                 "admissionReviewVersions": ["v1"],
                 "sideEffects": "None",
                 "failurePolicy": "Fail",
-                "timeoutSeconds": 30,
+                "timeoutSeconds": TIMEOUT_SECONDS,
             }
         ],
     }
