@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,11 +18,13 @@ __all__ = [
     "create_review",
     "delete_review",
     "eviction_review",
+    "leaves",
     "node_deletion_review",
     "patched",
     "pod_object",
     "said",
     "update_review",
+    "with_text",
     "workload_object",
 ]
 
@@ -225,3 +227,22 @@ def delete_review(
         "options": {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", "gracePeriodSeconds": seconds},
     }
     return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}).encode()
+
+
+def leaves(entry: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The place of each string and of each key."""
+    if isinstance(entry, str):
+        yield path
+    pairs = entry.items() if isinstance(entry, dict) else enumerate(entry) if isinstance(entry, list) else ()
+    for key, value in pairs:
+        yield from leaves(value, (*path, key))
+
+
+def with_text(entry: Any, path: tuple[Any, ...], text: str) -> Any:
+    """A copy with a text at one place."""
+    copy = json.loads(json.dumps(entry))
+    place = copy
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = text
+    return copy

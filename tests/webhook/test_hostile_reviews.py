@@ -2,6 +2,7 @@
 
 requests   each path and query that follows from them has the segments and terms that it should have, and no other
 commands   each command in an answer has plain names only, and the form that it has for a harmless review
+texts      each text in an answer is printable and short
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from tests.webhook.reviews import (
     create_review,
     delete_review,
     eviction_review,
+    leaves,
     node_deletion_review,
     pod_object,
+    with_text,
     workload_object,
 )
 from webhook.admission_review import BadReview, decode_review
@@ -57,6 +60,7 @@ HOSTILE: Final = (
 )
 FREE: Final = frozenset({"nodeName", "ownerReferences"})
 """Fields that the API server stores with any text: a sentence in one must not read as ours."""
+LONGEST: Final = 1024
 _NAME: Final = "[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?"
 _PATH: Final = re.compile(
     rf"/(api/v1|apis/[a-z0-9.]+/v[0-9a-z]+)(/namespaces/(?P<namespace>{_NAME}))?/[a-z]+(/(?P<name>{_NAME}))?"
@@ -157,25 +161,6 @@ REVIEWS: Final[Mapping[str, bytes]] = {
 }
 
 
-def leaves(entry: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The place of each string and of each key."""
-    if isinstance(entry, str):
-        yield path
-    pairs = entry.items() if isinstance(entry, dict) else enumerate(entry) if isinstance(entry, list) else ()
-    for key, value in pairs:
-        yield from leaves(value, (*path, key))
-
-
-def with_text(entry: Any, path: tuple[Any, ...], text: str) -> Any:
-    """A copy with a text at one place."""
-    copy = json.loads(json.dumps(entry))
-    place = copy
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = text
-    return copy
-
-
 CLUSTERS: Final = tuple(itertools.product(ForceDeletionMode, (True, False), (NODE, SILENT, None)))
 """Mode, whether clients are known, and the Node; None: it is not there."""
 
@@ -264,6 +249,7 @@ def hold(review: bytes, stored: tuple[Object, ...], usual: set[str], text: str) 
     for mode, known, node in CLUSTERS:
         server = ApiServer(*stored)
         texts = list(said(answers(review, server, mode, known=known, node=node)))
+        assert all(text.isprintable() and len(text) <= LONGEST for text in texts), texts
         for path in server.asked:
             hold_request(path, json.dumps([json.loads(review), *stored], ensure_ascii=False) + text)
         for command in commands(iter(texts)):
