@@ -41,15 +41,16 @@ ZONE = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatis
 """A default constraint."""
 
 
-def program_for_tests(name: str, tree: Path = _ROOT) -> Sequence[str]:
-    """The installed program of that name; except under siege, no read is late when the machine stands still.
+def program_for_tests(name: str, tree: Path = _ROOT, *, patient: bool = not _BESIEGED) -> Sequence[str]:
+    """The installed program of that name.
 
     Args:
         name: As the chart has it.
         tree: Where its packages are.
+        patient: Whether no read is late when the machine stands still.
     """
     assert (Path(sys.executable).parent / name).is_file()
-    return (*_module(tree), "webhook.main" if _BESIEGED else "tests.webhook.patient_replica")
+    return (*_module(tree), "tests.webhook.patient_replica" if patient else "webhook.main")
 
 
 def _module(tree: Path) -> Sequence[str]:
@@ -94,6 +95,7 @@ class Installation:
         namespace: str,
         release: str = "qos",
         clock: Path | None = None,
+        patient: bool = not _BESIEGED,
     ) -> None:
         """Describe it; `install` does it.
 
@@ -104,11 +106,13 @@ class Installation:
             namespace: Of the release; exists.
             release: Its name.
             clock: File of a `tests.webhook.certificates.moved_time.MovedTime`, by which replicas measure durations.
+            patient: Whether no read of a replica is late when the machine stands still.
         """
         self._control_plane = control_plane
         self._helm = helm
         self.folder = folder
         self._clock = clock
+        self._patient = patient
         self.tree = _ROOT
         """Folder with the chart and the program's packages; may be that of another version from then on."""
         self._count = 0
@@ -182,7 +186,7 @@ class Installation:
     def _program(self, name: str) -> Sequence[str | Path]:
         """The program of that name, with a clock of the tests where one is given."""
         if self._clock is None:
-            return program_for_tests(name, self.tree)
+            return program_for_tests(name, self.tree, patient=self._patient)
         return (*_module(self.tree), "tests.webhook.certificates.moved_replica", self._clock)
 
     def _values(self, values: dict[str, Any]) -> Sequence[str | Path]:
