@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +18,7 @@ import yaml
 
 from tests.charts.chart import with_image
 from tests.controlplane.binaries import Binaries
-from tests.controlplane.client import Object
+from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
 from tests.objects import raw_pod
@@ -203,6 +204,22 @@ def test_events_are_counted(world: World) -> None:
     world.refused(*force_delete("counted"))
     wait_for(lambda: _events(world)["created"] == before["created"] + 1, "it is made")
     assert _events(world) == {**before, "created": before["created"] + 1, "held_back": before["held_back"] + 1}
+
+
+def test_refusals_in_a_loop_make_few_events(world: World) -> None:
+    """One user, and many pods of one namespace."""
+    world.control_plane.create_namespace("loud")
+    jane = world.control_plane.client_for("jane", ["system:masters"])
+    pods = [jane.create(raw_pod(f"loud-{number}", "loud", nodeName=NODE)) for number in range(40)]
+    before, began = sum(_events(world).values()), time.monotonic()
+    for pod in pods:
+        with pytest.raises(ApiError, match="forbids force deletions"):
+            jane.delete(pod, grace_period_seconds=0)
+    jane.close()
+    wait_for(lambda: sum(_events(world).values()) == before + len(pods), "all are counted")
+    made = world.control_plane.api.list_items("events.k8s.io/v1", "Event", "loud")
+    # Ten at once, and one in half a minute.
+    assert 10 <= len(made) <= 11 + (time.monotonic() - began) / 30
 
 
 def _events(world: World) -> dict[str, float]:
