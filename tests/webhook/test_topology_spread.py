@@ -372,6 +372,25 @@ def test_S4_an_annotation_is_told_not_to_count_where_no_default_constraints_are_
     )
 
 
+@pytest.mark.parametrize(("number", "are_added"), [(59, False), (10, True)])
+def test_S4_constraints_are_left_out_where_they_are_too_long(number: int, *, are_added: bool) -> None:
+    """A tenant chooses their number and the selector's length: up to 60 times 1.5 MB."""
+    labels = {f"{each}".ljust(60, "k"): "v" for each in range(100)}
+    own = [{**RACKS[0], "topologyKey": f"k{each}"} for each in range(number)]
+    namespace = of_the_namespace(json.dumps(own, separators=(",", ":")))
+    cluster = make_cluster([make_service(labels), namespace], scheduler_config=CONFIG)
+    pod = pod_object(labels=labels)
+    answer = mutate(decode_review(create_review(pod)), cluster)
+    given = patched(pod, answer)["spec"].get("topologySpreadConstraints", ())
+    if are_added:
+        assert (len(given), answer.warnings) == (number, ())
+    else:
+        (warning,) = answer.warnings
+        assert not given
+        assert warning.startswith("spec.topologySpreadConstraints: the namespace's defaults are left out: with the")
+        assert warning.endswith(" bytes; at most 131072 are added")
+
+
 HASH = {"key": "pod-template-hash", "operator": "In", "values": ["5f6c"]}
 
 

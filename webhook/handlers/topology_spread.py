@@ -10,6 +10,8 @@ pods, pods of a scheduler that the configuration does not name, and namespaces t
                The hash can be left out: pods of all revisions then count together, also during a rollout
     keys       matchLabelKeys of a default do not count, as in the scheduler: the API server would refuse a key that
                the selector holds too
+    size       none where they would take more than `_MOST_BYTES`: a namespace's owner chooses both the number of
+               constraints and the length of the selector, which each of them repeats
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Final
 
+from msgspec import json
 from msgspec.structs import replace
 
 from podrules.cluster.errors import ClusterError
@@ -38,6 +41,8 @@ __all__ = ["OPT_OUT_LABEL", "default_topology_spread"]
 _LOG: Final = logging.getLogger(__name__)
 OPT_OUT_LABEL: Final = "kubectl-qos.io/topology-spread"
 """A label of a Namespace; with value ``disabled`` its pods get no default constraints."""
+_MOST_BYTES: Final = 128 << 10
+"""Of constraints in JSON; usual ones take less than 2 KiB."""
 _DECIDING: Final = frozenset({"metadata.labels", "metadata.ownerReferences", "spec.topologySpreadConstraints"})
 
 
@@ -65,11 +70,15 @@ def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
         constraints = _of_all_revisions(constraints)
     if not constraints:
         return Answer(warnings=warnings)
+    written = [_as_json(entry) for entry in constraints]
+    size = len(written) * len(json.encode(written[0]))
+    if size > _MOST_BYTES:
+        left_out = f"spec.topologySpreadConstraints: {origin} are left out"
+        too_long = f"with the pod's selector they have {size} bytes; at most {_MOST_BYTES} are added"
+        return Answer(warnings=(*warnings, f"{left_out}: {too_long}"))
     if cluster.options.verbose:
         warnings += (f"spec.topologySpreadConstraints: {_counted(constraints)} filled in, {origin}",)
-    return Answer(
-        patch=(add("/spec/topologySpreadConstraints", [_as_json(entry) for entry in constraints]),), warnings=warnings
-    )
+    return Answer(patch=(add("/spec/topologySpreadConstraints", written),), warnings=warnings)
 
 
 def _without_defaults(namespace: CachedNamespace) -> Answer:
