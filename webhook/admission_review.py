@@ -86,10 +86,15 @@ class UserInfo(Model, frozen=True):
         return "system:nodes" in (self.groups or ())
 
 
+class _Preconditions(Model, frozen=True):
+    resource_version: str = ""
+
+
 class DeleteOptions(Model, frozen=True):
     """``request.options`` of a DELETE."""
 
     grace_period_seconds: int | None = None
+    preconditions: _Preconditions = field(default_factory=_Preconditions)
 
 
 class Eviction(Model, frozen=True):

@@ -272,9 +272,26 @@ def test_F2_eviction_is_refused_as_a_deletion_is() -> None:
     assert evicted({"gracePeriodSeconds": 0}, mode="confirm", pod=make_pod(confirmed=UID)).allowed
 
 
-@pytest.mark.parametrize("pod", [make_pod(nodeName=None), make_pod(phase="Failed")])
-def test_F2_eviction_of_what_does_not_run(pod: Object) -> None:
-    assert evicted({"gracePeriodSeconds": 0}, mode="deny", pod=pod) == ALLOWED
+def test_F2_eviction_of_what_does_not_run() -> None:
+    assert evicted({"gracePeriodSeconds": 0}, mode="deny", pod=make_pod(phase="Failed")) == ALLOWED
+
+
+@pytest.mark.parametrize("mode", ForceDeletionMode)
+@pytest.mark.parametrize(
+    ("preconditions", "is_pinned"),
+    [({}, False), ({"uid": UID}, False), ({"resourceVersion": "6"}, False), ({"resourceVersion": "7"}, True)],
+)
+def test_F2_eviction_of_a_pod_on_no_node_names_its_version(
+    mode: ForceDeletionMode, preconditions: Object, *, is_pinned: bool
+) -> None:
+    """Without that the API server may evict it later, when it runs."""
+    pod = make_pod(nodeName=None)
+    pod["metadata"]["resourceVersion"] = "7"
+    answer = evicted({"gracePeriodSeconds": 0, "preconditions": preconditions}, mode=mode.value, pod=pod)
+    if is_pinned or mode is ForceDeletionMode.WARN:
+        assert answer == ALLOWED
+    else:
+        assert answer.denial.startswith("db: the pod is on no node, but may run when it is evicted, and namespace shop")
 
 
 def test_F2_eviction_by_whom_nobody_bothers() -> None:

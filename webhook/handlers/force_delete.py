@@ -77,6 +77,8 @@ def review_eviction(request: Request, cluster: Cluster) -> Answer:
         return ALLOWED
     except ClusterError as error:
         return _unreadable_pod(request, cluster, error)
+    if not pod.spec.node_name and options.preconditions.resource_version != pod.metadata.resource_version:
+        return _unscheduled_pod(request, cluster)
     return _answer(Seen(pod), cluster, withheld=not cluster.knows_clients)
 
 
@@ -120,6 +122,21 @@ def _unreadable_pod(request: Request, cluster: Cluster, error: ClusterError) -> 
     return denied(
         f"{unknown}, and namespace {namespace} does not let all force deletions through; "
         "try again, or evict it with grace, without --grace-period=0"
+    )
+
+
+def _unscheduled_pod(request: Request, cluster: Cluster) -> Answer:
+    """The answer to the eviction of a pod on no node, which may run when it is evicted.
+
+    After a conflict the API server tries for ten seconds, without another review, to evict whatever has the name then,
+    unless the eviction names the version of the pod (pkg/registry/core/pod/storage/eviction.go at v1.36.3).
+    """
+    name, namespace = request.name, request.namespace
+    if mode_of_namespace(namespace, cluster).mode is ForceDeletionMode.WARN:
+        return ALLOWED
+    return denied(
+        f"{name}: the pod is on no node, but may run when it is evicted, and namespace {namespace} does not let all "
+        "force deletions through; evict it with grace, without --grace-period=0: on no node it is gone at once"
     )
 
 

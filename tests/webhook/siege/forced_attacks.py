@@ -13,7 +13,7 @@ from tests.controlplane.client import Object
 from tests.webhook.forcing import CONFIRMATION, MODE
 from tests.webhook.siege.tenancy import PODS, PROTOBUF, YAML, Tenant, identity, in_protobuf, some_owner
 
-__all__ = ["FORCED", "delete", "delete_options"]
+__all__ = ["FORCED", "by_eviction", "delete", "delete_options"]
 
 
 def delete(tenant: Tenant, pod: Object, body: Object | bytes | None, **how: Any) -> None:
@@ -103,7 +103,7 @@ def _post_eviction(tenant: Tenant, pod: Object, body: Object | bytes, **how: Any
     tenant.api.request("POST", tenant.api.path(*PODS, namespace, name, "eviction"), body, **how)
 
 
-def _by_eviction(tenant: Tenant, pod: Object) -> None:
+def by_eviction(tenant: Tenant, pod: Object) -> None:
     _post_eviction(tenant, pod, _evict(tenant, pod))
 
 
@@ -166,7 +166,7 @@ FORCED: tuple[Callable[[Tenant, Object], None], ...] = (
     _after_a_dry_run_of_grace,
     _by_its_collection,
     _by_its_collections_options,
-    _by_eviction,
+    by_eviction,
     _by_eviction_of_the_old_version,
     _by_eviction_in_yaml,
     _by_eviction_without_a_namespace,

@@ -72,7 +72,8 @@ def is_refused(request: Mapping[str, Any], live: Iterable[Object]) -> bool:
         options = (request["object"].get("deleteOptions")) or {}
         forced = options.get("gracePeriodSeconds") == 0 and not _is_exempt(request)
         named = [pod for pod in live if pod["metadata"]["name"] == request["name"]]
-        return forced and any(_holds(pod, request["namespace"]) for pod in named)
+        version = _of(options, "preconditions", "resourceVersion") or ""
+        return forced and any(_holds(pod, request["namespace"]) or _may_start(pod, version, request) for pod in named)
     if below:
         return False
     if resource == "pods":
@@ -150,17 +151,27 @@ def _counts(pod: Object) -> bool:
     return not (_is_stopped(pod) or no_grace or _is_mirror(pod))
 
 
+def _may_start(pod: Object, version: str, request: Mapping[str, Any]) -> bool:
+    """Whether a pod may be evicted later than it is looked at, and run by then, where not every force goes through."""
+    other = version != (_of(pod, "metadata", "resourceVersion") or "")
+    return other and not _of(pod, "spec", "nodeName") and _mode(request["namespace"]) != "warn"
+
+
 def _is_confirmed(entry: Object) -> bool:
     uid = _of(entry, "metadata", "uid")
     annotations = _of(entry, "metadata", "annotations") or {}
     return bool(uid) and annotations.get("kubectl-qos.io/confirm-force-delete") == uid
 
 
-def _holds(pod: Object, namespace: str) -> bool:
-    """Whether a namespace refuses the force deletion of a pod."""
+def _mode(namespace: str) -> str:
     label = LABELS[namespace].get("force-delete", "warn")
     modes = (MODES.get(namespace, "warn"), label if label in _STRICTNESS else "warn")
-    mode = max(modes, key=_STRICTNESS.index)
+    return max(modes, key=_STRICTNESS.index)
+
+
+def _holds(pod: Object, namespace: str) -> bool:
+    """Whether a namespace refuses the force deletion of a pod."""
+    mode = _mode(namespace)
     return _counts(pod) and (mode == "deny" or (mode == "confirm" and not _is_confirmed(pod)))
 
 

@@ -12,8 +12,11 @@ import json
 import os
 import random
 import re
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import FunctionType
@@ -30,7 +33,7 @@ from tests.waiting import wait_for
 from tests.webhook.asking import WORKLOADS, make_pod, make_workload, template_of
 from tests.webhook.forcing import CONFIRMATION, thinned
 from tests.webhook.siege import agreement
-from tests.webhook.siege.forced_attacks import FORCED, delete, delete_options
+from tests.webhook.siege.forced_attacks import FORCED, by_eviction, delete, delete_options
 from tests.webhook.siege.pod_attacks import CREATIONS, limited_pod
 from tests.webhook.siege.tenancy import (
     APPLY,
@@ -225,6 +228,42 @@ def test_no_pod_is_force_deleted_where_that_is_forbidden(
     free = tenant.running_pod(tenant.free)
     attack(tenant, free)
     wait_for(lambda: tenant.stored(free) is None, "it is gone elsewhere")
+
+
+@pytest.mark.parametrize("tenant", SIDES, indirect=True)
+def test_pod_that_started_after_the_review_is_not_evicted(tenant: Tenant) -> None:
+    """After a conflict the API server tries again for ten seconds, without another review."""
+    made = make_pod(tenant.limited, f"later-{next(_NUMBERS)}", schedulerName="nobody")
+    made["spec"]["terminationGracePeriodSeconds"] = 600
+    pod = tenant.api.create(made)
+    is_over = threading.Event()
+
+    def change_again_and_again() -> None:
+        for number in itertools.count():
+            if is_over.is_set() or tenant.stored(pod) is None:
+                break
+            tenant.control_plane.api.patch(pod, {"metadata": {"annotations": {"number": f"{number}"}}})
+        tenant.control_plane.api.close()
+
+    def evict() -> None:
+        with contextlib.suppress(ApiError):
+            by_eviction(tenant, pod)
+        tenant.api.close()
+
+    with ThreadPoolExecutor() as pool:
+        changes = [pool.submit(change_again_and_again) for _ in range(4)]
+        time.sleep(0.2)
+        eviction = pool.submit(evict)
+        time.sleep(0.05)
+        tenant.control_plane.bind(pod, tenant.node)
+        tenant.control_plane.set_pod_status(pod, {"phase": "Running"})
+        time.sleep(0.1)
+        is_over.set()
+        for each in (*changes, eviction):
+            each.result()
+    stored = tenant.stored(pod)
+    assert stored is not None
+    assert stored["status"]["phase"] == "Running"
 
 
 def _waits_for_its_kubelet(pod: Mapping[str, Any] | None) -> bool:
