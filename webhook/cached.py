@@ -41,6 +41,10 @@ CONSTRAINTS_ANNOTATION: Final = "kubectl-qos.io/default-topology-spread-constrai
 """Annotation of a Namespace: the default constraints of its pods as JSON, in place of the cluster's."""
 
 
+_SELECTORS: Final = 12 << 20
+"""Bytes for the selectors of one kind in one namespace: of about 6,000 ReplicaSets. Tenants may make any number."""
+
+
 class _LabelledMeta(CachedMeta, frozen=True):
     labels: dict[str, str] = {}
 
@@ -153,9 +157,11 @@ class Caches(NamedTuple):
         return cls(
             namespaces=Reflector(transport, NAMESPACES, CachedNamespace),
             priority_classes=Reflector(transport, PRIORITY_CLASSES, PriorityClass),
-            services=Reflector(transport, SERVICES, CachedService),
-            replication_controllers=Reflector(transport, REPLICATION_CONTROLLERS, CachedReplicationController),
-            replica_sets=Reflector(transport, REPLICA_SETS, CachedController),
-            stateful_sets=Reflector(transport, STATEFUL_SETS, CachedController),
+            services=Reflector(transport, SERVICES, CachedService, most=_SELECTORS),
+            replication_controllers=Reflector(
+                transport, REPLICATION_CONTROLLERS, CachedReplicationController, most=_SELECTORS
+            ),
+            replica_sets=Reflector(transport, REPLICA_SETS, CachedController, most=_SELECTORS),
+            stateful_sets=Reflector(transport, STATEFUL_SETS, CachedController, most=_SELECTORS),
             nodes=Reflector(transport, NODES, _LabelledNode if node_labels else CachedNode),
         )

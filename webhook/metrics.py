@@ -180,7 +180,7 @@ def _of_caches(caches: Iterable[Reflector[Any]]) -> Iterator[Metric]:
     failures = _counter("cache_failures", "Number of lists and watches that failed and were tried again.", labels)
     left_out = _counter(
         "cache_left_out",
-        "Number of objects in lists and events that were left out because they could not be decoded.",
+        "Number of objects in lists and events that were left out: they cannot be decoded, or take too much memory.",
         labels,
     )
     now = time.monotonic()

@@ -47,9 +47,11 @@ def connect(control_plane: ControlPlane) -> Iterator[Callable[..., ClientTranspo
 
 
 @contextmanager
-def _running(transport: ClientTransport, kind: Kind[Any], namespace: str | None) -> Iterator[Reflector[Any]]:
+def _running(
+    transport: ClientTransport, kind: Kind[Any], namespace: str | None, most: int | None = None
+) -> Iterator[Reflector[Any]]:
     """A cache that is filled and kept; its thread ends with the process."""
-    reflector: Reflector[Any] = Reflector(transport, kind, CachedObject, namespace=namespace)
+    reflector: Reflector[Any] = Reflector(transport, kind, CachedObject, namespace=namespace, most=most)
     threading.Thread(target=reflector.run, daemon=True).start()
     try:
         wait_for(lambda: reflector.synced, "synced")
@@ -143,6 +145,35 @@ def test_object_that_is_too_long_is_left_out_alone(
     for name in ("b-long", "c"):
         assert f"configmaps: {namespace}/{name} is left out" in caplog.text
     assert "secret" not in caplog.text
+
+
+def test_namespace_takes_no_more_memory_than_it_may(
+    control_plane: ControlPlane, namespace: str, connect: Callable[..., ClientTransport]
+) -> None:
+    """What is too much is left out of a list and of a watch, until others have gone and it changes."""
+    api = control_plane.api
+
+    def create(*numbers: int) -> None:
+        for number in numbers:
+            api.create(_map(namespace, f"map-{number}"))
+
+    create(*range(12))
+    with _running(connect(), CONFIG_MAPS, namespace, most=15_000) as reflector:
+        listed = set(reflector.in_namespace(namespace))
+        assert 5 < len(listed) == 12 + 1 - reflector.left_out < 13
+        before = reflector.left_out
+        create(12, 13)
+        wait_for(lambda: reflector.left_out == before + 2, "the new ones are left out")
+        gone, *kept = sorted(listed - {OWN})
+        api.delete(_map(namespace, gone))
+        wait_for(lambda: not reflector.get(gone, namespace), "one is gone")
+        create(14, 15)
+        wait_for(lambda: reflector.left_out == before + 3, "there is room for one")
+        for number in range(3):
+            api.patch(_map(namespace, kept[0]), {"data": {"text": f"{number}"}})
+        create(16)
+        wait_for(lambda: reflector.left_out == before + 4, "a change takes no room")
+        assert set(reflector.in_namespace(namespace)) - {OWN} == {*kept, "map-14"}
 
 
 def test_event_that_no_watch_can_send_is_passed_by_a_list(

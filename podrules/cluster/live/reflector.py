@@ -6,7 +6,8 @@
     410      the version has expired: list again
     errors   wait, longer each time with a random part, then continue the watch from the last version; list again after
              an ERROR event or an answer that is not an event
-    object   one that cannot be decoded is left out, counted and logged; its older state is removed, for it may be wrong
+    object   one that cannot be decoded, or makes its namespace take too much memory, is left out, counted and logged;
+             its older state is removed, for it may be wrong
     event    one that the API server cannot encode ends each watch before it arrives: a watch that ends at once
              without an event is followed by a list, which has the object
 
@@ -22,11 +23,12 @@ import logging
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
-from msgspec import field
+from msgspec import field, json
 
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.field_selector import equal_fields
@@ -120,6 +122,7 @@ class Reflector(Generic[T]):
         *,
         namespace: str | None = None,
         name: str = "",
+        most: int | None = None,
         on_change: Callable[[], None] | None = None,
     ) -> None:
         """Describe the cache; `run` fills it.
@@ -130,6 +133,7 @@ class Reflector(Generic[T]):
             model: What is kept of each object.
             namespace: The only namespace; None: all.
             name: The only object; empty: all.
+            most: The memory for the objects of one namespace, in bytes; None: it has no limit.
             on_change: Called after each change of the cache, in the thread of `run`.
         """
         self._transport = transport
@@ -138,7 +142,10 @@ class Reflector(Generic[T]):
         self._path = kind.path(namespace)
         self._query = f"&fieldSelector={quote(equal_fields(('metadata.name', name)), safe='')}" if name else ""
         self._on_change = on_change or (lambda: None)
+        self._most = most
         self._objects: dict[str, dict[str, T]] = {}
+        self._weights: Counter[str] = Counter()
+        """The memory for the objects of each namespace, in bytes."""
         self._stopped = threading.Event()
         self._busy_since = 0.0
         """When the answer or event arrived that is being decoded, by the monotonic clock."""
@@ -153,7 +160,7 @@ class Reflector(Generic[T]):
         self.failures = 0
         """Lists and watches that failed since the start."""
         self.left_out = 0
-        """Objects in lists and events that were left out because they could not be decoded."""
+        """Objects in lists and events that were left out."""
         self.heard_at: float | None = None
         """When the API server last answered, by the monotonic clock; None: not yet."""
 
@@ -173,9 +180,11 @@ class Reflector(Generic[T]):
     def fill(self, objects: Iterable[T]) -> None:
         """Replace all objects, as a new list does; a cluster in memory needs only this."""
         found: dict[str, dict[str, T]] = {}
+        weights: Counter[str] = Counter()
         for entry in objects:
-            found.setdefault(entry.metadata.namespace, {})[entry.metadata.name] = entry
-        self._objects = found
+            if self._fits(entry, weights):
+                found.setdefault(entry.metadata.namespace, {})[entry.metadata.name] = entry
+        self._objects, self._weights = found, weights
         self.heard_at = time.monotonic()
         self.lists += 1
         self.synced = True
@@ -217,12 +226,17 @@ class Reflector(Generic[T]):
 
     def _list(self) -> str:
         """List all objects; returns the list's version."""
-        found: list[T] = []
-        for page in pages_of(self._page, self._path, self._query, _PAGE, self._leave_out):
-            found += filter(None, map(self._decoded, map(bytes, page.items)))
-            self._rest()
-        self.fill(found)
-        return page.metadata.resource_version
+        version = ""
+
+        def listed() -> Iterator[T]:
+            nonlocal version
+            for page in pages_of(self._page, self._path, self._query, _PAGE, self._leave_out):
+                yield from filter(None, map(self._decoded, map(bytes, page.items)))
+                version = page.metadata.resource_version
+                self._rest()
+
+        self.fill(listed())
+        return version
 
     def _page(self, path: str) -> bytes:
         status, body = self._transport.get(path)
@@ -275,7 +289,7 @@ class Reflector(Generic[T]):
                 entry = self._decoded(body)
         if event_type == "BOOKMARK":
             return meta.resource_version
-        if entry is not None:
+        if entry is not None and self._fits(entry, self._weights, self.get(meta.name, meta.namespace)):
             self._objects.setdefault(meta.namespace, {})[meta.name] = entry
         else:
             self._forget(meta)
@@ -288,11 +302,29 @@ class Reflector(Generic[T]):
         if seconds > _LONG:
             self._stopped.wait(seconds)
 
+    def _fits(self, entry: T, weights: Counter[str], before: T | None = None) -> bool:
+        """Count an object in place of its older state; false: its namespace takes too much memory."""
+        meta = entry.metadata
+        weight = weights[meta.namespace] + self._weight(entry) - self._weight(before)
+        if self._most is not None and weight > self._most:
+            self._leave_out(meta, f"the {self.kind.plural} of its namespace take more than {self._most} bytes")
+            return False
+        weights[meta.namespace] = weight
+        return True
+
+    def _weight(self, entry: T | None) -> int:
+        """About the memory of an object, in bytes, if it has a limit: a string takes about 130 more than its text."""
+        if self._most is None or entry is None:
+            return 0
+        text = json.encode(entry)
+        return len(text) + 64 * text.count(b'"')
+
     def _forget(self, meta: _Metadata) -> None:
         inside = self._objects.get(meta.namespace, {})
-        inside.pop(meta.name, None)
+        self._weights[meta.namespace] -= self._weight(inside.pop(meta.name, None))
         if not inside:
             self._objects.pop(meta.namespace, None)
+            del self._weights[meta.namespace]
 
     def _decoded(self, body: bytes) -> T | None:
         """The model of one object; None: it does not fit, and must not cost all others."""
@@ -302,8 +334,8 @@ class Reflector(Generic[T]):
             self._leave_out(head_of_object(body))
             return None
 
-    def _leave_out(self, meta: _Metadata) -> None:
+    def _leave_out(self, meta: _Metadata, problem: str = "it cannot be decoded") -> None:
         self.left_out += 1
-        # The log omits the problem, which may quote the content of a Secret.
+        # The log omits the decoder's words, which may quote the content of a Secret.
         place = f"{meta.namespace}/{meta.name}".lstrip("/")
-        _LOG.warning("%s: %s is left out: it cannot be decoded", self.name, place)
+        _LOG.warning("%s: %s is left out: %s", self.name, place, problem)
