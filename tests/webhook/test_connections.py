@@ -220,6 +220,15 @@ def test_of_those_in_their_handshakes_the_oldest_goes_of_the_address_that_has_mo
     assert wide.ended == ["full"]
 
 
+def test_address_with_the_most_connections_is_not_taken_for_a_flood(wide: World) -> None:
+    """The flood has many addresses; the API server opens several connections at once, after all of the flood's."""
+    flood = [wide.connect(f"10.0.1.{number}") for number in range(2)]
+    ours = [wide.connect(HERE) for _ in range(2)]
+    for client in (*flood, *ours, wide.connect("10.0.1.9")):
+        wide.registry.begin_handshake(client.seen)
+    assert [client.is_open() for client in (*flood, *ours)] == [False, True, True, True]
+
+
 def test_newcomers_cannot_take_the_places_of_the_known(world: World) -> None:
     known = [world.new().ask() for _ in range(2)]
     for _ in range(10):

@@ -7,10 +7,11 @@ answer       15 s from the end of the body
 idle         the server's keep-alive
 
 **Too many.** Newcomers, which have sent no whole review yet, have 300 places that others cannot take; all others have
-700. The oldest newcomer goes, of the address that has the most of them: a client that has something to ask does
-so at once, and is a newcomer no longer. Then the client goes that has sent the least, by bytes of whole reviews,
-then the one that was idle longest. A client whose certificate is accepted stands above all. No address has a limit: the
-API server may share one with others. TLS handshakes may be under way on 250 of all places; there, too, the oldest goes.
+700. The oldest newcomer goes: a client that has something to ask does so at once, and is a newcomer no longer. If one
+address has more than half of them, the oldest of that address goes before all others. Then the client goes
+that has sent the least, by bytes of whole reviews, then the one that was idle longest. A client whose certificate is
+accepted stands above all. No address has a limit: the API server may share one with others. TLS handshakes may be under
+way on 250 of all places; the same rule says which goes.
 
 **Too little memory.** See `Memory`.
 """
@@ -23,6 +24,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from webhook.connections.connection import Connection, Stage
@@ -88,9 +90,8 @@ class Connections:
         self._least_newcomers = newcomers
         self._most_handshakes = handshakes
         self._clock = clock
-        self._newcomers: dict[str, dict[Connection, None]] = {}
-        """By address, with the oldest connection of each first."""
-        self._newcomer_count = 0
+        self._newcomers: dict[Connection, None] = {}
+        """The oldest first."""
         self._handshakes: dict[Connection, None] = {}
         """Connections whose TLS handshake is under way, the oldest first."""
         self._known: dict[Connection, None] = {}
@@ -106,18 +107,16 @@ class Connections:
 
     def accept(self, sock: socket.socket, address: str) -> Connection:
         """Add a new connection; if there are too many, end another one."""
-        if self._newcomer_count + len(self._known) >= self._most:
+        if len(self._newcomers) + len(self._known) >= self._most:
             self._make_room()
         connection = Connection(sock, address, self._now() + HANDSHAKE_SECONDS)
-        self._newcomers.setdefault(address, {})[connection] = None
-        self._newcomer_count += 1
+        self._newcomers[connection] = None
         return connection
 
     def begin_handshake(self, connection: Connection) -> None:
-        """Begin its TLS handshake; if too many are under way, end the oldest of the address with the most."""
-        if len(self._handshakes) >= self._most_handshakes:
-            by_address = Counter(each.address for each in self._handshakes)
-            self.end(max(self._handshakes, key=lambda each: by_address[each.address]), "full")
+        """Begin its TLS handshake; if too many are under way, end another one."""
+        if len(self._handshakes) >= self._most_handshakes and (oldest := _oldest(self._handshakes)) is not None:
+            self.end(oldest, "full")
         self._handshakes[connection] = None
 
     def end_handshake(self, connection: Connection, *, certified: bool) -> None:
@@ -131,7 +130,7 @@ class Connections:
             return
         self._handshakes.pop(connection, None)
         if certified:
-            self._forget_newcomer(connection)
+            del self._newcomers[connection]
             self._known[connection] = None
         connection.certified = certified
         connection.stage = Stage.NEW
@@ -192,10 +191,7 @@ class Connections:
             return
         self._memory.free(connection)
         if review:
-            if connection.known:
-                del self._known[connection]
-            else:
-                self._forget_newcomer(connection)
+            del (self._known if connection.known else self._newcomers)[connection]
             # Of pipelined requests all may have come with the first.
             connection.earned += max(connection.received, 1)
             self._known[connection] = None
@@ -247,20 +243,12 @@ class Connections:
         return others
 
     def _make_room(self) -> None:
-        newcomers_first = self._newcomer_count >= self._least_newcomers
-        candidates = (self._first_newcomer, self._first_known)
+        newcomers_first = len(self._newcomers) >= self._least_newcomers
+        candidates = (partial(_oldest, self._newcomers), self._first_known)
         for candidate in candidates if newcomers_first else reversed(candidates):
             if (found := candidate()) is not None:
                 self.end(found, "full")
                 return
-
-    def _first_newcomer(self) -> Connection | None:
-        """The newcomer that has to go first; None: the requests of all are whole, and are answered soon."""
-        for of_one in sorted(self._newcomers.values(), key=len, reverse=True):
-            for newcomer in of_one:
-                if newcomer.stage is not Stage.ANSWER:
-                    return newcomer
-        return None
 
     def _first_known(self) -> Connection | None:
         """The known connection that has to go first; None: all their requests are whole."""
@@ -277,23 +265,29 @@ class Connections:
         connection.body.truncate(0)
         self._handshakes.pop(connection, None)
         self._memory.free(connection)
-        if connection.known:
-            del self._known[connection]
-        else:
-            self._forget_newcomer(connection)
-
-    def _forget_newcomer(self, connection: Connection) -> None:
-        of_one = self._newcomers[connection.address]
-        del of_one[connection]
-        if not of_one:
-            del self._newcomers[connection.address]
-        self._newcomer_count -= 1
+        del (self._known if connection.known else self._newcomers)[connection]
 
     def _all(self) -> Iterator[Connection]:
-        for of_one in self._newcomers.values():
-            yield from of_one
+        yield from self._newcomers
         yield from self._known
 
     def _now(self) -> float:
         """The clock without the time in which the process stood still."""
         return self._clock() - self._stood_still
+
+
+def _oldest(connections: Mapping[Connection, None]) -> Connection | None:
+    """The connection that has to go first, of some that are in the order of their ages.
+
+    The API server opens several at once, and each is old for some milliseconds only. So its address must not be taken
+    for the flood's because the flood has many addresses.
+
+    Returns:
+        None: the requests of all are whole, and are answered soon.
+    """
+    candidates = [each for each in connections if each.stage is not Stage.ANSWER]
+    by_address = Counter(each.address for each in candidates)
+    for address, count in by_address.most_common(1):
+        if count > len(connections) / 2:
+            return next(each for each in candidates if each.address == address)
+    return next(iter(candidates), None)
