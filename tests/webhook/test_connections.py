@@ -229,6 +229,19 @@ def test_address_with_the_most_connections_is_not_taken_for_a_flood(wide: World)
     assert [client.is_open() for client in (*flood, *ours)] == [False, True, True, True]
 
 
+def test_newcomers_from_addresses_of_known_clients_stay(wide: World) -> None:
+    """Also where theirs are older, and as long as there are others."""
+    known = wide.new(HERE).ask()
+    ours = [wide.connect(HERE) for _ in range(3)]
+    flood = [wide.connect(f"10.0.1.{number}") for number in range(2)]
+    for client in (*ours, *flood):
+        wide.registry.begin_handshake(client.seen)
+    assert [client.is_open() for client in (*ours, *flood)] == [True, True, True, False, True]
+    wide.registry.forget(known.seen)
+    wide.registry.begin_handshake(wide.connect("10.0.1.9").seen)
+    assert [client.is_open() for client in (*ours, *flood)] == [False, True, True, False, True]
+
+
 def test_newcomers_cannot_take_the_places_of_the_known(world: World) -> None:
     known = [world.new().ask() for _ in range(2)]
     for _ in range(10):
@@ -443,8 +456,12 @@ class Timeline:
         self.worked = 0.0
         self.served: list[str] = []
         self._next: list[tuple[float, Callable[[], object]]] = []
+        self.known: set[str] = set()
         self.turns = Turns(
-            lambda seconds, go: self._next.append((self.clock.now + seconds, go)), self.clock, lambda: self.worked
+            lambda seconds, go: self._next.append((self.clock.now + seconds, go)),
+            self.known.__contains__,
+            self.clock,
+            lambda: self.worked,
         )
 
     def ask(self, world: World, name: str, address: str) -> Connection:
@@ -489,6 +506,16 @@ def test_addresses_have_their_turns_one_after_the_other_and_newest_ones_first(wi
     timeline.ask(wide, "asks", HERE)
     timeline.run()
     assert timeline.served == ["flood 0", "flood 3", "asks", "flood 2", "flood 1"]
+
+
+def test_every_other_turn_is_for_addresses_of_known_clients(wide: World, timeline: Timeline) -> None:
+    for number in range(4):
+        timeline.ask(wide, f"flood {number}", f"10.0.1.{number}")
+    timeline.known.add(HERE)
+    for number in range(3):
+        timeline.ask(wide, f"asks {number}", HERE)
+    timeline.run()
+    assert timeline.served == ["flood 0", "asks 2", "flood 1", "asks 1", "flood 2", "asks 0", "flood 3"]
 
 
 def test_who_is_ended_has_no_turn_and_others_have_theirs(wide: World, timeline: Timeline) -> None:

@@ -22,7 +22,7 @@ from webhook.connections.connection import Connection
 from webhook.connections.registry import Connections
 from webhook.connections.turns import give_way
 
-__all__ = ["Channel"]
+__all__ = ["HEADER_BYTES", "Channel"]
 
 _PAUSE_SECONDS: Final = 0.001
 """For connections that were ended to free memory for this one to close their sockets."""
@@ -31,7 +31,7 @@ _LEFT_BYTES: Final = 64 << 10
 """Bytes of a body that is left, taken at once."""
 _TURN_PIECES: Final = 4
 """They take a few milliseconds at most."""
-_HEADER_BYTES: Final = 5
+HEADER_BYTES: Final = 5
 """A TLS record begins with its type, its version, and in two bytes the length of the rest (RFC 8446, 5.1)."""
 _FREE_RECORDS: Final = 32
 _LEAST_TEXT: Final = 64
@@ -210,9 +210,9 @@ class Channel:
             self._incoming.write_eof()
             return
         headers, at = self._rest + piece, self._skip
-        while at + _HEADER_BYTES <= len(headers):
+        while at + HEADER_BYTES <= len(headers):
             self._records += 1
-            at += _HEADER_BYTES + int.from_bytes(headers[at + 3 : at + 5])
+            at += HEADER_BYTES + int.from_bytes(headers[at + 3 : at + 5])
         self._rest, self._skip = headers[at:], max(0, at - len(headers))
         if self._records > _FREE_RECORDS + self._text // _LEAST_TEXT:
             self._connections.end(self.connection, "records")

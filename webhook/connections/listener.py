@@ -1,4 +1,7 @@
-"""Where connections come in: each waits, without a greenlet of its own, until its TLS handshake has its turn."""
+"""Where connections come in: each waits, without a greenlet of its own, until its TLS handshake has its turn.
+
+It has one when its first TLS record has arrived as a whole: a client that sends nothing or half a record takes no turn.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from gevent.pool import Pool
 from gevent.server import StreamServer
 from gevent.socket import wait_read
 
-from webhook.connections.channel import Channel
+from webhook.connections.channel import HEADER_BYTES, Channel
 from webhook.connections.connection import Connection
 from webhook.connections.registry import Connections
 from webhook.connections.turns import Turns
@@ -23,6 +26,14 @@ from webhook.connections.turns import Turns
 __all__ = ["Listener"]
 
 _LOG: Final = logging.getLogger(__name__)
+
+
+_READ: Final = 1
+"""For a watcher of a socket: until there is something to read."""
+_HANDSHAKE: Final = 22
+"""The first byte of a record of a handshake."""
+_MAX_RECORD: Final = HEADER_BYTES + (16 << 10) + 256
+"""Bytes: the most that a TLS record has."""
 
 
 class Listener(StreamServer):
@@ -60,14 +71,17 @@ class Listener(StreamServer):
         self._connections = connections
         self._failed = failed
         self._accepts = accepts
-        self._turns = Turns(gevent.spawn_later)
+        self._turns = Turns(gevent.spawn_later, connections.knows)
 
     def do_handle(self, sock: Any, address: Any) -> None:
         """Let one in that has been accepted; a greenlet it gets later."""
         self._let_in(sock, address)
 
     def _let_in(self, sock: Any, address: Any) -> None:
-        connection = self._connections.accept(sock, address[0])
+        sock.settimeout(0)
+        self._ask_for_turn(self._connections.accept(sock, address[0]), address)
+
+    def _ask_for_turn(self, connection: Connection, address: Any) -> None:
         connection.wake = partial(self._turn_away, connection)
         self._turns.ask(connection, partial(self._begin, connection, address))
 
@@ -81,11 +95,25 @@ class Listener(StreamServer):
         if has_left:
             self._break_off(connection)
             return False
+        if not _has_record(connection.sock):
+            self._await_record(connection, address)
+            return False
         if self._greenlets.full():
             self._connections.end(connection, "full")
             return False
         self._greenlets.spawn(self._serve, connection, address)
         return True
+
+    def _await_record(self, connection: Connection, address: Any) -> None:
+        watcher = gevent.get_hub().loop.io(connection.sock.fileno(), _READ)
+
+        def stop(go_on: Callable[[], object]) -> None:
+            watcher.stop()
+            watcher.close()
+            go_on()
+
+        connection.wake = partial(stop, connection.sock.close)
+        watcher.start(stop, partial(self._ask_for_turn, connection, address))
 
     def _break_off(self, connection: Connection) -> None:
         connection.sock.close()
@@ -107,19 +135,14 @@ class Listener(StreamServer):
 
     def _shake_hands(self, connection: Connection) -> Channel:
         sock = connection.sock
-        sock.settimeout(0)
-        channel = None
+        self._connections.begin_handshake(connection)
+        channel = Channel(connection, self._context, self._connections)
         while True:
             with self._turns.working():
                 _check(connection)
-                # TLS takes memory: none for a client that sends nothing.
-                if _has_data(sock):
-                    if channel is None:
-                        self._connections.begin_handshake(connection)
-                        channel = Channel(connection, self._context, self._connections)
-                    if channel.step():
-                        sock.settimeout(None)
-                        return channel
+                if channel.step():
+                    sock.settimeout(None)
+                    return channel
             wait_read(sock.fileno())
             _check(connection)
             self._wait_for_turn(connection)
@@ -151,13 +174,26 @@ class Listener(StreamServer):
             raise ConnectionResetError("ended")
 
 
-def _has_data(sock: socket.socket) -> bool:
-    """Whether there is something to read, or the end; it stays there."""
+def _has_record(sock: socket.socket) -> bool:
+    """Whether a whole TLS record is there to read, or the end; else the socket is readable once there is.
+
+    By the length in its header (RFC 8446, 5.1), and SO_RCVLOWAT, which says how many bytes make a socket readable.
+    """
+    waited_for = sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
     try:
-        sock.recv(1, socket.MSG_PEEK)
+        there = sock.recv(_MAX_RECORD, socket.MSG_PEEK)
     except BlockingIOError:
         return False
-    return True
+    except OSError:
+        return True
+    length = HEADER_BYTES
+    if len(there) >= HEADER_BYTES:
+        length += int.from_bytes(there[3:HEADER_BYTES])
+    # With less than was waited for this is the end. What is no TLS is not waited for.
+    is_over = len(there) < waited_for or there[0] != _HANDSHAKE or length > _MAX_RECORD
+    has_all = is_over or length <= len(there)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1 if has_all else length)
+    return has_all
 
 
 def _check(connection: Connection) -> None:

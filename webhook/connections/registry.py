@@ -7,11 +7,11 @@ answer       15 s from the end of the body
 idle         the server's keep-alive
 
 **Too many.** Newcomers, which have sent no whole review yet, have 300 places that others cannot take; all others have
-700. The oldest newcomer goes: a client that has something to ask does so at once, and is a newcomer no longer. If one
-address has more than half of them, the oldest of that address goes before all others. Then the client goes
-that has sent the least, by bytes of whole reviews, then the one that was idle longest. A client whose certificate is
-accepted stands above all. No address has a limit: the API server may share one with others. TLS handshakes may be under
-way on 250 of all places; the same rule says which goes.
+700. The oldest newcomer goes: a client that has something to ask does so at once, and is a newcomer no longer.
+Newcomers from addresses of known clients stay while there are others. If one address has more than half of them, its
+oldest goes first. Then the client goes that has sent the least, by bytes of whole reviews, then the one that was idle
+longest. A client whose certificate is accepted stands above all. No address has a limit: the API server may share one
+with others. TLS handshakes may be under way on 250 of all places; the same rule says which newcomer goes.
 
 **Too little memory.** See `Memory`.
 """
@@ -96,6 +96,8 @@ class Connections:
         """Connections whose TLS handshake is under way, the oldest first."""
         self._known: dict[Connection, None] = {}
         """Those that were answered longest ago first."""
+        self._known_at: Counter[str] = Counter()
+        """How many of them each address has."""
         self._looked = clock()
         self._stood_still = 0.0
         """Seconds in which the process stood still: they make no connection late."""
@@ -104,6 +106,10 @@ class Connections:
         """The number of connections by the states of the metrics."""
         found = Counter(_STATES.get(each.stage, each.stage.value) for each in self._all())
         return {state: found[state] for state in ("handshake", "new", "request", "idle")}
+
+    def knows(self, address: str) -> bool:
+        """Whether an address has a connection of a known client."""
+        return address in self._known_at
 
     def accept(self, sock: socket.socket, address: str) -> Connection:
         """Add a new connection; if there are too many, end another one."""
@@ -115,7 +121,7 @@ class Connections:
 
     def begin_handshake(self, connection: Connection) -> None:
         """Begin its TLS handshake; if too many are under way, end another one."""
-        if len(self._handshakes) >= self._most_handshakes and (oldest := _oldest(self._handshakes)) is not None:
+        if len(self._handshakes) >= self._most_handshakes and (oldest := self._oldest(self._handshakes)) is not None:
             self.end(oldest, "full")
         self._handshakes[connection] = None
 
@@ -130,8 +136,8 @@ class Connections:
             return
         self._handshakes.pop(connection, None)
         if certified:
-            del self._newcomers[connection]
-            self._known[connection] = None
+            self._leave(connection)
+            self._know(connection)
         connection.certified = certified
         connection.stage = Stage.NEW
         connection.deadline = None
@@ -191,10 +197,10 @@ class Connections:
             return
         self._memory.free(connection)
         if review:
-            del (self._known if connection.known else self._newcomers)[connection]
+            self._leave(connection)
             # Of pipelined requests all may have come with the first.
             connection.earned += max(connection.received, 1)
-            self._known[connection] = None
+            self._know(connection)
         connection.received = 0
         connection.is_kept = True
         if connection.body.tell():
@@ -244,11 +250,29 @@ class Connections:
 
     def _make_room(self) -> None:
         newcomers_first = len(self._newcomers) >= self._least_newcomers
-        candidates = (partial(_oldest, self._newcomers), self._first_known)
+        candidates = (partial(self._oldest, self._newcomers), self._first_known)
         for candidate in candidates if newcomers_first else reversed(candidates):
             if (found := candidate()) is not None:
                 self.end(found, "full")
                 return
+
+    def _oldest(self, connections: Mapping[Connection, None]) -> Connection | None:
+        """The newcomer that has to go first, of some that are in the order of their ages.
+
+        The API server opens several at once, and each is old for some milliseconds only. So its address must not be
+        taken for the flood's because the flood has many addresses.
+
+        Returns:
+            None: the requests of all are whole, and are answered soon.
+        """
+        candidates = [each for each in connections if each.stage is not Stage.ANSWER]
+        strangers = [each for each in candidates if not self.knows(each.address)]
+        candidates = strangers or candidates
+        by_address = Counter(each.address for each in candidates)
+        for address, count in by_address.most_common(1):
+            if count > len(candidates) / 2:
+                return next(each for each in candidates if each.address == address)
+        return next(iter(candidates), None)
 
     def _first_known(self) -> Connection | None:
         """The known connection that has to go first; None: all their requests are whole."""
@@ -265,7 +289,20 @@ class Connections:
         connection.body.truncate(0)
         self._handshakes.pop(connection, None)
         self._memory.free(connection)
-        del (self._known if connection.known else self._newcomers)[connection]
+        self._leave(connection)
+
+    def _know(self, connection: Connection) -> None:
+        self._known[connection] = None
+        self._known_at[connection.address] += 1
+
+    def _leave(self, connection: Connection) -> None:
+        if not connection.known:
+            del self._newcomers[connection]
+            return
+        del self._known[connection]
+        self._known_at[connection.address] -= 1
+        if not self._known_at[connection.address]:
+            del self._known_at[connection.address]
 
     def _all(self) -> Iterator[Connection]:
         yield from self._newcomers
@@ -274,20 +311,3 @@ class Connections:
     def _now(self) -> float:
         """The clock without the time in which the process stood still."""
         return self._clock() - self._stood_still
-
-
-def _oldest(connections: Mapping[Connection, None]) -> Connection | None:
-    """The connection that has to go first, of some that are in the order of their ages.
-
-    The API server opens several at once, and each is old for some milliseconds only. So its address must not be taken
-    for the flood's because the flood has many addresses.
-
-    Returns:
-        None: the requests of all are whole, and are answered soon.
-    """
-    candidates = [each for each in connections if each.stage is not Stage.ANSWER]
-    by_address = Counter(each.address for each in candidates)
-    for address, count in by_address.most_common(1):
-        if count > len(connections) / 2:
-            return next(each for each in candidates if each.address == address)
-    return next(iter(candidates), None)

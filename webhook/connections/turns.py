@@ -2,7 +2,7 @@
 
 One costs as much as a review, and its client nothing if it leaves. The addresses have their turns one after the other,
 of each the newest connection first, for an older one may have left; and after each turn nobody has one for as long as
-it took.
+it took. Every other turn is for addresses of known clients: a flood from thousands of addresses does not delay them.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class Turns:
     def __init__(
         self,
         later: Callable[[float, Callable[[], object]], object],
+        knows: Callable[[str], bool],
         clock: Callable[[], float] = time.monotonic,
         work: Callable[[], float] = time.thread_time,
     ) -> None:
@@ -58,16 +59,20 @@ class Turns:
 
         Args:
             later: Calls something after so many seconds.
+            knows: Whether an address has a known client.
             clock: Seconds that only grow.
             work: Seconds of the processor's time that this thread has taken.
         """
         self._later = later
+        self._knows = knows
         self._clock = clock
         self._work = work
         self._free_at = clock()
         self._is_called = False
         self._waiting: dict[str, dict[Connection, Go]] = {}
         """By address, whose turn is next first; in each, the newest last."""
+        self._is_for_known = False
+        """Whether the next turn is for addresses of known clients."""
 
     def ask(self, connection: Connection, go: Go) -> None:
         """Call back when it is the connection's turn, which may be now."""
@@ -106,7 +111,10 @@ class Turns:
         for _ in range(_MAX_GONE):
             if not self._waiting:
                 break
-            address, of_one = next(iter(self._waiting.items()))
+            self._is_for_known = not self._is_for_known
+            known = filter(self._knows, self._waiting) if self._is_for_known else ()
+            address = next(iter(known), None) or next(iter(self._waiting))
+            of_one = self._waiting[address]
             connection, go = of_one.popitem()
             del self._waiting[address]
             if of_one:
