@@ -21,6 +21,8 @@ from webhook.cluster import Cluster
 __all__ = ["ForceDeleteRisk", "as_far_as_read", "read_force_delete_risk", "read_reach", "without_names"]
 
 _ITS_NODE: Final = "its node"
+_MOST_VOLUMES: Final = 16
+"""Claimed volumes of a pod that are read: each takes three requests, and a pod may name any number of claims."""
 
 
 class ForceDeleteRisk(Struct, frozen=True):
@@ -38,7 +40,7 @@ class ForceDeleteRisk(Struct, frozen=True):
 def read_force_delete_risk(pod: Pod, cluster: Cluster) -> ForceDeleteRisk:
     """Read the risk of force deleting a pod; facts that cannot be read in time are unknown."""
     live = cluster.live()
-    volumes = read_guards(pod, live)
+    volumes = read_guards(pod, live, _MOST_VOLUMES)
     now = cluster.now()
     try:
         node = read_reach(pod.spec.node_name, cluster.node(pod.spec.node_name), live, now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -110,6 +111,8 @@ def _attached(volume: PersistentVolume, pod: Pod, source: Source) -> bool | None
         return by_content if by_content or has_started(pod) else None
 
 
-def read_guards(pod: Pod, source: Source) -> tuple[WriterGuard, ...]:
-    """What keeps a second writer off each volume of a pod."""
-    return (*(_guard(pod, claimed, source) for claimed in claimed_volumes(pod)), *inline_guards(pod))
+def read_guards(pod: Pod, source: Source, most: int = sys.maxsize) -> tuple[WriterGuard, ...]:
+    """What keeps a second writer off each volume of a pod; of more than `most` claimed volumes it is unknown."""
+    claimed = claimed_volumes(pod)
+    read = (_guard(pod, each, source) for each in claimed[:most])
+    return (*read, *(WriterGuard(each.name, WriterLock.UNKNOWN) for each in claimed[most:]), *inline_guards(pod))

@@ -163,10 +163,23 @@ def test_F2_who_is_never_hindered_with_nodes(user: str, groups: tuple[str, ...])
     assert answer_to(make_pod("web"), modes={"shop": "deny"}, user=user, groups=groups) == ALLOWED
 
 
-def test_F1_pods_that_cannot_be_read_are_said_and_hinder_nobody() -> None:
-    cluster = make_cluster(live=SilentSource(), force_deletion=ForceDeletion(mode=ForceDeletionMode.DENY))
-    answer = said(validate(decode_review(node_deletion_review(make_node())), cluster))
-    assert answer == Answer(warnings=("node-1: which pods its deletion would force delete cannot be read",))
+@pytest.mark.parametrize("is_confirmed", [False, True])
+@pytest.mark.parametrize("mode", ForceDeletionMode)
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_F2_node_whose_pods_cannot_be_read(mode: ForceDeletionMode, *, everywhere: bool, is_confirmed: bool) -> None:
+    """A tenant can make its pods so large that they are not read in time."""
+    forced = ForceDeletion(mode=mode) if everywhere else ForceDeletion(namespaces={"shop": mode})
+    cluster = make_cluster(live=SilentSource(), force_deletion=forced)
+    node = make_node()
+    if is_confirmed:
+        node["metadata"]["annotations"] = {CONFIRM: UID}
+    answer = said(validate(decode_review(node_deletion_review(node)), cluster))
+    unknown = "node-1: which pods its deletion would force delete cannot be read"
+    if mode is ForceDeletionMode.WARN or (mode is ForceDeletionMode.CONFIRM and is_confirmed):
+        assert answer == Answer(warnings=(unknown,))
+    else:
+        assert answer.denial.startswith(f"{unknown}, and the configuration does not let all force deletions through; ")
+        assert answer.denial.endswith("kubectl drain node-1 --ignore-daemonsets")
 
 
 @pytest.mark.parametrize("label", ["confirm", "deny", "denny"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -321,3 +321,23 @@ def test_F4_what_cannot_be_read_in_time_is_unknown(delay: float) -> None:
     assert _stakes(served, budget=0.05, volumes=["data", "data", "data"]) == (Reach.UNKNOWN, [WriterLock.UNKNOWN] * 3)
     # All reads together, and not each of them.
     assert served.waited < 0.06
+
+
+class _Counting(SilentSource):
+    """Counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def get(self, *_: Any) -> NoReturn:
+        self.asked += 1
+        super().get()
+
+
+def test_F2_claims_of_a_pod_take_few_reads() -> None:
+    """A pod may name any number of claims, and each read takes time that the answer does not have."""
+    live = _Counting()
+    pod = make_running(*(f"v{number}" for number in range(1_000)))
+    answer = validate(decode_review(delete_review(pod)), make_cluster([make_namespace()], live=live))
+    assert answer.warnings
+    assert live.asked < 20

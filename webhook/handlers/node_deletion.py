@@ -76,9 +76,8 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
     try:
         found = live.list(PODS, field_selector=equal_fields(("spec.nodeName", node.metadata.name)))
     except ClusterError as error:
-        name = node.metadata.name
-        _LOG.warning("the deletion of node %s is let through, its pods cannot be read: %s", name, error)
-        return Answer(warnings=(f"{name}: which pods its deletion would force delete cannot be read",))
+        _LOG.warning("the pods of node %s, which is to be deleted, cannot be read: %s", node.metadata.name, error)
+        return _unread(node, cluster)
     pods = tuple(sorted(filter(_is_lost, found), key=_rank))
     if not pods:
         return ALLOWED
@@ -103,6 +102,20 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
             Forced("Node", node.metadata, ForceDeletionMode.CONFIRM),
         )
     return Answer(warnings=(_losing(loss), capital(_remedy(loss))))
+
+
+def _unread(node: Node, cluster: Cluster) -> Answer:
+    """The answer for a Node whose pods cannot be read: large pods of one tenant must not lift the rule for others."""
+    name = node.metadata.name
+    unknown = f"{name}: which pods its deletion would force delete cannot be read"
+    configured = {cluster.force_deletion.mode, *cluster.force_deletion.namespaces.values()}
+    is_confirmable = ForceDeletionMode.DENY not in configured
+    if configured == {ForceDeletionMode.WARN} or node.metadata.finalizers:
+        return Answer(warnings=(unknown,))
+    if is_confirmable and is_confirmed(node.metadata):
+        return Answer(warnings=(unknown,))
+    remedy = f"try again, or drain it first: {command('kubectl drain {} --ignore-daemonsets', name)}"
+    return denied(f"{unknown}, and the configuration does not let all force deletions through; {remedy}")
 
 
 def _is_lost(pod: Pod) -> bool:

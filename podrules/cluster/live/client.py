@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,8 +96,9 @@ class ClientTransport:
             TooLong: the answer is longer than the limit.
             Unreachable: there was no answer.
         """
-        answer = self._answer("GET", path, {"Accept": accept}, None, timeout, preload_content=self._longest is None)
-        return answer.status, answer.data if self._longest is None else self._limited(answer, self._longest)
+        ends = time.monotonic() + (self._timeout if timeout is None else timeout)
+        answer = self._answer("GET", path, {"Accept": accept}, None, timeout, preload_content=False)
+        return answer.status, self._limited(answer, ends)
 
     def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
         """Create, replace or patch an object.
@@ -147,14 +149,27 @@ class ClientTransport:
             # A connection cannot be reused unless its answer was read to the end.
             answer.close()
 
-    def _limited(self, answer: Any, longest: int) -> bytes:
-        """Read the whole body of an answer, so that the next request can reuse the connection."""
+    def _limited(self, answer: Any, ends: float) -> bytes:
+        """Read the whole body of an answer, so that the next request can reuse the connection.
+
+        The client's timeout is for each piece that arrives, so a slow body would have no end.
+        """
+        longest, body = self._longest or sys.maxsize, bytearray()
         with self._reaching():
-            body: bytes = answer.read(longest + 1, decode_content=False)
-        if len(body) > longest:
-            answer.close()
-            raise TooLong(f"{self._configuration.host} sends more than {longest} bytes", body[:MAX_ERROR])
-        return body
+            while piece := answer.read1(_PIECE, decode_content=False):
+                body += piece
+                if len(body) > longest:
+                    answer.close()
+                    raise TooLong(
+                        f"{self._configuration.host} sends more than {longest} bytes", bytes(body[:MAX_ERROR])
+                    )
+                left = ends - time.monotonic()
+                if left <= 0:
+                    answer.close()
+                    raise Unreachable(f"no whole answer from {self._configuration.host} in time", advice=ASK_ANOTHER)
+                if answer.connection is not None:
+                    answer.connection.sock.settimeout(left)
+        return bytes(body)
 
     def _pieces(self, answer: Any) -> Iterator[bytes]:
         with self._reaching():

@@ -1,8 +1,8 @@
 """A client that floods a port of this machine: ``python -m tests.webhook.siege.flood PORT KIND COUNT FROM``.
 
-It has COUNT connections at once, from an address; each that ends is followed by another one at once. It says so on
-standard output when each has been connected, and is killed in the end. It leaves the processor to others, as a client
-elsewhere would.
+It has COUNT connections at once, from an address, or each from its own with `EVERYWHERE`; each that ends is followed by
+another one at once. It says so on standard output when each has been connected, and is killed in the end. It leaves the
+processor to others, as a client elsewhere would.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from typing import Final, Self
 import gevent
 from gevent import monkey
 
-__all__ = ["CONNECTED", "HEAVY_KINDS", "KINDS", "METRICS_KINDS"]
+__all__ = ["CONNECTED", "EVERYWHERE", "HEAVY_KINDS", "KINDS", "METRICS_KINDS"]
 
 CONNECTED: Final = "all have been connected"
+EVERYWHERE: Final = "everywhere"
 _SECONDS: Final = 30
 _LOWEST_PRIORITY: Final = 19
 _HEAD: Final = (
@@ -226,13 +227,14 @@ def _main(port: int, kind: str, connections: int, address: str) -> None:
     hostile = _Hostile()
     to_come = connections
 
-    def again_and_again() -> None:
+    def again_and_again(number: int) -> None:
         nonlocal to_come
         first = True
+        own = f"127.1.{number >> 8}.{number & 255}" if address == EVERYWHERE else address
         while True:
             with (
                 contextlib.suppress(OSError),
-                socket.create_connection(("127.0.0.1", port), _SECONDS, (address, 0)) as connection,
+                socket.create_connection(("127.0.0.1", port), _SECONDS, (own, 0)) as connection,
             ):
                 if first:
                     first = False
@@ -242,7 +244,7 @@ def _main(port: int, kind: str, connections: int, address: str) -> None:
                 _ALL[kind](hostile, connection)
             gevent.sleep(0)
 
-    gevent.joinall([gevent.spawn(again_and_again) for _ in range(connections)])
+    gevent.joinall([gevent.spawn(again_and_again, number) for number in range(connections)])
 
 
 if __name__ == "__main__":

@@ -57,6 +57,8 @@ HOSTILE = dict.fromkeys([*flood.HEAVY_KINDS, *flood.METRICS_KINDS], 1) | {"silen
 """Connections of each kind."""
 MAX_DELAY_SECONDS = 1.0
 """A tenth of the shortest standstill that one connection caused when nothing limited it."""
+DIALS = 40
+"""Connections that an API server opens at once."""
 AT_ONCE = 60 if "SIEGE" in os.environ else 12
 """Large reviews."""
 MANY = 4
@@ -329,12 +331,16 @@ def test_large_reviews_at_once_are_judged_by_their_edges(server: DemoServer, sha
 
 
 @pytest.mark.parametrize("kind", flood.KINDS)
-def test_a_new_connection_from_elsewhere_gets_in(server: DemoServer, kind: str, tmp_path: Path) -> None:
-    """As one of an API server that has just been started, beside a flood that fills all places."""
-    with flooded(server.port, kind, MAX_CONNECTIONS + 100, tmp_path, address="127.0.0.2"):
+@pytest.mark.parametrize("address", ["127.0.0.2", flood.EVERYWHERE])
+def test_new_connections_from_elsewhere_get_in(server: DemoServer, address: str, kind: str, tmp_path: Path) -> None:
+    """As those of an API server that has just been started, beside a flood that fills all places."""
+    with (
+        flooded(server.port, kind, MAX_CONNECTIONS + 100, tmp_path, address=address),
+        ThreadPoolExecutor(DIALS) as pool,
+    ):
         # Each on a connection of its own; where it is ended, that fails.
-        statuses = [server.ask("POST", "/mutate", REVIEW).status for _ in range(20)]
-    assert statuses == [200] * 20
+        answers = pool.map(lambda _: server.ask("POST", "/mutate", REVIEW), range(2 * DIALS))
+        assert [answer.status for answer in answers] == [200] * 2 * DIALS
 
 
 @pytest.mark.parametrize("kind", ["records of a byte", "key updates", "pipelined scrapes", "silent"])
