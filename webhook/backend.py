@@ -34,6 +34,8 @@ __all__ = ["Backend", "start_backend"]
 _REQUEST_SECONDS: Final = 10.0
 _LONGEST_ANSWER: Final = 16 << 20
 """Bytes: one object of 1.5 MiB in etcd may have ten in JSON, where each byte of a text becomes six."""
+_LIVE_BYTES: Final = 32 << 20
+"""For all answers that are read for reviews at a time: clients that invent reviews choose how many there are."""
 _LEASE_SECONDS: Final = 15
 """client-go's usual duration."""
 _STAND_IN_NAMES: Final = ("localhost", "127.0.0.1")
@@ -94,6 +96,13 @@ def _live(
     transport = ClientTransport(
         kubeconfig=settings.kubeconfig, request_timeout=_REQUEST_SECONDS, connections=16, longest=_LONGEST_ANSWER
     )
+    live = ClientTransport(
+        kubeconfig=settings.kubeconfig,
+        request_timeout=_REQUEST_SECONDS,
+        connections=16,
+        longest=_LONGEST_ANSWER,
+        most=_LIVE_BYTES,
+    )
     caches = Caches.over(transport, node_labels=settings.options.lint_topology_keys)
     reflectors = caches.kept(default_constraints=settings.options.default_constraints)
     if settings.scheduler_config is not None:
@@ -112,7 +121,7 @@ def _live(
 
     cluster = Cluster(
         caches,
-        live_sources(transport),
+        live_sources(live),
         spread,
         lambda: datetime.now(UTC),
         settings.force_deletion,

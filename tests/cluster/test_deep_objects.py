@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from podrules.cluster.errors import Unreachable
 from podrules.cluster.kinds import CONFIG_MAPS, NAMESPACES, REPLICA_SETS, Kind
 from podrules.cluster.live import reflector as module
 from podrules.cluster.live.client import ClientTransport
@@ -147,6 +148,20 @@ def test_object_that_is_too_long_is_left_out_alone(
     assert "secret" not in caplog.text
 
 
+def test_answers_take_no_more_memory_than_they_may(control_plane: ControlPlane, namespace: str) -> None:
+    """All that are read at a time; who asks learns that there is no answer."""
+    for name, length in (("small", 10), ("large", 30_000)):
+        control_plane.api.create(_map(namespace, name, text="x" * length))
+    kubeconfig = str(control_plane.admin_kubeconfig)
+    transport = ClientTransport(kubeconfig=kubeconfig, request_timeout=60, longest=LONGEST, most=20_000)
+    path = f"{CONFIG_MAPS.path(namespace)}/"
+    for _ in range(2):
+        assert transport.get(f"{path}small")[0] == 200
+        with pytest.raises(Unreachable, match="fits into the memory"):
+            transport.get(f"{path}large")
+    transport.close()
+
+
 def test_namespace_takes_no_more_memory_than_it_may(
     control_plane: ControlPlane, namespace: str, connect: Callable[..., ClientTransport]
 ) -> None:
@@ -157,6 +172,7 @@ def test_namespace_takes_no_more_memory_than_it_may(
         for number in numbers:
             api.create(_map(namespace, f"map-{number}"))
 
+    wait_for(lambda: api.list_items("v1", "ConfigMap", namespace), "the one of controllers is there")
     create(*range(12))
     with _running(connect(), CONFIG_MAPS, namespace, most=15_000) as reflector:
         listed = set(reflector.in_namespace(namespace))

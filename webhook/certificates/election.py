@@ -45,6 +45,8 @@ _RENEW_DEADLINE: Final = 2 / 3
 _RETRY: Final = 1 / 5
 """The fraction of the duration."""
 _JITTER: Final = 1.2
+_MOST_TRANSITIONS: Final = (1 << 31) - 1
+"""An int32: the API server refuses more, also after a number that a stolen token wrote."""
 _TOLERATED_SKEW: Final = timedelta(seconds=10)
 """A smaller difference of clocks is ignored: requests take time, and the API server gives whole seconds."""
 
@@ -238,7 +240,8 @@ class Election:
         now = self._stamp()
         if self._is_ours(before):
             return _Spec(self._identity, self._duration, before.acquire_time, now, before.lease_transitions)
-        return _Spec(self._identity, self._duration, now, now, (before.lease_transitions or 0) + 1)
+        transitions = min((before.lease_transitions or 0) + 1, _MOST_TRANSITIONS)
+        return _Spec(self._identity, self._duration, now, now, transitions)
 
     def _stamp(self) -> str:
         """The time in the format of metav1.MicroTime."""

@@ -47,6 +47,7 @@ class ClientTransport:
         request_timeout: float,
         connections: int = 4,
         longest: int | None = None,
+        most: int = sys.maxsize,
     ) -> None:
         """Load the configuration: a kubeconfig, else the pod's service account.
 
@@ -56,6 +57,7 @@ class ClientTransport:
             request_timeout: Seconds for one request.
             connections: How many stay open; requests at the same time may open more.
             longest: The most bytes of an answer to `get`, and of a line of `lines`; None: no limit.
+            most: The most bytes of all answers to `get` that are being read at a time.
 
         Raises:
             Unreachable: the package ``kubernetes`` is not installed, or there is no configuration.
@@ -87,6 +89,9 @@ class ClientTransport:
         self._pool: Any = self._pools.connection_from_url(self._address)
         self._timeout = request_timeout
         self._longest = longest
+        self._most = most
+        self._held = 0
+        """The bytes of answers that are being read."""
         self.namespace = service_account_namespace() or "default"
 
     def get(self, path: str, accept: str = "application/json", *, timeout: float | None = None) -> Response:
@@ -155,20 +160,27 @@ class ClientTransport:
         The client's timeout is for each piece that arrives, so a slow body would have no end.
         """
         longest, body = self._longest or sys.maxsize, bytearray()
-        with self._reaching():
-            while piece := answer.read1(_PIECE, decode_content=False):
-                body += piece
-                if len(body) > longest:
-                    answer.close()
-                    raise TooLong(
-                        f"{self._configuration.host} sends more than {longest} bytes", bytes(body[:MAX_ERROR])
-                    )
-                left = ends - time.monotonic()
-                if left <= 0:
-                    answer.close()
-                    raise Unreachable(f"no whole answer from {self._configuration.host} in time", advice=ASK_ANOTHER)
-                if answer.connection is not None:
-                    answer.connection.sock.settimeout(left)
+        try:
+            with self._reaching():
+                while piece := answer.read1(_PIECE, decode_content=False):
+                    body += piece
+                    self._held += len(piece)
+                    if len(body) > longest:
+                        beginning = bytes(body[:MAX_ERROR])
+                        raise TooLong(f"{self._configuration.host} sends more than {longest} bytes", beginning)
+                    left = ends - time.monotonic()
+                    if left <= 0 or self._held > self._most:
+                        problem = "in time" if left <= 0 else "that fits into the memory beside others"
+                        raise Unreachable(
+                            f"no whole answer from {self._configuration.host} {problem}", advice=ASK_ANOTHER
+                        )
+                    if answer.connection is not None:
+                        answer.connection.sock.settimeout(left)
+        except Unreachable:
+            answer.close()
+            raise
+        finally:
+            self._held -= len(body)
         return bytes(body)
 
     def _pieces(self, answer: Any) -> Iterator[bytes]:

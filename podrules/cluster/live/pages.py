@@ -13,7 +13,7 @@ from urllib.parse import quote
 from podrules.cluster.errors import TooLong, Unreachable
 from podrules.cluster.live.answers import ObjectList, head_of_list
 from podrules.model.base import ObjectMeta
-from podrules.model.decode import DecodeError, from_json
+from podrules.model.decode import EFFORT, DecodeError, from_json
 
 __all__ = ["pages_of"]
 
@@ -22,7 +22,13 @@ _GROW: Final = 2
 
 
 def pages_of(
-    request: Callable[[str], bytes], path: str, selectors: str, size: int, leave_out: Callable[[ObjectMeta], None]
+    request: Callable[[str], bytes],
+    path: str,
+    selectors: str,
+    size: int,
+    leave_out: Callable[[ObjectMeta], None],
+    *,
+    effort: int = EFFORT,
 ) -> Iterator[ObjectList]:
     """The pages of a list.
 
@@ -32,6 +38,7 @@ def pages_of(
         selectors: Further parts of its query: ``&fieldSelector=…``.
         size: The most objects of a page.
         leave_out: Called with the name of an object that is too long or cannot be decoded.
+        effort: For a page that is decoded again: see `podrules.model.decode.without_depths`.
 
     Raises:
         Unreachable: the answer is not a list.
@@ -41,7 +48,7 @@ def pages_of(
         query = f"?limit={size}{selectors}" + (f"&continue={quote(token, safe='')}" if token else "")
         try:
             body = request(path + query)
-            page = from_json(body, ObjectList)
+            page = from_json(body, ObjectList, effort)
         except (TooLong, DecodeError) as error:
             if size > 1:
                 size = max(1, size // _SHRINK)

@@ -53,7 +53,9 @@ _IDLE_SECONDS: Final = 150.0
 _SHORT_WATCH: Final = 1.0
 """Seconds: the API server ends no watch earlier, unless it cannot go on."""
 _LONG: Final = 0.01
-"""Seconds that the answer to a page, or an event, may take to decode; hostile objects take 0.3."""
+"""Seconds that the answer to a page, or an event, may take to decode; hostile objects take 0.15."""
+_EFFORT: Final = 4 << 20
+"""For an object or a page that is decoded again: see `podrules.model.decode.without_depths`."""
 _GONE: Final = 410
 
 
@@ -230,7 +232,8 @@ class Reflector(Generic[T]):
 
         def listed() -> Iterator[T]:
             nonlocal version
-            for page in pages_of(self._page, self._path, self._query, _PAGE, self._leave_out):
+            pages = pages_of(self._page, self._path, self._query, _PAGE, self._leave_out, effort=_EFFORT)
+            for page in pages:
                 yield from filter(None, map(self._decoded, map(bytes, page.items)))
                 version = page.metadata.resource_version
                 self._rest()
@@ -275,9 +278,9 @@ class Reflector(Generic[T]):
         """Apply an event; returns its version."""
         entry = None
         try:
-            event = from_json(line, WatchEvent)
+            event = from_json(line, WatchEvent, _EFFORT)
             event_type, body = event.type, bytes(event.object)
-            meta: CachedMeta | ObjectMeta = from_json(body, CachedObject).metadata
+            meta: CachedMeta | ObjectMeta = from_json(body, CachedObject, _EFFORT).metadata
         except DecodeError:
             event_type, meta = head_of_event(line)
             self._leave_out(meta)
@@ -329,7 +332,7 @@ class Reflector(Generic[T]):
     def _decoded(self, body: bytes) -> T | None:
         """The model of one object; None: it does not fit, and must not cost all others."""
         try:
-            return from_json(body, self.model)
+            return from_json(body, self.model, _EFFORT)
         except DecodeError:
             self._leave_out(head_of_object(body))
             return None
