@@ -34,7 +34,7 @@ from podrules.cluster.live.responses import Response, service_account_namespace
 from podrules.cluster.live.transport import LargeTransport, Transport
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin, host_of
 from podrules.model.base import KubeObject, Model, ObjectMeta
-from podrules.model.decode import DecodeError, from_json
+from podrules.model.decode import EFFORT, DecodeError, from_json
 from podrules.model.selectors import Selector
 from podrules.similar_names import near_names
 from podrules.versions import NOTHING_TOLD, Told
@@ -82,6 +82,7 @@ class LiveSource:
         suggest: bool = True,
         large: LargeTransport | None = None,
         progress: Progress | None = None,
+        effort: int = EFFORT,
     ) -> None:
         """Take a transport.
 
@@ -92,11 +93,13 @@ class LiveSource:
             suggest: Whether an error suggests existing names similar to one that was not found.
             large: Reads large lists in one answer; None: they are read in pages.
             progress: Receives the progress of large lists.
+            effort: For an object or a page that is decoded again: see `podrules.model.decode.without_depths`.
         """
         self._transport = transport
         self._suggest = suggest
         self._large = large
         self._progress = progress or NoProgress()
+        self._effort = effort
         self._namespace = namespace
         self._context_process = asked_context
 
@@ -166,7 +169,7 @@ class LiveSource:
             suggest = self._suggest and kind in ALL_KINDS and kind not in _DERIVED_NAMES
             raise NotFound(kind, name, namespace, partial(self._near, kind, name, namespace) if suggest else ())
         self._check("get", kind, namespace, status, body)
-        return _decoded(body, kind)
+        return self._decoded(body, kind)
 
     def list(
         self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
@@ -184,11 +187,11 @@ class LiveSource:
             raise BadObject(f"{_named(kind, item)}: too large to be decoded")
 
         request = self._lists_of(kind, namespace)
-        for number, page in enumerate(pages_of(request, path, selectors, _PAGE, leave_out)):
+        for number, page in enumerate(pages_of(request, path, selectors, _PAGE, leave_out, effort=self._effort)):
             more, version = page.metadata.continue_, page.metadata.resource_version
             if more and number == 0 and (whole := self._whole(kind, path, selectors, version)):
                 return whole
-            found.extend(_decoded(bytes(item), kind) for item in page.items)
+            found.extend(self._decoded(bytes(item), kind) for item in page.items)
             if more:
                 self._progress.read(kind, len(found))
         self._progress.done(kind)
@@ -268,6 +271,12 @@ class LiveSource:
         except (ClusterError, DecodeError):
             return ()
 
+    def _decoded(self, body: bytes, kind: Kind[T]) -> T:
+        try:
+            return from_json(body, kind.model, self._effort)
+        except DecodeError as error:
+            raise BadObject(f"{_named(kind, head_of_object(body))}: {error}") from error
+
     def _check(self, verb: str, kind: Kind[Any], namespace: str | None, status: int, body: bytes) -> None:
         if status == 200:
             return
@@ -284,13 +293,6 @@ class LiveSource:
             # kubectl proxy reports its own failures as plain text.
             raise Unreachable(f"the API server cannot be reached: {message}", advice=ASK_ANOTHER)
         raise Unreachable(f"the API server answered {status} to {verb} {kind.rbac_name}: {message}")
-
-
-def _decoded(body: bytes, kind: Kind[T]) -> T:
-    try:
-        return from_json(body, kind.model)
-    except DecodeError as error:
-        raise BadObject(f"{_named(kind, head_of_object(body))}: {error}") from error
 
 
 def _named(kind: Kind[Any], item: ObjectMeta) -> str:

@@ -123,6 +123,15 @@ def test_the_first_holds_it_and_the_next_when_it_is_given_back(candidates: Candi
     assert "holderIdentity" not in candidates.spec
 
 
+def test_lease_is_taken_after_any_number_of_transitions(candidates: Candidates) -> None:
+    """A stolen token may write the largest number, and none may be larger."""
+    most = (1 << 31) - 1
+    candidates.write(leaseTransitions=most)
+    with candidates.taking_part("first") as first:
+        assert _holds(first)
+        assert candidates.spec["leaseTransitions"] == most
+
+
 def test_a_lease_without_a_holder_is_taken_and_keeps_its_labels(candidates: Candidates) -> None:
     with candidates.taking_part("first") as first:
         assert _holds(first)
