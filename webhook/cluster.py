@@ -225,15 +225,17 @@ class _PodSiblings:
         return self._owner(self._caches.stateful_sets, namespace, name)
 
     def _owner(self, cache: Reflector[T], namespace: str, name: str) -> T | None:
-        """The controller with this name and the owner's uid: an older one of the same name does not own the pod."""
+        """The controller with this name and the owner's uid.
+
+        Another one of the same name does not own the pod, and a client that invents a review must not learn about it.
+        """
         found = cache.get(name, namespace)
-        if found is not None and self._owner_uid in {"", found.metadata.uid}:
-            return found
-        try:
-            newer: T = self._live().get(replace(cache.kind, model=cache.model), name, namespace)
-            return newer
-        except NotFound:
-            return None
+        if found is None or found.metadata.uid != self._owner_uid:
+            try:
+                found = self._live().get(replace(cache.kind, model=cache.model), name, namespace)
+            except NotFound:
+                return None
+        return found if found.metadata.uid == self._owner_uid else None
 
 
 class _TimedTransport(Protocol):

@@ -8,7 +8,7 @@ from typing import Any
 from tests.cluster.protobuf import message
 from tests.controlplane.client import ApiClient
 
-__all__ = ["PROTOBUF", "deepen", "flatten", "replica_set_no_event_holds"]
+__all__ = ["PROTOBUF", "deepen", "flatten", "pod_no_review_holds", "replica_set_no_event_holds"]
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 """Of answers that are not looked at: Python's decoder does not read deep JSON."""
@@ -48,11 +48,22 @@ def replica_set_no_event_holds(name: str, namespace: str, *, replicas: int = 0, 
 
     So the API server ends each watch before the event, and asks no webhook; a list has the object.
     """
-    raw = b"[" * 9_998 + b"]" * 9_998
     labels = message((1, "app"), (2, name))
-    entry = message((1, "deep"), (2, "Update"), (3, "v1"), (6, "FieldsV1"), (7, message((1, raw))))
     pod = message((2, message((1, "c"), (2, "i"))), (24, class_name))
-    template = message((1, message((11, labels), (17, entry))), (2, pod))
+    template = message((1, message((11, labels), (17, _deepest()))), (2, pod))
     spec = message((1, replicas), (2, message((1, labels))), (3, template))
     content = message((1, message((1, name), (3, namespace))), (2, spec))
     return b"k8s\0" + message((1, message((1, "apps/v1"), (2, "ReplicaSet"))), (2, content))
+
+
+def pod_no_review_holds(name: str, namespace: str, class_name: str) -> bytes:
+    """A pod in protobuf that is stored, and deeper than Go writes JSON with a review around it."""
+    spec = message((2, message((1, "c"), (2, "i"))), (24, class_name))
+    content = message((1, message((1, name), (3, namespace), (17, _deepest()))), (2, spec))
+    return b"k8s\0" + message((1, message((1, "v1"), (2, "Pod"))), (2, content))
+
+
+def _deepest() -> bytes:
+    """An entry of ``managedFields``."""
+    raw = b'{"f:a":' * 9_996 + b"{}" + b"}" * 9_996
+    return message((1, "deep"), (2, "Update"), (3, "v1"), (6, "FieldsV1"), (7, message((1, raw))))

@@ -297,6 +297,16 @@ def test_S4_a_pod_of_the_demo_cluster(demo_cluster: Cluster) -> None:
     ]
 
 
+@pytest.mark.parametrize("cached", [True, False])
+def test_S4_selector_is_of_the_owner_with_the_pods_uid(*, cached: bool) -> None:
+    """A client that invents a pod must not learn the selector of whatever has that name."""
+    objects = [make_namespace(), *([REPLICA_SET] if cached else [])]
+    cluster = make_cluster(objects, live=[REPLICA_SET], scheduler_config=CONFIG)
+    assert _constraints(make_owned(), cluster) == by_zone({"matchLabels": LABELS})
+    other = make_owner("ReplicaSet", {"matchLabels": LABELS}, uid="2")
+    assert _constraints(make_owned(other), cluster) is None
+
+
 # A namespace's own, and what is told
 
 RACK = {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["app"]}

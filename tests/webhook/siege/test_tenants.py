@@ -27,7 +27,7 @@ import yaml
 
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.deep_objects import replica_set_no_event_holds
+from tests.controlplane.deep_objects import pod_no_review_holds, replica_set_no_event_holds
 from tests.objects import raw_priority_class
 from tests.waiting import wait_for
 from tests.webhook.asking import WORKLOADS, make_pod, make_workload, template_of
@@ -211,6 +211,19 @@ def test_template_too_deep_for_a_review_makes_no_pods(tenant: Tenant) -> None:
     tenant.api.request("POST", path, body, content_type=PROTOBUF, accept=PROTOBUF)
     assert NOT_ALLOWED in wait_for(partial(_refusals, tenant, "deep"), "its pods are refused")[0]
     assert _classes_of_pods(tenant) == before
+    tenant.api.request("DELETE", f"{path}/deep", accept=PROTOBUF)
+
+
+@pytest.mark.parametrize("tenant", SIDES, indirect=True)
+def test_pod_too_deep_for_a_review_is_refused_by_policies_alone(tenant: Tenant) -> None:
+    """With failurePolicy Ignore the API server stores what it can ask no webhook about."""
+    path = tenant.api.path(*PODS, tenant.limited)
+    body = pod_no_review_holds("deep", tenant.limited, HIGH)
+    if tenant.user.endswith("policy"):
+        with pytest.raises(ApiError, match=NOT_ALLOWED):
+            tenant.api.request("POST", path, body, content_type=PROTOBUF)
+        return
+    tenant.api.request("POST", path, body, content_type=PROTOBUF, accept=PROTOBUF)
     tenant.api.request("DELETE", f"{path}/deep", accept=PROTOBUF)
 
 
