@@ -44,9 +44,13 @@ __all__ = [
 ]
 
 _START_TIMEOUT: Final = 60.0
-"""Seconds: an exec credential plugin may wait for its user."""
-_LOG_LINE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: |[0-9]{4}/[0-9]{2}/[0-9]{2} )", re.MULTILINE)
-"""Lines of klog, of kubectl's errors, and of Go's own log, to which its proxy writes broken connections."""
+"""Seconds until kubectl serves; a credential plugin runs later, with the first request."""
+_START_LINE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: )", re.MULTILINE)
+"""Lines of klog and of kubectl's errors, until it serves."""
+_LOG_LINE: Final = re.compile(
+    rb"^([EWIF][0-9]{4} [^\n]* proxy_server\.go:|[0-9/]{10} [0-9:]{8} http(util)?: )", re.MULTILINE
+)
+"""Lines of a serving proxy in klog and in Go's own log; those of a credential plugin may look like them."""
 _PR_SET_PDEATHSIG: Final = 1
 _SOCKET_NAME: Final = "/s"
 _MAX_SOCKET_PATH: Final = 103
@@ -246,7 +250,8 @@ class KubectlProxy:
             yield
         except TimeoutError as error:
             raise Unreachable(
-                f"no answer to {path} within {self._timeout:g} s; --request-timeout waits longer"
+                f"no answer to {path} within {self._timeout:g} s, including the time of a credential plugin; "
+                "--request-timeout waits longer"
             ) from error
         except (OSError, ValueError) as error:
             raise Unreachable(
@@ -318,7 +323,7 @@ class KubectlProxy:
 
     def _pass_on(self, chunk: bytes) -> None:
         # A credential plugin's text may arrive in one piece with kubectl's log.
-        log_start = _LOG_LINE.search(chunk)
+        log_start = (_LOG_LINE if self._serving else _START_LINE).search(chunk)
         end = log_start.start() if log_start else len(chunk)
         self._log.append(chunk[end:])
         if end:
