@@ -95,9 +95,7 @@ def test_exec_credential_plugin_that_hangs(
     ran = kubectl_qos("pod/web", "-n", pod, "--request-timeout=500ms", kubeconfig=hanging)
 
     assert (ran.code, ran.out) == (5, "")
-    assert ran.err.endswith(
-        "within 0.5 s, including the time of a credential plugin; --request-timeout waits longer\n"
-    )
+    assert ran.err.endswith("within 0.5 s, including the time of a credential plugin; --request-timeout waits longer\n")
 
 
 def test_impersonated_user(control_plane: ControlPlane, kubectl_qos: Plugin, pod: str) -> None:
