@@ -24,8 +24,9 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
-from podrules.cluster.errors import ASK_ANOTHER, Unreachable
+from podrules.cluster.errors import ASK_ANOTHER, TooLong, Unreachable
 from podrules.cluster.live.responses import (
+    MAX_ANSWER,
     MAX_ERROR,
     ChangeAnswer,
     Response,
@@ -92,7 +93,8 @@ class Transport(Protocol):
         """Request a path with its query.
 
         Raises:
-            Unreachable: there was no answer.
+            TooLong: the answer is longer than `MAX_ANSWER`.
+            Unreachable: there was no whole answer in time.
         """
         ...
 
@@ -348,9 +350,11 @@ def _exchange(
     standard one takes 40 ms of CPU to import, more than the request.
 
     Raises:
-        OSError: the connection failed, or broke off before the body was whole.
+        OSError: the connection failed, or broke off before the body was whole, or the body was not whole in time.
         ValueError: the answer is not HTTP.
+        TooLong: the body is longer than `MAX_ANSWER`.
     """
+    deadline = time.monotonic() + timeout
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout)
         connection.connect(socket_path)
@@ -359,6 +363,11 @@ def _exchange(
         answer = bytearray(first)
         while chunk := connection.recv(_PIECE):
             answer += chunk
+            if len(answer) > MAX_ANSWER:
+                raise TooLong(f"the answer to {target} has more than {MAX_ANSWER >> 20} MiB", bytes(answer[:MAX_ERROR]))
+            # A kubelet or a metrics API may send a byte now and then for ever.
+            if time.monotonic() > deadline:
+                raise TimeoutError
     answered = bytes(answer)
     for header in given:
         name, _, value = header.partition(b":")
