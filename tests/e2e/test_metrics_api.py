@@ -77,6 +77,8 @@ def metrics(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
+            # The API server takes its own APIService of a deleted CustomResourceDefinition away a little later.
+            wait_for(lambda: not _has_service(control_plane), "no other metrics API is there")
             with control_plane.holding(_objects(server.server_address[1])):
                 wait_for(lambda: _is_served(control_plane), "the metrics API is served")
                 yield server
@@ -108,6 +110,11 @@ def _objects(port: int) -> list[Object]:
             },
         },
     ]
+
+
+def _has_service(control_plane: ControlPlane) -> bool:
+    query = {"fieldSelector": "metadata.name=v1beta1.metrics.k8s.io"}
+    return bool(control_plane.api.list_items("apiregistration.k8s.io/v1", "APIService", **query))
 
 
 def _is_served(control_plane: ControlPlane) -> bool:
