@@ -8,9 +8,9 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Final
 
-from kubectl_plugin.exit_codes import INTERRUPTED, UNEXPECTED, tell, warn
+from kubectl_plugin.exit_codes import INTERRUPTED, UNEXPECTED, UNREADABLE, tell, warn
 from kubectl_plugin.parsing import Parsed, parse
 from kubectl_plugin.render.escape import escape
 from podrules.cluster.errors import ClusterError, NotFound
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from podrules.cluster.source import Source
 
 __all__ = ["main", "source_of"]
+
+_MAX_MEMORY: Final = 6 << 30
+"""Bytes for files alone: 20 KB of a snapshot may describe 300 GB. A List of 1 GiB takes 4.4 GiB."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if argv is None:
             _exit_on_signals()
         parsed = parse(sys.argv[1:] if argv is None else argv)
+        if argv is None and not parsed.options.cluster.live:
+            _limit_memory()
         code = _run(parsed)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -42,6 +47,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader closed the pipe, as `| head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except MemoryError:
+        if parsed is None or parsed.options.cluster.live:
+            raise
+        sys.stderr.write(f"error: out of memory: what the files hold takes more than {_MAX_MEMORY >> 30} GiB\n")
+        return UNREADABLE
     except OSError as error:
         # This one is about a file, not about the output.
         if error.filename is not None:
@@ -59,6 +69,15 @@ def _exit_on_signals() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _frame: sys.exit(128 + number))
+
+
+def _limit_memory() -> None:
+    """Limit the memory of this process, which starts no kubectl; on Linux only."""
+    if sys.platform == "linux":
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY if hard < 0 else min(_MAX_MEMORY, hard), hard))
 
 
 def _run(parsed: Parsed) -> int:

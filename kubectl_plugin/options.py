@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kubectl_plugin.render.formats import FORMATS, Reads
 from podrules.cluster.errors import Unreachable
+from podrules.cluster.live.responses import MAX_ANSWER
 from podrules.cluster.live.transport import KubectlProxy, LargeTransport, ProxySettings, kubectl_context
 
 if TYPE_CHECKING:
@@ -479,6 +480,9 @@ def _connect_without_kubectl(options: ClusterOptions) -> Connection:
     from podrules.cluster.live.client import ClientTransport
 
     client = ClientTransport(
-        context=options.context, kubeconfig=options.kubeconfig, request_timeout=options.request_timeout
+        context=options.context,
+        kubeconfig=options.kubeconfig,
+        request_timeout=options.request_timeout,
+        longest=MAX_ANSWER,
     )
     return Connection(client, options.namespace or client.namespace, None)

@@ -289,23 +289,15 @@ class Gatherer:
 
     def node_metrics(self, name: str) -> NodeMetrics | Unread:
         """A node's usage by a metrics API."""
-        return _reading(self._metrics(NODE_METRICS, name, None), "get", NODE_METRICS, None)
+        return self.named(NODE_METRICS, name)
 
     def pod_metrics(self, pod: Pod) -> PodMetrics | Unread | None:
         """A pod's usage by a metrics API; None: that has not measured it."""
-        namespace = pod.metadata.namespace
-        found = self._metrics(POD_METRICS, pod.metadata.name, namespace)
+        name, namespace = pod.metadata.name, pod.metadata.namespace
+        found = self._outcome(
+            lambda: self._source.get(POD_METRICS, name, namespace), "get", POD_METRICS, namespace, name
+        )
         return None if isinstance(found, NotFound) else _reading(found, "get", POD_METRICS, namespace)
-
-    def _metrics(self, kind: Kind[K], name: str, namespace: str | None) -> K | ClusterError:
-        def read() -> K | ClusterError:
-            try:
-                return self._source.get(kind, name, namespace)
-            except Unreachable as error:
-                # Another server serves a metrics API. It may be down while the API server is not.
-                return error
-
-        return self._outcome(read, "get", kind, namespace, name)
 
     def events_about(self, pod: Pod) -> Sequence[Event] | Unread:
         """The events about a pod."""
@@ -416,6 +408,11 @@ class Gatherer:
                 # The owner of a file can correct it.
                 raise
             except (Forbidden, NotFound, NotServed, NotCaptured, BadObject, KubeletUnavailable) as error:
+                self._known[key] = error
+            except Unreachable as error:
+                # Another server serves a metrics API. It may be down while the API server is not.
+                if kind not in {NODE_METRICS, POD_METRICS}:
+                    raise
                 self._known[key] = error
         outcome: T | ClusterError = self._known[key]
         return outcome

@@ -268,6 +268,40 @@ def test_fail_spares_the_namespaces_that_the_readmes_values_leave_out(
         control_plane.leave_namespace(spared)
 
 
+def test_two_releases_with_fail_have_to_exclude_each_other(
+    control_plane: ControlPlane, chart: Chart, namespace: str
+) -> None:
+    """While both are down: else neither's Deployment and pods are created again."""
+    spaces = [f"{namespace}-first", f"{namespace}-second"]
+    for space in spaces:
+        control_plane.create_namespace(space, {"tried": namespace})
+
+    def configurations(*excluded: str) -> list[Object]:
+        tried = {"key": "tried", "operator": "In", "values": [namespace]}
+        common = {"failurePolicy": "Fail", "url": f"https://127.0.0.1:{free_port()}", "excludedNamespaces": excluded}
+        values = {"webhook": {**common, "namespaceMatchExpressions": [tried]}}
+        made = [entry for space in spaces for entry in chart.objects(values, namespace=space)]
+        return [entry for entry in made if entry["kind"].endswith("WebhookConfiguration")]
+
+    asked = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    control_plane.api.patch(asked, {"metadata": {"labels": {"tried": namespace}}})
+    try:
+        for excluded, refused in (((), True), (spaces, False)):
+            with applied(control_plane, configurations(*excluded), namespace):
+                wait_for(
+                    lambda: CANNOT_BE_CALLED in creation_refusal(control_plane, make_pod(namespace)), "it is asked"
+                )
+                for entry in [make(space) for space in spaces for make in (make_pod, make_deployment)]:
+
+                    def is_so(entry: Object = entry, refused: bool = refused) -> bool:
+                        return (CANNOT_BE_CALLED in creation_refusal(control_plane, entry)) == refused
+
+                    wait_for(is_so, f"refused: {refused}")
+    finally:
+        for space in spaces:
+            control_plane.leave_namespace(space)
+
+
 def failed_open(control_plane: ControlPlane, selector: str) -> float:
     """How often the API server went on without an answer, by the series that an alert selects."""
     metric, _, name = selector.partition('{name=~"')

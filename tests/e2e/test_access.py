@@ -62,18 +62,40 @@ def test_exec_credential_plugin_speaks_to_its_user(
     assert ran == (0, "pod/web\n", "To sign in, enter the code ABCD-EFGH\n")
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param("your session is over: run `cloud login`", id="plain"),
+        pytest.param("error: your session is over", id="as kubectl's errors"),
+        pytest.param("E1128 12:00:00.000000       1 main.go:42] your session is over", id="as klog"),
+        pytest.param("2026/11/28 12:00:00 your session is over", id="as Go's log"),
+    ],
+)
 def test_exec_credential_plugin_that_fails(
-    control_plane: ControlPlane, kubectl_qos: Plugin, pod: str, tmp_path: Path
+    control_plane: ControlPlane, kubectl_qos: Plugin, pod: str, tmp_path: Path, told: str
 ) -> None:
     kubeconfig = control_plane.kubeconfig_for_exec_plugin("unused")
-    failing = with_command(kubeconfig, tmp_path, "echo 'your session is over: run `cloud login`' >&2; exit 7")
+    failing = with_command(kubeconfig, tmp_path, f"echo {shlex.quote(told)} >&2; exit 7")
 
     ran = kubectl_qos("pod/web", "-n", pod, kubeconfig=failing)
 
     assert (ran.code, ran.out) == (5, "")
-    assert "your session is over: run `cloud login`\n" in ran.err
-    [last] = [line for line in ran.err.splitlines() if line.startswith("error: ")]
-    assert "exit code 7" in last
+    assert ran.err.startswith(f"{told}\nerror: ")
+    assert "proxy_server.go" not in ran.err
+    assert "exit code 7" in ran.err
+
+
+def test_exec_credential_plugin_that_hangs(
+    control_plane: ControlPlane, kubectl_qos: Plugin, pod: str, tmp_path: Path
+) -> None:
+    kubeconfig = control_plane.kubeconfig_for_exec_plugin("unused")
+    until_kubectl_ends = "while kill -0 $PPID; do sleep 0.1; done 2>&-"
+    hanging = with_command(kubeconfig, tmp_path, until_kubectl_ends)
+
+    ran = kubectl_qos("pod/web", "-n", pod, "--request-timeout=500ms", kubeconfig=hanging)
+
+    assert (ran.code, ran.out) == (5, "")
+    assert ran.err.endswith("within 0.5 s, including the time of a credential plugin; --request-timeout waits longer\n")
 
 
 def test_impersonated_user(control_plane: ControlPlane, kubectl_qos: Plugin, pod: str) -> None:

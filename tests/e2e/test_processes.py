@@ -246,7 +246,8 @@ def test_server_that_never_answers(kubectl_qos: Plugin, deaf: Path) -> None:
 
     assert (ran.code, ran.out) == (5, "")
     assert ran.err == (
-        "error: no answer to /api/v1/namespaces/shop/pods/web within 0.5 s; --request-timeout waits longer\n"
+        "error: no answer to /api/v1/namespaces/shop/pods/web within 0.5 s, including the time of a credential plugin; "
+        "--request-timeout waits longer\n"
     )
 
 

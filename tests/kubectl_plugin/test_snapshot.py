@@ -7,14 +7,20 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from kubectl_plugin.parsing import COMMANDS
 from kubectl_plugin.parsing.flags import groups_of
+from podrules.cluster.capture.file import Captured, Header, snapshot_parts
+from podrules.cluster.kinds import LEASES
 from tests.kubectl_plugin.running import Ran, run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -206,6 +212,55 @@ def test_broken_file(demo: Path, tmp_path: Path) -> None:
     assert (ran.code, ran.out) == (6, "")
     assert ran.err.startswith(f"error: {file}: it is not whole, or was changed: ")
     assert not (tmp_path / "c.qos").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+def test_file_that_describes_more_than_the_memory(tmp_path: Path) -> None:
+    """A file of 65 KB with 64 million Leases."""
+    raw = b"\xdd" + (1 << 26).to_bytes(4, "big") + b"\x80" * (1 << 26)
+    block = zlib.compress(raw)
+    leases = Captured(LEASES.rbac_name, count=1 << 26, length=len(block), size=len(raw))
+    header = Header(datetime.now(UTC), "1.2.3", "v1.36.3", "shop", anonymised=False, kinds=())
+    magic, *_ = snapshot_parts(header, {})
+    head = msgspec.json.encode(replace(header, kinds=(leases,)))
+    file = tmp_path / "bomb.qos"
+    file.write_bytes(magic + len(head).to_bytes(4, "big") + head + block)
+
+    ran = _in_a_process("snapshot", "--snapshot", str(file), "-o", str(tmp_path / "c.qos"), most=1 << 29)
+
+    assert file.stat().st_size < 100_000
+    assert (ran.returncode, ran.stdout) == (6, "")
+    assert ran.stderr == "error: out of memory: what the files hold takes more than 6 GiB\n"
+    assert not (tmp_path / "c.qos").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+def test_memory_is_limited_for_files(demo: Path, tmp_path: Path) -> None:
+    ran = _in_a_process("snapshot", "--snapshot", str(demo), "-o", str(tmp_path / "c.qos"), most=-1)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.endswith(f"\n{6 << 30}\n")
+
+
+def _in_a_process(*arguments: str, most: int) -> subprocess.CompletedProcess[str]:
+    """Run a command; its last line is the limit of its memory in bytes, unless it fails.
+
+    Args:
+        arguments: What is typed.
+        most: The hard limit of its memory in bytes; -1: none.
+    """
+    code = (
+        "import resource, sys; from kubectl_plugin.cli import main; code = main(); "
+        "code or print(resource.getrlimit(resource.RLIMIT_AS)[0]); sys.exit(code)"
+    )
+    return subprocess.run(
+        ["prlimit", f"--as={most}:{most}", sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=300,
+    )
 
 
 def test_lists_of_kubectl_have_no_time(tmp_path: Path) -> None:

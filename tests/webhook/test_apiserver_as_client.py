@@ -6,12 +6,14 @@ import re
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.controlplane import certificates
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
@@ -66,6 +68,34 @@ def test_with_a_certificate_of_another_authority(server: DemoServer, tmp_path: P
     """It says the right name; who signed it is nobody we know."""
     with pytest.raises((ssl.SSLError, ConnectionError)):
         server.ask("POST", "/mutate", GOOD, context=Files(tmp_path).client(NAME))
+
+
+@pytest.mark.parametrize(
+    ("backdated", "lifetime", "reason"),
+    [
+        pytest.param(timedelta(days=3), timedelta(days=-1), "certificate has expired", id="expired"),
+        pytest.param(timedelta(days=-1), timedelta(days=3), "certificate is not yet valid", id="not yet valid"),
+    ],
+)
+def test_with_a_certificate_out_of_its_time(
+    server: DemoServer,
+    files: Files,
+    monkeypatch: pytest.MonkeyPatch,
+    backdated: timedelta,
+    lifetime: timedelta,
+    reason: str,
+) -> None:
+    """Also if the clock of the replica is wrong. The log says which of both; other clients are served."""
+    with monkeypatch.context() as patch:
+        patch.setattr(certificates, "_BACKDATED", backdated)
+        patch.setattr(certificates, "_LIFETIME", lifetime)
+        client = files.client(NAME)
+
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        server.ask("POST", "/mutate", GOOD, context=client)
+
+    wait_for(lambda: f"the TLS handshake failed: {reason}" in server.log(), "it is logged")
+    assert server.ask("POST", "/mutate", GOOD, context=files.client(NAME)).status == 200
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])

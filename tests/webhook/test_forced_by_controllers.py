@@ -119,6 +119,21 @@ def test_F2_namespace_controller_ends_a_namespace(cluster: Cluster, namespace: s
     wait_for(gone, "the namespace is gone")
 
 
+def test_F2_no_pod_is_forced_in_a_namespace_that_was_finalized(cluster: Cluster, namespace: str, pod: Object) -> None:
+    """An account with every right in a namespace may take it away from around its pods: no label is left to match."""
+    api = cluster.control_plane.api
+    api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    finalized = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}, "spec": {}}
+    api.request("PUT", api.path("v1", "Namespace", name=namespace, subresource="finalize"), finalized)
+    try:
+        assert not api.list_items("v1", "Namespace", fieldSelector=f"metadata.name={namespace}")
+        for path in ("delete", "collection", "eviction"):
+            cluster.force(path, pod)
+            assert cluster.pod(pod) is not None, path
+    finally:
+        cluster.control_plane.create_namespace(namespace, {"of": NAME})
+
+
 def test_F2_garbage_collector_ends_what_its_owner_left(
     cluster: Cluster, namespace: str, pod: Object, made_by: Callable[..., Object]
 ) -> None:

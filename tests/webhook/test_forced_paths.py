@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,45 @@ def test_F1_graceful_ways_are_no_concern(cluster: Cluster, make: Callable[..., O
     assert warnings(drained) == []
     done = cluster.kubectl("delete", "pod", "db", "-n", namespace, "--wait=false")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("flags", "seconds"), [((), 30), (("--grace-period=0",), 1)], ids=["alone", "without grace"])
+def test_F1_forced_replacement_is_graceful(
+    cluster: Cluster, make: Callable[..., Object], tmp_path: Path, flags: Sequence[str], seconds: int
+) -> None:
+    """``kubectl replace --force`` deletes with grace, waits for the kubelet, and creates the pod then."""
+    pod = make("deny")
+    file = tmp_path / "pod.json"
+    file.write_text(json.dumps({**pod, "metadata": {"name": "db", "namespace": pod["metadata"]["namespace"]}}))
+
+    done = cluster.kubectl("replace", "--force", *flags, "-f", str(file), "--timeout=1s")
+
+    stored = cluster.pod(pod)
+    assert done.returncode == 1
+    assert warnings(done) == []
+    assert stored is not None
+    assert stored["metadata"]["uid"] == pod["metadata"]["uid"]
+    assert stored["metadata"]["deletionGracePeriodSeconds"] == seconds
+
+
+@pytest.mark.parametrize("mode", ["", "deny"])
+def test_F2_debug_copy_that_replaces_its_pod_forces_its_deletion(
+    cluster: Cluster, make: Callable[..., Object], mode: str
+) -> None:
+    """``kubectl debug --copy-to --replace`` makes the copy, and deletes the pod without grace."""
+    pod = make(mode)
+    namespace = pod["metadata"]["namespace"]
+    replacing = ("--copy-to=copy", "--replace", "--image=debug", "--attach=false")
+
+    done = cluster.kubectl("debug", "db", "-n", namespace, *replacing)
+
+    if mode:
+        assert f"namespace {namespace} forbids force deletions" in done.stderr
+        assert cluster.is_untouched(pod)
+    else:
+        assert warnings(done) == lines("delete", pod)
+        assert cluster.pod(pod) is None
+    assert cluster.pod({"metadata": {"name": "copy", "namespace": namespace}}) is not None
 
 
 # Confirm

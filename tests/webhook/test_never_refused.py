@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.charts.chart import CHART, NODE_CONTROLLERS
-from tests.controlplane.client import Object
+from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.objects import raw_node
 from tests.waiting import wait_for
@@ -115,6 +115,42 @@ def test_F2_never_refused_kubelets(cluster: Cluster, make: Callable[..., Object]
 
     wait_for(deleted, "the authorizer knows that the pod is the node's")
     assert cluster.pod(pod) is None
+
+
+def test_F2_node_identity_ends_pods_of_its_own_node_alone(
+    cluster: Cluster, namespace: str, make: Callable[..., Object], make_node: Callable[..., Object]
+) -> None:
+    """The API server limits what an account with a node's credentials does, which is exempt here."""
+    own, elsewhere = make(), make_node(unschedulable=True)["metadata"]["name"]
+    other = cluster.control_plane.api.create(make_pod("other", namespace, elsewhere))
+    node = own["spec"]["nodeName"]
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "deleteOptions": {"gracePeriodSeconds": 0}}
+    api = cluster.control_plane.client_for(f"system:node:{node}", ["system:nodes"])
+
+    def refusal(ask: Callable[[], object]) -> str:
+        with pytest.raises(ApiError) as error:
+            ask()
+        return error.value.message
+
+    def ended(pod: Object) -> Object:
+        return api.patch(pod, {"status": {"phase": "Succeeded"}}, subresource="status")
+
+    with closing(api):
+        wait_for(
+            lambda: "spec.nodeName set to itself" in refusal(lambda: ended(other)), "NodeRestriction knows the pod"
+        )
+        assert "spec.nodeName set to itself" in refusal(lambda: api.delete(other, grace_period_seconds=0))
+        evicting = {**eviction, "metadata": {"name": "other", "namespace": namespace}}
+        path = api.path("v1", "Pod", namespace, "other", "eviction")
+        assert "spec.nodeName set to itself" in refusal(lambda: api.request("POST", path, evicting))
+        mirror = make_pod("mirror", namespace, elsewhere)
+        mirror["metadata"]["annotations"] = MIRROR
+        assert "spec.nodeName set to itself" in refusal(lambda: api.create(mirror))
+        assert "cannot delete resource" in refusal(lambda: api.delete(raw_node(node)))
+        assert cluster.is_untouched(other)
+        # Its own pod counts as finished then, so anybody who may delete it may do that without grace.
+        ended(own)
+    assert goes(cluster, "delete", own) == []
 
 
 @pytest.mark.parametrize(

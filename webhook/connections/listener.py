@@ -126,7 +126,9 @@ class Listener(StreamServer):
         except OSError as error:
             # A client that only checks whether the port is open sends nothing, and is not worth a line.
             if isinstance(error, ssl.SSLError) and error.reason and not isinstance(error, ssl.SSLEOFError):
-                _LOG.warning("%s: the TLS handshake failed: %s", connection.address, error.reason)
+                # A client's certificate may have expired, be not yet valid, or be of another authority.
+                reason = getattr(error, "verify_message", error.reason)
+                _LOG.warning("%s: the TLS handshake failed: %s", connection.address, reason)
             self._break_off(connection)
             return
         self._connections.end_handshake(connection, certified=self._accepts(channel))

@@ -26,6 +26,8 @@ __all__ = [
     "head_of_object",
 ]
 
+_MAX_MESSAGE: Final = 4096
+"""Characters of an error's message, which another server than the API server may have written."""
 _TYPE: Final = rb'\{(?:"(?:kind|apiVersion)":"[^"]*",)*"metadata":'
 _OBJECT_HEAD: Final = re.compile(_TYPE + rb'\{((?:"\w+":"(?:[^"\\]++|\\.)*+",?)*+)', re.DOTALL)
 _EVENT_HEAD: Final = re.compile(rb'\{"type":"(\w+)","object":')
@@ -65,7 +67,7 @@ class WatchEvent(Model, frozen=True):
 def error_message(body: bytes) -> str:
     """The API server's message in the body of an error."""
     try:
-        return from_json(body, APIStatus).message or "no message"
+        return from_json(body, APIStatus).message[:_MAX_MESSAGE] or "no message"
     except DecodeError:
         return body[:500].decode(errors="replace").strip() or "no message"
 

@@ -25,7 +25,15 @@ from podrules.cluster.errors import (
     Unreachable,
     UsageError,
 )
-from podrules.cluster.kinds import ALL_KINDS, LEASES, NODE_PROXIES, VOLUME_ATTACHMENTS, Kind
+from podrules.cluster.kinds import (
+    ALL_KINDS,
+    LEASES,
+    NODE_METRICS,
+    NODE_PROXIES,
+    POD_METRICS,
+    VOLUME_ATTACHMENTS,
+    Kind,
+)
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.live.answers import error_message, head_of_object
 from podrules.cluster.live.large_lists import NoProgress, Progress, can_read_whole, read_whole
@@ -192,6 +200,9 @@ class LiveSource:
             if more and number == 0 and (whole := self._whole(kind, path, selectors, version)):
                 return whole
             found.extend(self._decoded(bytes(item), kind) for item in page.items)
+            if kind in {NODE_METRICS, POD_METRICS}:
+                # A metrics API has no pages; one that goes wrong may have no end.
+                break
             if more:
                 self._progress.read(kind, len(found))
         self._progress.done(kind)

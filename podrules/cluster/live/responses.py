@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 __all__ = [
+    "MAX_ANSWER",
     "MAX_ERROR",
     "ChangeAnswer",
     "Response",
@@ -18,6 +19,8 @@ __all__ = [
     "warning_text",
 ]
 
+MAX_ANSWER: Final = 256 << 20
+"""The most bytes of an answer that is kept in memory; a metrics API lists 500,000 pods in fewer."""
 MAX_ERROR: Final = 64 << 10
 """The most bytes that are read of an error in place of a stream."""
 Response = tuple[int, bytes]

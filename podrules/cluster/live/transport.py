@@ -24,8 +24,9 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
-from podrules.cluster.errors import ASK_ANOTHER, Unreachable
+from podrules.cluster.errors import ASK_ANOTHER, TooLong, Unreachable
 from podrules.cluster.live.responses import (
+    MAX_ANSWER,
     MAX_ERROR,
     ChangeAnswer,
     Response,
@@ -44,9 +45,13 @@ __all__ = [
 ]
 
 _START_TIMEOUT: Final = 60.0
-"""Seconds: an exec credential plugin may wait for its user."""
-_LOG_LINE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: |[0-9]{4}/[0-9]{2}/[0-9]{2} )", re.MULTILINE)
-"""Lines of klog, of kubectl's errors, and of Go's own log, to which its proxy writes broken connections."""
+"""Seconds until kubectl serves; a credential plugin runs later, with the first request."""
+_START_LINE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: )", re.MULTILINE)
+"""Lines of klog and of kubectl's errors, until it serves."""
+_LOG_LINE: Final = re.compile(
+    rb"^([EWIF][0-9]{4} [^\n]* proxy_server\.go:|[0-9/]{10} [0-9:]{8} http(util)?: )", re.MULTILINE
+)
+"""Lines of a serving proxy in klog and in Go's own log; those of a credential plugin may look like them."""
 _PR_SET_PDEATHSIG: Final = 1
 _SOCKET_NAME: Final = "/s"
 _MAX_SOCKET_PATH: Final = 103
@@ -88,7 +93,8 @@ class Transport(Protocol):
         """Request a path with its query.
 
         Raises:
-            Unreachable: there was no answer.
+            TooLong: the answer is longer than `MAX_ANSWER`.
+            Unreachable: there was no whole answer in time.
         """
         ...
 
@@ -246,7 +252,8 @@ class KubectlProxy:
             yield
         except TimeoutError as error:
             raise Unreachable(
-                f"no answer to {path} within {self._timeout:g} s; --request-timeout waits longer"
+                f"no answer to {path} within {self._timeout:g} s, including the time of a credential plugin; "
+                "--request-timeout waits longer"
             ) from error
         except (OSError, ValueError) as error:
             raise Unreachable(
@@ -318,7 +325,7 @@ class KubectlProxy:
 
     def _pass_on(self, chunk: bytes) -> None:
         # A credential plugin's text may arrive in one piece with kubectl's log.
-        log_start = _LOG_LINE.search(chunk)
+        log_start = (_LOG_LINE if self._serving else _START_LINE).search(chunk)
         end = log_start.start() if log_start else len(chunk)
         self._log.append(chunk[end:])
         if end:
@@ -343,9 +350,11 @@ def _exchange(
     standard one takes 40 ms of CPU to import, more than the request.
 
     Raises:
-        OSError: the connection failed, or broke off before the body was whole.
+        OSError: the connection failed, or broke off before the body was whole, or the body was not whole in time.
         ValueError: the answer is not HTTP.
+        TooLong: the body is longer than `MAX_ANSWER`.
     """
+    deadline = time.monotonic() + timeout
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout)
         connection.connect(socket_path)
@@ -354,6 +363,11 @@ def _exchange(
         answer = bytearray(first)
         while chunk := connection.recv(_PIECE):
             answer += chunk
+            if len(answer) > MAX_ANSWER:
+                raise TooLong(f"the answer to {target} has more than {MAX_ANSWER >> 20} MiB", bytes(answer[:MAX_ERROR]))
+            # A kubelet or a metrics API may send a byte now and then for ever.
+            if time.monotonic() > deadline:
+                raise TimeoutError
     answered = bytes(answer)
     for header in given:
         name, _, value = header.partition(b":")
