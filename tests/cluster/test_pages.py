@@ -48,9 +48,16 @@ def read(request: Callable[[str], bytes], size: int) -> tuple[list[int], list[st
 
 
 def test_page_that_is_too_long_is_asked_for_with_fewer_objects() -> None:
-    request, asked = lists([1] * 12 + [0] * 30)
-    assert read(request, 32) == ([8, 16, 18], [])
-    assert asked == [32, 8, 16, 32]
+    request, asked = lists([1] * 12 + [0] * 60)
+    assert read(request, 32) == ([8, 8, 8, 8, 8, 16, 16], [])
+    assert asked == [32, 8, 8, 8, 8, 8, 16, 32]
+
+
+def test_few_pages_are_read_in_vain_where_all_objects_are_large() -> None:
+    """A tenant with hundreds of them must not keep a new replica from its first list."""
+    request, asked = lists([9] * 100)
+    assert read(request, 500) == ([1] * 100, [])
+    assert len(asked) <= 130
 
 
 def test_pages_grow_again_after_large_objects_up_to_their_first_size() -> None:

@@ -1,7 +1,7 @@
 """Reads lists in pages that fit into memory and can be decoded, whatever their objects hold.
 
 An object may take megabytes, so a page of 500 objects may take gigabytes of JSON. A page that is too long, or cannot be
-decoded, is requested again with fewer objects; the pages after it grow again. A single object of that kind is left out.
+decoded, is requested again with fewer objects; after some pages the next ones grow again. A single object of that kind is left out.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ __all__ = ["pages_of"]
 
 _SHRINK: Final = 4
 _GROW: Final = 2
+_CALM: Final = 4
+"""Pages after which the next is larger: a page that is too large is read in vain."""
 
 
 def pages_of(
@@ -43,7 +45,7 @@ def pages_of(
     Raises:
         Unreachable: the answer is not a list.
     """
-    most, token = size, ""
+    most, calm, token = size, _CALM, ""
     while True:
         query = f"?limit={size}{selectors}" + (f"&continue={quote(token, safe='')}" if token else "")
         try:
@@ -51,14 +53,16 @@ def pages_of(
             page = from_json(body, ObjectList, effort)
         except (TooLong, DecodeError) as error:
             if size > 1:
-                size = max(1, size // _SHRINK)
+                size, calm = max(1, size // _SHRINK), 0
                 continue
             head = head_of_list(error.beginning if isinstance(error, TooLong) else body)
             if head is None:
                 raise Unreachable(f"the answer to {path} is not a list") from error
             page, item = head
             leave_out(item)
-        size = min(most, size * _GROW)
+        calm += 1
+        if calm > _CALM:
+            size = min(most, size * _GROW)
         yield page
         token = page.metadata.continue_
         if not token:

@@ -132,6 +132,14 @@ def test_lease_is_taken_after_any_number_of_transitions(candidates: Candidates) 
         assert candidates.spec["leaseTransitions"] == most
 
 
+def test_lease_is_taken_from_a_holder_that_claims_it_for_years(candidates: Candidates) -> None:
+    candidates.write(holderIdentity="thief", leaseDurationSeconds=(1 << 31) - 1)
+    with candidates.taking_part("first") as first:
+        assert not _holds(first)
+        candidates.elapsed.let_pass(6 * DURATION + LOOK)
+        assert _holds(first)
+
+
 def test_a_lease_without_a_holder_is_taken_and_keeps_its_labels(candidates: Candidates) -> None:
     with candidates.taking_part("first") as first:
         assert _holds(first)
