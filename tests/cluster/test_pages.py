@@ -53,7 +53,7 @@ def test_page_that_is_too_long_is_asked_for_with_fewer_objects() -> None:
     assert asked == [32, 8, 8, 8, 8, 8, 16, 32]
 
 
-def test_few_pages_are_read_in_vain_where_all_objects_are_large() -> None:
+def test_few_pages_are_too_large_where_all_objects_are() -> None:
     """A tenant with hundreds of them must not keep a new replica from its first list."""
     request, asked = lists([9] * 100)
     assert read(request, 500) == ([1] * 100, [])

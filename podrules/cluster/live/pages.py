@@ -1,7 +1,8 @@
 """Reads lists in pages that fit into memory and can be decoded, whatever their objects hold.
 
 An object may take megabytes, so a page of 500 objects may take gigabytes of JSON. A page that is too long, or cannot be
-decoded, is requested again with fewer objects; after some pages the next ones grow again. A single object of that kind is left out.
+decoded, is requested again with fewer objects; after some pages the next ones grow again. A single object of that kind
+is left out.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["pages_of"]
 _SHRINK: Final = 4
 _GROW: Final = 2
 _CALM: Final = 4
-"""Pages after which the next is larger: a page that is too large is read in vain."""
+"""Pages after which the next is larger: a page that is too large is read without success."""
 
 
 def pages_of(
