@@ -45,8 +45,8 @@ _RENEW_DEADLINE: Final = 2 / 3
 _RETRY: Final = 1 / 5
 """The fraction of the duration."""
 _JITTER: Final = 1.2
-_LONGEST: Final = 6
-"""Times our duration: a stolen token may write that a holder has the Lease for 68 years."""
+_LONGEST_SECONDS: Final = 7200
+"""For a holder that does not renew: a stolen token may write that it has the Lease for 68 years."""
 _MOST_TRANSITIONS: Final = (1 << 31) - 1
 """An int32: the API server refuses more, also after a number that a stolen token wrote."""
 _TOLERATED_SKEW: Final = timedelta(seconds=10)
@@ -235,7 +235,7 @@ class Election:
     def _is_free(self) -> bool:
         """Whether nobody holds the Lease last seen, or its holder has not renewed it for its duration."""
         spec = self._spec or _Spec()
-        lasts = min(spec.lease_duration_seconds or self._duration, _LONGEST * self._duration)
+        lasts = min(spec.lease_duration_seconds or self._duration, _LONGEST_SECONDS)
         return not spec.holder_identity or self._elapsed.now() >= self._spec_since + lasts
 
     def _held_spec(self, before: _Spec) -> _Spec:
