@@ -115,6 +115,11 @@ class ForceDeletion(Struct, frozen=True, kw_only=True):
     exempt_node_controllers: frozenset[str] = frozenset()
     """Usernames that are neither warned nor refused when they delete a Node, which is their work."""
 
+    @property
+    def modes(self) -> frozenset[ForceDeletionMode]:
+        """The modes that the configuration has for any namespace."""
+        return frozenset({self.mode, *self.namespaces.values()})
+
     def of(self, namespace: str) -> ForceDeletionMode:
         """What the configuration says for a namespace."""
         return self.namespaces.get(namespace, self.mode)

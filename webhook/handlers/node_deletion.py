@@ -108,11 +108,9 @@ def _unread(node: Node, cluster: Cluster) -> Answer:
     """The answer for a Node whose pods cannot be read: large pods of one tenant must not lift the rule for others."""
     name = node.metadata.name
     unknown = f"{name}: which pods its deletion would force delete cannot be read"
-    configured = {cluster.force_deletion.mode, *cluster.force_deletion.namespaces.values()}
-    is_confirmable = ForceDeletionMode.DENY not in configured
-    if configured == {ForceDeletionMode.WARN} or node.metadata.finalizers:
-        return Answer(warnings=(unknown,))
-    if is_confirmable and is_confirmed(node.metadata):
+    modes = cluster.force_deletion.modes
+    confirmed = ForceDeletionMode.DENY not in modes and is_confirmed(node.metadata)
+    if modes == {ForceDeletionMode.WARN} or node.metadata.finalizers or confirmed:
         return Answer(warnings=(unknown,))
     remedy = f"try again, or drain it first: {command('kubectl drain {} --ignore-daemonsets', name)}"
     return denied(f"{unknown}, and the configuration does not let all force deletions through; {remedy}")

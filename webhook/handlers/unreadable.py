@@ -82,6 +82,5 @@ def _force_deletion_rule(request: Request, cluster: Cluster) -> str:
 
 
 def _node_rule(request: Request, cluster: Cluster) -> str:
-    configured = {cluster.force_deletion.mode, *cluster.force_deletion.namespaces.values()}
-    strict = not configured.isdisjoint(_STRICT) and not may_delete_nodes(request, cluster)
+    strict = not cluster.force_deletion.modes.isdisjoint(_STRICT) and not may_delete_nodes(request, cluster)
     return "the configuration refuses force deletions, which a Node's deletion leads to" if strict else ""
