@@ -99,6 +99,11 @@ class Program(NamedTuple):
         status, body, _ = self.transport.send("PATCH", self.path(kind), text_for(kind, patch).encode(), STRATEGIC)
         return "" if status == 200 else str(json.loads(body)["message"])
 
+    @property
+    def bundle(self) -> str:
+        """One that the API server accepts."""
+        return base64.b64encode((self.control_plane.folder / "ca.crt").read_bytes()).decode()
+
     def path(self, kind: str) -> str:
         """Of a dry run."""
         return f"/apis/admissionregistration.k8s.io/v1/{kind}/{self.configuration}?dryRun=All"
@@ -124,8 +129,7 @@ def program(control_plane: ControlPlane, helm: Path, tmp_path_factory: pytest.Te
 @pytest.mark.controlplane
 @pytest.mark.parametrize("kind", WEBHOOKS)
 def test_A_the_programs_token_changes_ca_bundle(program: Program, kind: str) -> None:
-    bundle = base64.b64encode((program.control_plane.folder / "ca.crt").read_bytes()).decode()
-    assert program.patch(kind, webhook_patch(clientConfig={"caBundle": bundle})) == ""
+    assert program.patch(kind, webhook_patch(clientConfig={"caBundle": program.bundle})) == ""
 
 
 @pytest.mark.controlplane
@@ -151,6 +155,76 @@ def test_A_the_programs_token_reads_and_writes_nothing_of_others(program: Progra
     )
     assert (status, json.loads(body)["reason"]) == (403, "Forbidden")
     assert 'User "system:serviceaccount:' in json.loads(body)["message"]
+
+
+JSON_PATCH = "application/json-patch+json"
+THIEF: Object = {
+    "manager": "thief",
+    "operation": "Apply",
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "time": "2026-11-28T14:00:00Z",
+    "fieldsType": "FieldsV1",
+}
+
+
+def owned(kind: str, **fields: Object) -> Object:
+    """An entry of managedFields that has these fields of the first webhook."""
+    return {**THIEF, "fieldsV1": {"f:webhooks": {f'k:{{"name":"{WEBHOOKS[kind]}"}}': {".": {}, **fields}}}}
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("kind", WEBHOOKS)
+@pytest.mark.parametrize("attempt", ["all gone", "helm's gone", "one more", "one more beside caBundle", "more of helm's"])
+def test_A_the_programs_token_changes_no_owner_of_other_fields(program: Program, attempt: str, kind: str) -> None:
+    """Helm's next upgrade would fail by a conflict, or would not remove what a value no longer asks for."""
+    api = program.control_plane.api
+    managers = api.request("GET", program.path(kind))["metadata"]["managedFields"]
+    (helm,) = [entry for entry in managers if entry["manager"] == "helm"]
+    changed: list[Object] = {
+        "all gone": [{}],
+        "helm's gone": [owned(kind, **{"f:clientConfig": {"f:caBundle": {}}})],
+        "one more": [*managers, owned(kind, **{"f:timeoutSeconds": {}})],
+        "one more beside caBundle": [
+            *managers,
+            {**owned(kind, **{"f:clientConfig": {"f:caBundle": {}, "f:url": {}}}), "manager": "kubectl-qos"},
+        ],
+        "more of helm's": [{**helm, "fieldsV1": {**helm["fieldsV1"], "f:metadata": {"f:finalizers": {}}}}],
+    }[attempt]
+    patch = json.dumps([{"op": "replace", "path": "/metadata/managedFields", "value": changed}]).encode()
+    status, body, _ = program.transport.send("PATCH", program.path(kind), patch, JSON_PATCH)
+    assert "not who manages other fields" in json.loads(body)["message"]
+    assert status == 403
+    api.request("PATCH", program.path(kind), json.loads(patch), content_type=JSON_PATCH)
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("kind", WEBHOOKS)
+def test_A_the_programs_token_adds_no_managers(program: Program, kind: str) -> None:
+    """The API server merges the oldest when there are more than ten."""
+    patch = text_for(kind, webhook_patch(clientConfig={"caBundle": program.bundle})).encode()
+    path = f"{program.path(kind)}&fieldManager=thief"
+    status, body, _ = program.transport.send("PATCH", path, patch, STRATEGIC)
+    assert (status, "not who manages other fields" in json.loads(body)["message"]) == (403, True)
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("kind", WEBHOOKS)
+def test_A_the_programs_token_restores_ca_bundle_whoever_wiped_it(program: Program, kind: str) -> None:
+    """It takes the field from its owner, who keeps others; with ten owners the API server merges two of them."""
+    api = program.control_plane.api
+    restored = webhook_patch(clientConfig={"caBundle": program.bundle})
+    path = program.path(kind).partition("?")[0]
+
+    def wipe(manager: str, seconds: int) -> None:
+        changes = {"timeoutSeconds": seconds, "clientConfig": {"caBundle": ""}}
+        patch = json.loads(text_for(kind, webhook_patch(**changes)))
+        api.request("PATCH", f"{path}?fieldManager={manager}", patch, content_type=STRATEGIC)
+
+    wipe("kubectl-edit", 3)
+    assert program.patch(kind, restored) == ""
+    for number in range(12):
+        wipe(f"editor-{number}", 4 + number)
+        assert program.patch(kind, restored) == ""
 
 
 META_ATTEMPTS: dict[str, Object] = {
