@@ -17,6 +17,7 @@ Source: pkg/kubelet/qos/{policy,helpers}.go at v1.36.3 and v1.37.1; KEP-2837 (po
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
@@ -36,7 +37,7 @@ __all__ = [
     "MemoryTooLow",
     "OOMRule",
     "OOMScoreAdj",
-    "container_oom_score_adj",
+    "container_oom_score_adjs",
     "divide",
     "memory_too_low",
     "pod_oom_score_adjs",
@@ -121,36 +122,38 @@ def memory_too_low(pod: Pod, *, features: Features = REFERENCE) -> MemoryTooLow 
 def pod_oom_score_adjs(
     pod: Pod, memory_capacity: int | None, *, features: Features = REFERENCE
 ) -> tuple[OOMScoreAdj, ...] | None:
-    """The value of every container and init container; None when it depends on a capacity that is not known.
+    """The value of every container and init container, in the order of `Pod.containers` (GetContainerOOMScoreAdjust).
+
+    None when it depends on a capacity that is not known.
 
     Args:
         pod: The pod, with the resources that the kubelet allocated to it.
         memory_capacity: The node's memory in bytes (MachineInfo.MemoryCapacity, ``status.capacity.memory``).
         features: Gates of the cluster's version.
     """
-    scores = [container_oom_score_adj(pod, ref, memory_capacity, features=features) for ref in pod.containers()]
-    known = tuple(score for score in scores if score is not None)
-    return known if len(known) == len(scores) else None
-
-
-def container_oom_score_adj(
-    pod: Pod, ref: ContainerRef, memory_capacity: int | None, *, features: Features = REFERENCE
-) -> OOMScoreAdj | None:
-    """One container's value (GetContainerOOMScoreAdjust); None when a Burstable pod's node capacity is not known."""
     fixed = _fixed(pod, features)
-    request = ref.container.resources.requests.get(MEMORY, ZERO).value
     if fixed is not None:
-        rule, value = fixed
-        return OOMScoreAdj(
-            ref.container.name, ref.field, ref.is_sidecar, value, rule, request, 0, memory_capacity, formula_value=None
-        )
+        return tuple(_fixed_score(ref, *fixed, memory_capacity) for ref in pod.containers())
     if not memory_capacity:
         return None
     share = _pod_level_share(pod, features)
+    smallest = min((one.resources.requests.get(MEMORY, ZERO).value for one in pod.spec.containers), default=None)
+    return tuple(_burstable_score(ref, share, smallest, memory_capacity) for ref in pod.containers())
+
+
+def _fixed_score(ref: ContainerRef, rule: OOMRule, value: int, memory_capacity: int | None) -> OOMScoreAdj:
+    request = ref.container.resources.requests.get(MEMORY, ZERO).value
+    return OOMScoreAdj(
+        ref.container.name, ref.field, ref.is_sidecar, value, rule, request, 0, memory_capacity, formula_value=None
+    )
+
+
+def _burstable_score(ref: ContainerRef, share: int, smallest: int | None, memory_capacity: int) -> OOMScoreAdj:
+    """One container's value; a sidecar's is at most that of the container with the smallest request."""
+    request = ref.container.resources.requests.get(MEMORY, ZERO).value
     formula = _formula(request + share, memory_capacity)
     value, rule, app_minimum = formula, OOMRule.BURSTABLE, None
-    if ref.is_sidecar and pod.spec.containers:
-        smallest = min(container.resources.requests.get(MEMORY, ZERO).value for container in pod.spec.containers)
+    if ref.is_sidecar and smallest is not None:
         app_minimum = max(_formula(smallest + share, memory_capacity), MIN_BURSTABLE_OOM_SCORE_ADJ)
         if app_minimum < formula:
             value, rule = app_minimum, OOMRule.BURSTABLE_SIDECAR
@@ -170,6 +173,13 @@ def container_oom_score_adj(
         formula if formula >= 0 else None,
         app_minimum,
     )
+
+
+def container_oom_score_adjs(
+    pod: Pod, memory_capacity: int | None, *, features: Features = REFERENCE
+) -> Mapping[str, OOMScoreAdj]:
+    """The values by `ContainerRef.field`; empty where `pod_oom_score_adjs` knows none."""
+    return {score.field: score for score in pod_oom_score_adjs(pod, memory_capacity, features=features) or ()}
 
 
 def _fixed(pod: Pod, features: Features) -> tuple[OOMRule, int] | None:

@@ -21,7 +21,7 @@ from podrules.memory_qos import MemoryQoS, container_memory_qos, memory_settings
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
-from podrules.oom import container_oom_score_adj
+from podrules.oom import container_oom_score_adjs
 from podrules.platform import Platform, pod_platform
 from podrules.qos import compute_pod_qos, with_class
 from podrules.resources import CPU, EPHEMERAL_STORAGE, MEMORY, allocated_pod, scheduler_request
@@ -189,9 +189,9 @@ def _on_linux(pod: Pod, node: Node | None, kubelet: Features) -> Iterator[tuple[
     yield from _cgroup("", pod_resource_config(pod, features=kubelet))
     found = None if settings is None else pod_memory_qos(pod, settings, features=kubelet)
     yield from _memory_qos("", kubelet, found)
+    scores = container_oom_score_adjs(pod, None if capacity is None else capacity.value, features=kubelet)
     for ref in pod.containers():
-        name = ref.container.name
-        score = container_oom_score_adj(pod, ref, None if capacity is None else capacity.value, features=kubelet)
+        name, score = ref.container.name, scores.get(ref.field)
         value = str(score.value) if score is not None else _UNKNOWN if capacity is None else ""
         yield (PodChangeKind.OOM_SCORE, "", name), value
         yield from _cgroup(name, container_resource_config(pod, ref, features=kubelet))

@@ -34,7 +34,7 @@ from podrules.cluster.source import Source
 from podrules.features import Features, minor_of
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodStatus
-from podrules.oom import container_oom_score_adj
+from podrules.oom import container_oom_score_adjs
 from podrules.placement.outcome import PlacementOutcome
 from podrules.platform import pod_platform
 from podrules.pressure.node import MemoryOrders, memory_orders
@@ -232,8 +232,8 @@ def _orders_of(
 ) -> Mapping[str, tuple[str, ...]]:
     """Who goes first, by order, if each pod was made by this version."""
     made = [with_class(pod, compute_pod_qos(pod, features=versions.api_server)) for pod in pods]
-    score = partial(container_oom_score_adj, features=kubelet)
-    orders: MemoryOrders = memory_orders(node, made, usage, score, features=kubelet)
+    scores = partial(container_oom_score_adjs, features=kubelet)
+    orders: MemoryOrders = memory_orders(node, made, usage, scores, features=kubelet)
     killed = () if orders.oom is None else orders.oom.places
     return {
         "OOM": tuple(

@@ -34,7 +34,7 @@ from podrules.model.instant import instant
 from podrules.model.node import Node
 from podrules.model.pod import ContainerRef, Pod
 from podrules.model.quantity import ZERO
-from podrules.oom import container_oom_score_adj
+from podrules.oom import container_oom_score_adjs
 from podrules.processes import status_of
 from podrules.resources import MEMORY
 
@@ -174,12 +174,13 @@ def survivor(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) 
     if ended is None or node is None or most is None:
         return None
     capacity, total = _memory_of(node)
-    own = container_oom_score_adj(pod, ref, capacity)
+    own = container_oom_score_adjs(pod, capacity).get(ref.field)
     if own is None or not total:
         return None
     for other in evidence.neighbours or ():
+        scores = container_oom_score_adjs(other, capacity)
         for theirs in _running_since_before(other, ended):
-            adj = container_oom_score_adj(other, theirs, capacity)
+            adj = scores.get(theirs.field)
             # Its memory counts, too; not knowing how much, it counts as none.
             if adj is not None and (adj.value - own.value) * total > 1000 * most:
                 meta = other.metadata

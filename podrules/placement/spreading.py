@@ -16,6 +16,7 @@ from podrules.scheduler.cycle import Filtered, Scored
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME
 from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 from podrules.scheduler.plugins.pod_topology_spread.filtering import (
+    MOST_COMPARED,
     Mask,
     Spread,
     SpreadState,
@@ -44,10 +45,11 @@ def constraint_spreads(filtered: Filtered) -> tuple[ConstraintSpread, ...]:
 
 def _spreads(filtered: Filtered, state: SpreadState) -> Iterator[ConstraintSpread]:
     masks = [lets_through(spread) for spread in state.spreads]
+    compared = masks if len(masks) <= MOST_COMPARED else ()
     for spread, mask in zip(state.spreads, masks, strict=True):
         others = [
             other.constraint.field
-            for other, theirs in zip(state.spreads, masks, strict=True)
+            for other, theirs in zip(state.spreads, compared, strict=False)
             if mask.any() and theirs.any() and not (mask & theirs).any()
         ]
         uncounted = left_out(spread)

@@ -14,7 +14,7 @@ Source: pkg/kubelet/cm/node_container_manager_linux.go (enforceNodeAllocatableCg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from typing import Final
@@ -48,7 +48,7 @@ from podrules.model.kubelet import (
 from podrules.model.node import Node
 from podrules.model.pod import ContainerRef, Pod
 from podrules.model.quantity import ZERO, Quantity
-from podrules.oom import KUBELET_OOM_SCORE_ADJ, OOMScoreAdj, container_oom_score_adj
+from podrules.oom import KUBELET_OOM_SCORE_ADJ, OOMScoreAdj, container_oom_score_adjs
 from podrules.platform import Platform, node_platform
 from podrules.pressure.oom_order import OOMCandidate, OOMPlace, rank_oom
 from podrules.pressure.usage import NodeUsage, UsageSource
@@ -79,8 +79,8 @@ _MEASURED_SIGNALS: Final = {
 """Signals by which pods can be ranked; allocatableMemory.available ranks them as memory.available does."""
 
 
-ScoreFunc = Callable[[Pod, ContainerRef, int], OOMScoreAdj | None]
-"""A container's oom_score_adj on a node with so many bytes of memory."""
+ScoresFunc = Callable[[Pod, int], Mapping[str, OOMScoreAdj]]
+"""The oom_score_adj of a pod's containers, by field, on a node with so many bytes of memory."""
 
 
 class OOMScope(Enum):
@@ -252,7 +252,7 @@ class MemoryOrders(Struct, frozen=True):
 
 
 def memory_orders(
-    node: Node, pods: Iterable[Pod], usage: NodeUsage, score: ScoreFunc, *, features: Features
+    node: Node, pods: Iterable[Pod], usage: NodeUsage, scores: ScoresFunc, *, features: Features
 ) -> MemoryOrders:
     """The two orders that `node_pressure` has for the memory of the machine, alone: for clusters of many nodes.
 
@@ -260,7 +260,7 @@ def memory_orders(
         node: The node.
         pods: Those bound to it; finished ones are left out.
         usage: What is known of it.
-        score: Gives oom_score_adj, of pods alike perhaps once.
+        scores: Gives oom_score_adj, of pods alike perhaps once.
         features: Gates of the cluster's version.
     """
     if node_platform(node) is not Platform.LINUX:
@@ -270,7 +270,7 @@ def memory_orders(
     capacity = node.status.capacity.get(MEMORY, ZERO).value
     oom = None
     if capacity:
-        own = [_Candidates(pod, find(pod), capacity, features, score) for pod in active]
+        own = [_Candidates(pod, find(pod), capacity, features, scores) for pod in active]
         everyone = [candidate for one in own for candidate, _, _ in one.containers]
         oom = _machine(node, capacity, measured, everyone, None)
     eviction: tuple[EvictionPlace, ...] = ()
@@ -353,8 +353,8 @@ def _ooms(
     capacity = node.status.capacity.get(MEMORY, ZERO).value
     if not capacity:
         return
-    score = partial(container_oom_score_adj, features=features)
-    candidates = [_Candidates(pod, own, capacity, features, score) for pod, own in stats]
+    scores = partial(container_oom_score_adjs, features=features)
+    candidates = [_Candidates(pod, own, capacity, features, scores) for pod, own in stats]
     everyone = [candidate for own in candidates for candidate, _, _ in own.containers]
     swap = _node_swap(node, measured)
     yield _machine(node, capacity, measured, everyone, config)
@@ -379,14 +379,17 @@ def _machine(
 class _Candidates:
     """A pod's containers that run, as the kernel sees them."""
 
-    def __init__(self, pod: Pod, stats: PodStats | None, capacity: int, features: Features, score: ScoreFunc) -> None:
-        self._pod, self._stats, self._features, self._score = pod, stats, features, score
+    def __init__(
+        self, pod: Pod, stats: PodStats | None, capacity: int, features: Features, scores_of: ScoresFunc
+    ) -> None:
+        self._pod, self._stats, self._features = pod, stats, features
+        scores = scores_of(pod, capacity)
         self.containers = [
-            (self._candidate(ref, measured, capacity), ref, measured) for ref, measured in _running(pod, stats)
+            (self._candidate(ref, measured, scores.get(ref.field)), ref, measured)
+            for ref, measured in _running(pod, stats)
         ]
 
-    def _candidate(self, ref: ContainerRef, measured: ContainerStats | None, capacity: int) -> OOMCandidate:
-        score = self._score(self._pod, ref, capacity)
+    def _candidate(self, ref: ContainerRef, measured: ContainerStats | None, score: OOMScoreAdj | None) -> OOMCandidate:
         memory = measured.memory if measured is not None else None
         used = None
         if memory is not None:

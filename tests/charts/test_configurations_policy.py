@@ -174,13 +174,15 @@ def owned(kind: str, **fields: Object) -> Object:
 
 @pytest.mark.controlplane
 @pytest.mark.parametrize("kind", WEBHOOKS)
-@pytest.mark.parametrize("attempt", ["all gone", "helm's gone", "one more", "one more beside caBundle", "more of helm's"])
+@pytest.mark.parametrize(
+    "attempt", ["all gone", "helm's gone", "one more", "one more beside caBundle", "more of helm's"]
+)
 def test_A_the_programs_token_changes_no_owner_of_other_fields(program: Program, attempt: str, kind: str) -> None:
     """Helm's next upgrade would fail by a conflict, or would not remove what a value no longer asks for."""
     api = program.control_plane.api
     managers = api.request("GET", program.path(kind))["metadata"]["managedFields"]
     (helm,) = [entry for entry in managers if entry["manager"] == "helm"]
-    changed: list[Object] = {
+    attempts: dict[str, list[Object]] = {
         "all gone": [{}],
         "helm's gone": [owned(kind, **{"f:clientConfig": {"f:caBundle": {}}})],
         "one more": [*managers, owned(kind, **{"f:timeoutSeconds": {}})],
@@ -189,8 +191,9 @@ def test_A_the_programs_token_changes_no_owner_of_other_fields(program: Program,
             {**owned(kind, **{"f:clientConfig": {"f:caBundle": {}, "f:url": {}}}), "manager": "kubectl-qos"},
         ],
         "more of helm's": [{**helm, "fieldsV1": {**helm["fieldsV1"], "f:metadata": {"f:finalizers": {}}}}],
-    }[attempt]
-    patch = json.dumps([{"op": "replace", "path": "/metadata/managedFields", "value": changed}]).encode()
+    }
+    change = {"op": "replace", "path": "/metadata/managedFields", "value": attempts[attempt]}
+    patch = json.dumps([change]).encode()
     status, body, _ = program.transport.send("PATCH", program.path(kind), patch, JSON_PATCH)
     assert "not who manages other fields" in json.loads(body)["message"]
     assert status == 403

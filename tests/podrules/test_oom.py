@@ -8,7 +8,7 @@ import pytest
 
 from podrules.features import REFERENCE, Features
 from podrules.model.pod import Container, Pod, ResourceRequirements
-from podrules.oom import OOMRule, OOMScoreAdj, container_oom_score_adj, divide, pod_oom_score_adjs
+from podrules.oom import OOMRule, OOMScoreAdj, container_oom_score_adjs, divide, pod_oom_score_adjs
 from podrules.priority import SYSTEM_CLUSTER_CRITICAL, SYSTEM_NODE_CRITICAL
 from tests.builders import make_container, make_pod, make_resources, make_sidecar
 from tests.features import around
@@ -300,7 +300,7 @@ def test_Q2_fixed_values_need_no_capacity(pod: Pod, expected: dict[str, int]) ->
 def test_Q2_burstable_is_unknown_without_a_capacity(capacity: int | None) -> None:
     pod = make_pod(requests={"memory": "1G"})
     assert pod_oom_score_adjs(pod, capacity) is None
-    assert container_oom_score_adj(pod, next(pod.containers()), capacity) is None
+    assert container_oom_score_adjs(pod, capacity) == {}
 
 
 def test_Q2_terms_of_a_burstable_container() -> None:

@@ -25,7 +25,7 @@ from podrules.cluster.node_usage import read_usage, read_usages
 from podrules.eviction.signals import Signal
 from podrules.features import REFERENCE
 from podrules.model.pod import Pod, PodQOSClass
-from podrules.oom import container_oom_score_adj
+from podrules.oom import container_oom_score_adjs
 from podrules.pressure.node import memory_orders, node_pressure
 from podrules.pressure.usage import UsageSource
 from podrules.qos import get_pod_qos
@@ -101,7 +101,7 @@ def test_the_two_orders_of_memory_are_those_of_the_whole_judgement(read: Overvie
         if usage is None:
             continue
         whole = node_pressure(node, pods, usage.usage, None, features=REFERENCE)
-        orders = memory_orders(node, pods, usage.usage, partial(alike.score, features=REFERENCE), features=REFERENCE)
+        orders = memory_orders(node, pods, usage.usage, partial(alike.scores, features=REFERENCE), features=REFERENCE)
         assert orders.oom == whole.ooms[0]
         assert orders.eviction == next(
             (one.places for one in whole.evictions if one.signal is Signal.MEMORY_AVAILABLE), ()
@@ -115,8 +115,7 @@ def test_alike_pods_get_their_own_answers(read: Overview) -> None:
         asked, requests = alike.asked(pod), pod_requests(pod, scheduler_options(REFERENCE))
         assert asked.qos_class is get_pod_qos(pod)
         assert asked.memory == (requests["memory"].value if "memory" in requests else 0)
-        for ref in pod.containers():
-            assert alike.score(pod, ref, 2**34, features=REFERENCE) == container_oom_score_adj(pod, ref, 2**34)
+        assert alike.scores(pod, 2**34, features=REFERENCE) == container_oom_score_adjs(pod, 2**34)
 
 
 def _resized(pod: Pod) -> Pod:

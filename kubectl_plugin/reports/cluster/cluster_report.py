@@ -218,8 +218,8 @@ class _Entries:
         usage, config = (NO_USAGE, None) if read is None else (read.usage, read.config)
         features = self._facts.versions.kubelet(node, config)
         if len(self.shown) > WHOLE_PRESSURE_NODES:
-            score = partial(self._alike.score, features=features)
-            return memory_orders(node, pods, usage, score, features=features), None, 0
+            scores = partial(self._alike.scores, features=features)
+            return memory_orders(node, pods, usage, scores, features=features), None, 0
         pressure = node_pressure(node, pods, usage, config, features=features)
         oom = next((order for order in pressure.ooms if order.scope is OOMScope.GLOBAL), None)
         evictions = {order.signal: order.places for order in pressure.evictions}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from podrules.allocation import limited_resources
 from podrules.features import Features
-from podrules.model.pod import ContainerRef, Pod, PodQOSClass
+from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.quantity import ZERO
-from podrules.oom import OOMScoreAdj, container_oom_score_adj
+from podrules.oom import OOMScoreAdj, container_oom_score_adjs
 from podrules.qos import get_pod_qos
 from podrules.resources import CPU, MEMORY, pod_limits, pod_requests, scheduler_options
 from podrules.versions import Versions
@@ -63,7 +64,7 @@ class SimilarPods:
         self._kinds = PodKinds()
         self._sums: dict[int, Asked] = {}
         self._limited: dict[int, frozenset[str]] = {}
-        self._scores: dict[tuple[int, str, int, int], OOMScoreAdj | None] = {}
+        self._scores: dict[tuple[int, int, int], Mapping[str, OOMScoreAdj]] = {}
 
     def asked(self, pod: Pod) -> Asked:
         """What a pod asks for."""
@@ -79,11 +80,11 @@ class SimilarPods:
             self._limited[kind] = limited_resources(pod, self._versions.scheduler)
         return self._limited[kind]
 
-    def score(self, pod: Pod, ref: ContainerRef, capacity: int, *, features: Features) -> OOMScoreAdj | None:
-        """A container's oom_score_adj; see `container_oom_score_adj`."""
-        key = self._kinds.of(pod), ref.field, capacity, features.minor
+    def scores(self, pod: Pod, capacity: int, *, features: Features) -> Mapping[str, OOMScoreAdj]:
+        """Its containers' oom_score_adj; see `container_oom_score_adjs`."""
+        key = self._kinds.of(pod), capacity, features.minor
         if key not in self._scores:
-            self._scores[key] = container_oom_score_adj(pod, ref, capacity, features=features)
+            self._scores[key] = container_oom_score_adjs(pod, capacity, features=features)
         return self._scores[key]
 
     def _asked(self, pod: Pod) -> Asked:

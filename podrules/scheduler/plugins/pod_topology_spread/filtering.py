@@ -39,6 +39,7 @@ from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 __all__ = [
     "ERR_REASON_CONSTRAINTS_NOT_MATCH",
     "ERR_REASON_NODE_LABEL_NOT_MATCH",
+    "MOST_COMPARED",
     "Relaxation",
     "Spread",
     "SpreadOnNode",
@@ -202,8 +203,11 @@ def relaxations(context: CycleContext, constraints: Sequence[SpreadConstraint]) 
     """Changes to one constraint that let the pod onto nodes which the constraints reject together.
 
     For each constraint: the smallest larger maxSkew that frees a node; node policies that leave out nodes which the pod
-    cannot go to; ScheduleAnyway; and the other keys that pods are usually spread by. Only those that free a node.
+    cannot go to; ScheduleAnyway; and the other keys that pods are usually spread by. Only those that free a node. Of
+    more than `MOST_COMPARED` constraints none is tried.
     """
+    if len(constraints) > MOST_COMPARED:
+        return ()
     rejected = judge(context.table, spread_state(context, constraints)) != Code.SUCCESS
     found: list[Relaxation] = []
 
@@ -228,6 +232,9 @@ def relaxations(context: CycleContext, constraints: Sequence[SpreadConstraint]) 
             tried(index, "topologyKey", key, [replace(constraint, topology_key=key)])
     return tuple(found)
 
+
+MOST_COMPARED: Final = 16
+"""Constraints. Of a pod with more, changes and conflicts are not looked for: the time grows with the square."""
 
 _USUAL_KEYS: Final = ("kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
