@@ -62,17 +62,18 @@ def answer_in_the_end(ask: Callable[[], T], wanted: Callable[[T], bool], *, time
 
 
 def again_if_late(ask: Callable[[], T], seconds: float, errors: tuple[type[Exception], ...] = (OSError,)) -> T:
-    """Asks, and asks again where a failure took so long that the other end may have given up meanwhile.
+    """Asks, and up to twice again where a failure took so long that the other end may have given up meanwhile.
 
     Args:
         ask: Returns the answer.
         seconds: For how long the other end waits: what fails earlier has failed.
         errors: What a failure raises.
     """
-    while True:
+    for _ in range(2):
         began = time.monotonic()
         try:
             return ask()
         except errors:
             if time.monotonic() - began < seconds:
                 raise
+    return ask()

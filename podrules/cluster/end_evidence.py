@@ -57,6 +57,8 @@ _HASH: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{1,10}")
 _ASSIGNED: Final = " to "
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _FORBIDDEN: Final = "forbidden"
+_SEEN_LATE: Final = timedelta(seconds=10)
+"""A controller replaces a pod when its deletion begins; a busy kubelet may see that, and send its event, seconds later."""
 _SECOND: Final = timedelta(seconds=1)
 _OF_NODES: Final = "default"
 """The namespace of events about objects that have none."""
@@ -222,7 +224,10 @@ class EndReader:
         if pods is None:
             return KnownEnd(evidence)
         uid = evidence.pod.metadata.uid if evidence.pod is not None else ""
-        return KnownEnd(evidence, replacement_of(evidence.name, uid, owner.metadata.uid, since, pods), sought=True)
+        found = replacement_of(evidence.name, uid, owner.metadata.uid, since, pods)
+        if found is None and evidence.pod is None:
+            found = replacement_of(evidence.name, uid, owner.metadata.uid, since - _SEEN_LATE, pods)
+        return KnownEnd(evidence, found, sought=True)
 
 
 def _controller(kind: Kind[Any], name: str, uid: str) -> OwnerReference:

@@ -306,3 +306,22 @@ def test_who_deletes_pods_did_not_end_one_that_is_there_and_is_not_being_deleted
 
     assert report["end"]["of"] == "Container"
     assert "Application" in [one["cause"] for one in report["end"]["verdict"]["suspects"]]
+
+
+@pytest.mark.parametrize(("made", "expected"), [("11:50:00", "web-7d9f-x2x7p"), ("11:40:00", None)])
+def test_replacement_is_there_before_a_busy_kubelet_stops_the_pod(
+    tmp_path: Path, made: str, expected: str | None
+) -> None:
+    """A controller makes it when the deletion begins; the kubelet's event came eight seconds later."""
+    labels = {"app": "web"}
+    meta = {"name": "web-7d9f", "namespace": "shop", "uid": "rs", "creationTimestamp": "2026-10-01T10:00:00Z"}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec}
+    own = {"uid": "rs", "name": "web-7d9f", "apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": True}
+    there = {"uid": "new", "creationTimestamp": f"2026-10-01T{made}Z", "labels": labels, "ownerReferences": [own]}
+    new = raw_pod("web-7d9f-x2x7p", "shop", metadata=there, status={"phase": "Running"}, nodeName="n1")
+    killing = about("Killing", "11:50:08", "Stopping container app", "old")
+    killing["involvedObject"]["name"] = "web-7d9f-bbbbb"
+    file = snapshot(tmp_path, owner, new, killing)
+    found = json.loads(run("died", "pod/web-7d9f-bbbbb", "-n", "shop", "-o", "json", "--snapshot", file).out)
+    assert (found["replacement"] or {}).get("name") == expected
