@@ -58,7 +58,7 @@ _ASSIGNED: Final = " to "
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _FORBIDDEN: Final = "forbidden"
 _SEEN_LATE: Final = timedelta(seconds=10)
-"""A controller replaces a pod when its deletion begins; a busy kubelet may see that, and send its event, seconds later."""
+"""A controller replaces a pod when its deletion begins; the event of a busy kubelet may come seconds later."""
 _SECOND: Final = timedelta(seconds=1)
 _OF_NODES: Final = "default"
 """The namespace of events about objects that have none."""
