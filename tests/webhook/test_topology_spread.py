@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -399,6 +400,24 @@ def test_S4_constraints_are_left_out_where_they_are_too_long(number: int, *, are
         assert not given
         assert warning.startswith("spec.topologySpreadConstraints: the namespace's defaults are left out: with the")
         assert warning.endswith(" bytes; at most 131072 are added")
+
+
+def test_S4_constraints_that_are_left_out_cost_no_more_than_one() -> None:
+    """They would take 40 MB; a replica that writes them before it looks at their length answers nobody meanwhile."""
+    terms = [{"key": "app", "operator": "In", "values": ["web"]}] * 13_500
+    owner = make_owner("ReplicaSet", {"matchExpressions": terms})
+
+    def seconds(number: int) -> float:
+        own = [{**RACKS[0], "topologyKey": f"k{each}"} for each in range(number)]
+        namespace = of_the_namespace(json.dumps(own, separators=(",", ":")))
+        cluster = make_cluster([owner, namespace], scheduler_config=CONFIG)
+        review = create_review(make_owned(owner))
+        began = time.process_time()
+        (warning,) = mutate(decode_review(review), cluster).warnings
+        assert "are left out" in warning
+        return time.process_time() - began
+
+    assert min(seconds(55) for _ in range(3)) < 5 * min(seconds(1) for _ in range(3))
 
 
 HASH = {"key": "pod-template-hash", "operator": "In", "values": ["5f6c"]}

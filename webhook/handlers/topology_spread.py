@@ -66,18 +66,19 @@ def default_topology_spread(new: NewPod, cluster: Cluster) -> Answer:
             "%s in %s gets no default constraints, its owner cannot be read: %s", name, pod.metadata.namespace, error
         )
         return ALLOWED
-    if cluster.options.leave_out_template_hash:
-        constraints = _of_all_revisions(constraints)
-    if not constraints:
-        return Answer(warnings=warnings)
-    written = [_as_json(entry) for entry in constraints]
-    size = len(written) * len(json.encode(written[0]))
+    # Each has the same selector. No more than one is written to find out how long all are.
+    size = len(constraints) * len(json.encode(_as_json(constraints[0]))) if constraints else 0
     if size > _MOST_BYTES:
         left_out = f"spec.topologySpreadConstraints: {origin} are left out"
         too_long = f"with the pod's selector they have {size} bytes; at most {_MOST_BYTES} are added"
         return Answer(warnings=(*warnings, f"{left_out}: {too_long}"))
+    if cluster.options.leave_out_template_hash:
+        constraints = _of_all_revisions(constraints)
+    if not constraints:
+        return Answer(warnings=warnings)
     if cluster.options.verbose:
         warnings += (f"spec.topologySpreadConstraints: {_counted(constraints)} filled in, {origin}",)
+    written = [_as_json(entry) for entry in constraints]
     return Answer(patch=(add("/spec/topologySpreadConstraints", written),), warnings=warnings)
 
 
