@@ -448,6 +448,27 @@ def test_forgotten(world: World) -> None:
     assert world.ended == []
 
 
+def test_connection_that_was_ended_begins_no_handshake(wide: World) -> None:
+    """It may be ended before its greenlet runs. Counted, it would be the oldest of too many, and be ended twice."""
+    gone = wide.connect()
+    wide.registry.end(gone.seen, "full")
+    with pytest.raises(ConnectionResetError):
+        wide.registry.begin_handshake(gone.seen)
+    for client in [wide.connect(THERE) for _ in range(5)]:
+        wide.registry.begin_handshake(client.seen)
+    wide.registry.end(gone.seen, "full")
+    assert wide.ended == ["full", "full"]
+
+
+def test_connection_that_was_ended_holds_no_memory(wide: World) -> None:
+    gone = wide.new().send_head().send(60 * KIB)
+    wide.registry.end(gone.seen, "body")
+    with pytest.raises(ConnectionResetError):
+        wide.registry.pass_over(gone.seen)
+    wide.new().send_head().send(MOST - SHARE + FREE - 100)
+    assert wide.ended == ["body"]
+
+
 class Timeline:
     """Turns whose pauses are counted."""
 
@@ -525,3 +546,16 @@ def test_who_is_ended_has_no_turn_and_others_have_theirs(wide: World, timeline: 
     timeline.turns.leave(ended)
     timeline.run()
     assert timeline.served == ["first", "stays"]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_an_error_costs_nobody_elses_turn(wide: World, timeline: Timeline, *, waits: bool) -> None:
+    def fail(*, has_left: bool) -> bool:
+        raise ValueError(has_left)
+
+    if waits:
+        timeline.ask(wide, "first", HERE)
+    timeline.turns.ask(wide.connect(THERE).seen, fail)
+    timeline.ask(wide, "last", HERE)
+    timeline.run()
+    assert timeline.served[-1] == "last"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 import logging
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

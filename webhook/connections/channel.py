@@ -196,8 +196,7 @@ class Channel:
         if self._pieces % _TURN_PIECES == 0:
             give_way()
         piece = self.connection.sock.recv(_PIECE_BYTES)
-        if self.connection.ended:
-            raise ConnectionResetError(errno.ECONNRESET, "ended")
+        self.connection.check()
         self._take(piece)
 
     def _take(self, piece: bytes) -> None:

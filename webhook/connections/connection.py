@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import socket
@@ -95,6 +96,15 @@ class Connection:
     def rank(self) -> tuple[bool, int]:
         """How much it is worth: within a factor of two in what it has earned all are alike."""
         return self.certified, min(self.earned, _MAX_EARNED).bit_length()
+
+    def check(self) -> None:
+        """Go no further with a connection that has been ended.
+
+        Raises:
+            ConnectionResetError: It has.
+        """
+        if self.ended:
+            raise ConnectionResetError(errno.ECONNRESET, "ended")
 
     def pass_over(self) -> None:
         """Keep no more of the body than its beginning; who reads it goes on, and may still answer."""

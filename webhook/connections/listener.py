@@ -136,17 +136,19 @@ class Listener(StreamServer):
             self._handle_one(channel, address)
 
     def _shake_hands(self, connection: Connection) -> Channel:
-        sock = connection.sock
-        self._connections.begin_handshake(connection)
-        channel = Channel(connection, self._context, self._connections)
+        channel: Channel | None = None
         while True:
+            # The turn is taken already: whatever fails in it must give it back.
             with self._turns.working():
-                _check(connection)
+                if channel is None:
+                    self._connections.begin_handshake(connection)
+                    channel = Channel(connection, self._context, self._connections)
+                connection.check()
                 if channel.step():
-                    sock.settimeout(None)
+                    connection.sock.settimeout(None)
                     return channel
-            wait_read(sock.fileno())
-            _check(connection)
+            wait_read(connection.sock.fileno())
+            connection.check()
             self._wait_for_turn(connection)
 
     def _wait_for_turn(self, connection: Connection) -> None:
@@ -196,13 +198,3 @@ def _has_record(sock: socket.socket) -> bool:
     has_all = is_over or length <= len(there)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1 if has_all else length)
     return has_all
-
-
-def _check(connection: Connection) -> None:
-    """Go no further with a connection that has been ended.
-
-    Raises:
-        ConnectionResetError: It has.
-    """
-    if connection.ended:
-        raise ConnectionResetError("ended")

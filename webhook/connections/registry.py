@@ -120,7 +120,12 @@ class Connections:
         return connection
 
     def begin_handshake(self, connection: Connection) -> None:
-        """Begin its TLS handshake; if too many are under way, end another one."""
+        """Begin its TLS handshake; if too many are under way, end another one.
+
+        Raises:
+            ConnectionResetError: It has been ended meanwhile: nobody would count its handshake out again.
+        """
+        connection.check()
         if len(self._handshakes) >= self._most_handshakes and (oldest := self._oldest(self._handshakes)) is not None:
             self.end(oldest, "full")
         self._handshakes[connection] = None
@@ -149,8 +154,7 @@ class Connections:
             NoMemory: It has to go itself.
             ConnectionResetError: It has been ended here: what had come before is of no use to anybody.
         """
-        if connection.ended:
-            raise ConnectionResetError(errno.ECONNRESET, "ended")
+        connection.check()
         if connection.stage is Stage.NEW or connection.stage is Stage.IDLE:
             connection.begun = self._now()
             self._enter(connection, Stage.HEAD, READ_SECONDS)
@@ -168,7 +172,12 @@ class Connections:
         self._enter(connection, Stage.BODY, READ_SECONDS)
 
     def pass_over(self, connection: Connection) -> None:
-        """Keep only the beginning of the body, which says who asks for what."""
+        """Keep only the beginning of the body, which says who asks for what.
+
+        Raises:
+            ConnectionResetError: It has been ended meanwhile: nobody would free its memory again.
+        """
+        connection.check()
         connection.pass_over()
         self._memory.hold(connection)
 
@@ -227,7 +236,9 @@ class Connections:
             self.end(each, _REASONS.get(each.stage, each.stage.value))
 
     def end(self, connection: Connection, reason: str) -> None:
-        """End a connection and count the reason."""
+        """End a connection and count the reason, unless it has been ended already."""
+        if connection.ended:
+            return
         self._remove(connection)
         self._ended(reason)
         connection.end()

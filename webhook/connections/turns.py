@@ -7,6 +7,7 @@ it took. Every other turn is for addresses of known clients: a flood from thousa
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from webhook.connections.connection import Connection
 
 __all__ = ["Go", "Turns", "give_way"]
 
+_LOG: Final = logging.getLogger(__name__)
 _MAX_GONE: Final = 50
 """So many that have left are dropped at once."""
 _TCP_INFO: Final[int | None] = getattr(socket, "TCP_INFO", None)
@@ -77,8 +79,7 @@ class Turns:
     def ask(self, connection: Connection, go: Go) -> None:
         """Call back when it is the connection's turn, which may be now."""
         if not (self._waiting or self._is_called) and self._clock() >= self._free_at:
-            self._is_called = True
-            if not go(has_left=_has_left(connection.sock)):
+            if not self._is_taken(connection, go):
                 self._is_called = False
             return
         self._waiting.setdefault(connection.address, {})[connection] = go
@@ -119,10 +120,19 @@ class Turns:
             del self._waiting[address]
             if of_one:
                 self._waiting[address] = of_one
-            if go(has_left=_has_left(connection.sock)):
+            if self._is_taken(connection, go):
                 return
         self._is_called = False
         self._call_next()
+
+    def _is_taken(self, connection: Connection, go: Go) -> bool:
+        """Offer a turn; an error costs one connection, and not the turns of all others."""
+        self._is_called = True
+        try:
+            return go(has_left=_has_left(connection.sock))
+        except Exception:  # noqa: BLE001 - it is logged whatever it is
+            _LOG.exception("%s: the TLS handshake failed", connection.address)
+            return False
 
 
 def _has_left(sock: socket.socket) -> bool:
