@@ -291,6 +291,28 @@ def test_who_has_sent_much_is_worth_no_more_than_who_sent_enough(world: World) -
     assert [client.is_open() for client in much] == [False, True, True]
 
 
+@pytest.mark.parametrize("addresses", [1, 3])
+def test_known_connections_of_a_flood_take_no_place_of_one_in_use(world: World, addresses: int) -> None:
+    """They sent much once; the API server's begins anew each time it is ended."""
+    flood = [world.new(f"10.0.1.{number % addresses}").ask(60 * KIB) for number in range(3)]
+    world.wait(10)
+    ours = world.new(HERE).ask(500)
+    for number in range(20):
+        world.wait(1)
+        ours.ask(500)
+        world.new(f"10.0.1.{number % addresses}").ask(60 * KIB)
+    assert ours.is_open()
+    assert not any(client.is_open() for client in flood)
+
+
+def test_of_known_ones_in_use_one_goes_whose_address_has_most(world: World) -> None:
+    ours = world.new(HERE).ask(500)
+    flood = [world.new(THERE).ask(60 * KIB) for _ in range(3)]
+    world.connect(THERE)
+    assert ours.is_open()
+    assert [client.is_open() for client in flood] == [False, True, True]
+
+
 def test_a_client_whose_certificate_is_accepted_is_above_all(world: World) -> None:
     certified = world.connect().shake_hands(certified=True)
     others = [world.new(THERE).ask(60 * KIB) for _ in range(3)]

@@ -69,7 +69,7 @@ class Connection:
         self.deadline: float | None = deadline
         """The deadline of the stage; None: it has none."""
         self.begun = 0.0
-        """When the current request began."""
+        """When the current request began, or the last one ended."""
         self.received = 0
         """Bytes of the current request."""
         self.held = 0

@@ -9,9 +9,11 @@ idle         the server's keep-alive
 **Too many.** Newcomers, which have sent no whole review yet, have 300 places that others cannot take; all others have
 700. The oldest newcomer goes: a client that has something to ask does so at once, and is a newcomer no longer.
 Newcomers from addresses of known clients stay while there are others. If one address has more than half of them, its
-oldest goes first. Then the client goes that has sent the least, by bytes of whole reviews, then the one that was idle
-longest. A client whose certificate is accepted stands above all. No address has a limit: the API server may share one
-with others. TLS handshakes may be under way on 250 of all places; the same rule says which newcomer goes.
+oldest goes first. Of known clients the one goes that has sent the least, by bytes of whole reviews, then the one that was
+idle longest: first of an address that has more than half of them, and last of those that were answered within a second,
+whose next request may be on its way. A client whose certificate is accepted stands above all. No address has a limit: the
+API server may share one with others. TLS handshakes may be under way on 250 of all places; the same rule says which
+newcomer goes.
 
 **Too little memory.** See `Memory`.
 """
@@ -50,6 +52,8 @@ READ_SECONDS: Final = 3.0
 """The time for a head, and for a body; the API server sends both at once."""
 REQUEST_SECONDS: Final = 15.0
 """The time from the whole body to the last byte of the answer; the API server waits 2 s, or 30 s at most."""
+_IN_USE_SECONDS: Final = 1.0
+"""After an answer: a client that ends these connections has to ask on a thousand of its own within this time."""
 LOOK_SECONDS: Final = 0.5
 """Between two searches for late connections."""
 _MAX_HEAD: Final = 64 << 10
@@ -215,6 +219,7 @@ class Connections:
         if connection.body.tell():
             connection.body = io.BytesIO()
         connection.stage = Stage.IDLE
+        connection.begun = self._now()
         connection.deadline = None
 
     def forget(self, connection: Connection) -> bool:
@@ -287,9 +292,15 @@ class Connections:
 
     def _first_known(self) -> Connection | None:
         """The known connection that has to go first; None: all their requests are whole."""
-        by_address = Counter(known.address for known in self._known)
-        candidates = [known for known in self._known if known.stage is not Stage.ANSWER]
-        return min(candidates, key=lambda known: (known.rank, -by_address[known.address]), default=None)
+        half, used = len(self._known) / 2, self._now() - _IN_USE_SECONDS
+
+        def key(known: Connection) -> tuple[bool, bool, bool, float, int]:
+            certified, rank = known.rank
+            count = self._known_at[known.address]
+            is_in_use = known.begun > used
+            return certified, count <= half, is_in_use, known.begun if is_in_use else rank, -count
+
+        return min((known for known in self._known if known.stage is not Stage.ANSWER), key=key, default=None)
 
     def _enter(self, connection: Connection, stage: Stage, seconds: float) -> None:
         connection.stage = stage

@@ -22,11 +22,11 @@ _ANYBODY.check_hostname = False
 _ANYBODY.verify_mode = ssl.CERT_NONE
 
 
-def open_tls(port: int, *, timeout: float = 30) -> ssl.SSLSocket:
+def open_tls(port: int, address: str = "127.0.0.1", *, timeout: float = 30) -> ssl.SSLSocket:
     """A TLS connection, whoever serves it; another one if the machine stood still during its handshake."""
 
     def opened() -> ssl.SSLSocket:
-        plain = socket.create_connection(("127.0.0.1", port), timeout=timeout)
+        plain = socket.create_connection(("127.0.0.1", port), timeout, (address, 0))
         try:
             return _ANYBODY.wrap_socket(plain)
         except OSError:

@@ -339,6 +339,27 @@ def test_a_new_connection_from_elsewhere_gets_in(server: DemoServer, kind: str, 
     assert statuses == [200] * 20
 
 
+@pytest.mark.long("test_known_connections_of_a_flood_take_no_place_of_one_in_use")
+def test_known_connections_of_a_flood_end_none_in_use(server: DemoServer) -> None:
+    """All places are taken by clients that sent one long review each; ten more come each second."""
+    long = create_review(pod_object(name="web", annotations={"text": "x" * 200_000}))
+
+    def known(stack: ExitStack) -> None:
+        connection = stack.enter_context(open_tls(server.port, "127.0.0.2"))
+        connection.sendall(HEAD.format(length=len(long)).encode() + long)
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
+
+    with ExitStack() as stack, open_tls(server.port) as ours:
+        for _ in range(MAX_CONNECTIONS):
+            known(stack)
+        for number in range(100):
+            if number % 5 == 0:
+                known(stack)
+            time.sleep(0.02)
+            ours.sendall(HEAD.format(length=len(REVIEW)).encode() + REVIEW)
+            assert ours.recv(1 << 16).startswith(b"HTTP/1.1 200"), number
+
+
 def test_new_connections_of_an_api_server_get_in(server: DemoServer, tmp_path: Path) -> None:
     """It opens several at once beside one that is known; the flood has as many addresses as connections."""
     with open_tls(server.port) as known, ThreadPoolExecutor(DIALS) as pool:
