@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from pkgutil import iter_modules
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from webhook import handlers
 from webhook.admission_review import decode_review
 from webhook.audit import Audit, Unpatched
 from webhook.cluster import Cluster
+from webhook.handlers import fill_in
 from webhook.metrics import Metrics
 from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.new_pod import NewPod
@@ -258,6 +260,47 @@ def test_pages_are_read_slowly(control_plane: ControlPlane, audited: str, look: 
     began = time.monotonic()
     assert look().count == 5
     assert time.monotonic() - began >= 4 * 0.1
+
+
+def test_others_are_served_between_pods_that_cost_much(
+    control_plane: ControlPlane, audited: str, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rest of no length would not let gevent look at its sockets."""
+    for number in range(5):
+        control_plane.api.create(_pod(audited, f"missed-{number}"))
+    sleep, rests = time.sleep, []
+
+    def slow(*asked: Any) -> Any:
+        sleep(0.02)
+        return fill_in(*asked)
+
+    def rest(seconds: float) -> None:
+        rests.append(seconds)
+
+    monkeypatch.setattr("webhook.audit.fill_in", slow)
+    monkeypatch.setattr("webhook.audit.time", SimpleNamespace(monotonic=time.monotonic, sleep=rest))
+    assert look().count == 5
+    assert len([seconds for seconds in rests if seconds >= 0.02]) > 5
+
+
+def test_lease_that_comes_back_begins_no_audit_again(
+    control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replicas that lose it to each other, because they are busy, must not be busier by that."""
+    terms, looks = iter([True, False, True, False, True]), []
+    transport = ClientTransport(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
+    audit = Audit(transport, make_cluster([]), Metrics(), terms.__next__, configuration="")
+
+    def look() -> Unpatched:
+        looks.append("look")
+        return Unpatched()
+
+    monkeypatch.setattr("webhook.audit._STEP_SECONDS", 0)
+    monkeypatch.setattr(audit, "look", look)
+    with pytest.raises(StopIteration):
+        audit.run(list, 3600)
+    transport.close()
+    assert looks == ["look"]
 
 
 def test_who_is_elected_no_longer_stops_at_the_next_page(
