@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from urllib.parse import parse_qs, urlsplit
 
@@ -58,6 +59,25 @@ def test_few_pages_are_too_large_where_all_objects_are() -> None:
     request, asked = lists([9] * 100)
     assert read(request, 500) == ([1] * 100, [])
     assert len(asked) <= 130
+
+
+def test_page_goes_before_the_next_one_comes() -> None:
+    """A tenant makes each as long as an answer may be."""
+    request, _ = lists([1] * 32)
+    bodies: list[bytes] = []
+    references: list[int] = []
+
+    def counting(path: str) -> bytes:
+        references.extend(sys.getrefcount(body) for body in bodies)
+        bodies.append(request(path))
+        return bodies[-1]
+
+    for page in pages_of(counting, PATH, "", 8, lambda _: None):
+        assert page.items
+        del page
+    alone = [b"".join([b"x", b"y"])]
+    assert references == [sys.getrefcount(body) for body in alone] * len(references)
+    assert len(bodies) == 4
 
 
 def test_pages_grow_again_after_large_objects_up_to_their_first_size() -> None:

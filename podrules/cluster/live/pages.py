@@ -46,7 +46,7 @@ def pages_of(
     Raises:
         Unreachable: the answer is not a list.
     """
-    most, calm, token = size, _CALM, ""
+    most, calm, token, body = size, _CALM, "", b""
     while True:
         query = f"?limit={size}{selectors}" + (f"&continue={quote(token, safe='')}" if token else "")
         try:
@@ -68,3 +68,6 @@ def pages_of(
         token = page.metadata.continue_
         if not token:
             return
+        # The next page must not come beside this one.
+        del page
+        body = b""

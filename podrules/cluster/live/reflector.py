@@ -236,6 +236,7 @@ class Reflector(Generic[T]):
             for page in pages:
                 yield from filter(None, map(self._decoded, map(bytes, page.items)))
                 version = page.metadata.resource_version
+                del page  # Before the next one comes.
                 self._rest()
 
         self.fill(listed())
