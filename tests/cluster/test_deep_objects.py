@@ -101,7 +101,7 @@ def test_cache_rests_after_a_deep_object(control_plane: ControlPlane, namespace:
     entry = api.create(_map(namespace, "watched"))
     transport = _Timed(kubeconfig=str(control_plane.admin_kubeconfig), request_timeout=60)
     with _running(transport, CONFIG_MAPS, namespace) as reflector:
-        deepen(api, entry, DEPTH, times=60)
+        deepen(api, entry, DEPTH, times=25)
         api.create(_map(namespace, "after"))
         wait_for(lambda: reflector.get("after", namespace), "the event after the deep one")
         seconds, worked = max(transport.held)
