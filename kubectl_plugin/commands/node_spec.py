@@ -17,7 +17,7 @@ from typing import Final
 from podrules.cluster.errors import UsageError
 from podrules.model.base import ResourceList
 from podrules.model.node import Taint
-from podrules.model.quantity import Quantity
+from podrules.model.quantity import Quantity, whole_number
 from podrules.placement.what_if import NodeSpecification
 from podrules.similar_names import nearest_word
 
@@ -84,7 +84,7 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _count(text: str, value: str) -> int:
-    if not value.isascii() or not value.isdecimal() or not 0 < int(value) <= _MOST:
+    if not value.isascii() or not value.isdecimal() or not 0 < whole_number(value) <= _MOST:
         raise UsageError(
             f"--add-node {text}: count={value}: no number of nodes", advice=f"Write a number from 1 to {_MOST}"
         )

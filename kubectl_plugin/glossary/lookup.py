@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.glossary.entry import Entry
+from podrules.model.quantity import whole_number
 
 __all__ = ["MAX_TEXT", "Found", "find", "similar"]
 
@@ -154,7 +155,7 @@ def _parts(text: str) -> Iterator[tuple[str, int | None]]:
         reasons, _, rest = _split_sentence(sentence)
         numbered = _ENTRY.split(reasons.strip())
         for count, reason in zip(numbered[1::2], numbered[2::2], strict=True):
-            yield reason, int(count)
+            yield reason, whole_number(count)
         yield from _clauses(rest)
 
 

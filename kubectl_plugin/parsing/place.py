@@ -19,6 +19,7 @@ from kubectl_plugin.parsing.common import (
     wants_colour,
 )
 from kubectl_plugin.parsing.output import add_output, wanted_output
+from podrules.model.quantity import whole_number
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import PlaceOptions
@@ -171,7 +172,7 @@ def _replicas(text: str) -> int | str:
     """A number, or ``max``."""
     if text == "max":
         return text
-    if not text.isascii() or not text.isdecimal() or not 0 < int(text) <= MAX_REPLICAS:
+    if not text.isascii() or not text.isdecimal() or not 0 < whole_number(text) <= MAX_REPLICAS:
         raise argparse.ArgumentTypeError(
             f'"{text}": not a number from 1 to {MAX_REPLICAS}\nWrite a number, or max for as many as fit'
         )

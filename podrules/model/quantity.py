@@ -19,7 +19,7 @@ from enum import Enum
 from functools import lru_cache, total_ordering
 from typing import Final
 
-__all__ = ["ZERO", "Format", "Quantity", "QuantityError", "go_float"]
+__all__ = ["ZERO", "Format", "Quantity", "QuantityError", "go_float", "whole_number"]
 
 MILLI: Final = -3
 NANO: Final = -9
@@ -62,6 +62,9 @@ class QuantityError(ValueError):
         self.upstream = upstream
         shown = text if len(text) <= 40 else text[:37] + "..."
         super().__init__(f"{shown!r} is not a quantity: {problem}; write e.g. 250m, 1.5, 128Mi, 2Gi or 1e3")
+
+
+_MOST_DIGITS: Final = 30
 
 
 class Format(Enum):
@@ -231,6 +234,14 @@ class Quantity:
         if self.format is Format.DECIMAL_EXPONENT:
             return f"{number}e{exponent}" if exponent else str(number)
         return f"{number}{_DECIMAL_SUFFIXES.get(exponent, '')}"
+
+
+def whole_number(text: str) -> int:
+    """The number of a text of digits, which may have a sign; of longer ones than any that counts 10**30.
+
+    Python reads no text of more than 4,300 digits, and longer ones in time that grows with their square.
+    """
+    return int(text) if len(text) <= _MOST_DIGITS else int(f"{text[:1].strip('0123456789')}1{'0' * _MOST_DIGITS}")
 
 
 def _ten_to(exponent: int) -> int:

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from podrules.model.affinity import Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
+from podrules.model.quantity import whole_number
 from podrules.model.workload import UpdateStrategy
 from podrules.placement.claim_problems import claim_problems
 from podrules.placement.devices import devices_freed
@@ -134,7 +135,7 @@ def _allows_surge(strategy: UpdateStrategy) -> bool:
     if strategy.type not in {"", "RollingUpdate"} or rolling is None or rolling.max_surge is None:
         return False
     number = str(rolling.max_surge).removesuffix("%")
-    return number.isdecimal() and int(number) > 0
+    return number.isdecimal() and whole_number(number) > 0
 
 
 def chosen_nodes(situation: Situation) -> Chosen:

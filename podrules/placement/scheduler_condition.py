@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from podrules.model.quantity import whole_number
 from podrules.placement.outcome import ReasonCount, ToldBefore
 
 __all__ = ["histogram", "told_before"]
@@ -42,4 +43,4 @@ def histogram(message: str) -> dict[str, int]:
     if sentence is None:
         return {}
     entries = [_ENTRY.fullmatch(entry) for entry in re.split(r", (?=\d+ )", sentence.group(1))]
-    return {entry.group(2): int(entry.group(1)) for entry in entries if entry is not None}
+    return {entry.group(2): whole_number(entry.group(1)) for entry in entries if entry is not None}

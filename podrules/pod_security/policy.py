@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from podrules.model.field_error import FieldError
+from podrules.model.quantity import whole_number
 from podrules.validation.errors import invalid
 
 __all__ = ["LABEL_PREFIX", "LATEST", "Level", "LevelVersion", "Policy", "parse_version", "policy_of"]
@@ -80,9 +81,9 @@ def parse_version(text: str) -> int | None:
     if text == LATEST:
         return None
     found = _NUMBERED.fullmatch(text)
-    if found is None or int(found[1]) > _MAX_INT:
+    if found is None or whole_number(found[1]) > _MAX_INT:
         raise ValueError('must be "latest" or "v1.x"')
-    return int(found[1])
+    return whole_number(found[1])
 
 
 def _level_version(labels: Mapping[str, str], label: str, malformed: Level, problems: list[FieldError]) -> LevelVersion:

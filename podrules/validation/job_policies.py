@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from podrules.model.field_error import FieldError
+from podrules.model.quantity import whole_number
 from podrules.validation.errors import Typed, duplicate, invalid, quoted, required, too_long, too_many, unsupported
 from podrules.validation.fields import validate_word
 from podrules.validation.formats import qualified_name, size
@@ -187,11 +188,12 @@ def _interval(text: str, completions: int) -> tuple[int, int]:
 
 
 def _index(text: str, completions: int) -> int:
-    if not re.fullmatch(r"\+?[0-9]+", text) or int(text) >= 2**63:
+    number = whole_number(text) if re.fullmatch(r"\+?[0-9]+", text) else 2**63
+    if number >= 2**63:
         raise ValueError(f"cannot convert string to integer for index: {quoted(text)}")
-    if int(text) >= completions:
+    if number >= completions:
         raise ValueError(f"too large index: {quoted(text)}")
-    return int(text)
+    return number
 
 
 def shown_success_policy(policy: View) -> Mapping[str, Any]:

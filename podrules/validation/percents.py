@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from podrules.model.field_error import FieldError
+from podrules.model.quantity import whole_number
 from podrules.validation.errors import Typed, invalid
 from podrules.validation.formats import percent
 
@@ -40,4 +41,4 @@ def int_or_percent(value: IntOrPercent) -> int:
     if isinstance(value, int):
         return value
     number = value if percent(value) else value.removesuffix("%")
-    return int(number) if re.fullmatch("[-+]?[0-9]+", number) else 0
+    return whole_number(number) if re.fullmatch("[-+]?[0-9]+", number) else 0

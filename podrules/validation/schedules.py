@@ -16,6 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from podrules.model.quantity import whole_number
 from podrules.validation.errors import quoted
 from podrules.validation.formats import go_fields, go_trimmed
 from podrules.validation.time_zones import time_zone_problem
@@ -48,6 +49,8 @@ _INT_MAX: Final = 2**63 - 1
 _INT_MIN: Final = -(2**63)
 _MICRO: Final = 10**3
 _SECOND: Final = 10**9
+_PRECISE: Final = 18
+"""Digits of a fraction that count."""
 _UNITS: Final = {
     "ns": 1,
     "us": _MICRO,
@@ -137,7 +140,7 @@ def _integer(text: str) -> int:
     failed = f"failed to parse int from {text}: strconv.Atoi: parsing {quoted(text)}"
     if not re.fullmatch("[-+]?[0-9]+", text):
         raise _Wrong(f"{failed}: invalid syntax")
-    number = int(text)
+    number = whole_number(text)
     if not _INT_MIN <= number <= _INT_MAX:
         raise _Wrong(f"{failed}: value out of range")
     if number < 0:
@@ -165,13 +168,14 @@ def _duration_problem(text: str) -> str:
         number, fraction, unit = part["number"], part["fraction"], part["unit"]
         if not number and not fraction:
             return f"invalid duration {shown}"
-        if int(number or 0) > 2**63:
+        if whole_number(number or "0") > 2**63:
             return f"invalid duration {shown}"
         if not unit:
             return f"missing unit in duration {shown}"
         if unit not in _UNITS:
             return f"unknown unit {_quoted(unit)} in duration {shown}"
-        total += int(number or 0) * _UNITS[unit]
+        total += whole_number(number or "0") * _UNITS[unit]
+        fraction = fraction[:_PRECISE]
         total += int(fraction or 0) * _UNITS[unit] // 10 ** len(fraction)
         if total > 2**63:
             return f"invalid duration {shown}"

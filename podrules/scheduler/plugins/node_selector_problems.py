@@ -22,6 +22,7 @@ from math import inf
 from typing import Final, NamedTuple
 
 from podrules.model.affinity import NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
+from podrules.model.quantity import whole_number
 
 __all__ = [
     "NAME_FIELD",
@@ -120,7 +121,7 @@ def int64_of(text: str) -> int | None:
     """strconv.ParseInt with base 10 and 64 bits; None where it fails."""
     if not _WHOLE_NUMBER.fullmatch(text):
         return None
-    number = int(text)
+    number = whole_number(text)
     return number if number in _INT64 else None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from secrets import token_hex
 from typing import Any, Final
 
 from podrules.model.quantity import Quantity, QuantityError
@@ -17,8 +18,9 @@ __all__ = ["FUNCTIONS", "SemverError", "quantity_value", "semver_value"]
 
 Value = Mapping[str, str]
 
-_QUANTITY: Final = "quantity"
-_SEMVER: Final = "semver"
+_QUANTITY: Final = f"quantity {token_hex()}"
+_SEMVER: Final = f"semver {token_hex()}"
+"""No expression can write a map with such a key."""
 _VERSION: Final = re.compile(
     r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)"
     r"(?:-((?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*))*))?"
@@ -52,6 +54,8 @@ def semver_value(text: str) -> dict[str, str]:
 
 
 def _quantity(value: Value) -> Quantity:
+    if _QUANTITY not in value:
+        raise TypeError("No such overload")
     unscaled, _, exponent = value[_QUANTITY].partition("e")
     return Quantity(int(unscaled), int(exponent))
 
@@ -60,6 +64,8 @@ def _order(value: Value) -> Any:
     """What values of either kind are compared by."""
     if _QUANTITY in value:
         return _quantity(value)
+    if _SEMVER not in value:
+        raise TypeError("No such overload")
     core, dash, labels = value[_SEMVER].partition("-")
     numbers = tuple(map(int, core.split(".")))
     parts = tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in labels.split(".") if dash)

@@ -20,6 +20,7 @@ Source: k8s.io/dynamic-resource-allocation/cel/compile.go and k8s.io/apiserver/p
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -144,6 +145,8 @@ def _functions() -> cel.Context:
     import cel
     from cel.stdlib import add_stdlib_to_context
 
+    # It logs what a function raises, which is the text of whoever wrote the expression.
+    logging.getLogger("cel").addHandler(logging.NullHandler())
     context = cel.Context()
     add_stdlib_to_context(context)
     for name, function in FUNCTIONS.items():
@@ -189,7 +192,7 @@ def _run(node: Node, context: cel.Context) -> Any:
         return _judge(node, context)
     try:
         return node.program.execute(context)
-    except (KeyError, TypeError, ZeroDivisionError, ValueError, RuntimeError, OverflowError) as error:
+    except (LookupError, TypeError, ZeroDivisionError, ValueError, RuntimeError, OverflowError) as error:
         return _worded(error)
 
 
@@ -213,6 +216,8 @@ def _worded(error: Exception) -> Exception:
     match error:
         case KeyError():
             return AllocationError(f"no such key: {error.args[0]}")
+        case IndexError():
+            return AllocationError(str(error))
         case ZeroDivisionError():
             return AllocationError("modulus by zero" if "modul" in str(error) else "division by zero")
         case TypeError() if str(error).startswith(("No such overload", "Unsupported operation")):

@@ -97,6 +97,7 @@ def test_true(expression: str) -> None:
         pytest.param(f"{D}.name && true", "no such overload", id="a word is not true"),
         pytest.param(f"1 / ({D}.count - 3) == 1", "division by zero", id="division"),
         pytest.param(f"1 % ({D}.count - 3) == 1", "modulus by zero", id="modulus"),
+        pytest.param("[1][5] == 1", "index out of bounds: 5", id="index"),
         pytest.param(
             f"{D}.name",
             "CEL result of type string could not be converted to bool:"
@@ -140,6 +141,9 @@ def test_fails_as_upstream(expression: str, problem: str) -> None:
         pytest.param(f"cel.bind(x, {D}, [1].exists(x, x == 1))", id="cel.bind and a macro of the same name"),
         pytest.param(f"{D}.count", id="result is a number"),
         pytest.param('semver("v1", true).major() == 1', id="normalised version"),
+        pytest.param('dyn({"quantity":"5e0"}).isInteger()', id="a map that is no quantity"),
+        pytest.param('dyn({"semver":"1.2.3"}).isLessThan(semver("2.0.0"))', id="a map that is no version"),
+        pytest.param(f'semver("{"9" * 5000}.0.0").major() > 1', id="a number that is too long"),
     ],
 )
 def test_unknown(expression: str) -> None:
