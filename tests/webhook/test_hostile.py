@@ -15,6 +15,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import pytest
 
@@ -276,6 +277,34 @@ def test_memory_of_bodies_that_stall(server: DemoServer, size: int) -> None:
                 connection.sendall(part)
         assert is_served(server)
     assert peak(server.worker) < MEMORY_LIMIT
+
+
+def _unsent(port: int) -> list[int]:
+    """The bytes that the kernel keeps for each connection of a server until its client takes them."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    mine = [line for line in lines if int(line[1].partition(":")[2], 16) == port and line[3] != "0A"]
+    return [int(line[4].partition(":")[0], 16) for line in mine]
+
+
+def test_answers_that_nobody_reads_take_little_memory_and_for_seconds(server: DemoServer) -> None:
+    """The kernel counts them as memory of the pod, and keeps them when the webhook has closed the connection."""
+    if not Path("/proc/net/tcp").exists():
+        without("there is no /proc/net/tcp, where Linux shows what waits to be sent")
+    requests = b"GET /healthz HTTP/1.1\r\nHost: webhook\r\n\r\n" * 4000
+    wait_for(lambda: not any(_unsent(server.port)), "nothing is left of other tests")
+    with ExitStack() as stack:
+        for _ in range(3):
+            plain = stack.enter_context(socket.socket())
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            plain.settimeout(2)
+            plain.connect(("127.0.0.1", server.port))
+            connection = stack.enter_context(ANYBODY.wrap_socket(plain))
+            with suppress(TimeoutError):
+                connection.sendall(requests)
+        wait_for(lambda: min(_unsent(server.port)[:3]) > 4 << 10, "answers wait for their clients")
+        most = max(_unsent(server.port))
+        wait_for(lambda: not any(_unsent(server.port)), "they are dropped")
+    assert most <= 64 << 10
 
 
 def _filled(before: bytes, piece: bytes, after: bytes) -> bytes:
