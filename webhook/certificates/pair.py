@@ -50,6 +50,8 @@ class Inspected(Struct, frozen=True):
     names: frozenset[str]
     not_before: datetime
     not_after: datetime
+    is_own_kind: bool = True
+    """Whether it has the kind of key and signature that `make_pair` gives: each client agrees on it."""
 
 
 def make_pair(names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pair:
@@ -99,11 +101,13 @@ def inspect(certificate: bytes, key: bytes) -> Inspected:
         own = private.public_key() == leaf.public_key()
         names = frozenset(str(entry.value) for entry in alternatives)
         validity = leaf.not_valid_before_utc, leaf.not_valid_after_utc
+        curve, signed = getattr(leaf.public_key(), "curve", None), leaf.signature_hash_algorithm
     except Exception as error:  # cryptography has a kind of its own for each way to be corrupt
         raise PairError(f"no certificate with its key: {error}") from error
     if not own:
         raise PairError("the key is another certificate's")
-    return Inspected(names, *validity)
+    is_own_kind = isinstance(curve, ec.SECP256R1) and isinstance(signed, hashes.SHA256)
+    return Inspected(names, *validity, is_own_kind)
 
 
 def is_signed_by(certificate: bytes, authority: bytes) -> bool:

@@ -100,9 +100,9 @@ def next_step(
     if staged is not None and staged.names >= wanted:
         if announced_since is None or now < announced_since + settle:
             return RotationStep(kept, now + settle / 4 if announced_since is None else announced_since + settle)
-        return RotationStep(_promoted(kept), _renewal(staged))
-    if staged is None and not spoilt and present.names >= wanted and now < _renewal(present):
-        return RotationStep(replace(kept, next_certificate=b"", next_key=b""), _renewal(present))
+        return RotationStep(_promoted(kept), _renewal(staged, lifetime))
+    if staged is None and not spoilt and present.names >= wanted and now < _renewal(present, lifetime):
+        return RotationStep(replace(kept, next_certificate=b"", next_key=b""), _renewal(present, lifetime))
     others = present.names | (staged.names if staged is not None else set())
     pair = make_pair((*names, *sorted(others - wanted)), now=now, lifetime=lifetime)
     return RotationStep(_staged(kept, pair), now + settle)
@@ -138,13 +138,16 @@ def _settling_time(lifetime: timedelta) -> timedelta:
 
 
 def _usable(kept: Kept, now: datetime) -> Inspected | None:
-    """The content of the stored certificate, if it is usable now."""
+    """The content of the stored certificate, if it is usable now.
+
+    A stolen token may store one with a key that no client agrees on: replicas would serve it for ever.
+    """
     try:
         found = inspect(kept.certificate, kept.key)
     except PairError:
         return None
     signed = any(is_signed_by(kept.certificate, entry) for entry in authorities_in(kept.authorities, now=now))
-    return found if signed and found.not_before <= now < found.not_after else None
+    return found if signed and found.is_own_kind and found.not_before <= now < found.not_after else None
 
 
 def _fresh(kept: Kept, names: Sequence[str], now: datetime, lifetime: timedelta) -> RotationStep:
@@ -162,6 +165,7 @@ def _promoted(kept: Kept) -> Kept:
     return Kept(kept.next_certificate, kept.next_key, authorities=kept.authorities)
 
 
-def _renewal(certificate: Inspected) -> datetime:
+def _renewal(certificate: Inspected, lifetime: timedelta) -> datetime:
+    """After two thirds of its lifetime; of ours, if somebody stored one that lasts longer."""
     made = certificate.not_before + BACKDATED
-    return made + _RENEW_AFTER * (certificate.not_after - made)
+    return made + _RENEW_AFTER * min(certificate.not_after - made, lifetime)

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 from msgspec.structs import replace
 
@@ -330,6 +331,27 @@ def test_what_cannot_be_served_never_is(fresh: Kept, announced_since: datetime |
     now = START + timedelta(days=1)
     for spoilt in (Kept(), replace(fresh, key=OTHER.key), replace(fresh, authorities=OTHER.authority)):
         assert _to_serve(spoilt, fresh, now, announced_since)[0] == fresh
+
+
+def test_certificate_with_a_key_that_clients_do_not_take_is_never_served(
+    fresh: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stolen token writes it once; it is for the right names, and signed by an authority that is announced."""
+    with monkeypatch.context() as patch:
+        patch.setattr(ec, "SECP256R1", ec.SECP256K1)
+        stolen = make_pair(NAMES, now=START, lifetime=LIFETIME)
+    kept = Kept(stolen.certificate, stolen.key, authorities=stolen.authority + fresh.authorities)
+    now = START + HOUR
+    assert to_serve(kept, fresh, now=now, lifetime=LIFETIME, announced_since=START)[0] == fresh
+    assert to_serve(kept, Kept(), now=now, lifetime=LIFETIME, announced_since=START)[0] == Kept()
+    assert _step(kept, now).kept.certificate != stolen.certificate
+
+
+def test_certificate_that_somebody_stored_for_a_thousand_years_is_renewed_in_time() -> None:
+    pair = make_pair(NAMES, now=START, lifetime=1000 * 365 * timedelta(days=1))
+    kept = Kept(pair.certificate, pair.key, authorities=pair.authority)
+    assert _step(kept, RENEWAL - MINUTE).kept == kept
+    assert _step(kept, STAGED).kept.next_certificate
 
 
 def test_authorities_beside_what_is_served_are_remembered(fresh: Kept, staged: Kept) -> None:
