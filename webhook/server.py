@@ -9,7 +9,9 @@ What imports ``ssl``, sockets or threads is imported in the worker, after gevent
 
 from __future__ import annotations
 
+import logging
 import os
+import resource
 import ssl
 import sys
 from collections.abc import Callable, Iterable
@@ -36,10 +38,13 @@ if TYPE_CHECKING:
 __all__ = ["Server", "cache_settings"]
 
 _KEEP_ALIVE_SECONDS: Final = 95
+_LOG: Final = logging.getLogger(__name__)
 _FINISH_SECONDS: Final = 20
 """After the end of listening: the time to answer requests and for clients to leave their idle connections."""
 _SPARE_CONNECTIONS: Final = 200
 """Room for connections that have been ended and are not closed yet."""
+_FILES: Final = 2 * (MAX_CONNECTIONS + _SPARE_CONNECTIONS)
+"""Also those of requests to the API server and of scrapes."""
 _MEMORY: Final = 8 << 20
 """Bytes for requests in addition to the longest one; known clients and newcomers each have as many reserved."""
 
@@ -118,6 +123,16 @@ def cache_settings(config: Config) -> None:
     vars(config).update({name: setting.get() for name, setting in config.settings.items()})
 
 
+def _allow_files() -> None:
+    """Let the worker open as many files as it may have connections: many systems allow 1,024 unless a program asks."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    if wanted < _FILES:
+        _LOG.warning("at most %d files may be open: a flood of connections may stop the server", wanted)
+
+
 class Server(BaseApplication):
     """The webhook on one address, over TLS."""
 
@@ -133,6 +148,7 @@ class Server(BaseApplication):
     def run(self) -> None:
         """Serve until told to stop. From here on the process is ours: all that it logs is written in one form."""
         set_up_logs(self.settings.log_format, self.settings.log_level)
+        _allow_files()
         super().run()
 
     def load_config(self) -> None:

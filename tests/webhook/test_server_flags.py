@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import resource
 import socket
 import ssl
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from podrules.cluster.demo import demo_objects
 from tests.webhook.demo_server import ANYBODY, DemoServer, running_demo
 from tests.webhook.reviews import create_review, delete_review, pod_object
+from webhook.connections import MAX_CONNECTIONS
 
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
 REFUSED = create_review(pod_object(name="web", priorityClassName="none"))
@@ -80,3 +83,15 @@ def test_tls_min_version_of_the_server(talkative: DemoServer) -> None:
 def test_tls_cipher_suites_of_the_server(taciturn: DemoServer) -> None:
     assert spoken(taciturn, ssl.TLSVersion.TLSv1_2) == ("TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384")
     assert spoken(taciturn, ssl.TLSVersion.TLSv1_3)[0] == "TLSv1.3"
+
+
+def test_as_many_files_may_be_open_as_there_may_be_connections(tmp_path: Path) -> None:
+    """Many systems allow 1,024 unless a program asks; without one more, the server lets nobody in."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
+    try:
+        with running_demo(tmp_path) as server:
+            allowed = resource.prlimit(server.worker, resource.RLIMIT_NOFILE)[0]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert allowed >= 2 * MAX_CONNECTIONS
