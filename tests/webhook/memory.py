@@ -10,7 +10,7 @@ from tests.waiting import wait_for
 __all__ = ["MEMORY_LIMIT", "peak", "worker_of"]
 
 MEMORY_LIMIT = 192 << 10
-"""Of the chart, KiB."""
+"""What a replica may take under one attack, KiB; the chart's limit leaves room for two at once."""
 
 
 def worker_of(arbiter: int) -> int:
