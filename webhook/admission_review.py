@@ -52,6 +52,8 @@ MAX_REVIEW_BYTES: Final = 24 << 20
 Source: k8s.io/apiserver/pkg/server/config.go at v0.36.3; server/embed/config.go of etcd at v3.6; appendString of Go's
 encoding/json; k8s.io/api/core/v1/generated.proto at v0.36.3.
 """
+_MAX_UID: Final = 128
+"""Characters; the API server's have 36."""
 EDGE_BYTES: Final = 1 << 16
 """Of a review's beginning and end, which `skim` reads."""
 _OBJECT: Final = re.compile(rb',\s*"object"\s*:\s*[{n]')
@@ -138,6 +140,9 @@ def decode_review(body: bytes) -> Request:
         raise BadReview(f"the body is not an AdmissionReview: {error}") from error
     if (review.api_version, review.kind) != (API_VERSION, "AdmissionReview"):
         raise BadReview(f"{review.api_version} {review.kind} is not supported: send {API_VERSION} AdmissionReview")
+    # The answer repeats it.
+    if len(review.request.uid) > _MAX_UID:
+        raise BadReview(f"request.uid has {len(review.request.uid)} characters; at most {_MAX_UID} are repeated")
     return review.request
 
 

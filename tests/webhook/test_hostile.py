@@ -33,6 +33,8 @@ from webhook.partial_objects import MAX_VALUES
 GOOD = create_review(pod_object(name="web"))
 DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entry["metadata"]["name"] == "db-0")
 """KiB: the limit of the chart."""
+LONG_UID = GOOD.replace(b"705ab4f5-6393-11e8-b7cc-42010a800002", b"u" * 250_000)
+"""An answer repeats it, and its client may not read that."""
 PADDED = b" " * 64
 SPEC = b'"spec": {'
 
@@ -102,6 +104,7 @@ def exchanged(server: DemoServer, *parts: bytes) -> bytes:
         ),
         pytest.param("POST", "/mutate", b"[" + b"0," * 200_000 + b"0]", {}, 400, "Expected `object`", id="many values"),
         pytest.param("POST", "/mutate", None, {"Content-Type": "application/json"}, 400, "not valid JSON", id="empty"),
+        pytest.param("POST", "/mutate", LONG_UID, {}, 400, "request.uid has 250000 characters", id="a long uid"),
         pytest.param("GET", "/mutate", None, {}, 405, "method", id="GET of a review"),
         pytest.param("POST", "/", GOOD, {}, 404, "not found", id="unknown path"),
         pytest.param("POST", "/mutate/../../etc/passwd", GOOD, {}, 404, "not found", id="path upwards"),

@@ -41,8 +41,8 @@ __all__ = ["OPT_OUT_LABEL", "default_topology_spread"]
 _LOG: Final = logging.getLogger(__name__)
 OPT_OUT_LABEL: Final = "kubectl-qos.io/topology-spread"
 """A label of a Namespace; with value ``disabled`` its pods get no default constraints."""
-_MOST_BYTES: Final = 128 << 10
-"""Of constraints in JSON. Few pods have more than 2 KiB."""
+_MOST_BYTES: Final = 16 << 10
+"""Of constraints in JSON. Few pods have more than 2 KiB; an answer that its client does not read stays in memory."""
 _DECIDING: Final = frozenset({"metadata.labels", "metadata.ownerReferences", "spec.topologySpreadConstraints"})
 
 
