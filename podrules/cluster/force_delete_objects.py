@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -29,6 +29,9 @@ from podrules.volumes import (
 )
 
 __all__ = ["read_guards", "read_node_reach", "read_reach", "read_renewed", "renewals"]
+
+_MOST_READ: Final = 50
+"""Claims of one pod: each takes up to three requests, and a tenant may name thousands."""
 
 
 def read_node_reach(name: str, source: Source, now: datetime) -> NodeReach:
@@ -111,7 +114,7 @@ def _attached(volume: PersistentVolume, pod: Pod, source: Source) -> bool | None
         return by_content if by_content or has_started(pod) else None
 
 
-def read_guards(pod: Pod, source: Source, most: int = sys.maxsize) -> tuple[WriterGuard, ...]:
+def read_guards(pod: Pod, source: Source, most: int = _MOST_READ) -> tuple[WriterGuard, ...]:
     """What keeps a second writer off each volume of a pod; of more than `most` claimed volumes it is unknown."""
     claimed = claimed_volumes(pod)
     read = (_guard(pod, each, source) for each in claimed[:most])

@@ -10,7 +10,9 @@ from typing import Any, NoReturn
 import pytest
 
 from podrules.cluster.errors import Unreachable
+from podrules.cluster.force_delete_objects import read_guards
 from podrules.cluster.live.responses import Response
+from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.reachability import Reach
 from podrules.volumes import WriterLock
@@ -341,3 +343,11 @@ def test_F2_claims_of_a_pod_take_few_reads() -> None:
     answer = validate(decode_review(delete_review(pod)), make_cluster([make_namespace()], live=live))
     assert answer.warnings
     assert live.asked < 20
+
+
+def test_claims_of_a_pod_take_few_reads_of_the_plugin_too() -> None:
+    live = _Counting()
+    pod = from_object(make_running(*(f"v{number}" for number in range(9_000))), Pod)
+    guards = read_guards(pod, live)
+    assert len(guards) == 9_000
+    assert live.asked <= 150

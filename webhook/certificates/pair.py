@@ -51,7 +51,7 @@ class Inspected(Struct, frozen=True):
     not_before: datetime
     not_after: datetime
     is_own_kind: bool = True
-    """Whether it has the kind of key and signature that `make_pair` gives: each client agrees on it."""
+    """Whether it is one without a chain, with the kind of key and signature that `make_pair` gives: clients take it."""
 
 
 def make_pair(names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pair:
@@ -95,7 +95,7 @@ def inspect(certificate: bytes, key: bytes) -> Inspected:
         PairError: one of them cannot be read, or they do not belong together.
     """
     try:
-        leaf = x509.load_pem_x509_certificate(certificate)
+        leaf, *chain = x509.load_pem_x509_certificates(certificate)
         private = serialization.load_pem_private_key(key, password=None)
         alternatives = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         own = private.public_key() == leaf.public_key()
@@ -106,7 +106,7 @@ def inspect(certificate: bytes, key: bytes) -> Inspected:
         raise PairError(f"no certificate with its key: {error}") from error
     if not own:
         raise PairError("the key is another certificate's")
-    is_own_kind = isinstance(curve, ec.SECP256R1) and isinstance(signed, hashes.SHA256)
+    is_own_kind = not chain and isinstance(curve, ec.SECP256R1) and isinstance(signed, hashes.SHA256)
     return Inspected(names, *validity, is_own_kind)
 
 

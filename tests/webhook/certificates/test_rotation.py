@@ -333,13 +333,17 @@ def test_what_cannot_be_served_never_is(fresh: Kept, announced_since: datetime |
         assert _to_serve(spoilt, fresh, now, announced_since)[0] == fresh
 
 
-def test_certificate_with_a_key_that_clients_do_not_take_is_never_served(
-    fresh: Kept, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("odd", ["key", "chain"])
+def test_certificate_that_clients_do_not_take_is_never_served(
+    fresh: Kept, monkeypatch: pytest.MonkeyPatch, odd: str
 ) -> None:
     """A stolen token writes it once; it is for the right names, and signed by an authority that is announced."""
     with monkeypatch.context() as patch:
-        patch.setattr(ec, "SECP256R1", ec.SECP256K1)
+        if odd == "key":
+            patch.setattr(ec, "SECP256R1", ec.SECP256K1)
         stolen = make_pair(NAMES, now=START, lifetime=LIFETIME)
+    if odd == "chain":
+        stolen = replace(stolen, certificate=stolen.certificate + 1000 * stolen.authority)
     kept = Kept(stolen.certificate, stolen.key, authorities=stolen.authority + fresh.authorities)
     now = START + HOUR
     assert to_serve(kept, fresh, now=now, lifetime=LIFETIME, announced_since=START)[0] == fresh
