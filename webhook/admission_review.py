@@ -55,7 +55,7 @@ encoding/json; k8s.io/api/core/v1/generated.proto at v0.36.3.
 _MAX_UID: Final = 128
 """Characters; the API server's have 36."""
 EDGE_BYTES: Final = 1 << 16
-"""Of a review's beginning and end, which `skim` reads."""
+"""The beginning and the end of a review that `skim` reads have so many bytes."""
 _OBJECT: Final = re.compile(rb',\s*"object"\s*:\s*[{n]')
 """Where the objects begin; a key of userInfo.extra has a list."""
 _OPTIONS: Final = b'"options"'

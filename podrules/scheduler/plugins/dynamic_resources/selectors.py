@@ -145,7 +145,7 @@ def _functions() -> cel.Context:
     import cel
     from cel.stdlib import add_stdlib_to_context
 
-    # It logs what a function raises, which is the text of whoever wrote the expression.
+    # It logs what a function raises, which is the text of the expression's author.
     logging.getLogger("cel").addHandler(logging.NullHandler())
     context = cel.Context()
     add_stdlib_to_context(context)

@@ -234,7 +234,7 @@ def relaxations(context: CycleContext, constraints: Sequence[SpreadConstraint]) 
 
 
 MOST_COMPARED: Final = 16
-"""Constraints. Of a pod with more, changes and conflicts are not looked for: the time grows with the square."""
+"""Constraints. A pod with more gets no changes and no conflicts: the time to find them grows with the square."""
 
 _USUAL_KEYS: Final = ("kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
