@@ -13,6 +13,8 @@ from typing import Any, Final
 import gevent
 from gevent.server import StreamServer
 
+from webhook.connections.connection import keep_little_unread
+
 __all__ = ["SCRAPE_SECONDS", "ScrapeServer"]
 
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -45,6 +47,7 @@ class ScrapeServer(StreamServer):
 
     def do_handle(self, *accepted: Any) -> None:
         """Serve one connection, and accept no other one for a moment."""
+        keep_little_unread(accepted[0])
         self._open = [each for each in self._open if not each.dead]
         if len(self._open) >= _MAX_OPEN:
             self._open.pop(0).kill(block=False)

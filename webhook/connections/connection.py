@@ -11,13 +11,25 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
-__all__ = ["Connection", "Stage"]
+__all__ = ["Connection", "Stage", "keep_little_unread"]
 
 _MAX_EARNED: Final = 1 << 20
 """Bytes above which connections are worth the same. The API server reaches it after some dozens of reviews."""
-
 _BEGINNING: Final = 64 << 10
 """Bytes that are kept of a body that is too long: they say who asks for what."""
+_SEND_BYTES: Final = 16 << 10
+"""The kernel keeps twice as many of unread answers, as memory of the pod; without a limit 4 MiB."""
+_USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None)
+"""Linux alone has it."""
+_UNREAD_MILLISECONDS: Final = 10_000
+"""After these the kernel drops what a client has not taken, also of a connection that was closed here."""
+
+
+def keep_little_unread(sock: socket.socket) -> None:
+    """Limit what the kernel keeps of answers that clients do not read; a listening socket hands that on."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
+    if _USER_TIMEOUT is not None:
+        sock.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, _UNREAD_MILLISECONDS)
 
 
 class Stage(Enum):

@@ -19,7 +19,7 @@ from gevent.server import StreamServer
 from gevent.socket import wait_read
 
 from webhook.connections.channel import HEADER_BYTES, Channel
-from webhook.connections.connection import Connection
+from webhook.connections.connection import Connection, keep_little_unread
 from webhook.connections.registry import Connections
 from webhook.connections.turns import Turns
 
@@ -28,12 +28,6 @@ __all__ = ["Listener"]
 _LOG: Final = logging.getLogger(__name__)
 
 
-_SEND_BYTES: Final = 16 << 10
-"""The kernel keeps twice as many of unread answers, as memory of the pod; without a limit 4 MiB."""
-_USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None)
-"""Linux alone has it."""
-_UNREAD_MILLISECONDS: Final = 10_000
-"""After these the kernel drops what a client has not taken, also of a connection that was closed here."""
 _READ: Final = 1
 """For a watcher of a socket: until there is something to read."""
 _HANDSHAKE: Final = 22
@@ -71,9 +65,7 @@ class Listener(StreamServer):
             accepts: Whether a client has shown a certificate that is accepted.
         """
         # Each connection has the options of the listening socket.
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
-        if _USER_TIMEOUT is not None:
-            listener.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, _UNREAD_MILLISECONDS)
+        keep_little_unread(listener)
         super().__init__(listener, handle=self._let_in, spawn=spawn)
         self._greenlets = spawn
         self._handle_one = handle
