@@ -202,13 +202,16 @@ def _pod_level_share(pod: Pod, features: Features) -> int:
     """Bytes of the pod-level request left over for each container (remainingPodMemReqPerContainer)."""
     if not features.pod_level_resources or pod.spec.resources is None or not is_pod_level_requests_set(pod):
         return 0
+    containers = len(pod.spec.containers) + len(pod.spec.init_containers)
+    if not containers:
+        return 0
     pod_request = pod.spec.resources.requests.get(MEMORY, ZERO)
     if pod_request.is_zero:
         return 0
     left_over = pod_request.value - aggregate_container_requests(pod).get(MEMORY, ZERO).value
     if features.oom_share_not_negative:
         left_over = max(left_over, 0)
-    return divide(left_over, len(pod.spec.containers) + len(pod.spec.init_containers))
+    return divide(left_over, containers)
 
 
 def divide(dividend: int, divisor: int) -> int:
