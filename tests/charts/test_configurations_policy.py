@@ -210,26 +210,6 @@ def test_A_the_programs_token_adds_no_managers(program: Program, kind: str) -> N
     assert (status, "not who manages other fields" in json.loads(body)["message"]) == (403, True)
 
 
-@pytest.mark.controlplane
-@pytest.mark.parametrize("kind", WEBHOOKS)
-def test_A_the_programs_token_restores_ca_bundle_whoever_wiped_it(program: Program, kind: str) -> None:
-    """It takes the field from its owner, who keeps others; with ten owners the API server merges two of them."""
-    api = program.control_plane.api
-    restored = webhook_patch(clientConfig={"caBundle": program.bundle})
-    path = program.path(kind).partition("?")[0]
-
-    def wipe(manager: str, seconds: int) -> None:
-        changes = {"timeoutSeconds": seconds, "clientConfig": {"caBundle": ""}}
-        patch = json.loads(text_for(kind, webhook_patch(**changes)))
-        api.request("PATCH", f"{path}?fieldManager={manager}", patch, content_type=STRATEGIC)
-
-    wipe("kubectl-edit", 3)
-    assert program.patch(kind, restored) == ""
-    for number in range(12):
-        wipe(f"editor-{number}", 4 + number)
-        assert program.patch(kind, restored) == ""
-
-
 META_ATTEMPTS: dict[str, Object] = {
     "labels": {"labels": {"owner": "helm"}},
     "annotations": {"annotations": {"example.com/owner": "another"}},
@@ -305,6 +285,26 @@ def test_A_the_programs_token_plants_no_helm_release(program: Program, own: bool
     program.installation.helm("upgrade", NAME, CHART, "--reuse-values")
     assert "deletionTimestamp" not in api.get("v1", "Namespace", victim["metadata"]["name"])["metadata"]
     assert status == 403
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("kind", WEBHOOKS)
+def test_A_the_programs_token_restores_ca_bundle_whoever_wiped_it(program: Program, kind: str) -> None:
+    """It takes the field from its owner, who keeps others; with ten owners the API server merges two of them."""
+    api = program.control_plane.api
+    restored = webhook_patch(clientConfig={"caBundle": program.bundle})
+    path = program.path(kind).partition("?")[0]
+
+    def wipe(manager: str, seconds: int) -> None:
+        changes = {"timeoutSeconds": seconds, "clientConfig": {"caBundle": ""}}
+        patch = json.loads(text_for(kind, webhook_patch(**changes)))
+        api.request("PATCH", f"{path}?fieldManager={manager}", patch, content_type=STRATEGIC)
+
+    wipe("kubectl-edit", 3)
+    assert program.patch(kind, restored) == ""
+    for number in range(12):
+        wipe(f"editor-{number}", 4 + number)
+        assert program.patch(kind, restored) == ""
 
 
 def guards(chart: Chart, values: Object, *flags: str) -> list[str]:
