@@ -166,6 +166,6 @@ def _promoted(kept: Kept) -> Kept:
 
 
 def _renewal(certificate: Inspected, lifetime: timedelta) -> datetime:
-    """After two thirds of its lifetime; of ours, if somebody stored one that lasts longer."""
+    """Two thirds of its lifetime after it was made, or two thirds of the configured lifetime if that is less."""
     made = certificate.not_before + BACKDATED
     return made + _RENEW_AFTER * min(certificate.not_after - made, lifetime)

@@ -9,11 +9,11 @@ idle         the server's keep-alive
 **Too many.** Newcomers, which have sent no whole review yet, have 300 places that others cannot take; all others have
 700. The oldest newcomer goes: a client that has something to ask does so at once, and is a newcomer no longer.
 Newcomers from addresses of known clients stay while there are others. If one address has more than half of them, its
-oldest goes first. Of known clients the one goes that has sent the least, by bytes of whole reviews, then the one that
-was idle longest: first of an address that has more than half of them, and last of those that were answered within a
-second, whose next request may be on its way. A client whose certificate is accepted stands above all. No address has a
-limit: the API server may share one with others. TLS handshakes may be under way on 250 of all places; the same rule
-says which newcomer goes.
+oldest goes first. The known client that has sent the least goes, by bytes of whole reviews, then the one that was
+idle longest. A client of an address that has more than half of them goes before all others. A client that was
+answered within a second goes last: its next request may be on its way. A client whose certificate is accepted stands
+above all. No address has a limit: the API server may share one with others. TLS handshakes may be under way on 250 of
+all places; the same rule says which newcomer goes.
 
 **Too little memory.** See `Memory`.
 """
@@ -127,7 +127,7 @@ class Connections:
         """Begin its TLS handshake; if too many are under way, end another one.
 
         Raises:
-            ConnectionResetError: It has been ended meanwhile: nobody would count its handshake out again.
+            ConnectionResetError: It has been ended meanwhile: nothing would remove it from the handshakes.
         """
         connection.check()
         if len(self._handshakes) >= self._most_handshakes and (oldest := self._oldest(self._handshakes)) is not None:
@@ -179,7 +179,7 @@ class Connections:
         """Keep only the beginning of the body, which says who asks for what.
 
         Raises:
-            ConnectionResetError: It has been ended meanwhile: nobody would free its memory again.
+            ConnectionResetError: It has been ended meanwhile: nothing would free its memory.
         """
         connection.check()
         connection.pass_over()
