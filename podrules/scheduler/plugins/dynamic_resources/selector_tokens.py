@@ -10,9 +10,20 @@ Source: github.com/google/cel-go/cel/library.go (OptionalTypes) at v0.26.0.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final
 
-__all__ = ["SyntaxUnknown", "expand_bind", "expand_optional", "operands", "reads_of", "tokenize", "unwrapped"]
+__all__ = [
+    "Read",
+    "SyntaxUnknown",
+    "cost_of",
+    "expand_bind",
+    "expand_optional",
+    "operands",
+    "reads_of",
+    "tokenize",
+    "unwrapped",
+]
 
 _TOKEN: Final = re.compile(
     r"""
@@ -30,7 +41,12 @@ _CLOSING: Final = frozenset(")]}")
 _MAPS: Final = frozenset({"attributes", "capacity"})
 _SCALARS: Final = frozenset({"driver", "allowMultipleAllocations"})
 _OF_OPTIONALS: Final = frozenset({"hasValue", "or", "orValue", "value"})
+_MACROS: Final = frozenset({"all", "exists", "exists_one", "filter", "map"})
+_MOST_ATTRIBUTES: Final = 32
 _MAX_TOKENS: Final = 100_000
+
+Read = tuple[str, str, str]
+"""What an expression reads of a device: ``attributes`` or ``capacity``, the domain, the id; no id: the whole domain."""
 
 
 class SyntaxUnknown(Exception):
@@ -189,13 +205,13 @@ def unwrapped(tokens: list[str]) -> list[str]:
     return unwrapped(tokens[1:-1]) if tokens[:1] == ["("] and tokens[-1:] == [")"] else tokens
 
 
-def reads_of(tokens: list[str]) -> tuple[tuple[tuple[str, str, str], ...], tuple[str, ...]]:
+def reads_of(tokens: list[str]) -> tuple[tuple[Read, ...], tuple[str, ...]]:
     """What is read of ``device``: map, domain and id (empty: any id of the domain); and its plain fields.
 
     Raises:
         SyntaxUnknown: the device, its attributes or its capacity are used as a whole.
     """
-    reads: dict[tuple[str, str, str], None] = {}
+    reads: dict[Read, None] = {}
     scalars: dict[str, None] = {}
     for index, piece in enumerate(tokens):
         if piece != "device" or tokens[max(index - 1, 0)] == ".":
@@ -209,6 +225,27 @@ def reads_of(tokens: list[str]) -> tuple[tuple[tuple[str, str, str], ...], tuple
         else:
             raise SyntaxUnknown("device")
     return tuple(reads), tuple(scalars)
+
+
+def cost_of(tokens: list[str], reads: tuple[Read, ...]) -> int:
+    """At least the steps of one evaluation: nested macros repeat their body for each element of their lists.
+
+    Each list is taken to hold all that is listed anywhere, and no less than a domain that is read as a whole can hold.
+    ``+`` can double a list in each of a chain of macros.
+    """
+    calls, deepest, all_macros = [False], 0, 0
+    for before, piece in pairwise(tokens):
+        if piece in _OPENING:
+            calls.append(piece == "(" and before in _MACROS)
+            all_macros += calls[-1]
+            deepest = max(deepest, sum(calls))
+        elif piece in _CLOSING and calls:
+            calls.pop()
+    pluses = tokens.count("+")
+    listed = max(1 + tokens.count(","), 1 if all(name for _, _, name in reads) else _MOST_ATTRIBUTES)
+    longest = listed * (1 + pluses)
+    repeats: int = longest ** min(all_macros if pluses else deepest, 64)
+    return len(tokens) * repeats
 
 
 def _domain(tokens: list[str], index: int) -> tuple[str, int]:

@@ -37,7 +37,9 @@ from podrules.scheduler.plugins.dynamic_resources.selector_functions import (
     semver_value,
 )
 from podrules.scheduler.plugins.dynamic_resources.selector_tokens import (
+    Read,
     SyntaxUnknown,
+    cost_of,
     expand_bind,
     expand_optional,
     operands,
@@ -52,9 +54,8 @@ if TYPE_CHECKING:
 __all__ = ["SelectorCache"]
 
 SHARED_FIELD: Final = "allowMultipleAllocations"
-
-Read = tuple[str, str, str]
-"""What an expression reads of a device: ``attributes`` or ``capacity``, the domain, the id; no id: the whole domain."""
+MAX_COST: Final = 30_000_000
+"""What is evaluated in one scheduling cycle, in units of `cost_of`; kube-scheduler stops after a time instead."""
 
 
 class Logic(Struct, frozen=True):
@@ -79,6 +80,7 @@ class CompiledSelector(Struct, frozen=True):
     root: Node
     reads: tuple[Read, ...]
     scalars: tuple[str, ...]
+    cost: int
 
 
 class SelectorCache:
@@ -94,6 +96,7 @@ class SelectorCache:
         self._answers: dict[tuple[Any, ...], bool | Exception] = {}
         self._checked: dict[int, str] = {}
         self._context: cel.Context | None = None
+        self._cost = 0
 
     def matches(self, expression: str, driver: str, device: Device) -> bool:
         """Whether the device satisfies the expression (CompilationResult.DeviceMatches).
@@ -113,6 +116,9 @@ class SelectorCache:
         key = (expression, driver, device.allow_multiple_allocations, *_values(selector, driver, device))
         answer = self._answers.get(key)
         if answer is None:
+            self._cost += selector.cost
+            if self._cost > MAX_COST:
+                raise UnknownAnswer("the CEL expressions of its claims need too many steps")
             self._context = self._context or _functions()
             answer = self._answers[key] = _evaluate(selector, self._context, driver, device)
         if isinstance(answer, Exception):
@@ -135,9 +141,9 @@ def compile_selector(expression: str) -> CompiledSelector:
         tokens = expand_optional(expand_bind(tokenize(expression)))
         reads, scalars = reads_of(tokens)
         root = _tree(tokens, cel.compile)
-    except (SyntaxUnknown, ValueError) as error:
+    except (SyntaxUnknown, ValueError, RecursionError) as error:
         raise UnknownAnswer(f"cannot read the CEL expression {expression!r}") from error
-    return CompiledSelector(root, reads, scalars)
+    return CompiledSelector(root, reads, scalars, cost_of(tokens, reads))
 
 
 def _functions() -> cel.Context:

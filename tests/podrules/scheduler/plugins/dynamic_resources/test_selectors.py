@@ -176,3 +176,32 @@ def test_without_the_package_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -
     compile_selector.cache_clear()
     with pytest.raises(UnknownAnswer, match="common-expression-language"):
         matches("device.driver == 'x'")
+
+
+ONE_TO_TEN = f"[{','.join(map(str, range(10)))}]"
+NESTED = f"{ONE_TO_TEN}.exists(a, {ONE_TO_TEN}.exists(b, {ONE_TO_TEN}.exists(c, a + b + c == 100)))"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param(f"{ONE_TO_TEN}.exists(d, {NESTED})", id="four nested macros"),
+        pytest.param(f"{D}.all(a, {D}.all(b, {D}.all(c, {D}.all(d, a != b + c + d))))", id="over a whole domain"),
+        pytest.param(f"[[1]]{'.map(x, x + x)' * 40}.size() == 1", id="a list that doubles forty times"),
+        pytest.param(f"{'(' * 4_000}true{')' * 4_000}", id="deep parentheses"),
+    ],
+)
+def test_an_expression_that_takes_too_long_is_not_evaluated(expression: str) -> None:
+    with pytest.raises(UnknownAnswer):
+        matches(expression)
+
+
+def test_all_expressions_of_a_cycle_together_end() -> None:
+    """Each alone is short; a cluster of as many devices as fit into an answer is not."""
+    devices = [from_object(make_device("gpu", attributes={"uuid": f"{n}"}), Device) for n in range(2_000)]
+    cache = SelectorCache()
+    assert not any(cache.matches(f'{D}.uuid == "none"', "dra.example.com", device) for device in devices)
+    listed = ", ".join(f'"{number}-{"x" * 30}"' for number in range(100))
+    search = f"[{listed}].exists(x, x == {D}.uuid)"
+    with pytest.raises(UnknownAnswer, match="too many steps"):
+        any(cache.matches(search, "dra.example.com", device) for device in devices)
