@@ -22,6 +22,7 @@ CLASSES = [make_class("high", 1000), make_class("low", -10)]
 KINDS = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"]
 WORDS = "no PriorityClass with name hihg was found, its pods will be refused; did you mean high?"
 DEPLOYMENT = workload_object("Deployment", "hihg")
+DELETED = {**DEPLOYMENT, "metadata": {**DEPLOYMENT["metadata"], "deletionTimestamp": "2026-11-21T03:00:00Z"}}
 
 
 def _path(kind: str) -> str:
@@ -185,14 +186,8 @@ def test_P1_a_template_without_a_class_is_judged_by_what_its_pods_get(
         pytest.param(create_review(DEPLOYMENT), True, id="made"),
         pytest.param(update_review(DEPLOYMENT, old=workload_object("Deployment", "low")), True, id="changed to it"),
         pytest.param(update_review(DEPLOYMENT), False, id="there before: it can be scaled, and changed otherwise"),
-        pytest.param(
-            update_review(
-                {**DEPLOYMENT, "metadata": {**DEPLOYMENT["metadata"], "deletionTimestamp": "2026-11-21T03:00:00Z"}},
-                old=workload_object("Deployment", "low"),
-            ),
-            False,
-            id="being deleted: its finalizers go by updates",
-        ),
+        pytest.param(update_review(DELETED, old=workload_object("Deployment", "low")), True, id="being deleted"),
+        pytest.param(update_review(DELETED), False, id="being deleted, with the class it had: a finalizer is removed"),
     ],
 )
 def test_P1_only_a_change_to_an_unknown_class_is_refused(review: bytes, refused: bool) -> None:

@@ -6,7 +6,8 @@ template names it or its pods get it by default.
 
     warning   for every workload that is created or changed, unless a controller owns it: its owner got the warning
     refusal   when `Options.template_class` says so, of a new workload and of a change to such a class. A workload that
-              was stored before can still be changed otherwise, scaled, and deleted: its finalizers go by updates
+              was stored before can still be changed otherwise, scaled, and deleted: updates that remove its finalizers
+              keep its class
 """
 
 from __future__ import annotations
@@ -53,7 +54,6 @@ def check_class_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
     if (
         problem.refused
         and cluster.options.template_class is RuleMode.DENY
-        and workload.metadata.deletion_timestamp is None
         and not _keeps_class(request, workload, name)
     ):
         group = f".{request.resource.group}" if request.resource.group else ""
