@@ -30,7 +30,7 @@ from tests.webhook.asking import make_pod, make_service
 from tests.webhook.demo_server import DemoServer, running_demo
 from tests.webhook.faults.silence import HEAD, open_tls
 from tests.webhook.installation import ZONE, Installation, Replica, chart_values
-from tests.webhook.memory import peak, worker_of
+from tests.webhook.memory import MEMORY_LIMIT, peak, worker_of
 from tests.webhook.reviews import create_review, pod_object
 from tests.webhook.scraping import scraped
 from tests.webhook.siege import flood
@@ -47,8 +47,6 @@ CLIENTS = 4
 """That create pods at once."""
 OF_WHICH_REFUSED = 10
 """Each pod of so many is refused."""
-MEMORY_LIMIT = 192 << 10
-"""KiB: the limit of the chart."""
 MAX_SLOWER = 5.0
 """Times: two cores are shared by the control plane, the webhook and the flood."""
 MAX_SLOW = 2.0
