@@ -124,6 +124,9 @@ class Channel:
             ConnectionResetError: The connection was ended here.
         """
         while True:
+            # Without this OpenSSL would first raise an error for each request, which costs more.
+            if not (self._incoming.pending or self._incoming.eof or self._tls.pending()):
+                self._receive()
             try:
                 data = self._tls.read(size)
             except ssl.SSLWantReadError:
@@ -226,4 +229,8 @@ class Channel:
 
     def _send_tls(self) -> None:
         if self._outgoing.pending:
-            self.connection.sock.sendall(self._outgoing.read())
+            sock, data = self.connection.sock, self._outgoing.read()
+            # gevent's sendall asks for the size of the buffer first, and few answers do not fit.
+            sent = sock.send(data)
+            if sent < len(data):
+                sock.sendall(data[sent:])
