@@ -376,6 +376,8 @@ class ControlPlane:
             f"--initial-advertise-peer-urls=unix://{_PEER_SOCKET}",
             f"--initial-cluster=test=unix://{_PEER_SOCKET}",
             "--unsafe-no-fsync",
+            # The siege writes more than the 2 GiB of the default; etcd then refuses all writes.
+            f"--quota-backend-bytes={8 << 30}",
             "--log-level=warn",
             *self._etcd_args,
         )
