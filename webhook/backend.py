@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from podrules.cluster.errors import Unreachable
@@ -93,16 +94,14 @@ def _live(
 ) -> Backend:
     from podrules.cluster.live.client import ClientTransport
 
-    transport = ClientTransport(
-        kubeconfig=settings.kubeconfig, request_timeout=_REQUEST_SECONDS, connections=16, longest=_LONGEST_ANSWER
-    )
-    live = ClientTransport(
+    connect = partial(
+        ClientTransport,
         kubeconfig=settings.kubeconfig,
         request_timeout=_REQUEST_SECONDS,
         connections=16,
         longest=_LONGEST_ANSWER,
-        most=_LIVE_BYTES,
     )
+    transport, live = connect(), connect(most=_LIVE_BYTES)
     caches = Caches.over(transport, node_labels=settings.options.lint_topology_keys)
     reflectors = caches.kept(default_constraints=settings.options.default_constraints)
     if settings.scheduler_config is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -37,7 +38,7 @@ def connect(control_plane: ControlPlane) -> Iterator[Callable[..., ClientTranspo
     """Makes transports of the administrator; they are closed after the test."""
     made: list[ClientTransport] = []
 
-    def transport(longest: int | None = None) -> ClientTransport:
+    def transport(longest: int = sys.maxsize) -> ClientTransport:
         kubeconfig = str(control_plane.admin_kubeconfig)
         made.append(ClientTransport(kubeconfig=kubeconfig, request_timeout=60, longest=longest))
         return made[-1]

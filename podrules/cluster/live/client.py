@@ -46,7 +46,7 @@ class ClientTransport:
         kubeconfig: str | None = None,
         request_timeout: float,
         connections: int = 4,
-        longest: int | None = None,
+        longest: int = sys.maxsize,
         most: int = sys.maxsize,
     ) -> None:
         """Load the configuration: a kubeconfig, else the pod's service account.
@@ -56,7 +56,7 @@ class ClientTransport:
             kubeconfig: The path of the kubeconfig; None: KUBECONFIG, else ``~/.kube/config``.
             request_timeout: Seconds for one request.
             connections: How many stay open; requests at the same time may open more.
-            longest: The most bytes of an answer to `get`, and of a line of `lines`; None: no limit.
+            longest: The most bytes of an answer to `get`, and of a line of `lines`.
             most: The most bytes of all answers to `get` that are being read at a time.
 
         Raises:
@@ -127,7 +127,7 @@ class ClientTransport:
             try:
                 if answer.status != 200:
                     raise StreamRefused(answer.status, answer.read(MAX_ERROR))
-                yield from lines_of(answer.stream(1 << 16), self._longest or sys.maxsize)
+                yield from lines_of(answer.stream(1 << 16), self._longest)
             finally:
                 # A watch is not read to its end, so its connection cannot be reused.
                 answer.close()
@@ -159,7 +159,7 @@ class ClientTransport:
 
         The client's timeout is for each piece that arrives, so a slow body would have no end.
         """
-        longest, body = self._longest or sys.maxsize, bytearray()
+        longest, body = self._longest, bytearray()
         try:
             with self._reaching():
                 while piece := answer.read1(_PIECE, decode_content=False):
