@@ -210,7 +210,7 @@ def _workload_is_refused(request: Mapping[str, Any]) -> bool:
     workload, namespace = request["object"], request["namespace"]
     resource = request["resource"]["resource"]
     owners = _of(workload, "metadata", "ownerReferences") or []
-    if any(owner.get("controller") for owner in owners) or _of(workload, "metadata", "deletionTimestamp"):
+    if any(owner.get("controller") for owner in owners):
         return False
     name = _class_of_template(workload, resource)
     if request["operation"] == "UPDATE" and _class_of_template(request["oldObject"], resource) == name:
