@@ -11,7 +11,7 @@ idle         the server's keep-alive
 Newcomers from addresses of known clients stay while there are others. If one address has more than half of them, its
 oldest goes first. The known client that has sent the least goes, by bytes of whole reviews, then the one that was
 idle longest. A client of an address that has more than half of them goes before all others. A client that was
-answered within a second goes last: its next request may be on its way. A client whose certificate is accepted stands
+answered within a second goes last: its next request may be on its way. A client with an accepted certificate stands
 above all. No address has a limit: the API server may share one with others. TLS handshakes may be under way on 250 of
 all places; the same rule says which newcomer goes.
 

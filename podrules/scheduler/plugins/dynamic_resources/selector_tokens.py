@@ -43,6 +43,7 @@ _SCALARS: Final = frozenset({"driver", "allowMultipleAllocations"})
 _OF_OPTIONALS: Final = frozenset({"hasValue", "or", "orValue", "value"})
 _MACROS: Final = frozenset({"all", "exists", "exists_one", "filter", "map"})
 _MOST_ATTRIBUTES: Final = 32
+"""Attributes and capacities of a device together (ResourceSliceMaxAttributesAndCapacitiesPerDevice)."""
 _MAX_TOKENS: Final = 100_000
 
 Read = tuple[str, str, str]
