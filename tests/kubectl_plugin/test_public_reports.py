@@ -25,7 +25,9 @@ def _first_lines(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("COLUMNS", "80")
     ran = run(*case["command"], "--snapshot", case["file"])
     assert "Traceback" not in ran.out + ran.err
-    return " ".join(" ".join(ran.out.splitlines()[:LINES]).split())
+    text = " ".join(" ".join(ran.out.splitlines()[:LINES]).split())
+    # The file is named after its answer, and the kinds that it lacks answer nothing.
+    return re.sub(r"Not certain: no [^.]*(\.[^.]+)*? in the file: assumed none\.", "", text).replace(case["file"], "")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: Path(case["file"]).stem)
