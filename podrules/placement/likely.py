@@ -13,7 +13,7 @@ from podrules.lost_node import UNREACHABLE
 from podrules.model.pod import Pod
 from podrules.placement.claim_problems import claim_problems
 from podrules.placement.device_claims import missing_templates
-from podrules.placement.facts import facts
+from podrules.placement.facts import facts, lacked_labels
 from podrules.placement.missing import NODES, Missing, known_part, missing_of
 from podrules.placement.node_name import named_node
 from podrules.placement.outcome import (
@@ -235,6 +235,7 @@ def rejected_groups(
                 for row in (sorted(rows) if plugin == "TaintToleration" else ())
                 if _silent(filtered, row)
             ),
+            lacks=lacked_labels(facts(filtered, plugin, row) for row in nearest),
         )
     left_out = len(situation.table) - int(filtered.considered.sum())
     if left_out:

@@ -180,6 +180,8 @@ class RejectedGroup(Struct, frozen=True, rename="camel"):
     """The cheapest that was found, for a pod that fits nowhere; None: nothing that these rules know of helps."""
     silent: tuple[str, ...] = ()
     """Of TaintToleration's, the nodes that do not answer and have the taint node.kubernetes.io/unreachable."""
+    lacks: tuple[str, ...] = ()
+    """Keys of labels that the topology spread or the affinity needs, and that each of these nodes lacks."""
 
 
 class ConstraintSpread(Struct, frozen=True, rename="camel"):

@@ -226,7 +226,7 @@ def rejected_phrases(group: RejectedGroup) -> Iterator[str]:
     """What keeps it from the nodes of a group; those that do not answer on their own."""
     others = group.count - len(group.silent)
     if others:
-        yield f"{others} {rejection_words(group.plugin, group.reasons, one=others == 1)}"
+        yield f"{others} {rejection_words(group, one=others == 1)}"
     if group.silent:
         yield f"{_silent_words(group.silent)} (taint unreachable)"
 

@@ -1,0 +1,138 @@
+"""The first lines of a page name the cause: the label, the rule, the budget or the class that decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run, write_cluster
+from tests.objects import raw_node, raw_pod
+from tests.tree import ROOT
+
+FIELD: Final = ROOT / "tests/testdata/cases/field"
+RACK: Final = "rack.example.com/row"
+ZONE: Final = "topology.kubernetes.io/zone"
+
+
+def said(*words: str) -> str:
+    """The whole page, in one line."""
+    ran = run(*words)
+    assert ran.code in {0, 7, 11}, ran.err
+    return " ".join(ran.out.split())
+
+
+def field(name: str, *words: str) -> str:
+    return said(*words, "--snapshot", str(FIELD / name))
+
+
+def asked(folder: Path, objects: list[dict[str, Any]], *words: str) -> str:
+    return said(*words, "--snapshot", write_cluster(folder / "cluster.qos", objects))
+
+
+def node(name: str, labels: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+    hostname = {"kubernetes.io/hostname": name}
+    return raw_node(name, {**hostname, **(labels or {})}, allocatable={"cpu": "4", "pods": "10"}, **more)
+
+
+def spread(key: str, app: str, **more: Any) -> dict[str, Any]:
+    selector = {"labelSelector": {"matchLabels": {"app": app}}}
+    return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", **selector, **more}
+
+
+def waiting(name: str, app: str, **spec: Any) -> dict[str, Any]:
+    return raw_pod(name, labels={"app": app}, uid=f"u-{name}", status={"phase": "Pending"}, **spec)
+
+
+def running(name: str, app: str, where: str, **spec: Any) -> dict[str, Any]:
+    status = {"phase": "Running"}
+    return raw_pod(name, labels={"app": app}, uid=f"u-{name}", status=status, nodeName=where, **spec)
+
+
+def test_nodes_that_lack_the_topology_key_are_said_to_lack_it(tmp_path: Path) -> None:
+    page = field("c24.json", "explain", "pod/os-nodes-0")
+    assert f"Of 3 nodes, 3 lack label {ZONE} of its topology spread." in page
+    objects = [
+        node("m1"),
+        node("m2"),
+        node("m3", {RACK: "4"}, unschedulable=True),
+        running("q-0", "q", "m3"),
+        waiting("q-1", "q", topologySpreadConstraints=[spread(RACK, "q"), spread("kubernetes.io/hostname", "q")]),
+    ]
+    page = asked(tmp_path, objects, "explain", "pod/q-1")
+    assert f"2 lack label {RACK} of its topology spread" in page
+    page = asked(tmp_path, objects, "place", "pod/q-1")
+    assert f"2 lack label {RACK} of its topology spread" in page
+
+
+def test_nodes_that_lack_different_keys_lack_a_label(tmp_path: Path) -> None:
+    objects = [
+        node("m1", {RACK: "4"}),
+        node("m2", {ZONE: "z"}),
+        waiting("q-1", "q", topologySpreadConstraints=[spread(RACK, "q"), spread(ZONE, "q")]),
+    ]
+    assert "Of 2 nodes, 2 lack a label that its topology spread needs." in asked(
+        tmp_path, objects, "explain", "pod/q-1"
+    )
+
+
+def affine(rule: str, app: str, key: str) -> dict[str, Any]:
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}
+    return {"affinity": {rule: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+def test_the_rule_about_other_pods_is_named(tmp_path: Path) -> None:
+    for name, pod in (("c17.json", "pod/api-new-1"), ("cross2.json", "pod/P")):
+        assert "are ruled out by its required pod anti-affinity." in field(name, "explain", pod)
+    host = "kubernetes.io/hostname"
+    near = waiting("near", "n", **affine("podAffinity", "cache", host))
+    assert "Of 1 node, 1 has no pod that its required pod affinity needs." in asked(
+        tmp_path, [node("m1"), near], "explain", "pod/near"
+    )
+    keyed = waiting("near", "n", **affine("podAffinity", "n", RACK))
+    assert f"1 lacks label {RACK} of its required pod affinity." in asked(
+        tmp_path, [node("m1"), keyed], "explain", "pod/near"
+    )
+    alone = running("alone", "a", "m1", **affine("podAntiAffinity", "n", host))
+    assert "1 is ruled out by required anti-affinity of other pods." in asked(
+        tmp_path, [node("m1"), alone, waiting("near", "n")], "explain", "pod/near"
+    )
+
+
+def test_the_budget_that_a_preemption_violates_is_named() -> None:
+    page = field("pdb2.json", "explain", "pod/P")
+    assert "1 pod would go, within 30 s, against PodDisruptionBudget prot." in page
+    assert "default/v1 (priority 10, violates PodDisruptionBudget prot)" in page
+
+
+def test_pods_that_tie_in_the_queue_are_said_to_tie() -> None:
+    page = field("c01.json", "explain", "pod/web-6d4-ddddd")
+    assert "queue: it may be the first; 3 other pods have the same priority and creation time" in page
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (
+            "priorityClassName: gold\n  priority: 4",
+            'class "gold": unknown without the cluster\'s PriorityClasses; refused if it is not 4 (spec.priority)',
+        ),
+        (
+            "priority: 9",
+            "the cluster's default class: unknown without the cluster's PriorityClasses; refused if it is not 9",
+        ),
+        ("priorityClassName: gold", 'class "gold": unknown without the cluster\'s PriorityClasses Stops'),
+    ],
+)
+def test_a_class_that_was_not_read_gives_no_priority(tmp_path: Path, written: str, expected: str) -> None:
+    file = tmp_path / "pod.yaml"
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
+    file.write_text(f"{pod}  containers: [{{name: a, image: b}}]\n  {written}\n")
+    assert expected in said("explain", "-f", str(file), "--offline")
+
+
+def test_a_given_priority_without_a_class_that_was_read_is_unknown() -> None:
+    page = said("explain", "-f", str(FIELD / "c16.yaml"), "--offline")
+    assert 'Priority that of class "high": unknown' in page
+    assert "no PriorityClass" not in page
