@@ -66,6 +66,14 @@ def test_nodes_that_lack_the_topology_key_are_said_to_lack_it(tmp_path: Path) ->
     assert f"2 lack label {RACK} of its topology spread" in page
 
 
+def test_a_misspelt_topology_key_is_named_with_the_one_that_nodes_have(tmp_path: Path) -> None:
+    wrong = "topology.kubernetes.io/hostname"
+    pod = waiting("q-1", "q", topologySpreadConstraints=[spread(wrong, "q")])
+    page = asked(tmp_path, [node("m1"), node("m2"), pod], "explain", "pod/q-1")
+    assert f"2 lack label {wrong} of its topology spread (kubernetes.io/hostname is the one that nodes have)." in page
+    assert f"Way out: spread over kubernetes.io/hostname instead of {wrong} (then m1 and 1 more node)." in page
+
+
 def test_nodes_that_lack_different_keys_lack_a_label(tmp_path: Path) -> None:
     objects = [
         node("m1", {RACK: "4"}),

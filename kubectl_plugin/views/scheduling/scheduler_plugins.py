@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from kubectl_plugin.views.words import amounts_apart, counted, listed, resource_amount
+from podrules.label_spelling import meant_label
 from podrules.model.node import Taint
 from podrules.model.pod_reference import PodReference
 from podrules.placement.outcome import RejectedGroup, RejectedNode
@@ -60,7 +61,9 @@ def rejection_words(group: RejectedGroup, *, one: bool) -> str:
     plugin, reasons = group.plugin, group.reasons
     if group.lacks:
         word = "label" if len(group.lacks) == 1 else "labels"
-        return f"{'lacks' if one else 'lack'} {word} {listed(group.lacks)} of its {_NEED_KEYS[plugin]}"
+        meant = [f"{label} is the one that nodes have" for label in map(meant_label, group.lacks) if label]
+        keys = f"{'lacks' if one else 'lack'} {word} {listed(group.lacks)} of its {_NEED_KEYS[plugin]}"
+        return f"{keys} ({listed(meant)})" if meant else keys
     lacking = [reason.removeprefix(_INSUFFICIENT) for reason in reasons if reason.startswith(_INSUFFICIENT)]
     if lacking:
         return f"{'lacks' if one else 'lack'} {listed(lacking)}"
