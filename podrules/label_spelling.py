@@ -1,7 +1,7 @@
 """Labels that Kubernetes sets on nodes, and keys that look like one of them and are set by nothing.
 
-The domains kubernetes.io and k8s.io, and all below them, are Kubernetes' own. A key there is a mistake if it has the name
-of a node's label and another domain (topology.kubernetes.io/hostname), or one letter more, less or other
+The domains kubernetes.io and k8s.io, and all below them, are Kubernetes' own. A key there is a mistake if it has the
+name of a node's label and another domain (topology.kubernetes.io/hostname), or one letter more, less or other
 (topology.kubernetes.io/zome). The API server accepts it everywhere.
 
 Source: staging/src/k8s.io/api/core/v1/well_known_labels.go and cluster/addons at v1.36.3; the reference "Well-Known

@@ -85,6 +85,36 @@ def test_nodes_that_lack_different_keys_lack_a_label(tmp_path: Path) -> None:
     )
 
 
+def test_constraints_that_exclude_each_other_are_said_to_conflict(tmp_path: Path) -> None:
+    conflict = "Its spread constraints on {} conflict: each alone leaves nodes, together they leave none."
+    ways = "Ways out: maxSkew 2 on zone (then node2); or ScheduleAnyway on zone (then node2)."
+    for command in ("explain", "place"):
+        page = field("ex3.json", command, "pod/mypod")
+        assert f"{conflict.format('zone and node')} {ways}" in page
+    host = "kubernetes.io/hostname"
+    rows = [node("m1", {RACK: "r1"}), node("m2", {RACK: "r1"}), node("m3", {RACK: "r2"})]
+    own = waiting("q-9", "q", topologySpreadConstraints=[spread(RACK, "q"), spread(host, "q")])
+    # By rows m3 is left, where the fewer pods are; by nodes m1, which has none.
+    pods = [*(running(f"q-{n}", "q", "m2") for n in range(3)), running("q-3", "q", "m3"), running("q-4", "q", "m3")]
+    page = asked(tmp_path, [*rows, *pods, own], "explain", "pod/q-9")
+    assert conflict.format(f"{RACK} and {host}") in page
+    assert f"or ScheduleAnyway on {RACK} (then m1)." in page
+    page = asked(tmp_path, [*rows, *pods[1:], own], "explain", "pod/q-9")
+    assert "conflict:" not in page
+
+
+def test_three_constraints_may_conflict_only_together(tmp_path: Path) -> None:
+    keys = [f"{letter}.example.com/key" for letter in "abc"]
+    nodes = [node(f"m{n}", {key: "mine" if n == i else "other" for i, key in enumerate(keys)}) for n in range(3)]
+    # Each constraint counts pods of its own, two of them on one node, and so rules out that node alone.
+    pods = [running(f"x{n}-{i}", f"x{n}", f"m{n}") for n in range(3) for i in range(2)]
+    hard = [spread(key, f"x{n}") for n, key in enumerate(keys)]
+    page = asked(tmp_path, [*nodes, *pods, waiting("q", "q", topologySpreadConstraints=hard)], "explain", "pod/q")
+    assert f"Its spread constraints on {keys[0]}, {keys[1]} and {keys[2]} conflict: each alone leaves nodes" in page
+    page = asked(tmp_path, [*nodes, *pods, waiting("q", "q", topologySpreadConstraints=hard[:2])], "explain", "pod/q")
+    assert "1 of 3 nodes fits now" in page
+
+
 def affine(rule: str, app: str, key: str) -> dict[str, Any]:
     term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}
     return {"affinity": {rule: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
