@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.running import run, write_cluster
-from tests.objects import raw_node, raw_pod
+from tests.objects import raw_container, raw_node, raw_pod
 from tests.tree import ROOT
 
 FIELD: Final = ROOT / "tests/testdata/cases/field"
@@ -147,6 +147,24 @@ def test_the_budget_that_a_preemption_violates_is_named() -> None:
 def test_pods_that_tie_in_the_queue_are_said_to_tie() -> None:
     page = field("c01.json", "explain", "pod/web-6d4-ddddd")
     assert "queue: it may be the first; 3 other pods have the same priority and creation time" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "pod", "first"),
+    [
+        ("c01.json", "web-6d4-ddddd", "web-6d4-ddddd is pending and does not fit now. No: 1 more pod"),
+        ("ex3.json", "mypod", "mypod is pending and does not fit now. No: 1 more pod"),
+        ("cross2.json", "P", "P is pending and fits, on n2, if default/Q is preempted. Yes: 1 more pod like P"),
+    ],
+)
+def test_a_pending_pod_is_placed_first_and_said_first(name: str, pod: str, first: str) -> None:
+    assert field(name, "place", f"pod/{pod}").startswith(first)
+
+
+def test_a_pending_pod_that_takes_the_last_room_is_said_first(tmp_path: Path) -> None:
+    pods = [waiting("late", "l", containers=[raw_container(requests={"cpu": "3"})])]
+    page = asked(tmp_path, [node("m1"), *pods], "place", "pod/late")
+    assert page.startswith("late is pending and fits, on m1. No: 1 more pod like late does not fit now.")
 
 
 @pytest.mark.parametrize(
