@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.running import run, write_cluster
-from tests.objects import raw_container, raw_node, raw_pod
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 from tests.tree import ROOT
 
 FIELD: Final = ROOT / "tests/testdata/cases/field"
@@ -165,6 +165,29 @@ def test_a_pending_pod_that_takes_the_last_room_is_said_first(tmp_path: Path) ->
     pods = [waiting("late", "l", containers=[raw_container(requests={"cpu": "3"})])]
     page = asked(tmp_path, [node("m1"), *pods], "place", "pod/late")
     assert page.startswith("late is pending and fits, on m1. No: 1 more pod like late does not fit now.")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "taint", "expected"),
+    [
+        (None, "", "No Ready condition (its kubelet has not reported): no taint says so yet, and the scheduler still"),
+        (["False"], "", "Not ready: no taint says so yet, and the scheduler still places pods here."),
+        (None, "not-ready", "No Ready condition (its kubelet has not reported): the scheduler puts nothing here."),
+        (["False"], "not-ready", "Not ready: the scheduler puts nothing here."),
+    ],
+)
+def test_a_taint_and_not_a_condition_keeps_pods_away(
+    tmp_path: Path, conditions: list[str] | None, taint: str, expected: str
+) -> None:
+    """Its page agrees with what explain and place say of a pod."""
+    taints = [{"key": f"node.kubernetes.io/{taint}", "effect": "NoSchedule"}] if taint else None
+    ready = [raw_condition("Ready", status) for status in conditions or ()]
+    objects = [node("m1", conditions=ready or None, taints=taints), waiting("own", "o")]
+    for command in (("node", "m1"), ("explain", "node/m1")):
+        assert expected in asked(tmp_path, objects, *command)
+    fits = not taint
+    assert ("1 of 1 node fits now" in asked(tmp_path, objects, "explain", "pod/own")) == fits
+    assert ("own is pending and fits, on m1" in asked(tmp_path, objects, "place", "pod/own")) == fits
 
 
 @pytest.mark.parametrize(
