@@ -50,6 +50,7 @@ _FINDINGS: Final[tuple[type[Finding], ...]] = (
     ending.StaysOnSilentNode,
     placement.UnusableNodeAffinity,
     placement.NodeNameSet,
+    placement.MisspeltLabel,
     resources.AlmostGuaranteed,
     resources.LimitWithoutRequest,
     resources.RequestWithoutLimit,

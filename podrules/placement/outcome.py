@@ -180,6 +180,10 @@ class RejectedGroup(Struct, frozen=True, rename="camel"):
     """The cheapest that was found, for a pod that fits nowhere; None: nothing that these rules know of helps."""
     silent: tuple[str, ...] = ()
     """Of TaintToleration's, the nodes that do not answer and have the taint node.kubernetes.io/unreachable."""
+    lacks: tuple[str, ...] = ()
+    """Keys of labels that the topology spread or the affinity needs, and that each of these nodes lacks."""
+    softened: Remedy | None = None
+    """For constraints that conflict: one of them becomes ScheduleAnyway; None: that is the remedy, or does not help."""
 
 
 class ConstraintSpread(Struct, frozen=True, rename="camel"):
@@ -199,7 +203,7 @@ class ConstraintSpread(Struct, frozen=True, rename="camel"):
     left_out_count: int
     """How many there are."""
     conflicts_with: tuple[str, ...]
-    """Fields of constraints with which it leaves no node, though each of the two leaves some."""
+    """Fields of constraints with which it leaves no node, though each of them alone leaves some."""
 
 
 class CurrentNode(Struct, frozen=True, rename="camel"):

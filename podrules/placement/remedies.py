@@ -17,9 +17,10 @@ from podrules.placement.situation import Situation
 from podrules.scheduler.cycle import Filtered, score_nodes
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.pod_on_cluster import Applied
+from podrules.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
 from podrules.scheduler.registry import CHANGING_PLUGINS
 
-__all__ = ["by_nearness", "cheapest_remedy"]
+__all__ = ["by_nearness", "cheapest_remedy", "softened_spread"]
 
 _MAX_CHANGES: Final = 4
 _ANOTHER: Final = 100
@@ -73,6 +74,16 @@ def cheapest_remedy(
         return None
     cheapest = min(chains, key=lambda chain: chain.cost)
     return cheapest.row, _remedy(cheapest)
+
+
+def softened_spread(situation: Situation, filtered: Filtered, nearest: Sequence[int]) -> Remedy | None:
+    """One hard spread constraint made ScheduleAnyway, where that alone lets the pod onto one of the nearest rows."""
+    for row in nearest[:_TRIED_NODES]:
+        for applied in _candidates(situation, filtered, SPREAD, row):
+            after = applied.then.filtered()
+            if applied.change.field.endswith(".whenUnsatisfiable") and after.fits(row):
+                return _remedy(_Chain((applied.change,), applied.cost + _ANOTHER, row, after))
+    return None
 
 
 def _to_try(filtered: Filtered, plugin: str, nearest: Sequence[int]) -> Sequence[int]:

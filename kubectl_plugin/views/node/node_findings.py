@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kubectl_plugin.reports.node.node_condition import node_standing
 from kubectl_plugin.reports.node.node_report import NodeReport
@@ -27,6 +27,9 @@ from podrules.pressure.nearness import Nearness, headroom_nearness
 from podrules.pressure.node import ThresholdSource
 
 __all__ = ["NodeFindings", "finding_words", "full_words", "node_findings", "signal_amount", "time_words"]
+
+
+_STATE_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
 
 class NodeFindings(NamedTuple):
@@ -80,7 +83,13 @@ def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
             text = f"{known}: the scheduler puts nothing here until then."
         case VerdictCode.NODE_NOT_READY:
             since = instant(report.ready_since)
-            text = f"Not ready{f' since {clock(since, now)}' if since else ''}: the scheduler puts nothing here."
+            state = "No Ready condition (its kubelet has not reported)"
+            if report.ready is not None:
+                state = f"Not ready{f' since {clock(since, now)}' if since else ''}"
+            # The taint keeps pods away; the scheduler does not read the condition.
+            kept_away = report.unschedulable or any(taint.startswith(_STATE_TAINTS) for taint in report.taints)
+            untainted = "no taint says so yet, and the scheduler still places pods here"
+            text = f"{state}: {'the scheduler puts nothing here' if kept_away else untainted}."
         case VerdictCode.CORDONED:
             text = "Cordoned: its pods go on, new ones do not come (spec.unschedulable)."
         case _:

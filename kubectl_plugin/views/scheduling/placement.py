@@ -18,7 +18,7 @@ from kubectl_plugin.views.scheduling.preemption import (
     queue_words,
 )
 from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
-from kubectl_plugin.views.scheduling.spread_tables import soft_spread_tables, spread_table
+from kubectl_plugin.views.scheduling.spread_tables import conflict_words, soft_spread_tables, spread_table
 from kubectl_plugin.views.words import counted, listed
 from podrules.placement.outcome import (
     CurrentNode,
@@ -62,6 +62,8 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
     sentences = list(claim_sentences(placement.claims)) if placement.claims else []
     if phrases:
         sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")
+    if any(group.plugin == "PodTopologySpread" for group in groups):
+        sentences += conflict_words(placement.spread)
     ways = ways_out(placement, drained=drained)
     if ways:
         *others, last = ways
@@ -226,7 +228,7 @@ def rejected_phrases(group: RejectedGroup) -> Iterator[str]:
     """What keeps it from the nodes of a group; those that do not answer on their own."""
     others = group.count - len(group.silent)
     if others:
-        yield f"{others} {rejection_words(group.plugin, group.reasons, one=others == 1)}"
+        yield f"{others} {rejection_words(group, one=others == 1)}"
     if group.silent:
         yield f"{_silent_words(group.silent)} (taint unreachable)"
 

@@ -357,6 +357,11 @@ CASES: dict[str, tuple[str, list[Object]]] = {
         "host-port-replicas",
         [_workload(replicas=2, hostNetwork=True, containers=_container(ports=[{"containerPort": 80}]))],
     ),
+    "a node's label in another domain": ("misspelt-label", [_workload(nodeSelector={"kubernetes.io/zone": "a"})]),
+    "a topology key of two labels": (
+        "misspelt-label",
+        [_workload(topologySpreadConstraints=_spread(topologyKey="topology.kubernetes.io/hostname"))],
+    ),
     "anti-affinity of the same pods": (
         "spread-is-redundant",
         [_workload(topologySpreadConstraints=_spread(), affinity=_apart(matchLabelKeys=["pod-template-hash"]))],
