@@ -136,3 +136,91 @@ def rejected(status: Mapping[str, str]) -> Callable[[Json], None]:
         pod["status"] = {"phase": "Failed", "startTime": pod["status"]["startTime"], **status}
 
     return change
+
+
+# A node that ran out of memory
+
+JAVA: Final = "P3-systemoom-oomkilled.json"
+JAVA_POD: Final = ("pod/java-7-a", "-n", "prod")
+
+
+def reported(reason: str, message: str, clock: str = "09:48:59", **more: Any) -> Callable[[Json], None]:
+    """An event about the node."""
+
+    def change(event: Json) -> None:
+        when = f"2026-03-06T{clock}Z"
+        event.update({"reason": reason, "message": message, "firstTimestamp": when, "lastTimestamp": when, **more})
+
+    return change
+
+
+def test_a_system_oom_event_speaks_for_the_node() -> None:
+    said = first_lines(JAVA, "died", *JAVA_POD)
+    assert "node worker-1 ran out of memory" in said
+    assert "Likely, not certain: also possible: own memory limit" in said
+    assert "event of its node, SystemOOM at 09:48:59 UTC" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "first"),
+    [
+        (reported("SystemOOM", "System OOM encountered"), "node worker-1 ran out of memory"),
+        (
+            reported("SystemOOM", "System OOM encountered, victim process: gc-worker, pid: 9", "09:49:04"),
+            "node worker-1",
+        ),
+        (reported("OOMKilling", "Out of memory: Killed process 4 (java) total-vm:9kB"), "node worker-1 ran out"),
+        (
+            reported("SystemOOM", "System OOM encountered", "09:55:00", count=7, firstTimestamp="2026-03-06T09:30:00Z"),
+            "node worker-1 ran out of memory",
+        ),
+        (reported("SystemOOM", "System OOM encountered", "09:20:00"), "own memory limit of 12Gi"),
+        (
+            reported("OOMKilling", "Memory cgroup out of memory: Killed process 4 (java) total-vm:9kB"),
+            "own memory limit of 12Gi",
+        ),
+        (reported("OOMKilling", "Killed process 4 (java) total-vm:9kB"), "own memory limit of 12Gi"),
+        (reported("Rebooted", "Node worker-1 has been rebooted"), "own memory limit of 12Gi"),
+    ],
+)
+def test_which_events_speak_for_the_node(change: Callable[[Json], None], first: str, tmp_path: Path) -> None:
+    said = first_lines(varied(tmp_path, JAVA, change, "Event"), "died", *JAVA_POD)
+    assert first in said.partition("Likely")[0]
+
+
+def test_a_system_oom_event_beside_reason_error(tmp_path: Path) -> None:
+    said = first_lines(varied(tmp_path, JAVA, ended(reason="Error")), "died", *JAVA_POD)
+    assert "node worker-1 ran out of memory" in said
+    assert "also possible: own memory limit" in said
+
+
+def test_an_event_of_another_node_does_not_count(tmp_path: Path) -> None:
+    def change(event: Json) -> None:
+        event["involvedObject"]["name"] = "worker-9"
+
+    said = first_lines(varied(tmp_path, JAVA, change, "Event"), "died", *JAVA_POD)
+    assert "own memory limit of 12Gi" in said
+
+
+def test_node_and_report_show_that_it_ran_out_of_memory() -> None:
+    said = first_lines(JAVA, "node", "worker-1")
+    assert 'It ran out of memory: the kernel killed process "java" 11 min ago (SystemOOM).' in said
+    data = json.loads(run("node", "worker-1", "-o", "json", "--snapshot", str(FIELD / JAVA)).out)
+    assert data["verdict"]["code"] == "NodeOOMKill"
+    assert data["verdict"]["severity"] == "trouble"
+    found = first_lines(JAVA, "report", "-A", whole=True)
+    assert "worker-1 ran out of memory within the last hour." in found
+    assert "The kernel killed java on worker-1 (SystemOOM)." in found
+
+
+def test_a_kill_in_a_cgroup_is_no_shortage_of_the_node(tmp_path: Path) -> None:
+    change = reported("OOMKilling", "Memory cgroup out of memory: Killed process 4 (java) total-vm:9kB")
+    file = varied(tmp_path, JAVA, change, "Event")
+    assert "It ran out of memory" not in first_lines(file, "node", "worker-1")
+    assert "worker-1 ran out" not in first_lines(file, "report", "-A", whole=True)
+
+
+def test_a_list_without_events_leaves_that_open() -> None:
+    ran = run("node", "worker-1", "--snapshot", str(FIELD / GROWN))
+    assert ran.code == 11
+    assert "Not certain: no events in the file: assumed none." in ran.out
