@@ -31,6 +31,7 @@ from podrules.cluster.node_usage import read_usages
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
 from podrules.cluster.safety_facts import partition_facts
 from podrules.cluster.source import Source
+from podrules.died.oom_kills import node_shortages
 from podrules.model.event import Event
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -119,6 +120,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     usages, unread = read_usages(gatherer, shown, by_node)
     at = source.now
     namespace = None if scope.everything or scope.nodes else source.namespace
+    node_events = gatherer.list(EVENTS) if namespace is None else gatherer.node_events()
     classes, budgets = gatherer.noted(gatherer.classes()), gatherer.noted(gatherer.list(PDBS, namespace))
     facts = ClusterFacts(
         source=source.description,
@@ -136,6 +138,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         workloads=_workloads(gatherer, scope, namespace),
         usages=usages,
         partitions=None if at is None else _partitions(gatherer, listed_nodes, nodes, at),
+        shortages=node_shortages(gatherer.noted(node_events) or (), at),
         ended=None if at is None else _ended(gatherer, namespace, listed_pods, at),
         versions=gatherer.versions,
         unread=(),

@@ -377,6 +377,12 @@ class Gatherer:
         end = next((error for need, error in errors.items() if _ends_placement(need, error)), None)
         return KnownCluster(known.snapshot, unread, end)
 
+    def node_events(self, name: str = "") -> Sequence[Event] | Unread:
+        """The events about a node; without a name about all nodes."""
+        of_one = (("involvedObject.name", name),) if name else ()
+        about = equal_fields(("involvedObject.kind", NODES.kind), *of_one)
+        return self.list(EVENTS, _OF_NODES, field_selector=about)
+
     def _read_all(self, needs: Sequence[Need]) -> Sequence[Sequence[KubeObject] | ClusterError]:
         """What several needs ask for, in their order."""
         reads = [partial(self._read, need) for need in needs]
@@ -418,6 +424,8 @@ class Gatherer:
         return outcome
 
 
+_OF_NODES: Final = "default"
+"""The namespace of events about objects that have none."""
 _REASONS: Final = {
     Forbidden: FORBIDDEN,
     NotFound: "not found",

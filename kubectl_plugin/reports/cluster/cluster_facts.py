@@ -12,6 +12,7 @@ from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
 from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.reports.node.partitions import PartitionsReport
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
+from podrules.died.oom_kills import OomKill
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
@@ -55,6 +56,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     outcomes: Mapping[PodKey, PlacementOutcome] = {}
     """What the rules of the scheduler give now, of pods that wait for a node; others count by its last word."""
     partitions: PartitionsReport | None
+    shortages: Mapping[str, OomKill] = {}
+    """See `NodeEntry.shortage`, by the node's name."""
     ended: tuple[EndedPod, ...] | None = None
     """See `ClusterReport.ended`."""
     versions: Versions

@@ -210,6 +210,7 @@ class _Entries:
             near_limit=near_limit,
             first_killed=_first_killed(orders),
             first_evicted=_first_evicted(orders),
+            shortage=self._facts.shortages.get(name),
         )
 
     def _orders(
