@@ -23,6 +23,8 @@ class ChangeKind(Enum):
     REMOVE_PODS = "RemovePods"
     DROP = "DropRequirement"
     REMOVE_TAINT = "RemoveTaint"
+    ADD_NODE = "AddNode"
+    """Another node, without the taint or with the labels, since this one does not get to be so."""
     ENLARGE = "LargerNode"
     """More than the node has without the pods that can go."""
 
