@@ -44,6 +44,7 @@ from podrules.scheduler.plugins.node_selector import (
 )
 from podrules.scheduler.plugins.node_selector_problems import NAME_FIELD, aggregate, preferred_problems, term_problems
 from podrules.scheduler.plugins.normalize_score import default_normalize_score
+from podrules.scheduler.plugins.pod_topology_spread.common import HOSTNAME
 from podrules.well_known import is_of_the_machine
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "NodeAffinityMismatch",
     "NodeAffinityScoreState",
     "Unmet",
+    "pinned_nowhere",
 ]
 
 ERR_REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
@@ -231,6 +233,25 @@ class NodeAffinity:
             yield Applied(change, situation.with_spec(node_selector=kept))
         if spec.affinity is not None and any(".nodeAffinity." in fact.field for fact in found):
             yield Applied(CandidateChange(ChangeKind.DROP, field=REQUIRED_FIELD), _without_required(situation))
+
+
+def pinned_nowhere(pod: Pod, nodes: Sequence[Node]) -> tuple[str, ...]:
+    """The names that pin a pod, as ``metadata.name=node-7``, if no node has one of them; empty: it is not so pinned."""
+    there = {(NAME_FIELD, node.metadata.name) for node in nodes}
+    there |= {(HOSTNAME, node.metadata.labels.get(HOSTNAME, "")) for node in nodes}
+    required = required_node_selector(pod)
+    terms = [set(_pins(term)) for term in (required.node_selector_terms if required else ())]
+    own = {(HOSTNAME, pod.spec.node_selector[HOSTNAME])} if HOSTNAME in pod.spec.node_selector else set()
+    for pins in (own, set[tuple[str, str]]().union(*terms) if all(terms) else set()):
+        if pins and not pins & there:
+            return tuple(f"{key}={name}" for key, name in sorted(pins))
+    return ()
+
+
+def _pins(term: NodeSelectorTerm) -> Iterator[tuple[str, str]]:
+    for entry in (*term.match_fields, *term.match_expressions):
+        if entry.operator == "In" and entry.key in {NAME_FIELD, HOSTNAME}:
+            yield from ((entry.key, value) for value in entry.values)
 
 
 def _without_required(situation: S) -> S:
