@@ -200,6 +200,10 @@ CHANGES: list[tuple[CandidateChange, str]] = [
         "stop pod shop/web-0 on b",
     ),
     (
+        CandidateChange(ChangeKind.ROLL_OUT, node="a", pods=(PodOnNode("shop", "web-0", "b"),)),
+        "let the rollout stop shop/web-0 on b first: maxUnavailable 1",
+    ),
+    (
         CandidateChange(
             ChangeKind.REMOVE_PODS, node="b", pods=(PodOnNode("shop", "web-0", "a"), PodOnNode("shop", "web-1", "b"))
         ),

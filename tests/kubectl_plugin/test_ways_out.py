@@ -35,6 +35,12 @@ def test_a_taint_with_an_owner_is_not_tolerated(case: str, way: str) -> None:
     assert "tolerate " not in page.replace("does not tolerate", "")
 
 
+def test_a_rollout_that_is_stuck_stops_an_old_pod() -> None:
+    page = said("explain", "pod/api-new-1", "--snapshot", str(FIELD / "c17.json"))
+    assert "Way out: let the rollout stop default/api-old-1 on w1 first: maxUnavailable 1." in page
+    assert "stop pod" not in page
+
+
 NOW: Final = "2026-11-23T07:30:00Z"
 ROOM: Final = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 

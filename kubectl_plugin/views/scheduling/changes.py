@@ -191,6 +191,8 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
             return f"drop the required terms of {change.field.removesuffix(_REQUIRED)}"
         case ChangeKind.DROP:
             return f"drop {change.field} {change.value}"
+        case ChangeKind.ROLL_OUT:
+            return f"let the rollout stop {pods_on_nodes(change.pods)} first: maxUnavailable {len(change.pods)}"
         case ChangeKind.REMOVE_PODS:
             return f"stop {'pod' if len(change.pods) == 1 else 'pods'} {pods_on_nodes(change.pods)}"
 

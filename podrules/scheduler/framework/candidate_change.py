@@ -21,6 +21,8 @@ class ChangeKind(Enum):
     UNCORDON = "Uncordon"
     LABEL_NODE = "LabelNode"
     REMOVE_PODS = "RemovePods"
+    ROLL_OUT = "RollOut"
+    """The pods are of an earlier revision, and the rollout stops them if it may before their successors are ready."""
     DROP = "DropRequirement"
     REMOVE_TAINT = "RemoveTaint"
     ADD_NODE = "AddNode"

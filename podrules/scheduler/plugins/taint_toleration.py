@@ -68,7 +68,7 @@ class TaintEffect(Fact, frozen=True, tag="UntoleratedTaint"):
     effect: str
 
 
-_PASSES_BY_ITSELF: Final = -65
+_PASSES_BY_ITSELF: Final = -100
 """To wait for a node that starts is cheaper than any change."""
 _KEPT_FREE: Final = 100
 """Nodes of the control plane, for example, are kept free on purpose."""

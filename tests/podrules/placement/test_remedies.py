@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -312,3 +312,50 @@ def test_the_best_node_after_a_change_to_the_pod_is_told() -> None:
     remedy = group_of(place(make_pod(), nodes), "TaintToleration").remedy
     assert remedy is not None
     assert (remedy.node, remedy.feasible) == ("large", 2)
+
+
+APART: Final = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "db"}}}
+        ]
+    }
+}
+
+
+def _of(kind: str, name: str, revision: str, on: str = "") -> Json:
+    """A pod that keeps away from others of the same application."""
+    owner = {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": name, "controller": True}
+    labels = {"app": "db", "pod-template-hash": revision}
+    pod: Any = make_pod(f"{name}-{on or 'new'}", on=on, labels=labels, affinity=APART)
+    pod["metadata"]["ownerReferences"] = [owner]
+    return pod  # type: ignore[no-any-return]
+
+
+def _two() -> list[Json]:
+    return [make_node(name, labels={"kubernetes.io/hostname": name}) for name in ("a", "b")]
+
+
+def test_a_rollout_stops_an_old_pod_that_is_in_the_way() -> None:
+    old = [_of("ReplicaSet", "db-6f", "6f", on) for on in ("a", "b")]
+    change = only_change(place(_of("ReplicaSet", "db-7c", "7c"), _two(), old), "InterPodAffinity")
+    assert (change.kind, change.pods) == (ChangeKind.ROLL_OUT, (PodOnNode("default", "db-6f-a", "a"),))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("ReplicaSet", "db-7c"), ("ReplicaSet", "cache-6f"), ("StatefulSet", "db"), ("DaemonSet", "db")]
+)
+def test_to_stop_a_pod_that_comes_back_to_the_same_place_is_no_way(kind: str, name: str) -> None:
+    there = [_of(kind, name, "7c", on) for on in ("a", "b")]
+    change = only_change(place(_of("ReplicaSet", "db-7c", "7c"), _two(), there), "InterPodAffinity")
+    assert (change.kind, change.value) == (ChangeKind.ADD_NODE, "")
+
+
+def test_to_stop_a_pod_that_fits_elsewhere_is_a_way() -> None:
+    node: Any = make_node("c", labels={"kubernetes.io/hostname": "c"}, taints=[make_taint("dedicated", "cache")])
+    moved = _of("ReplicaSet", "cache-6f", "6f", "a")
+    moved["spec"]["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
+    there = [moved, _of("ReplicaSet", "db-7c", "7c", "b")]
+    placement = place(_of("ReplicaSet", "db-7c", "7c"), [*_two(), node], there)
+    change = only_change(placement, "InterPodAffinity")
+    assert (change.kind, change.node) == (ChangeKind.REMOVE_PODS, "a")
