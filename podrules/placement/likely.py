@@ -36,6 +36,7 @@ from podrules.reading import NOT_ALL_IN_FILE, Unread
 from podrules.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.dynamic_resources import UNKNOWN
+from podrules.scheduler.plugins.node_affinity import pinned_nowhere
 from podrules.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
 from podrules.scheduler.plugins.taint_toleration import TaintEffect
@@ -109,6 +110,7 @@ def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways
             found,
             outcome=PlacementOutcome.UNSCHEDULABLE,
             message=filtered.message,
+            nowhere=pinned_nowhere(pod, anew.table.nodes),
             claims=claim_problems(filtered),
             preemption=preview(filtered, anew.snapshot.pod_disruption_budgets) if ways_out else None,
             current=_current(pod, filtered, None),

@@ -277,6 +277,8 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     """Highest first; all that fit where every node was asked for, else some."""
     rejected: tuple[RejectedGroup, ...] = ()
     """Largest group first."""
+    nowhere: tuple[str, ...] = ()
+    """Names that pin the pod, and that no node has: ``kubernetes.io/hostname=node-7``."""
     spread: tuple[ConstraintSpread, ...] = ()
     claims: tuple[ClaimProblem, ...] = ()
     """For a pod that fits nowhere: its claims that no node can use; the one that the scheduler stops at comes first."""

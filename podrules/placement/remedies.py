@@ -10,10 +10,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from podrules.controller_labels import HASH_LABEL
+from podrules.model.pod import Pod
 from podrules.placement.facts import facts
 from podrules.placement.outcome import Remedy
 from podrules.placement.situation import Situation
+from podrules.safety import OF_ONE_NODE, Guarantee, owner_guarantee
 from podrules.scheduler.cycle import Filtered, score_nodes
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.pod_on_cluster import Applied
@@ -25,6 +29,8 @@ __all__ = ["by_nearness", "cheapest_remedy", "softened_spread"]
 _MAX_CHANGES: Final = 4
 _ANOTHER: Final = 100
 _TRIED_NODES: Final = 4
+_LATER: Final = "9"
+"""After all times, as texts are compared."""
 _ROOM: Final = "NodeResourcesFit"
 _DIFFERING_IN_KIND: Final = frozenset({"TaintToleration", "NodeAffinity"})
 
@@ -119,7 +125,10 @@ def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied[S
     """The first candidate that brings a row further, with the verdicts after it."""
     plugin = filtered.status(row).plugin
     before = facts(filtered, plugin, row)
-    for applied in _candidates(situation, filtered, plugin, row):
+    for candidate in _candidates(situation, filtered, plugin, row):
+        applied = _lasting(situation, candidate, row)
+        if applied is None:
+            continue
         after = applied.then.filtered()
         if after.fits(row):
             return applied, after
@@ -127,6 +136,41 @@ def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied[S
         if status.plugin and (status.plugin != plugin or facts(after, plugin, row) != before):
             return applied, after
     return None
+
+
+def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> Applied[Situation] | None:
+    """A change that lasts: pods that are stopped come back, which does not help where they fit on no other node.
+
+    A rollout that may stop an old pod first makes none in its place.
+    """
+    if applied.change.kind is not ChangeKind.REMOVE_PODS:
+        return applied
+    names = {(pod.namespace, pod.name) for pod in applied.change.pods}
+    stopped = [pod for pod in situation.table.pods if (pod.metadata.namespace, pod.metadata.name) in names]
+    if all(_is_older(pod, situation.pod) for pod in stopped):
+        return replace(applied, change=replace(applied.change, kind=ChangeKind.ROLL_OUT))
+    then = replace(applied.then, table=applied.then.table.with_pods([(situation.pod, situation.table.names[row])]))
+    for pod in stopped:
+        guarantee = owner_guarantee(pod).guarantee
+        again = replace(pod, spec=replace(pod.spec, node_name=""))
+        elsewhere = guarantee not in OF_ONE_NODE and len(replace(then, pod=again).filtered().feasible)
+        if guarantee is not Guarantee.NOT_REPLACED and not elsewhere:
+            return None
+    return applied
+
+
+def _is_older(pod: Pod, new: Pod) -> bool:
+    """Whether a pod is of the same Deployment as a new one, and of an earlier revision."""
+    earlier = (pod.metadata.creation_timestamp or "") <= (new.metadata.creation_timestamp or _LATER)
+    hashes = {entry.metadata.labels.get(HASH_LABEL) for entry in (pod, new)}
+    return earlier and len(hashes) > 1 and None is not _deployment(pod) == _deployment(new)
+
+
+def _deployment(pod: Pod) -> tuple[str, str] | None:
+    owner, word = pod.metadata.controller, pod.metadata.labels.get(HASH_LABEL)
+    if owner is None or owner.kind != "ReplicaSet" or not word:
+        return None
+    return pod.metadata.namespace, owner.name.removesuffix(f"-{word}")
 
 
 def _candidates(situation: Situation, filtered: Filtered, name: str, row: int) -> list[Applied[Situation]]:

@@ -129,6 +129,34 @@ CHANGES: list[tuple[CandidateChange, str]] = [
         "wait until b answers again",
     ),
     (
+        CandidateChange(ChangeKind.REMOVE_TAINT, node="b", value="node.kubernetes.io/out-of-service=x:NoExecute"),
+        "wait until b is back, and run kubectl qos unfence node/b",
+    ),
+    (
+        CandidateChange(ChangeKind.REMOVE_TAINT, node="b", value="file.csi.azure.com/agent-not-ready:NoExecute"),
+        "wait until the agent of file.csi.azure.com is ready on b",
+    ),
+    (
+        CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="CriticalAddonsOnly=true:NoSchedule"),
+        "tolerate CriticalAddonsOnly=true:NoSchedule (kept for critical add-ons) (then b and 2 more nodes)",
+    ),
+    (
+        CandidateChange(ChangeKind.ADD_NODE, node="b", value="karpenter.sh/disrupted:NoSchedule"),
+        "add a node or wait for a new one: Karpenter is about to remove b",
+    ),
+    (
+        CandidateChange(ChangeKind.ADD_NODE, node="b", value="kubernetes.io/os=windows:NoSchedule"),
+        "add a node that runs Linux: b runs Windows",
+    ),
+    (
+        CandidateChange(ChangeKind.ADD_NODE, node="b", value="google.com/tpu=present:NoSchedule"),
+        "add a node without taint google.com/tpu=present:NoSchedule: b is for pods that use TPUs",
+    ),
+    (
+        CandidateChange(ChangeKind.ADD_NODE, node="b", field="spec.nodeSelector", value="kubernetes.io/arch=arm64"),
+        "add a node with kubernetes.io/arch=arm64",
+    ),
+    (
         CandidateChange(ChangeKind.SPREAD, field="spec.topologySpreadConstraints[0].maxSkew", value="3"),
         f"maxSkew 3 on {ZONE} (then b and 2 more nodes)",
     ),
@@ -176,6 +204,10 @@ CHANGES: list[tuple[CandidateChange, str]] = [
         "stop pod shop/web-0 on b",
     ),
     (
+        CandidateChange(ChangeKind.ROLL_OUT, node="a", pods=(PodOnNode("shop", "web-0", "b"),)),
+        "let the rollout stop shop/web-0 on b first: maxUnavailable 1",
+    ),
+    (
         CandidateChange(
             ChangeKind.REMOVE_PODS, node="b", pods=(PodOnNode("shop", "web-0", "a"), PodOnNode("shop", "web-1", "b"))
         ),
@@ -216,6 +248,21 @@ def test_a_larger_node_has_the_labels_and_none_of_the_trouble_of_the_one_that_it
     )
     several = replace(labelled, value="disk=ssd,pool=big")
     assert remedy_words(Remedy((several, larger), "b", 1, 0), ()) == f"{replaced} and the labels disk=ssd,pool=big"
+
+
+def test_a_node_that_is_added_has_the_room_and_the_labels_that_the_other_lacks() -> None:
+    tolerated = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule")
+    going = CandidateChange(ChangeKind.ADD_NODE, node="b", value="ToBeDeletedByClusterAutoscaler=17:NoSchedule")
+    model = CandidateChange(ChangeKind.ADD_NODE, node="b", field="spec.nodeSelector", value="nvidia.com/gpu.product=L4")
+    larger = CandidateChange(ChangeKind.ENLARGE, node="b", amounts={"cpu": 2000})
+    freed = CandidateChange(ChangeKind.FREE, node="b", amounts={"cpu": 100})
+    said = remedy_words(Remedy((tolerated, going, model, larger), "b", 1, 0), ())
+    assert said == (
+        "tolerate x:NoSchedule and add a node with nvidia.com/gpu.product=L4 and 2 more cpu than b "
+        "or wait for a new one: cluster-autoscaler is about to remove b"
+    )
+    # A new node is empty.
+    assert remedy_words(Remedy((model, freed), "b", 1, 0), ()) == "add a node with nvidia.com/gpu.product=L4"
 
 
 def test_every_taint_that_passes_by_itself_has_words() -> None:

@@ -14,6 +14,7 @@ from podrules.model.pod_reference import PodOnNode
 from podrules.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy
 from podrules.reachability import OUT_OF_SERVICE
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.well_known import KnownTaint, Meaning, known_taint
 
 if TYPE_CHECKING:
     from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
@@ -27,7 +28,7 @@ _WHEN_LOST: Final[Mapping[str, str]] = {
     "node.kubernetes.io/unreachable": "{node} answers again",
     "node.kubernetes.io/not-ready": "{node} is Ready again",
     "node.kubernetes.io/network-unavailable": "the network of {node} is set up",
-    OUT_OF_SERVICE: "{node} is back in service",
+    OUT_OF_SERVICE: "{node} is back, and run kubectl qos unfence node/{node}",
     "node.kubernetes.io/memory-pressure": "{node} has memory to spare again",
     "node.kubernetes.io/disk-pressure": "{node} has disk space to spare again",
     "node.kubernetes.io/pid-pressure": "{node} has process ids to spare again",
@@ -103,7 +104,11 @@ def pods_on_nodes(pods: Sequence[PodOnNode], most: int | None = None) -> str:
 
 def _changes_words(changes: Sequence[CandidateChange], spread: tuple[ConstraintSpread, ...]) -> str:
     """What is done, and what has to come by itself before it helps."""
+    added = [change for change in changes if change.kind is ChangeKind.ADD_NODE]
     larger = next((change for change in changes if change.kind is ChangeKind.ENLARGE), None)
+    if added:
+        others = [_change_words(change, spread) for change in changes if not change.node]
+        return listed([*others, _added_words(added, larger)])
     if larger is not None:
         others = [_change_words(change, spread) for change in changes if change.kind not in _OF_THE_NODE]
         return listed([*others, _replaced_words(larger, changes)])
@@ -118,6 +123,31 @@ _OF_THE_NODE: Final = frozenset(
     {ChangeKind.ENLARGE, ChangeKind.LABEL_NODE, ChangeKind.UNCORDON, ChangeKind.REMOVE_TAINT}
 )
 """What is said of a larger node with it, or needs no saying: a new one is not cordoned and has no trouble."""
+
+
+def _added_words(added: Sequence[CandidateChange], larger: CandidateChange | None) -> str:
+    """Another node, and why the one that was judged does not do."""
+    node, has, why = added[0].node, [change.value for change in added if change.field], ""
+    for change in added:
+        taint = "" if change.field else change.value
+        known = _known(taint)
+        if known is None:
+            continue
+        if known.meaning is Meaning.LEAVING:
+            why = f" or wait for a new one: {known.owner} is about to remove {node}"
+        elif known.meaning is Meaning.OTHER_OS:
+            why = f" that runs Linux: {node} runs {known.owner}"
+        else:
+            why = f" without taint {taint}: {node} is for pods that use {known.owner}"
+    if larger is not None:
+        has.append(f"{listed([_more_words(*more) for more in larger.amounts.items()])} than {node}")
+    return f"add a node{f' with {listed(has)}' if has else ''}{why}"
+
+
+def _known(taint: str) -> KnownTaint | None:
+    """The table's row of ``key=value:effect``."""
+    key, _, value = taint.rpartition(":")[0].partition("=")
+    return known_taint(key, value)
 
 
 def _replaced_words(larger: CandidateChange, changes: Sequence[CandidateChange]) -> str:
@@ -140,9 +170,16 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
         case ChangeKind.UNCORDON:
             return f"uncordon {change.node}"
         case ChangeKind.TOLERATE:
-            return f"tolerate {change.value}"
+            known = _known(change.value)
+            reserved = known is not None and known.meaning is Meaning.RESERVED
+            return f"tolerate {change.value}{f' (kept for {known.owner})' if known and reserved else ''}"
         case ChangeKind.REMOVE_TAINT:
-            return _WHEN_LOST[re.split("[=:]", change.value)[0]].format(node=change.node)
+            known = _known(change.value)
+            owner = known.owner if known is not None else "its owner"
+            words = _WHEN_LOST.get(re.split("[=:]", change.value)[0], "{owner} is ready on {node}")
+            return words.format(node=change.node, owner=owner)
+        case ChangeKind.ADD_NODE:
+            return _added_words([change], None)
         case ChangeKind.SPREAD:
             return _spread_words(change, spread)
         case ChangeKind.FREE:
@@ -155,6 +192,8 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
             return f"drop the required terms of {change.field.removesuffix(_REQUIRED)}"
         case ChangeKind.DROP:
             return f"drop {change.field} {change.value}"
+        case ChangeKind.ROLL_OUT:
+            return f"let the rollout stop {pods_on_nodes(change.pods)} first: maxUnavailable {len(change.pods)}"
         case ChangeKind.REMOVE_PODS:
             return f"stop {'pod' if len(change.pods) == 1 else 'pods'} {pods_on_nodes(change.pods)}"
 

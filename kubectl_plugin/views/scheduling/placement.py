@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Section, Table
@@ -52,7 +54,9 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
     if placement.outcome is PlacementOutcome.HELD:
         return (f"The scheduler does not look at it: {placement.reason}.",)
     # A plugin that rejects a pod for a claim before it looks at any node says no more than the claim.
-    groups = [group for group in placement.rejected if group.nodes or not placement.claims]
+    groups = _alike_joined(group for group in placement.rejected if group.nodes or not placement.claims)
+    if placement.nowhere:
+        groups = [group for group in groups if group.plugin != "NodeAffinity"]
     # One more group is as short as saying that there is one.
     most = _SHOWN_GROUPS_IN_VERDICT if len(groups) > _SHOWN_GROUPS_IN_VERDICT + 1 else len(groups)
     phrases = [phrase for group in groups[:most] for phrase in rejected_phrases(group)]
@@ -60,6 +64,10 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
     if rest:
         phrases.append(f"{rest} more {'fails' if rest == 1 else 'fail'} for other reasons")
     sentences = list(claim_sentences(placement.claims)) if placement.claims else []
+    if placement.nowhere:
+        sentences.append(
+            f"None of {counted(placement.nodes, 'node')} has {' or '.join(placement.nowhere[:_SHOWN_BEST])}."
+        )
     if phrases:
         sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")
     if any(group.plugin == "PodTopologySpread" for group in groups):
@@ -76,6 +84,16 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
     if not sentences and said:
         sentences.append(f"Why: {said.removesuffix('.')}.")
     return tuple(sentences)
+
+
+def _alike_joined(groups: Iterable[RejectedGroup]) -> list[RejectedGroup]:
+    """Groups that read alike as one."""
+    found: dict[str, RejectedGroup] = {}
+    for group in groups:
+        phrase = next(rejected_phrases(replace(group, count=2, silent=())))
+        same = found.get(phrase, replace(group, count=0, silent=()))
+        found[phrase] = replace(same, count=same.count + group.count, silent=(*same.silent, *group.silent))
+    return list(found.values())
 
 
 def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> Iterator[Section | Table]:

@@ -180,7 +180,10 @@ PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
         "has a taint that it does not tolerate", "have taints that it does not tolerate", {"TaintEffect": _taint}
     ),
     "NodeAffinity": PluginPhrases(
-        f"does not {_DOES_NOT_MATCH}", f"do not {_DOES_NOT_MATCH}", {"LabelMismatch": _label}
+        f"does not {_DOES_NOT_MATCH}",
+        f"do not {_DOES_NOT_MATCH}",
+        {"LabelMismatch": _label},
+        {"satisfy plugin(s) [NodeAffinity]": ("is not its node", "are not its node")},
     ),
     "NodePorts": PluginPhrases("has its host port in use", "have its host port in use", {"PortInUse": _port}),
     "NodeResourcesFit": PluginPhrases(

@@ -21,8 +21,12 @@ class ChangeKind(Enum):
     UNCORDON = "Uncordon"
     LABEL_NODE = "LabelNode"
     REMOVE_PODS = "RemovePods"
+    ROLL_OUT = "RollOut"
+    """The pods are of an earlier revision, and the rollout stops them if it may before their successors are ready."""
     DROP = "DropRequirement"
     REMOVE_TAINT = "RemoveTaint"
+    ADD_NODE = "AddNode"
+    """Another node, without the taint or with the labels, since this one does not get to be so."""
     ENLARGE = "LargerNode"
     """More than the node has without the pods that can go."""
 

@@ -44,6 +44,8 @@ from podrules.scheduler.plugins.node_selector import (
 )
 from podrules.scheduler.plugins.node_selector_problems import NAME_FIELD, aggregate, preferred_problems, term_problems
 from podrules.scheduler.plugins.normalize_score import default_normalize_score
+from podrules.scheduler.plugins.pod_topology_spread.common import HOSTNAME
+from podrules.well_known import is_of_the_machine
 
 __all__ = [
     "ERR_REASON_CONFLICT",
@@ -55,6 +57,7 @@ __all__ = [
     "NodeAffinityMismatch",
     "NodeAffinityScoreState",
     "Unmet",
+    "pinned_nowhere",
 ]
 
 ERR_REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
@@ -126,6 +129,7 @@ class LabelMismatch(Fact, frozen=True):
 _GIVEN_BY_THE_MACHINE: Final = re.compile(r"([a-z0-9.-]*\.)?(kubernetes|k8s)\.io/.*")
 """Labels that tell what a node is and where: nobody writes another value into them."""
 _NODE_SELECTOR: Final = "spec.nodeSelector"
+_BEFORE_DROP: Final = -25
 
 
 class NodeAffinity:
@@ -210,9 +214,13 @@ class NodeAffinity:
         found = [fact for fact in self.facts(context, state, row) if isinstance(fact, LabelMismatch)]
         name, spec = situation.table.names[row], situation.pod.spec
         labels = _wanted_labels(found)
-        if labels:
-            node = situation.with_node(name, lambda node: _labelled(node, labels))
-            text = ",".join(f"{key}={value}" for key, value in labels.items())
+        node = situation.with_node(name, lambda node: _labelled(node, labels))
+        text = ",".join(f"{key}={value}" for key, value in labels.items())
+        if any(key in OS_LABELS or is_of_the_machine(key) for key in labels):
+            # Cheaper than to drop what the pod asks of its machine.
+            change = CandidateChange(ChangeKind.ADD_NODE, node=name, field=found[0].field, value=text)
+            yield Applied(change, node, _BEFORE_DROP)
+        elif labels and not any(map(_GIVEN_BY_THE_MACHINE.fullmatch, labels)):
             yield Applied(CandidateChange(ChangeKind.LABEL_NODE, node=name, value=text), node)
         # A pod of another operating system does not run there, whatever its selector says.
         if any(fact.key in OS_LABELS for fact in found):
@@ -225,6 +233,25 @@ class NodeAffinity:
             yield Applied(change, situation.with_spec(node_selector=kept))
         if spec.affinity is not None and any(".nodeAffinity." in fact.field for fact in found):
             yield Applied(CandidateChange(ChangeKind.DROP, field=REQUIRED_FIELD), _without_required(situation))
+
+
+def pinned_nowhere(pod: Pod, nodes: Sequence[Node]) -> tuple[str, ...]:
+    """The names that pin a pod, as ``metadata.name=node-7``, if no node has one of them; empty: it is not so pinned."""
+    there = {(NAME_FIELD, node.metadata.name) for node in nodes}
+    there |= {(HOSTNAME, node.metadata.labels.get(HOSTNAME, "")) for node in nodes}
+    required = required_node_selector(pod)
+    terms = [set(_pins(term)) for term in (required.node_selector_terms if required else ())]
+    own = {(HOSTNAME, pod.spec.node_selector[HOSTNAME])} if HOSTNAME in pod.spec.node_selector else set()
+    for pins in (own, set[tuple[str, str]]().union(*terms) if all(terms) else set()):
+        if pins and not pins & there:
+            return tuple(f"{key}={name}" for key, name in sorted(pins))
+    return ()
+
+
+def _pins(term: NodeSelectorTerm) -> Iterator[tuple[str, str]]:
+    for entry in (*term.match_fields, *term.match_expressions):
+        if entry.operator == "In" and entry.key in {NAME_FIELD, HOSTNAME}:
+            yield from ((entry.key, value) for value in entry.values)
 
 
 def _without_required(situation: S) -> S:
@@ -241,12 +268,7 @@ def _wanted_labels(found: Sequence[LabelMismatch]) -> dict[str, str]:
     """Labels that would meet the nodeSelector and the first required term; empty when no label can."""
     terms = [fact.field for fact in found if fact.field != _NODE_SELECTOR]
     needed = [fact for fact in found if fact.field in {_NODE_SELECTOR, *terms[:1]}]
-    if any(
-        _GIVEN_BY_THE_MACHINE.fullmatch(fact.key)
-        or fact.operator not in {"In", "Exists"}
-        or fact.key == "metadata.name"
-        for fact in needed
-    ):
+    if any(fact.operator not in {"In", "Exists"} or fact.key == NAME_FIELD for fact in needed):
         return {}
     return {fact.key: fact.values[0] if fact.values else "" for fact in needed}
 

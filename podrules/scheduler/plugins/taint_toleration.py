@@ -9,7 +9,6 @@ Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go at v
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
@@ -21,6 +20,9 @@ from numpy.typing import NDArray
 
 from podrules.model.affinity import Toleration
 from podrules.model.node import Node, Taint
+from podrules.model.pod import Pod
+from podrules.platform import Platform, pod_platform
+from podrules.resources import pod_requests
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreScoreResult, Verdicts
@@ -36,6 +38,7 @@ from podrules.scheduler.plugins.taints import (
     tolerations_tolerate_taint,
     untolerated_taint_codes,
 )
+from podrules.well_known import KnownTaint, Meaning, known_taint, uses_hardware
 
 __all__ = ["ERR_REASON", "TaintToleration", "TaintTolerationState", "UntoleratedTaints"]
 
@@ -65,11 +68,10 @@ class TaintEffect(Fact, frozen=True, tag="UntoleratedTaint"):
     effect: str
 
 
-_TELLS_OF_TROUBLE: Final = re.compile(
-    r"node\.kubernetes\.io/(not-ready|unreachable|network-unavailable|out-of-service|(memory|disk|pid)-pressure)"
-    r"|node\.cloudprovider\.kubernetes\.io/(uninitialized|shutdown)"
-)
-"""Taints that Kubernetes itself sets and takes away; to tolerate them mends nothing."""
+_PASSES_BY_ITSELF: Final = -100
+"""To wait for a node that starts is cheaper than any change."""
+_KEPT_FREE: Final = 100
+"""Nodes of the control plane, for example, are kept free on purpose."""
 
 
 class TaintToleration:
@@ -121,21 +123,36 @@ class TaintToleration:
         return default_normalize_score(counts[feasible], reverse=True)
 
     def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[Applied[S]]:
-        """A toleration; a taint that tells of a node's trouble has to go by itself."""
-        name = situation.table.names[row]
+        """A toleration; where the taint has a known owner, what that would do (`podrules.well_known`)."""
+        name, pod = situation.table.names[row], situation.pod
         for taint in self.explain(context, state, row).rejecting[:1]:
+            known = known_taint(taint.key, taint.value)
+            gone = situation.with_node(name, partial(_without_taint, key=taint.key))
+            away = CandidateChange(ChangeKind.REMOVE_TAINT, node=name, value=taint.text)
             if taint.key == TAINT_NODE_UNSCHEDULABLE.key:
                 yield uncordoned(situation, row)
-            elif _TELLS_OF_TROUBLE.fullmatch(taint.key):
-                gone = situation.with_node(name, partial(_without_taint, key=taint.key))
-                yield Applied(CandidateChange(ChangeKind.REMOVE_TAINT, node=name, value=taint.text), gone)
+            elif known is not None and known.meaning in {Meaning.TROUBLE, Meaning.STARTING}:
+                yield Applied(away, gone, _PASSES_BY_ITSELF if known.meaning is Meaning.STARTING else 0)
+            elif known is not None and _is_unfit(known, pod):
+                yield Applied(replace(away, kind=ChangeKind.ADD_NODE), gone)
             else:
                 added = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
-                tolerated = situation.with_spec(tolerations=(*situation.pod.spec.tolerations, added))
-                # Nodes of the control plane are kept free on purpose.
-                extra_cost = 100 if taint.key.startswith("node-role.kubernetes.io/") else 0
+                tolerated = situation.with_spec(tolerations=(*pod.spec.tolerations, added))
                 change = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value=taint.text)
-                yield Applied(change, tolerated, extra_cost)
+                reserved = known is not None and known.meaning is Meaning.RESERVED
+                yield Applied(change, tolerated, _KEPT_FREE if reserved else 0)
+
+
+def _is_unfit(known: KnownTaint, pod: Pod) -> bool:
+    """Whether the node of a taint is no node for a pod, even if the pod tolerates it."""
+    match known.meaning:
+        case Meaning.LEAVING:
+            return True
+        case Meaning.OTHER_OS:
+            return pod_platform(pod, None) is not Platform.WINDOWS
+        case Meaning.HARDWARE:
+            return not pod.spec.resource_claims and not uses_hardware(known, pod_requests(pod))
+    return False
 
 
 def _without_taint(node: Node, key: str) -> Node:

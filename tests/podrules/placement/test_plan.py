@@ -75,7 +75,7 @@ def test_no_way_out_stops_a_pod_that_is_placed_here() -> None:
     apart = make_pod(labels={"app": "web"}, affinity=affinity)
     node = make_node("a", labels={"kubernetes.io/hostname": "a"})
     (found,) = placed((apart, None), nodes=[node])
-    assert (found.placed, kinds_of_remedies(found.stopped)) == (1, [])
+    assert (found.placed, kinds_of_remedies(found.stopped)) == (1, [ChangeKind.ADD_NODE])
     other = make_pod("other", on="a", labels={"app": "web"})
     (found,) = placed((apart, None), nodes=[node], pods=[other])
     assert (found.placed, kinds_of_remedies(found.stopped)) == (0, [ChangeKind.REMOVE_PODS])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -162,13 +162,72 @@ def test_a_label_that_only_has_to_be_there_is_written_empty() -> None:
 
 
 def test_a_label_of_the_machine_is_not() -> None:
-    placement = place(make_pod(nodeSelector={"kubernetes.io/arch": "arm64"}), [make_node("a")])
+    placement = place(make_pod(nodeSelector={ZONE: "z9"}), [make_node("a")])
     change = only_change(placement, "NodeAffinity")
     assert (change.kind, change.field, change.value) == (
         ChangeKind.DROP,
         "spec.nodeSelector",
-        "kubernetes.io/arch=arm64",
+        f"{ZONE}=z9",
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "effect"),
+    [
+        pytest.param("ToBeDeletedByClusterAutoscaler", "1790000000", "NoSchedule", id="cluster-autoscaler"),
+        pytest.param("karpenter.sh/disruption", "disrupting", "NoSchedule", id="Karpenter"),
+        pytest.param("aws-node-termination-handler/spot-itn", "abc", "NoExecute", id="spot"),
+        pytest.param("os", "Win2022", "NoSchedule", id="another system"),
+        pytest.param("nvidia.com/gpu", "present", "NoSchedule", id="other hardware"),
+    ],
+)
+def test_a_node_that_does_not_suit_is_not_opened_by_a_toleration(key: str, value: str, effect: str) -> None:
+    placement = place(make_pod(), [make_node("a", taints=[make_taint(key, value, effect=effect)])])
+    change = only_change(placement, "TaintToleration")
+    assert (change.kind, change.node, change.value) == (ChangeKind.ADD_NODE, "a", f"{key}={value}:{effect}")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "fields"),
+    [
+        pytest.param("nvidia.com/gpu", "present", {"requests": {"nvidia.com/gpu": "1"}}, id="it uses the GPU"),
+        pytest.param("os", "windows", {"os": {"name": "windows"}}, id="it runs on Windows"),
+        pytest.param("sku", "cpu", {}, id="a value of the cluster's own"),
+        pytest.param("example.com/ToBeDeletedByClusterAutoscaler", "", {}, id="a key of the cluster's own"),
+    ],
+)
+def test_a_taint_for_such_pods_is_to_be_tolerated(key: str, value: str, fields: Json) -> None:
+    pod: Any = make_pod()
+    for name, field in fields.items():
+        pod["spec"] |= {name: field} if name != "requests" else {}
+        pod["spec"]["containers"][0]["resources"]["requests"] |= field if name == "requests" else {}
+    node: Any = make_node("a", taints=[make_taint(key, value)])
+    node["status"]["allocatable"]["nvidia.com/gpu"] = "1"
+    assert only_change(place(pod, [node]), "TaintToleration").kind is ChangeKind.TOLERATE
+
+
+def test_a_node_that_starts_is_waited_for_rather_than_another_opened() -> None:
+    nodes = [
+        make_node("team", taints=[make_taint("dedicated", "team-b")]),
+        make_node("new", taints=[make_taint("ebs.csi.aws.com/agent-not-ready", effect="NoExecute")]),
+    ]
+    change = only_change(place(make_pod(), nodes), "TaintToleration")
+    assert (change.kind, change.node) == (ChangeKind.REMOVE_TAINT, "new")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("nvidia.com/gpu.product", "NVIDIA-H100"),
+        ("cloud.google.com/gke-accelerator", "nvidia-l4"),
+        ("kubernetes.io/arch", "arm64"),
+        ("kubernetes.io/os", "windows"),
+        ("eks.amazonaws.com/nodegroup", "batch"),
+    ],
+)
+def test_a_label_that_describes_the_machine_asks_for_another_node(key: str, value: str) -> None:
+    change = only_change(place(make_pod(nodeSelector={key: value}), [make_node("a")]), "NodeAffinity")
+    assert (change.kind, change.node, change.value) == (ChangeKind.ADD_NODE, "a", f"{key}={value}")
 
 
 def test_a_host_port_is_given_up_by_its_holder() -> None:
@@ -253,3 +312,50 @@ def test_the_best_node_after_a_change_to_the_pod_is_told() -> None:
     remedy = group_of(place(make_pod(), nodes), "TaintToleration").remedy
     assert remedy is not None
     assert (remedy.node, remedy.feasible) == ("large", 2)
+
+
+APART: Final = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "db"}}}
+        ]
+    }
+}
+
+
+def _of(kind: str, name: str, revision: str, on: str = "") -> Json:
+    """A pod that keeps away from others of the same application."""
+    owner = {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": name, "controller": True}
+    labels = {"app": "db", "pod-template-hash": revision}
+    pod: Any = make_pod(f"{name}-{on or 'new'}", on=on, labels=labels, affinity=APART)
+    pod["metadata"]["ownerReferences"] = [owner]
+    return pod  # type: ignore[no-any-return]
+
+
+def _two() -> list[Json]:
+    return [make_node(name, labels={"kubernetes.io/hostname": name}) for name in ("a", "b")]
+
+
+def test_a_rollout_stops_an_old_pod_that_is_in_the_way() -> None:
+    old = [_of("ReplicaSet", "db-6f", "6f", on) for on in ("a", "b")]
+    change = only_change(place(_of("ReplicaSet", "db-7c", "7c"), _two(), old), "InterPodAffinity")
+    assert (change.kind, change.pods) == (ChangeKind.ROLL_OUT, (PodOnNode("default", "db-6f-a", "a"),))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("ReplicaSet", "db-7c"), ("ReplicaSet", "cache-6f"), ("StatefulSet", "db"), ("DaemonSet", "db")]
+)
+def test_to_stop_a_pod_that_comes_back_to_the_same_place_is_no_way(kind: str, name: str) -> None:
+    there = [_of(kind, name, "7c", on) for on in ("a", "b")]
+    change = only_change(place(_of("ReplicaSet", "db-7c", "7c"), _two(), there), "InterPodAffinity")
+    assert (change.kind, change.value) == (ChangeKind.ADD_NODE, "")
+
+
+def test_to_stop_a_pod_that_fits_elsewhere_is_a_way() -> None:
+    node: Any = make_node("c", labels={"kubernetes.io/hostname": "c"}, taints=[make_taint("dedicated", "cache")])
+    moved = _of("ReplicaSet", "cache-6f", "6f", "a")
+    moved["spec"]["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
+    there = [moved, _of("ReplicaSet", "db-7c", "7c", "b")]
+    placement = place(_of("ReplicaSet", "db-7c", "7c"), [*_two(), node], there)
+    change = only_change(placement, "InterPodAffinity")
+    assert (change.kind, change.node) == (ChangeKind.REMOVE_PODS, "a")

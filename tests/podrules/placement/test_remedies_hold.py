@@ -116,7 +116,7 @@ def test_every_remedy_lets_the_pod_onto_its_node() -> None:
             assert group.remedy.node in {score.node for score in after.scores}, group
             assert group.remedy.feasible == after.feasible
     assert remedied > groups / 2
-    assert set(kinds) >= set(ChangeKind) - {ChangeKind.REMOVE_TAINT}, kinds
+    assert set(kinds) >= set(ChangeKind) - {ChangeKind.REMOVE_TAINT, ChangeKind.ADD_NODE, ChangeKind.ROLL_OUT}, kinds
 
 
 def test_what_is_to_be_freed_is_requested_by_pods_that_can_go() -> None:

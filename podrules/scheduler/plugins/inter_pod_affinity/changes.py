@@ -1,9 +1,10 @@
-"""What would take a pod affinity rule's rejection away: the pods in the way removed, or the rule dropped."""
+"""What would take a pod affinity rule's rejection away: pods in the way removed, the rule dropped, a node added."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -17,8 +18,12 @@ from podrules.scheduler.plugins.inter_pod_affinity.terms import parse_terms
 
 __all__ = ["parted"]
 
+_BEFORE_DROP: Final = -25
 
-def parted(situation: S, context: CycleContext, rules: AbstractSet[str], row: int) -> Iterator[Applied[S]]:
+
+def parted(
+    situation: S, context: CycleContext, rules: AbstractSet[str], row: int, *, own_domain: bool
+) -> Iterator[Applied[S]]:
     """Changes against the rules that keep the pod from a row's node.
 
     Args:
@@ -26,6 +31,7 @@ def parted(situation: S, context: CycleContext, rules: AbstractSet[str], row: in
         context: The cycle.
         rules: ``affinity``, ``antiAffinity``, ``existingAntiAffinity``.
         row: Of the table.
+        own_domain: Whether a new node is a domain of its own for each of them.
     """
     affinity = situation.pod.spec.affinity or Affinity()
     if "affinity" in rules:
@@ -37,6 +43,12 @@ def parted(situation: S, context: CycleContext, rules: AbstractSet[str], row: in
         yield _dropped(situation, "podAntiAffinity", replace(affinity, pod_anti_affinity=away))
     else:
         yield from pods_removed(situation, row, _keeping_away(context, row))
+    if own_domain and "affinity" not in rules:
+        there = [pod for pod, its in zip(context.table.pods, context.table.pod_rows, strict=True) if its == row]
+        change = CandidateChange(ChangeKind.ADD_NODE, node=context.table.names[row])
+        # To drop its own rule leaves those of the other pods.
+        extra_cost = _BEFORE_DROP if "existingAntiAffinity" in rules else 0
+        yield Applied(change, situation.without_pods(there), extra_cost)
 
 
 def _dropped(situation: S, name: str, affinity: Affinity) -> Applied[S]:

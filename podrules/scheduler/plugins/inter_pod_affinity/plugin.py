@@ -39,6 +39,7 @@ from podrules.scheduler.plugins.inter_pod_affinity.filtering import (
 from podrules.scheduler.plugins.inter_pod_affinity.node_counts import AffinityOnNode, affinity_on_node
 from podrules.scheduler.plugins.inter_pod_affinity.scoring import ScoreState
 from podrules.scheduler.plugins.inter_pod_affinity.terms import PodTerms, parse_terms
+from podrules.scheduler.plugins.pod_topology_spread.common import HOSTNAME
 
 __all__ = ["InterPodAffinity", "InterPodAffinityArgs"]
 
@@ -130,9 +131,10 @@ class InterPodAffinity:
         return scoring.normalised(scoring.sums(context.table, state, feasible))
 
     def changes(self, situation: S, context: CycleContext, state: FilterState, row: int) -> Iterator[Applied[S]]:
-        """Remove the pods in the way, while they are few; drop the rule."""
-        found = self.facts(context, state, row)
-        return parted(situation, context, {fact.rule for fact in found if isinstance(fact, PodAffinityConflict)}, row)
+        """Remove the pods in the way, while they are few; drop the rule; add a node."""
+        found = [fact for fact in self.facts(context, state, row) if isinstance(fact, PodAffinityConflict)]
+        own_domain = all(fact.topology_key == HOSTNAME for fact in found)
+        return parted(situation, context, {fact.rule for fact in found}, row, own_domain=own_domain)
 
 
 def _conflicts(rule: str, found: Sequence[TopologyConflict]) -> Iterator[Fact]:

@@ -1,0 +1,116 @@
+"""Ways out are what the owner of a taint, a label or a pod would do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.test_field_cases import FIELD
+from tests.objects import raw_condition, raw_node, raw_pod
+
+
+def said(*words: str) -> str:
+    ran = run(*words)
+    assert "Traceback" not in ran.err
+    return " ".join("\n".join(ran.out.splitlines()[:12]).split())
+
+
+@pytest.mark.parametrize(
+    ("case", "way"),
+    [
+        ("c33-a", "add a node or wait for a new one: cluster-autoscaler is about to remove a."),
+        ("c33-b", "add a node or wait for a new one: Karpenter is about to remove b."),
+        ("c33-d", "wait until Cilium's agent is ready on d."),
+        ("c33-h", "add a node that runs Linux: h runs Windows."),
+    ],
+)
+def test_a_taint_with_an_owner_is_not_tolerated(case: str, way: str) -> None:
+    page = said("explain", "pod/web", "--snapshot", str(FIELD / f"{case}.json"))
+    assert f"Way out: {way}" in page
+    assert "tolerate " not in page.replace("does not tolerate", "")
+
+
+def test_a_rollout_that_is_stuck_stops_an_old_pod() -> None:
+    page = said("explain", "pod/api-new-1", "--snapshot", str(FIELD / "c17.json"))
+    assert "Way out: let the rollout stop default/api-old-1 on w1 first: maxUnavailable 1." in page
+    assert "stop pod" not in page
+
+
+NOW: Final = "2026-11-23T07:30:00Z"
+ROOM: Final = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+
+
+def node(name: str, **labels: str) -> Object:
+    ready = raw_condition("Ready", lastHeartbeatTime=NOW, lastTransitionTime=NOW)
+    return raw_node(name, {"kubernetes.io/hostname": name, **labels}, allocatable=ROOM, conditions=[ready])
+
+
+def pending(name: str = "web-1", **spec: Any) -> Object:
+    refused = raw_condition("PodScheduled", "False", reason="Unschedulable", lastTransitionTime=NOW)
+    metadata = spec.pop("metadata", {})
+    status = {"phase": "Pending", "conditions": [refused]}
+    return raw_pod(name, "shop", uid=name, metadata=metadata, status=status, **{"requests": {"cpu": "1"}, **spec})
+
+
+def explained(directory: Path, *items: Object, name: str = "web-1") -> str:
+    file = directory / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return said("explain", f"pod/{name}", "-n", "shop", "--snapshot", str(file))
+
+
+def required(**term: Any) -> Object:
+    terms = {"nodeSelectorTerms": [term]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+PINNED: Final = [
+    pytest.param(
+        {"nodeSelector": {"kubernetes.io/hostname": "rack-9"}}, "None of 2 nodes has kubernetes.io/hostname=rack-9."
+    ),
+    pytest.param(
+        {"affinity": required(matchFields=[{"key": "metadata.name", "operator": "In", "values": ["rack-9"]}])},
+        "None of 2 nodes has metadata.name=rack-9.",
+    ),
+    pytest.param(
+        {
+            "affinity": required(
+                matchExpressions=[{"key": "kubernetes.io/hostname", "operator": "In", "values": ["rack-8", "rack-9"]}]
+            )
+        },
+        "None of 2 nodes has kubernetes.io/hostname=rack-8 or kubernetes.io/hostname=rack-9.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("spec", "sentence"), PINNED)
+def test_a_name_that_no_node_has_is_the_cause(spec: Object, sentence: str, tmp_path: Path) -> None:
+    page = explained(tmp_path, node("rack-1"), node("rack-2"), pending(**spec))
+    assert f"no node fits. {sentence}" in page
+    assert "do not match" not in page.partition("Why no node fits")[0]
+
+
+@pytest.mark.parametrize(("spec", "sentence"), PINNED)
+def test_a_name_that_a_node_has_is_no_cause(spec: Object, sentence: str, tmp_path: Path) -> None:
+    page = explained(tmp_path, node("rack-1"), node("rack-9"), pending(requests={"cpu": "64"}, **spec))
+    assert sentence not in page
+    assert "1 lacks cpu" in page
+
+
+def test_a_node_to_which_a_daemon_is_not_pinned_is_not_its_node(tmp_path: Path) -> None:
+    pin = required(matchFields=[{"key": "metadata.name", "operator": "In", "values": ["rack-2"]}])
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d", "controller": True}
+    daemon = pending(affinity=pin, requests={"cpu": "9"}, metadata={"ownerReferences": [owner]})
+    page = explained(tmp_path, node("rack-1"), node("rack-2"), node("rack-3"), daemon)
+    assert "Of 3 nodes, 1 lacks cpu and 2 are not its node." in page
+
+
+def test_one_reason_is_named_once(tmp_path: Path) -> None:
+    full = node("rack-2")
+    full["status"]["allocatable"] = {**ROOM, "pods": "0"}
+    page = explained(tmp_path, node("rack-1"), full, pending(requests={"cpu": "9"}))
+    assert "Of 2 nodes, 2 lack cpu." in page
