@@ -1,0 +1,20 @@
+"""Captures of pods that wait for their volumes, rebuilt from public bug reports."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.kubectl_plugin.test_field_cases import FIELD, flat
+
+NODE: Final = "ip-10-20-2-1.us-east-2.compute.internal"
+
+
+def test_a_copy_of_a_node_in_the_zone_of_the_volume_lets_the_pod_run() -> None:
+    words = ("place", "pod/worker-0", "-n", "ci")
+    assert flat("c21.json", *words)[0] == 7
+    code, text = flat("c21.json", *words, "--add-node", f"like={NODE},zone=us-east-2a")
+    assert f"1 more pod like worker-0 fits, on {NODE}-copy." in text
+    assert "kube-scheduler says otherwise" not in text
+    assert code == 11
+    assert (FIELD / "c21-fix.json").exists()
+    assert "worker-0 fits, on ip-10-20-1-9" in flat("c21-fix.json", *words)[1]
