@@ -40,6 +40,7 @@ _PENDING: Final = "Pending"
 _NAMED: Final = {
     NamedFate.REFUSED: VerdictCode.NODE_REFUSES,
     NamedFate.SILENT: VerdictCode.NODE_SILENT,
+    NamedFate.WAITS: VerdictCode.WAITING_FOR_VOLUME,
     NamedFate.NO_NODE: VerdictCode.NODE_GONE,
 }
 

@@ -63,6 +63,13 @@ def _no_default(problem: ClaimProblem) -> str:
     return "none is the default" if problem.classes else "there is none"
 
 
+def _choice(problem: ClaimProblem) -> str:
+    """How a pod that goes through the scheduler names its node."""
+    if problem.hostname:
+        return f"nodeSelector kubernetes.io/hostname: {problem.hostname}"
+    return "required node affinity (matchFields metadata.name)"
+
+
 def _anew(problem: ClaimProblem) -> str:
     """A claim's class cannot be changed once it has one."""
     other = f", or recreate the claim with a class that exists{_there(problem)}" if problem.classes else ""
@@ -93,6 +100,10 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"is unbound: its StorageClass {quoted(one.storage_class)} has no volumeBindingMode"
     ),
+    ClaimTrouble.NEEDS_SCHEDULER: lambda one: (
+        f"stays unbound: its StorageClass {quoted(one.storage_class)} waits for a pod that the scheduler places "
+        "(WaitForFirstConsumer)"
+    ),
     ClaimTrouble.WAITS_FOR_CLASS: lambda one: (
         f"is unbound and names no StorageClass: it is given the default, {quoted(one.storage_class)}"
     ),
@@ -110,6 +121,7 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.BEING_DELETED: lambda _: "wait until it is gone, then create it again",
     ClaimTrouble.NOT_OWNED: lambda _: "rename the pod or its volume, or delete that claim if nobody needs it",
     ClaimTrouble.VOLUME_MISSING: lambda one: f"make PersistentVolume {quoted(one.volume)}, or recreate the claim",
+    ClaimTrouble.NEEDS_SCHEDULER: lambda one: f"replace spec.nodeName by {_choice(one)}",
     ClaimTrouble.VOLUME_TAKEN: lambda _: "recreate the claim without spec.volumeName, or with a free volume",
     ClaimTrouble.CLASS_MISSING: _anew,
     ClaimTrouble.NO_CLASS: _by_default,
