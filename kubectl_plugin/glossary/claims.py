@@ -17,8 +17,8 @@ ENTRIES: Final = (
         also=("volumeBindingMode", "waiting for first consumer to be created before binding"),
         pattern=r"waiting for pods? .* to be scheduled",
         means=(
-            "The StorageClass binds the claim only once the scheduler has chosen a node for a pod that uses it. That is no "
-            "fault, unless the pod has spec.nodeName: it passes the scheduler over, and the claim stays unbound."
+            "The claim is bound only once the scheduler has chosen a node for a pod that uses it. That is no fault, "
+            "unless the pod has spec.nodeName: it passes the scheduler over, and the claim stays unbound."
         ),
         do=(
             "If the pod is pending, look at the pod; if there is none, nothing is to be done.",

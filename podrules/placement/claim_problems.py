@@ -5,8 +5,8 @@
     names a volume         is that there and free: kube-controller-manager binds no other to it
     any other unbound one  does a volume match; else its class decides: none is named and there is no default; it is
                            not there; nobody makes volumes for it; somebody does, and has not yet
-    waits for its first    only where no volume matches and nobody makes one: else the nodes decide. Of a pod with
-    consumer               spec.nodeName it stays unbound, for only the scheduler binds it or selects a node for it;
+    waits for its first    only where no volume matches and nobody makes one: else the nodes decide. If the pod has
+    consumer               spec.nodeName it stays unbound, because only the scheduler binds it or selects a node for it,
                            unless a volume is reserved for it, a node was selected before, or another pod that uses it
                            waits for the scheduler
 
@@ -20,7 +20,7 @@ k8s.io/component-helpers/storage/volume/pv_helpers.go (FindMatchingVolume) at v1
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec.structs import replace
@@ -30,7 +30,9 @@ from podrules.model.selectors import SelectorError
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim
 from podrules.placement.claims import default_class
+from podrules.placement.missing import CLAIMS, CLASSES, VOLUMES
 from podrules.placement.outcome import ClaimProblem, ClaimTrouble
+from podrules.reading import Unread
 from podrules.scheduler.cycle import Filtered
 from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE, NO_PROVISIONER
@@ -88,12 +90,18 @@ def claim_problems(filtered: Filtered) -> tuple[ClaimProblem, ...]:
     return tuple(one for one in found if one.trouble is ClaimTrouble.MISSING and "VolumeRestrictions" in asking)
 
 
-def claims_never_bound(pod: Pod, snapshot: ClusterSnapshot) -> tuple[ClaimProblem, ...]:
-    """The claims of a pod with ``spec.nodeName`` that no controller binds: its kubelet waits for them."""
+def claims_never_bound(
+    pod: Pod, snapshot: ClusterSnapshot, unread: Iterable[Unread]
+) -> tuple[tuple[ClaimProblem, ...], tuple[Unread, ...]]:
+    """The claims of a pod with ``spec.nodeName`` that no controller binds, and what is missing and may change that."""
     labels = next((node.metadata.labels for node in snapshot.nodes if node.metadata.name == pod.spec.node_name), {})
     index = StorageIndex(Nodes(()), snapshot)
     found = sorted(_problems(index, pod), key=_rank)
-    return tuple(replace(one, hostname=labels.get(_HOSTNAME, "")) for one in found if one.trouble not in _PASSES)
+    lacks = tuple(one for one in unread if one.resource in {CLAIMS, CLASSES, VOLUMES})
+    # Without what is missing a claim waits for the scheduler all the same, unless a volume is reserved for it.
+    told = (one for one in found if one.trouble not in _PASSES)
+    sure = (one for one in told if not lacks or one.trouble is ClaimTrouble.NEEDS_SCHEDULER)
+    return tuple(replace(one, hostname=labels.get(_HOSTNAME, "")) for one in sure), lacks
 
 
 def _rank(problem: ClaimProblem) -> int:

@@ -14,11 +14,9 @@ from podrules.model.pod import Pod
 from podrules.placement.claim_problems import claim_problems, claims_never_bound
 from podrules.placement.device_claims import missing_templates
 from podrules.placement.facts import facts
-from podrules.placement.missing import CLAIMS, CLASSES, NODES, VOLUMES, Missing, known_part, missing_of
+from podrules.placement.missing import NODES, Missing, known_part, missing_of
 from podrules.placement.node_name import named_node
 from podrules.placement.outcome import (
-    ClaimProblem,
-    ClaimTrouble,
     CurrentNode,
     NamedFate,
     NodeScore,
@@ -150,7 +148,8 @@ def named_placement(situation: Situation, reach: NodeReach | None) -> Placement:
             assumed=(Unread("get", NODES, None, NOT_ALL_IN_FILE),) if situation.is_list else situation.unread,
             proven=False,
         )
-    claims, lacks = _never_bound(situation) if named.fate is NamedFate.RUNS else ((), ())
+    pod, unread = situation.pod, missing_of(situation).unread
+    claims, lacks = claims_never_bound(pod, situation.snapshot, unread) if named.fate is NamedFate.RUNS else ((), ())
     if claims:
         named = replace(named, fate=NamedFate.WAITS)
     return Placement(
@@ -164,16 +163,6 @@ def named_placement(situation: Situation, reach: NodeReach | None) -> Placement:
         assumed=lacks,
         proven=not lacks,
     )
-
-
-def _never_bound(situation: Situation) -> tuple[tuple[ClaimProblem, ...], tuple[Unread, ...]]:
-    """The claims of a pod that names its node which stay unbound, and what is missing and may change that."""
-    lacks = tuple(one for one in missing_of(situation).unread if one.resource in {CLAIMS, CLASSES, VOLUMES})
-    found = claims_never_bound(situation.pod, situation.snapshot)
-    if lacks:
-        # Without a volume that is reserved for it, the claim stays unbound. Other objects may only be missing here.
-        found = tuple(one for one in found if one.trouble is ClaimTrouble.NEEDS_SCHEDULER)
-    return found, lacks
 
 
 def _best(situation: Situation, filtered: Filtered, scored: Scored) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kubectl_plugin.render.command import Command, kubectl
+from kubectl_plugin.render.command import Command, kubectl, why
 from kubectl_plugin.views.words import listed, quoted
 from podrules.placement.outcome import ClaimProblem, ClaimTrouble
 
@@ -34,7 +34,9 @@ def claim_lines(problems: Sequence[ClaimProblem]) -> Iterator[str]:
 def claim_command(problems: Sequence[ClaimProblem]) -> Iterator[Command]:
     """What to look at for the first claim."""
     for problem in problems[:1]:
-        if problem.trouble in {ClaimTrouble.CLASS_MISSING, ClaimTrouble.NO_CLASS}:
+        if problem.trouble is ClaimTrouble.NEEDS_SCHEDULER:
+            yield why("WaitForFirstConsumer")
+        elif problem.trouble in {ClaimTrouble.CLASS_MISSING, ClaimTrouble.NO_CLASS}:
             yield kubectl("get storageclass")
         elif problem.trouble in {ClaimTrouble.MISSING, ClaimTrouble.NOT_MADE_YET}:
             yield kubectl("get pvc", namespace=problem.namespace)
@@ -102,7 +104,7 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ),
     ClaimTrouble.NEEDS_SCHEDULER: lambda one: (
         f"stays unbound: its StorageClass {quoted(one.storage_class)} waits for a pod that the scheduler places "
-        "(WaitForFirstConsumer)"
+        "(WaitForFirstConsumer), and spec.nodeName passes it over"
     ),
     ClaimTrouble.WAITS_FOR_CLASS: lambda one: (
         f"is unbound and names no StorageClass: it is given the default, {quoted(one.storage_class)}"

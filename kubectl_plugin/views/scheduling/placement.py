@@ -144,7 +144,7 @@ def named_words(named: NamedNode) -> str:
         case NamedFate.REFUSED:
             return f"{lead}: the kubelet there refuses it, and it ends as Failed ({named.reason})"
         case NamedFate.WAITS:
-            return f"{lead}: no scheduler looks at it, and the kubelet there starts nothing without its claims"
+            return f"{lead}: the kubelet there starts no container without its claims"
         case NamedFate.SILENT:
             return f"{lead}, which does not answer: the pod stays Pending until it does"
     return f"{lead}, and there is no such node: pod garbage collection deletes it"
