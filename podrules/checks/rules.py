@@ -46,6 +46,7 @@ _FINDINGS: Final[tuple[type[Finding], ...]] = (
     budgets.TwoBudgets,
     claims.RolloutWaitsForClaim,
     claims.ClaimForOne,
+    claims.ClaimNeedsScheduler,
     writers.TwoWriters,
     ending.StaysOnSilentNode,
     placement.UnusableNodeAffinity,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from podrules.lost_node import UNREACHABLE
 from podrules.model.pod import Pod
-from podrules.placement.claim_problems import claim_problems
+from podrules.placement.claim_problems import claim_problems, claims_never_bound
 from podrules.placement.device_claims import missing_templates
 from podrules.placement.facts import facts, lacked_labels
 from podrules.placement.missing import NODES, Missing, known_part, missing_of
@@ -151,13 +151,20 @@ def named_placement(situation: Situation, reach: NodeReach | None) -> Placement:
             assumed=(Unread("get", NODES, None, NOT_ALL_IN_FILE),) if situation.is_list else situation.unread,
             proven=False,
         )
+    pod, unread = situation.pod, missing_of(situation).unread
+    claims, lacks = claims_never_bound(pod, situation.snapshot, unread) if named.fate is NamedFate.RUNS else ((), ())
+    if claims:
+        named = replace(named, fate=NamedFate.WAITS)
     return Placement(
         outcome=PlacementOutcome.NAMED,
         scheduler_name=situation.pod.spec.scheduler_name,
         nodes=len(situation.table),
         best=(named.node,) if named.fate is NamedFate.RUNS else (),
         named=named,
+        claims=claims,
         verified=situation.features.verified,
+        assumed=lacks,
+        proven=not lacks,
     )
 
 

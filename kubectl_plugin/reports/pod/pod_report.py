@@ -329,6 +329,7 @@ _VOLUMES: Final = frozenset(
     {
         "persistentvolumeclaims",
         "persistentvolumes",
+        "storageclasses.storage.k8s.io",
         "volumeattachments.storage.k8s.io",
         "csidrivers.storage.k8s.io",
     }

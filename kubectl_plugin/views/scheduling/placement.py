@@ -50,7 +50,8 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
         drained: The node that is being emptied: to let the pod onto that is no way out.
     """
     if placement.named is not None:
-        return (f"Its {named_words(placement.named)}.",)
+        claims = claim_sentences(placement.claims) if placement.claims else ()
+        return (f"Its {named_words(placement.named)}.", *claims)
     if placement.outcome is PlacementOutcome.HELD:
         return (f"The scheduler does not look at it: {placement.reason}.",)
     # A plugin that rejects a pod for a claim before it looks at any node says no more than the claim.
@@ -120,6 +121,7 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
             yield f"unknown: {placement.reason}"
         case PlacementOutcome.NAMED:
             yield from [] if placement.named is None else [named_words(placement.named)]
+            yield from claim_lines(placement.claims)
         case PlacementOutcome.NOT_MODELLED:
             yield f"not modelled: {placement.reason}"
         case PlacementOutcome.UNSCHEDULABLE:
@@ -161,6 +163,8 @@ def named_words(named: NamedNode) -> str:
             return f"{lead}: no scheduler looks at it, and the kubelet there takes it"
         case NamedFate.REFUSED:
             return f"{lead}: the kubelet there refuses it, and it ends as Failed ({named.reason})"
+        case NamedFate.WAITS:
+            return f"{lead}: the kubelet there starts no container without its claims"
         case NamedFate.SILENT:
             return f"{lead}, which does not answer: the pod stays Pending until it does"
     return f"{lead}, and there is no such node: pod garbage collection deletes it"

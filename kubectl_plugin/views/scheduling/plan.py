@@ -102,7 +102,8 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     """What fits, who goes for it, then what else there is to know."""
     for entry in report.refused:
         yield from _refused_words(entry)
-    for spec in report.specs:
+    # Of other nodes kube-scheduler has said nothing.
+    for spec in () if report.what_if.added_nodes else report.specs:
         if spec.scheduler_message and not spec.proven and not spec.is_short:
             yield f"kube-scheduler says otherwise of {spec.name.removeprefix('pod/')}: {spec.scheduler_message}"
     pending = [spec for spec in report.specs if spec.origin == "pending"]
