@@ -299,10 +299,10 @@ class Gatherer:
         )
         return None if isinstance(found, NotFound) else _reading(found, "get", POD_METRICS, namespace)
 
-    def events_about(self, pod: Pod) -> Sequence[Event] | Unread:
-        """The events about a pod."""
-        about = equal_fields(("involvedObject.uid", pod.metadata.uid))
-        return self.list(EVENTS, pod.metadata.namespace, field_selector=about)
+    def events_about(self, entry: KubeObject) -> Sequence[Event] | Unread:
+        """The events about an object with a namespace."""
+        about = equal_fields(("involvedObject.uid", entry.metadata.uid))
+        return self.list(EVENTS, entry.metadata.namespace, field_selector=about)
 
     def classes(self) -> dict[str, PriorityClass] | Unread:
         """All PriorityClasses by name."""
