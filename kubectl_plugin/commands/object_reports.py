@@ -36,6 +36,7 @@ from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
 from podrules.died.of_pod import has_ended
+from podrules.ending import JobTracking, tracking_job
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -46,7 +47,7 @@ from podrules.placement.preemption_outcome import is_preempted, preempted, preem
 from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
-from podrules.reading import USAGE_NOT_ASKED, Unread, read_or_none
+from podrules.reading import NOT_FOUND, USAGE_NOT_ASKED, Unread, read_or_none
 from podrules.refusals import newest_refusal, pods_short, said_by_server
 from podrules.skew import WorkloadSpread
 from podrules.volumes import claimed_volumes
@@ -179,9 +180,20 @@ class ReportBuilder:
             preemption_disabled=self._schedulers.preemption_disabled(pod),
             guards=gatherer.guards(pod) if asks_volumes else None,
         )
+        tracking = self._tracking(pod)
         # Everything is read before `unread` is asked for.
         in_cluster = self._in_cluster(facts, named=named)
-        return pod_report(facts, in_cluster, gatherer.unread)
+        return replace(pod_report(facts, in_cluster, gatherer.unread), tracking=tracking)
+
+    def _tracking(self, pod: Pod) -> JobTracking | None:
+        """The Job that has to count a pod that is kept for it."""
+        owner = tracking_job(pod)
+        if owner is None:
+            return None
+        found = self._gatherer.named(JOBS, owner.name, pod.metadata.namespace) if owner.name else None
+        if isinstance(found, Unread):
+            return JobTracking(owner.name, exists=False if found.reason == NOT_FOUND else None)
+        return JobTracking(owner.name, exists=found is not None and found.metadata.uid == owner.uid)
 
     def _in_cluster(self, facts: PodFacts, *, named: bool) -> PodInCluster:
         """What the rest of the cluster means for one of its pods."""

@@ -52,7 +52,16 @@ from podrules.model.selectors import Selector
 from podrules.platform import Platform, node_platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
 from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, node_reach
-from podrules.reading import FORBIDDEN, NOT_ALL_IN_FILE, NOT_IN_FILE, NOT_IN_SNAPSHOT, Owner, Unread, read_or_none
+from podrules.reading import (
+    FORBIDDEN,
+    NOT_ALL_IN_FILE,
+    NOT_FOUND,
+    NOT_IN_FILE,
+    NOT_IN_SNAPSHOT,
+    Owner,
+    Unread,
+    read_or_none,
+)
 from podrules.versions import SCHEDULER_NAMESPACE, Component, Release, Versions, leading_scheduler, static_versions
 from podrules.volumes import WriterGuard
 
@@ -420,7 +429,7 @@ class Gatherer:
 
 _REASONS: Final = {
     Forbidden: FORBIDDEN,
-    NotFound: "not found",
+    NotFound: NOT_FOUND,
     NotListed: NOT_ALL_IN_FILE,
     NotServed: "not served",
 }
