@@ -91,7 +91,7 @@ def _refused(report: PodReport) -> Iterator[str]:
         return
     if report.refusal is not None:
         yield f"{_REFUSED}: {report.refusal.message.removesuffix('.')}."
-        yield from refusal_remedy(report.refusal)
+        yield from refusal_remedy(report.refusal, report.namespace)
         return
     reasons = [(refused_words(entry), entry.remedy, entry.field) for entry in report.refusals]
     if report.priority.rejected:

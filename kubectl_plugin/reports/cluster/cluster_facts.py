@@ -48,6 +48,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     """Kind and name of what a controller belongs to, by the controller's namespace, kind and name."""
     workloads: Mapping[WorkloadKey, Workload] | None = None
     """Workloads without a controller of their own; None: the report has no workloads."""
+    refusals: Mapping[WorkloadKey, str] = {}
+    """The newest event of each workload that could not make a pod."""
     usages: Mapping[str, ReadUsage] = {}
     awaited: frozenset[PodKey] = frozenset()
     """Pending pods for which preemption is making room."""
