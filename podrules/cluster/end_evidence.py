@@ -30,9 +30,10 @@ from podrules.cluster.kinds import (
 )
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.container_state import OOM_KILLED
+from podrules.died.cause import Cause
 from podrules.died.evidence import Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at
 from podrules.died.memory import SIGKILL_CODE, start_ran_out
-from podrules.died.messages import deleted_name
+from podrules.died.messages import cause_of_status, deleted_name
 from podrules.died.replacement import replacement_of
 from podrules.model.base import KubeObject, OwnerReference
 from podrules.model.event import Event
@@ -145,7 +146,7 @@ class EndReader:
             node=node,
             node_gone=alone and bool(node_name) and self._is_gone(node_name),
             config=self._config(node_name) if asks_memory else None,
-            neighbours=self._neighbours(pod) if asks_memory else None,
+            neighbours=self._neighbours(pod) if asks_memory or (alone and _was_rejected(pod)) else None,
             node_events=self._node_events(node_name) if may_be_memory or (alone and pod.finished) else None,
             clocks=clocks_of(events) if events else Clocks(),
         )
@@ -268,6 +269,10 @@ def node_of(events: Sequence[Event]) -> str:
     hosts = [event.source.host for event in events if event.source.host]
     assigned = [event.message.rpartition(_ASSIGNED)[2] for event in events if event.reason == _SCHEDULED]
     return next(iter((*hosts, *assigned)), "")
+
+
+def _was_rejected(pod: Pod) -> bool:
+    return pod.finished and cause_of_status(pod.status.reason, pod.status.message) is Cause.REJECTED
 
 
 def _may_be_memory(pod: Pod) -> bool:

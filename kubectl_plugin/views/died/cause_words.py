@@ -10,10 +10,11 @@ from kubectl_plugin.views.pod.container_words import signal_name
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause
 from podrules.died.of_pod import ContainerEnd
+from podrules.died.rejections import RejectionKind
 from podrules.died.verdict import Source, Suspect
 from podrules.died.windows_exits import windows_exit
 
-__all__ = ["SHORT", "cause_sentence"]
+__all__ = ["SHORT", "cause_sentence", "rejection_words"]
 
 SHORT: Final = {
     Cause.OWN_MEMORY_LIMIT: "own memory limit",
@@ -209,7 +210,29 @@ def _rejected(report: EndReport, container: str) -> str:
     del container
     if any(one.end is not None for one in report.end.ends):
         return "the kubelet restarted, and did not take the pod on again"
-    return "the kubelet did not take the pod on"
+    found = report.end.rejection
+    why = "" if found is None else _REJECTIONS[found.kind].format(conditions=", ".join(found.conditions))
+    return f"the kubelet did not take the pod on{why or (f' ({found.reason})' if found is not None else '')}"
+
+
+def rejection_words(report: EndReport) -> str:
+    """How often that came, and what brings such pods back; empty: nothing is known of that."""
+    found, owner = report.end.rejection, report.owner
+    if found is None or (found.times < _AGAIN and not found.toleration):
+        return ""
+    whose = f"{owner.kind} {owner.name}" if owner is not None else "its controller"
+    again = f"{found.times} pods of {whose} were rejected there" if found.times >= _AGAIN else ""
+    back = f"it tolerates {found.toleration}, so new pods come back there at once" if found.toleration else ""
+    return f"{'; '.join(filter(None, (again, back)))}."
+
+
+_AGAIN: Final = 2
+_REJECTIONS: Final = {
+    RejectionKind.SHUTDOWN: ": its node was shutting down",
+    RejectionKind.PRESSURE: ": its node had {conditions}",
+    RejectionKind.ADMISSION: ": a device plugin or another part of the kubelet refused it",
+    RejectionKind.NO_FIT: "",
+}
 
 
 def _plain(words: str) -> _Words:
