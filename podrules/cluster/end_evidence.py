@@ -35,6 +35,7 @@ from podrules.died.evidence import Clocks, Evidence, KnownEnd, PodEvents, clocks
 from podrules.died.memory import SIGKILL_CODE, start_ran_out
 from podrules.died.messages import cause_of_status, deleted_name
 from podrules.died.replacement import replacement_of
+from podrules.died.scaling import RESCALED, SCALED
 from podrules.model.base import KubeObject, OwnerReference
 from podrules.model.event import Event
 from podrules.model.instant import instant
@@ -118,6 +119,7 @@ class EndReader:
             owner=owner if isinstance(owner, Workload) else None,
             owner_gone=owner_gone,
             owner_events=self._owner_events(controller, namespace),
+            scalings=self._scalings(namespace) if alone else (),
             node=node,
             node_gone=alone and bool(node_name) and self._is_gone(node_name),
             pod_unread=present is None and self._gatherer.source.is_plain_list,
@@ -143,6 +145,7 @@ class EndReader:
             owner=owner if isinstance(owner, Workload) else None,
             owner_gone=owner_gone,
             owner_events=self._owner_events(controller, meta.namespace) if ended else None,
+            scalings=self._scalings(meta.namespace) if ended and controller is not None else (),
             node=node,
             node_gone=alone and bool(node_name) and self._is_gone(node_name),
             config=self._config(node_name) if asks_memory else None,
@@ -174,6 +177,10 @@ class EndReader:
             return None
         found = self._events_about(controller.kind, controller.name, namespace)
         return None if found is None else PodEvents.of(found)
+
+    def _scalings(self, namespace: str) -> Sequence[Event]:
+        reads = (self._gatherer.list(EVENTS, namespace, field_selector=f"reason={one}") for one in (SCALED, RESCALED))
+        return [event for found in reads for event in read_or_none(found) or ()]
 
     def _node_events(self, node: str) -> PodEvents | None:
         found = read_or_none(self._gatherer.node_events(node)) if node else None

@@ -11,6 +11,7 @@ kubelet_stops   why a kubelet may have stopped a container
 container_end   what ended one container
 stop_order      whether containers ended before the deletion, or for it
 controllers     what a controller tells of having deleted a pod
+scaling         why a controller had fewer pods to keep
 deleted         who deleted a pod that is there
 gone            what events tell of a pod that is gone
 rejections      why a kubelet did not take a pod on

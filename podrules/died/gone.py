@@ -24,6 +24,7 @@ from podrules.died.cause import Cause
 from podrules.died.controllers import cleaned_up, excluded_controllers, told_by_controller
 from podrules.died.evidence import Evidence, first_of
 from podrules.died.messages import EVENT_CAUSES, TAINTED, UNHEALTHY, cause_of_eviction, is_rejection
+from podrules.died.scaling import scaling_clues
 from podrules.died.stop_order import stopped_at
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, Weight, of_event, proven, weighed
 from podrules.model.event import Event
@@ -193,6 +194,10 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
         ran = any(map(_is_of_app, evidence.known_events.named(_STARTED)))
         weights[Cause.SIDECAR_STOPPED] = Weight.MUCH if ran else Weight.SOME
     clues = {cause: [of_event(stops[-1])] for cause in weights}
+    scaled = scaling_clues(evidence.scalings, evidence.name, began) if Cause.OWNER in weights else []
+    if scaled:
+        weights[Cause.OWNER] = Weight.MUCH
+        clues[Cause.OWNER] += scaled
     node = evidence.node
     if node is not None and node.spec.unschedulable:
         weights[Cause.API_EVICTION] = Weight.MUCH
@@ -221,10 +226,14 @@ def _first(evidence: Evidence) -> datetime | None:
 
 
 def _made(evidence: Evidence) -> datetime | None:
-    """The first moment at which the pod surely existed, from its events.
+    """The first moment at which the pod surely existed, from its events; None: any deletion of that name was its own.
 
-    If the kubelet's stop is the first event, the pod existed a moment earlier: a deletion came before the stop.
+    Only the pods of a StatefulSet have the names of earlier ones. Another name never comes back, so that a deletion
+    before the first event that is left is its own: the earlier events are gone. If the kubelet's stop is the first
+    event, the pod existed a moment earlier: a deletion came before the stop.
     """
+    if not evidence.name.rpartition("-")[2].isdecimal():
+        return None
     first, stopped = _first(evidence), first_of(evidence.known_events.stops())
     return first if first is None or stopped is None or first < stopped else stopped - _SOON
 

@@ -381,3 +381,82 @@ def test_an_exit_code_of_its_own_beside_a_failed_hook_is_likely(tmp_path: Path) 
     said = first_lines(varied(tmp_path, JAVA, hooked(3)), "died", *JAVA_POD)
     assert "The kubelet stopped container java: its postStart hook failed." in said
     assert "Likely, not certain" in said
+
+
+# Pods that are gone
+
+GONE: Final = "AC2-gone-scaledown-nodes-pods-events.json"
+
+
+def from_controller(kind: str, name: str, reason: str, message: str, clock: str) -> Json:
+    """An event of a controller."""
+    when = f"2026-03-06T{clock}Z"
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.{clock}", "namespace": "default", "creationTimestamp": when},
+        "involvedObject": {"kind": kind, "namespace": "default", "name": name},
+        "reason": reason,
+        "message": message,
+        "firstTimestamp": when,
+        "lastTimestamp": when,
+    }
+
+
+def of_gone(folder: Path, without: set[str], *more: Json) -> str:
+    """What is said of ``web-y`` without some events, and with others."""
+    items = json.loads((FIELD / GONE).read_text())["items"]
+    left = [entry for entry in items if entry.get("reason") not in without]
+    file = folder / "c.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*left, *more]}))
+    return first_lines(file, "died", "pod/web-y", "-n", "default")
+
+
+DOWN: Final = from_controller(
+    "Deployment", "shop", "ScalingReplicaSet", "Scaled down replica set web from 5 to 4", "09:39:58"
+)
+OLD_DOWN: Final = from_controller(
+    "Deployment", "shop", "ScalingReplicaSet", "Scaled down replica set web to 4", "09:39:58"
+)
+UP: Final = from_controller(
+    "Deployment", "shop", "ScalingReplicaSet", "Scaled up replica set web2 from 0 to 2", "09:38:10"
+)
+RESCALE: Final = from_controller(
+    "HorizontalPodAutoscaler", "busy", "SuccessfulRescale", "New size: 4; reason: All metrics below target", "09:39:57"
+)
+OTHER_SIZE: Final = from_controller(
+    "HorizontalPodAutoscaler", "x", "SuccessfulRescale", "New size: 7; reason: cpu", "09:39:57"
+)
+
+
+@pytest.mark.parametrize(
+    "without",
+    [set(), {"Scheduled"}, {"Scheduled", "Killing"}, {"Scheduled", "Killing", "Unhealthy"}, {"Scheduled", "Unhealthy"}],
+)
+def test_the_controllers_event_decides_whatever_else_has_expired(without: set[str], tmp_path: Path) -> None:
+    said = of_gone(tmp_path, without)
+    assert "ReplicaSet web removed the pod" in said
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ((DOWN,), "ReplicaSet web removed the pod: it was scaled down from 5 to 4."),
+        ((OLD_DOWN,), "ReplicaSet web removed the pod: it was scaled down to 4."),
+        ((DOWN, RESCALE), "HorizontalPodAutoscaler busy scaled it down from 5 to 4 (All metrics below target)."),
+        ((DOWN, OTHER_SIZE), "ReplicaSet web removed the pod: it was scaled down from 5 to 4."),
+        ((UP, DOWN), "it was scaled down from 5 to 4 in a rollout to web2."),
+        ((UP,), "ReplicaSet web removed the pod, for a rollout or a smaller number."),
+    ],
+)
+@pytest.mark.parametrize("without", [set(), {"Scheduled", "Unhealthy"}])
+def test_why_its_replica_set_had_fewer_pods(
+    events: tuple[Json, ...], said: str, without: set[str], tmp_path: Path
+) -> None:
+    assert said in of_gone(tmp_path, without, *events)
+
+
+def test_a_deployment_that_scales_down_is_likely_without_the_event_of_its_replica_set(tmp_path: Path) -> None:
+    said = of_gone(tmp_path, {"SuccessfulDelete"}, DOWN, RESCALE)
+    assert "removed the pod: HorizontalPodAutoscaler busy scaled it down from 5 to 4" in said
+    assert "Likely, not certain" in said
