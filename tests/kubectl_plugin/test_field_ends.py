@@ -460,3 +460,9 @@ def test_a_deployment_that_scales_down_is_likely_without_the_event_of_its_replic
     said = of_gone(tmp_path, {"SuccessfulDelete"}, DOWN, RESCALE)
     assert "removed the pod: HorizontalPodAutoscaler busy scaled it down from 5 to 4" in said
     assert "Likely, not certain" in said
+
+
+def test_older_words_of_the_scheduler_say_the_same() -> None:
+    said = first_lines("c29.json", "explain", "pod/web", "-n", "default")
+    assert "kube-scheduler said the same" in said
+    assert "otherwise" not in said
