@@ -140,14 +140,18 @@ def clock(when: datetime, now: datetime | None) -> str:
     return utc.strftime("%H:%M:%S UTC" if today else "%Y-%m-%d %H:%M:%S UTC")
 
 
-def now_words(now: datetime, source: str) -> str:
+def now_words(now: datetime, source: str, later: datetime | None = None) -> str:
     """Which time counts as the present for a List that does not say when it was made.
 
     Args:
         now: The newest time in it.
         source: What a message calls it: ``snapshot nodes.yaml``.
+        later: The newest time in it, which is too long after all heartbeats to count; None: none is.
     """
-    return f"Now is taken to be {clock(now, None)}, the newest time in {source.removeprefix('snapshot ')}."
+    taken, file = f"Now is taken to be {clock(now, None)}", source.removeprefix("snapshot ")
+    if later is not None:
+        return f"{taken}, by the heartbeats in {file}; later times, up to {clock(later, None)}, do not count."
+    return f"{taken}, the newest time in {file}."
 
 
 def duration(span: timedelta) -> str:

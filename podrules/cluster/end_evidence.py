@@ -30,10 +30,12 @@ from podrules.cluster.kinds import (
 )
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.container_state import OOM_KILLED
+from podrules.died.cause import Cause
 from podrules.died.evidence import Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at
 from podrules.died.memory import SIGKILL_CODE, start_ran_out
-from podrules.died.messages import deleted_name
+from podrules.died.messages import cause_of_status, deleted_name
 from podrules.died.replacement import replacement_of
+from podrules.died.scaling import RESCALED, SCALED
 from podrules.model.base import KubeObject, OwnerReference
 from podrules.model.event import Event
 from podrules.model.instant import instant
@@ -117,6 +119,7 @@ class EndReader:
             owner=owner if isinstance(owner, Workload) else None,
             owner_gone=owner_gone,
             owner_events=self._owner_events(controller, namespace),
+            scalings=self._scalings(namespace) if alone else (),
             node=node,
             node_gone=alone and bool(node_name) and self._is_gone(node_name),
             pod_unread=present is None and self._gatherer.source.is_plain_list,
@@ -142,10 +145,11 @@ class EndReader:
             owner=owner if isinstance(owner, Workload) else None,
             owner_gone=owner_gone,
             owner_events=self._owner_events(controller, meta.namespace) if ended else None,
+            scalings=self._scalings(meta.namespace) if ended and controller is not None else (),
             node=node,
             node_gone=alone and bool(node_name) and self._is_gone(node_name),
             config=self._config(node_name) if asks_memory else None,
-            neighbours=self._neighbours(pod) if asks_memory else None,
+            neighbours=self._neighbours(pod) if asks_memory or (alone and _was_rejected(pod)) else None,
             node_events=self._node_events(node_name) if may_be_memory or (alone and pod.finished) else None,
             clocks=clocks_of(events) if events else Clocks(),
         )
@@ -173,6 +177,10 @@ class EndReader:
             return None
         found = self._events_about(controller.kind, controller.name, namespace)
         return None if found is None else PodEvents.of(found)
+
+    def _scalings(self, namespace: str) -> Sequence[Event]:
+        reads = (self._gatherer.list(EVENTS, namespace, field_selector=f"reason={one}") for one in (SCALED, RESCALED))
+        return [event for found in reads for event in read_or_none(found) or ()]
 
     def _node_events(self, node: str) -> PodEvents | None:
         found = read_or_none(self._gatherer.node_events(node)) if node else None
@@ -268,6 +276,10 @@ def node_of(events: Sequence[Event]) -> str:
     hosts = [event.source.host for event in events if event.source.host]
     assigned = [event.message.rpartition(_ASSIGNED)[2] for event in events if event.reason == _SCHEDULED]
     return next(iter((*hosts, *assigned)), "")
+
+
+def _was_rejected(pod: Pod) -> bool:
+    return pod.finished and cause_of_status(pod.status.reason, pod.status.message) is Cause.REJECTED
 
 
 def _may_be_memory(pod: Pod) -> bool:

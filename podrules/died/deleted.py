@@ -23,6 +23,7 @@ from podrules.died.container_end import container_verdict
 from podrules.died.controllers import excluded_controllers, job_may_have_ended, told_by_controller
 from podrules.died.evidence import Evidence
 from podrules.died.messages import DISRUPTIONS
+from podrules.died.scaling import scaling_clues
 from podrules.died.stop_order import app_ends, stopped_at, was_reset
 from podrules.died.verdict import Clue, Source, Verdict, Weight, weighed
 from podrules.ending import deleted_at
@@ -120,8 +121,12 @@ def _deleters(evidence: Evidence, pod: Pod) -> _Weighed:
     if forced is not True:
         weights[Cause.DELETED] = Weight.SOME
         weights |= dict(_controllers(evidence, excluded_controllers(evidence, made, when)))
+    scaled = scaling_clues(evidence.scalings, evidence.name, when) if Cause.OWNER in weights else []
     asked = [Clue(Source.POD, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp or "")]
     clues = {Cause.DELETED: asked, Cause.FORCE_DELETED: asked}
+    if scaled:
+        weights[Cause.OWNER] = Weight.MUCH
+        clues[Cause.OWNER] = scaled
     if evidence.owner_gone:
         clues[Cause.OWNER] = [Clue(Source.OWNER, "metadata.ownerReferences", "gone")]
     return weights, clues

@@ -23,14 +23,15 @@ from typing import Final
 from podrules.died.cause import Cause
 from podrules.died.controllers import cleaned_up, excluded_controllers, told_by_controller
 from podrules.died.evidence import Evidence, first_of
-from podrules.died.messages import EVENT_CAUSES, TAINTED, UNHEALTHY, cause_of_eviction
+from podrules.died.messages import EVENT_CAUSES, TAINTED, UNHEALTHY, cause_of_eviction, is_rejection
+from podrules.died.scaling import scaling_clues
 from podrules.died.stop_order import stopped_at
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, Weight, of_event, proven, weighed
 from podrules.model.event import Event
 from podrules.model.instant import instant
 from podrules.tolerations import NO_EXECUTE
 
-__all__ = ["DELETERS", "LOST_NODE", "gone_verdict", "told_by_event"]
+__all__ = ["DELETERS", "LOST_NODE", "NODE_LOST", "gone_verdict", "told_by_event"]
 
 _SILENT: Final = (
     Cause.API_EVICTION,
@@ -70,6 +71,8 @@ _OF_CONTAINERS: Final = (
 """By which the containers of a pod may have ended before it was deleted."""
 LOST_NODE: Final = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 """The taints of a node that does not answer, or is not Ready."""
+NODE_LOST: Final = "NodeNotReady"
+"""The reason of the node controller's event about a pod of such a node."""
 _NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_GONE)
 """By which a pod has ended before its controller deletes it, whatever is left of its events."""
 _MAKES_ANOTHER: Final = frozenset({"StatefulSet", "DaemonSet"})
@@ -94,10 +97,13 @@ def gone_verdict(evidence: Evidence) -> Verdict:
     when = instant(told[1].first) if told is not None else None
     if told is not None and not (when is not None and began is not None and began - when > _LONG):
         cause, event = told
+        clues = [of_event(event)]
+        if cause is Cause.TAINT_EVICTION:
+            clues += map(of_event, evidence.known_events.named(NODE_LOST)[-1:])
         at_once = when is not None and began is not None and when - _SECOND <= began <= when + _SOON
         if at_once and (cause is not Cause.TAINT_EVICTION or _is_tainted(evidence)):
-            return proven(cause, of_event(event))
-        return weighed({cause: Weight.MUCH, Cause.DELETED: Weight.POSSIBLE}, {cause: [of_event(event)]})
+            return proven(cause, *clues)
+        return weighed({cause: Weight.MUCH, Cause.DELETED: Weight.POSSIBLE}, {cause: clues})
     cleanup = cleaned_up(evidence, _made(evidence))
     if cleanup is not None:
         ends = dict.fromkeys((*_ends_by_kubelet(evidence, stops), *_NO_EVENT_NEEDED), Weight.SOME)
@@ -162,6 +168,8 @@ def told_by_event(evidence: Evidence) -> tuple[Cause, Event] | None:
     """The last event that names what ended the pod as a whole."""
     for event in reversed(evidence.known_events.events):
         cause = cause_of_eviction(event.message) if event.reason == "Evicted" else EVENT_CAUSES.get(event.reason)
+        if is_rejection(event.reason):
+            cause = Cause.REJECTED
         if event.reason in TAINTED and not event.message.startswith(_MARKING):
             # It is written of each pod that goes while it was to be deleted later.
             continue
@@ -186,6 +194,10 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
         ran = any(map(_is_of_app, evidence.known_events.named(_STARTED)))
         weights[Cause.SIDECAR_STOPPED] = Weight.MUCH if ran else Weight.SOME
     clues = {cause: [of_event(stops[-1])] for cause in weights}
+    scaled = scaling_clues(evidence.scalings, evidence.name, began) if Cause.OWNER in weights else []
+    if scaled:
+        weights[Cause.OWNER] = Weight.MUCH
+        clues[Cause.OWNER] += scaled
     node = evidence.node
     if node is not None and node.spec.unschedulable:
         weights[Cause.API_EVICTION] = Weight.MUCH
@@ -214,10 +226,14 @@ def _first(evidence: Evidence) -> datetime | None:
 
 
 def _made(evidence: Evidence) -> datetime | None:
-    """The first moment at which the pod surely existed, from its events.
+    """The first moment at which the pod surely existed, from its events; None: any deletion of that name was its own.
 
-    If the kubelet's stop is the first event, the pod existed a moment earlier: a deletion came before the stop.
+    Only the pods of a StatefulSet have the names of earlier ones. Another name never comes back, so that a deletion
+    before the first event that is left is its own: the earlier events are gone. If the kubelet's stop is the first
+    event, the pod existed a moment earlier: a deletion came before the stop.
     """
+    if not evidence.name.rpartition("-")[2].isdecimal():
+        return None
     first, stopped = _first(evidence), first_of(evidence.known_events.stops())
     return first if first is None or stopped is None or first < stopped else stopped - _SOON
 

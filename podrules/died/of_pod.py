@@ -30,12 +30,13 @@ from podrules.died.cause import Cause, Grade
 from podrules.died.container_end import container_verdict, never_ran
 from podrules.died.deleted import disruption
 from podrules.died.evidence import Evidence, Lost, PodEvents, ended_at, first_of
-from podrules.died.gone import gone_verdict
+from podrules.died.gone import gone_verdict, told_by_event
 from podrules.died.kubelet_stops import stop_of_all
 from podrules.died.manner import Manner, Stop, manner_of, stop_of
 from podrules.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
 from podrules.died.messages import BY_KUBELET, EvictionNumbers, eviction_numbers
 from podrules.died.pod_end import pod_verdict
+from podrules.died.rejections import Rejection, rejection_of
 from podrules.died.stop_order import stopped_at
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, of_event, proven
 from podrules.ending import deleted_at, grace_of
@@ -100,6 +101,8 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     numbers: EvictionNumbers = EvictionNumbers()
     grace_seconds: int | None = None
     """How long its containers had to stop, where it was deleted."""
+    rejection: Rejection | None = None
+    """Why the kubelet did not take it on, if that was it."""
     lost: tuple[Lost, ...] = ()
     """Evidence that would have told more."""
 
@@ -160,6 +163,7 @@ def last_end(evidence: Evidence) -> PodEnd:
             ends=ends,
             numbers=_numbers(evidence, pod),
             grace_seconds=None if deleted is None else grace_of(pod).longest,
+            rejection=_rejection(evidence, whole),
             lost=_lost(evidence, whole),
         )
     chosen = _chosen(pod, ends, over=pod.finished or pod.metadata.deletion_timestamp is not None)
@@ -197,7 +201,7 @@ def _missing(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) -> 
         yield Lost.POD_UNREAD if evidence.pod_unread else Lost.POD_GONE
     if events is None:
         yield Lost.EVENTS_UNREAD
-    elif not _is_settled(evidence, one):
+    elif not _is_settled(evidence, verdict, one):
         yield Lost.EVENTS_COMING
     elif not _are_left(evidence, events, one):
         yield Lost.EVENTS_EXPIRED
@@ -228,18 +232,22 @@ def _began(evidence: Evidence) -> datetime | None:
     return first_of(evidence.known_events.stops())
 
 
-def _is_settled(evidence: Evidence, one: ContainerEnd | None) -> bool:
-    """Whether all that was written of an end must have come."""
-    if one is not None and one.end is not None:
+def _is_settled(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) -> bool:
+    """Whether all that was written of an end must have come; also where its time is not known."""
+    if one is not None and one.end is not None and one.end.finished_at is not None:
         return evidence.has_come(one.end)
-    when = ended_at(evidence)
-    return when is not None and evidence.is_settled(when)
+    when = ended_at(evidence) or max((time for text in _told_at(verdict) if (time := instant(text))), default=None)
+    return when is None or evidence.now is None or evidence.is_settled(when)
+
+
+def _told_at(verdict: Verdict) -> list[str]:
+    return [clue.at for one in verdict.suspects for clue in one.clues if clue.at]
 
 
 def _gone(evidence: Evidence) -> PodEnd:
     verdict, stopped = gone_verdict(evidence), stopped_at(evidence)
     events = evidence.known_events.events
-    told = [clue.at for one in verdict.suspects for clue in one.clues if clue.at]
+    told = _told_at(verdict)
     message = next((event.message for event in reversed(events) if event.reason == _EVICTED), "")
     nothing = verdict.grade is Grade.NOTHING
     if nothing and events:
@@ -250,8 +258,19 @@ def _gone(evidence: Evidence) -> PodEnd:
         verdict,
         at=None if nothing else when,
         numbers=eviction_numbers(message),
+        rejection=_rejection(evidence, verdict),
         lost=_lost(evidence, verdict),
     )
+
+
+def _rejection(evidence: Evidence, verdict: Verdict) -> Rejection | None:
+    """Why the kubelet did not take the pod on: by its status, else by the event."""
+    if verdict.cause is not Cause.REJECTED:
+        return None
+    status, told = evidence.pod.status if evidence.pod is not None else None, told_by_event(evidence)
+    if status is not None and status.reason:
+        return rejection_of(evidence, status.reason, status.message)
+    return None if told is None else rejection_of(evidence, told[1].reason, told[1].message)
 
 
 def _numbers(evidence: Evidence, pod: Pod) -> EvictionNumbers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import EndReport
@@ -10,10 +10,12 @@ from kubectl_plugin.views.pod.container_words import signal_name
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause
 from podrules.died.of_pod import ContainerEnd
-from podrules.died.verdict import Source, Suspect
+from podrules.died.rejections import RejectionKind
+from podrules.died.scaling import RESCALED, SCALED
+from podrules.died.verdict import Clue, Source, Suspect
 from podrules.died.windows_exits import windows_exit
 
-__all__ = ["SHORT", "cause_sentence"]
+__all__ = ["SHORT", "cause_sentence", "rejection_words"]
 
 SHORT: Final = {
     Cause.OWN_MEMORY_LIMIT: "own memory limit",
@@ -183,7 +185,25 @@ def _owner(report: EndReport, container: str) -> str:
     if report.owner_gone and not any(clue.source is Source.OWNER_EVENT for clue in clues):
         return f"{whose} was deleted, and the pod with it"
     kind = report.owner.kind if report.owner is not None else ""
+    if scaled := _scaled_words(clues):
+        return f"{whose} removed the pod: {scaled}"
     return f"{whose} removed the pod, {_REASONS.get(kind, 'for a rollout or a smaller number')}"
+
+
+def _scaled_words(clues: Sequence[Clue]) -> str:
+    """Why a ReplicaSet was to have fewer pods, by the events of `scaling`; empty: none says so."""
+    said = [clue.says for clue in clues if clue.where == SCALED]
+    if not said:
+        return ""
+    sizes = " ".join(word for word in said[0].split()[5:] if word.isdecimal() or word in {"from", "to"})
+    rescaled = next((clue for clue in clues if clue.where.startswith(RESCALED)), None)
+    if rescaled is not None:
+        why = rescaled.says.partition("reason: ")[2][:_MOST_WHY]
+        by = f"HorizontalPodAutoscaler {rescaled.where.rpartition(' ')[2]}"
+        return f"{by} scaled it down {sizes}{f' ({why})' if why else ''}"
+    if len(said) > 1:
+        return f"it was scaled down {sizes} in a rollout to {said[1].split()[4]}"
+    return f"it was scaled down {sizes}"
 
 
 _REASONS: Final = {
@@ -209,7 +229,31 @@ def _rejected(report: EndReport, container: str) -> str:
     del container
     if any(one.end is not None for one in report.end.ends):
         return "the kubelet restarted, and did not take the pod on again"
-    return "the kubelet did not take the pod on"
+    found = report.end.rejection
+    why = "" if found is None else _REJECTIONS[found.kind].format(conditions=", ".join(found.conditions))
+    return f"the kubelet did not take the pod on{why or (f' ({found.reason})' if found is not None else '')}"
+
+
+def rejection_words(report: EndReport) -> str:
+    """How often that came, and what brings such pods back; empty: nothing is known of that."""
+    found, owner = report.end.rejection, report.owner
+    if found is None or (found.times < _AGAIN and not found.toleration):
+        return ""
+    whose = f"{owner.kind} {owner.name}" if owner is not None else "its controller"
+    again = f"{found.times} pods of {whose} were rejected there" if found.times >= _AGAIN else ""
+    back = f"it tolerates {found.toleration}, so new pods come back there at once" if found.toleration else ""
+    return f"{'; '.join(filter(None, (again, back)))}."
+
+
+_AGAIN: Final = 2
+_MOST_WHY: Final = 120
+"""Characters of an autoscaler's reason."""
+_REJECTIONS: Final = {
+    RejectionKind.SHUTDOWN: ": its node was shutting down",
+    RejectionKind.PRESSURE: ": its node had {conditions}",
+    RejectionKind.ADMISSION: ": a device plugin or another part of the kubelet refused it",
+    RejectionKind.NO_FIT: "",
+}
 
 
 def _plain(words: str) -> _Words:

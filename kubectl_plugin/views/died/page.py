@@ -12,7 +12,7 @@ from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity
 from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode
-from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence
+from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence, rejection_words
 from kubectl_plugin.views.died.lately import MOST_CHOICES
 from kubectl_plugin.views.died.remedies import remedies
 from kubectl_plugin.views.died.telling import telling
@@ -109,6 +109,8 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
         yield f"{'Both fit' if len(told) == 2 else f'All {len(told)} fit'} what is left of the evidence."
         return
     yield f"{_capital(told[0])}.{when}"
+    if again := rejection_words(report):
+        yield _capital(again)
     if end.verdict.grade is Grade.LIKELY:
         others = [SHORT[one.cause] for one in end.verdict.others]
         shown = ", ".join(others[:_FEW]) + (f" and {len(others) - _FEW} more" if len(others) > _FEW else "")

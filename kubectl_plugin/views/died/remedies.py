@@ -8,16 +8,19 @@ from typing import Final
 from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause, Grade
-from podrules.died.gone import LOST_NODE
+from podrules.died.gone import LOST_NODE, NODE_LOST
 from podrules.died.manner import Manner
 from podrules.died.messages import OverUse
 from podrules.died.of_pod import EndOf
+from podrules.died.rejections import RejectionKind
 from podrules.model.pod import Probe
 from podrules.model.quantity import Quantity, QuantityError
 
 __all__ = ["remedies"]
 
 _PLAIN: Final = frozenset({Cause.OWNER, Cause.JOB_ENDED, Cause.DELETED, Cause.FORCE_DELETED})
+_DAEMON_SET: Final = "DaemonSet"
+"""Its controller adds tolerations of taints by which the scheduler keeps pods away."""
 _ENOUGH: Final = 2
 """Of so many causes each gets its remedy; of more none stands out."""
 
@@ -146,7 +149,9 @@ def _deadline(report: EndReport) -> Iterator[str]:
 
 
 def _taint(report: EndReport) -> Iterator[str]:
-    if any(taint.startswith(LOST_NODE) for taint in report.taints):
+    suspects = (*report.end.verdict.suspects, *report.end.verdict.others)
+    lost = any(clue.where == NODE_LOST for one in suspects for clue in one.clues)
+    if lost or any(taint.startswith(LOST_NODE) for taint in report.taints):
         yield "its node was lost: Kubernetes deletes pods there once their tolerationSeconds are over, by default 300 s"
         return
     taints = ", ".join(report.taints) or "the taint"
@@ -156,6 +161,18 @@ def _taint(report: EndReport) -> Iterator[str]:
 def _rejected(report: EndReport) -> Iterator[str]:
     if any(one.end is not None for one in report.end.ends):
         yield "the node changed while the pod ran, and its kubelet restarted after that: let its controller try again"
+        return
+    found = report.end.rejection
+    kind, node = found.kind if found is not None else RejectionKind.NO_FIT, report.node or "the node"
+    if found is not None and found.toleration and (report.owner is None or report.owner.kind != _DAEMON_SET):
+        yield f"remove the toleration of {found.toleration}: the scheduler then waits until {node} recovers"
+    if kind is RejectionKind.SHUTDOWN:
+        yield "nothing while the node shuts down: its controller makes another pod; drain a node before that"
+    elif kind is RejectionKind.PRESSURE:
+        yield f"free what {node} lacks: kubectl qos node shows who uses most"
+    elif kind is RejectionKind.ADMISSION:
+        yield f"see that the device plugin runs and is Ready on {node}: pods come too early after a kubelet's restart"
+        yield "a rejected pod stays Failed: delete it, or let its controller make another"
     else:
         yield "the pod was bound past the scheduler, or the node changed meanwhile: let its controller try again"
 
