@@ -190,6 +190,20 @@ def test_a_taint_and_not_a_condition_keeps_pods_away(
     assert ("own is pending and fits, on m1" in asked(tmp_path, objects, "place", "pod/own")) == fits
 
 
+def test_a_deferred_resize_names_who_would_have_to_go(tmp_path: Path) -> None:
+    deferred = raw_condition("PodResizePending", reason="Deferred", message="Node didn't have enough resource: cpu")
+    own = running("own", "o", "m1", containers=[raw_container(requests={"cpu": "3"})])
+    own["status"]["conditions"] = [deferred]
+    other = running("idle-7", "i", "m1", containers=[raw_container(requests={"cpu": "2500m"})])
+    page = asked(tmp_path, [node("m1"), own, other], "explain", "pod/own")
+    assert "m1 lacks 1.5 cpu for it: enough is free without default/idle-7." in page
+    other["metadata"] |= {"deletionTimestamp": "2026-05-01T08:00:30Z", "deletionGracePeriodSeconds": 30}
+    page = asked(tmp_path, [node("m1"), own, other], "explain", "pod/own")
+    assert "enough is free once default/idle-7, which is being deleted, has ended." in page
+    own["status"]["conditions"] = [deferred | {"reason": "Infeasible"}]
+    assert "lacks" not in asked(tmp_path, [node("m1"), own, other], "explain", "pod/own")
+
+
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
