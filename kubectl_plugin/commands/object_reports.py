@@ -16,6 +16,7 @@ from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.node.node_report import NodeReport, node_report
 from kubectl_plugin.reports.node.node_use import NearLimit
+from kubectl_plugin.reports.pod.pending_resize import pending_resize, resize_message
 from kubectl_plugin.reports.pod.pod_pressure import near_limits
 from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
 from kubectl_plugin.reports.workload.ordinals import missing_pods
@@ -49,6 +50,7 @@ from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
 from podrules.reading import NOT_FOUND, USAGE_NOT_ASKED, Unread, read_or_none
 from podrules.refusals import newest_refusal, pods_short, said_by_server
+from podrules.resize_room import ResizeRoom, resize_room
 from podrules.skew import WorkloadSpread
 from podrules.volumes import claimed_volumes
 
@@ -218,8 +220,24 @@ class ReportBuilder:
         config = position.config if self._on is None else self._config(facts)
         last_end = self._last_end(pod) if facts.named and has_ended(pod) else None
         return PodInCluster(
-            preempted=event, moving=moving, likely=likely, position=position, config=config, last_end=last_end
+            preempted=event,
+            moving=moving,
+            likely=likely,
+            position=position,
+            config=config,
+            last_end=last_end,
+            resize_room=self._resize_room(facts),
         )
+
+    def _resize_room(self, facts: PodFacts) -> ResizeRoom | None:
+        pod, node = facts.pod, facts.node
+        if not facts.named or node is None or pending_resize(pod) != "Deferred":
+            return None
+        pods = read_or_none(self._gatherer.pods_on(node.metadata.name))
+        if pods is None:
+            return None
+        features, complete = self._gatherer.versions.kubelet(node), not self._source.is_plain_list
+        return resize_room(pod, node, pods, resize_message(pod), features=features, complete=complete)
 
     def _last_end(self, pod: Pod) -> EndReport:
         # Loaded on demand.

@@ -25,7 +25,7 @@ from kubectl_plugin.views.pod.volume_move import waiting_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, room_words
 from kubectl_plugin.views.unread import assumed_words
-from kubectl_plugin.views.words import counted, for_words, listed, quoted
+from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
@@ -33,6 +33,7 @@ from podrules.placement.outcome import ClaimProblem, NamedFate, PlacementOutcome
 from podrules.platform import Platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
 from podrules.qos import QOSProblem
+from podrules.resize_room import ResizeRoom
 
 __all__ = ["also_refused", "refused_words", "verdict"]
 
@@ -273,7 +274,8 @@ def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
     best_effort = report.qos.qos_class is PodQOSClass.BEST_EFFORT
     yield (_notice if best_effort else _fine)(VerdictCode.RUNNING, _standing(report))
     if status.resize:
-        yield _notice(VerdictCode.RESIZE_PENDING, f"An in-place resize is not done: {_resize_words(status)}.")
+        resize = f"An in-place resize is not done: {_resize_words(status)}."
+        yield _notice(VerdictCode.RESIZE_PENDING, resize, *_room_words(report.resize_room, status))
     if report.termination.processes and report.termination.grace.seconds == 0:
         force = "A plain delete is a force delete here: its grace period is 0."
         yield _notice(VerdictCode.NO_GRACE_PERIOD, force)
@@ -282,6 +284,21 @@ def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
 def _resize_words(status: PodStatusReport) -> str:
     said = status.resize_message.rstrip(". ")
     return f"{status.resize}: {said}" if said else f"{status.resize}"
+
+
+def _room_words(room: ResizeRoom | None, status: PodStatusReport) -> Iterator[str]:
+    """What a deferred resize waits for."""
+    if room is None or status.node is None:
+        return
+    lacks = listed([resource_amount(name, amount, enough=True) for name, amount in room.lacks.items()])
+    names = [f"{pod.namespace}/{pod.name}" for pod in (*room.leaving, *room.pods)]
+    pods, one = listed(names, most=3), len(names) == 1
+    free = f"enough is free without {pods}"
+    if room.leaving and not room.pods:
+        verb, end = ("is", "has ended") if one else ("are", "have ended")
+        free = f"enough is free once {pods}, which {verb} being deleted, {end}"
+    none = "no other pods there that may go would free that"
+    yield f"{status.node.name} lacks {lacks} for it: {free if room.enough else none}."
 
 
 def _standing(report: PodReport) -> str:

@@ -36,6 +36,7 @@ from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
 from podrules.reachability import NodeReach
 from podrules.reading import NOT_ALL_IN_FILE, Owner, Unread
+from podrules.resize_room import ResizeRoom
 from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 from podrules.termination import EvictionStop, eviction_stop
@@ -137,6 +138,8 @@ class PodInCluster(Struct, frozen=True, kw_only=True):
     """None: it was not asked for."""
     config: KubeletConfiguration | None = None
     """What the kubelet of its node goes by; None: it was not read."""
+    resize_room: ResizeRoom | None = None
+    """For a deferred resize; None: it has none, there is room, or it is one of many."""
     last_end: EndReport | None = None
     """What ended it, or a container of it, last; None: nothing has ended, or it is one of many."""
 
@@ -240,6 +243,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """What the PodDisruptionBudgets of the same files let go of all pods of a manifest, if each is Ready."""
     last_end: EndReport | None = None
     """As `kubectl qos died` tells it; None: nothing has ended, or the pod is one of many."""
+    resize_room: ResizeRoom | None = None
+    """What a deferred resize waits for; None: nothing is known to lack, or the pod is one of many."""
 
     @property
     def refused(self) -> bool:
@@ -319,6 +324,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         refusal=facts.refusal,
         warning=facts.warning,
         last_end=cluster.last_end,
+        resize_room=cluster.resize_room,
     )
 
 
