@@ -6,16 +6,18 @@ that the fewest plugins reject; several when their reasons differ in kind, as ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.controller_labels import HASH_LABEL
+from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
 from podrules.placement.facts import facts
-from podrules.placement.outcome import Remedy
+from podrules.placement.outcome import Placement, RejectedGroup, Remedy
 from podrules.placement.situation import Situation
 from podrules.safety import OF_ONE_NODE, Guarantee, owner_guarantee
 from podrules.scheduler.cycle import Filtered, score_nodes
@@ -23,7 +25,7 @@ from podrules.scheduler.framework.candidate_change import CandidateChange, Chang
 from podrules.scheduler.framework.pod_on_cluster import Applied
 from podrules.scheduler.registry import CHANGING_PLUGINS
 
-__all__ = ["by_nearness", "cheapest_remedy"]
+__all__ = ["by_nearness", "cheapest_remedy", "drops_selector", "with_writer"]
 
 _MAX_CHANGES: Final = 4
 _ANOTHER: Final = 100
@@ -32,6 +34,13 @@ _LATER: Final = "9"
 """After all times, as texts are compared."""
 _ROOM: Final = "NodeResourcesFit"
 _DIFFERING_IN_KIND: Final = frozenset({"TaintToleration", "NodeAffinity"})
+
+
+_SELECTOR_ANNOTATIONS: Final = ("openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector")
+"""Of namespaces: OpenShift's project node selector, and that of the plugin PodNodeSelector. Both are ``key=value,…``.
+
+Source: openshift/apiserver-library-go pkg/admission; kubernetes plugin/pkg/admission/podnodeselector at v1.36.3.
+"""
 
 
 class _Chain(Struct, frozen=True):
@@ -169,8 +178,42 @@ def _candidates(situation: Situation, filtered: Filtered, name: str, row: int) -
     return sorted(found, key=lambda applied: applied.cost)
 
 
-def _remedy(chain: _Chain) -> Remedy:
-    names = chain.filtered.context.table.names
-    bound_to_node = any(change.node for change in chain.changes)
-    best = chain.row if bound_to_node else int(score_nodes(chain.filtered).best[0])
-    return Remedy(chain.changes, names[best], len(chain.filtered.feasible), chain.cost)
+def _remedy(found: _Chain) -> Remedy:
+    names = found.filtered.context.table.names
+    bound_to_node = any(change.node for change in found.changes)
+    best = found.row if bound_to_node else int(score_nodes(found.filtered).best[0])
+    return Remedy(found.changes, names[best], len(found.filtered.feasible), found.cost)
+
+
+def drops_selector(placement: Placement) -> bool:
+    """Whether a way out drops labels of the pod's nodeSelector, which admission may have written."""
+    changes = (change for group in placement.rejected if group.remedy for change in group.remedy.changes)
+    return any(map(_drops_selector, changes))
+
+
+def _drops_selector(change: CandidateChange) -> bool:
+    return change.kind is ChangeKind.DROP and change.field == "spec.nodeSelector"
+
+
+def with_writer(placement: Placement, namespace: KubeObject) -> Placement:
+    """The placement with the annotations of the pod's namespace that write labels which would be dropped."""
+    writers = {
+        pair.strip(): annotation
+        for annotation in _SELECTOR_ANNOTATIONS
+        for pair in namespace.metadata.annotations.get(annotation, "").split(",")
+    }
+
+    def split(change: CandidateChange) -> Iterator[CandidateChange]:
+        by_writer: dict[str, list[str]] = {}
+        for pair in change.value.split(", "):
+            by_writer.setdefault(writers.get(pair, ""), []).append(pair)
+        for writer, pairs in by_writer.items():
+            yield replace(change, value=", ".join(pairs), writer=writer)
+
+    def named(group: RejectedGroup) -> RejectedGroup:
+        if group.remedy is None:
+            return group
+        parts = (split(change) if _drops_selector(change) else (change,) for change in group.remedy.changes)
+        return replace(group, remedy=replace(group.remedy, changes=tuple(chain.from_iterable(parts))))
+
+    return replace(placement, rejected=tuple(map(named, placement.rejected)))

@@ -187,6 +187,8 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
             return _replaced_words(change, ())
         case ChangeKind.LABEL_NODE:
             return f"label {change.node} {change.value}"
+        case ChangeKind.DROP if change.writer:
+            return f"take {change.value} out of its namespace's annotation {change.writer} (admission copies it)"
         case ChangeKind.DROP if change.field.endswith(_REQUIRED):
             return f"drop the required terms of {change.field.removesuffix(_REQUIRED)}"
         case ChangeKind.DROP:
