@@ -17,12 +17,15 @@ from podrules.controller_labels import HASH_LABEL
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
 from podrules.placement.facts import facts
+from podrules.placement.one_more import best_row, with_pod
 from podrules.placement.outcome import Placement, RejectedGroup, Remedy
 from podrules.placement.situation import Situation
 from podrules.safety import OF_ONE_NODE, Guarantee, owner_guarantee
 from podrules.scheduler.cycle import Filtered, score_nodes
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.scheduler.framework.planned_pods import planned_uid
 from podrules.scheduler.framework.pod_on_cluster import Applied
+from podrules.scheduler.plugins.volume_binding.storage_index import claim_reference
 from podrules.scheduler.registry import CHANGING_PLUGINS
 
 __all__ = ["by_nearness", "cheapest_remedy", "drops_selector", "with_writer"]
@@ -30,6 +33,9 @@ __all__ = ["by_nearness", "cheapest_remedy", "drops_selector", "with_writer"]
 _MAX_CHANGES: Final = 4
 _ANOTHER: Final = 100
 _TRIED_NODES: Final = 4
+_MAX_COUNTED: Final = 30
+_COUNTED: Final = -1
+"""The place of no spec."""
 _LATER: Final = "9"
 """After all times, as texts are compared."""
 _ROOM: Final = "NodeResourcesFit"
@@ -48,6 +54,7 @@ class _Chain(Struct, frozen=True):
     cost: int
     row: int
     filtered: Filtered
+    then: Situation
 
     @property
     def replaces_node(self) -> bool:
@@ -115,7 +122,7 @@ def _chain(situation: Situation, filtered: Filtered, row: int) -> _Chain | None:
         # Each change more is dearer than any kind.
         cost += applied.cost + _ANOTHER
         if filtered.fits(row):
-            return _Chain(changes, cost, row, filtered)
+            return _Chain(changes, cost, row, filtered, situation)
     return None
 
 
@@ -182,7 +189,28 @@ def _remedy(found: _Chain) -> Remedy:
     names = found.filtered.context.table.names
     bound_to_node = any(change.node for change in found.changes)
     best = found.row if bound_to_node else int(score_nodes(found.filtered).best[0])
-    return Remedy(found.changes, names[best], len(found.filtered.feasible), found.cost)
+    feasible = len(found.filtered.feasible)
+    return Remedy(found.changes, names[best], feasible, found.cost, _helped(found, best), found.then.waiting)
+
+
+def _helped(found: _Chain, row: int | None) -> int | None:
+    """How many of the replicas that wait have a node after the changes."""
+    situation, filtered, helped = found.then, found.filtered, 0
+    pod = situation.pod
+    own_objects = any(claim_reference(pod, volume) for volume in pod.spec.volumes) or pod.spec.resource_claims
+    # Each replica has claims of its own, which are not made here.
+    if not 1 < situation.waiting <= _MAX_COUNTED or own_objects:
+        return None
+    while row is not None:
+        helped += 1
+        if helped == situation.waiting:
+            break
+        situation = with_pod(situation, filtered, row)
+        metadata = replace(pod.metadata, uid=planned_uid(_COUNTED, helped))
+        situation = replace(situation, pod=replace(situation.pod, metadata=metadata))
+        filtered = situation.filtered()
+        row = best_row(filtered)
+    return helped
 
 
 def drops_selector(placement: Placement) -> bool:

@@ -86,6 +86,8 @@ def _effects(remedy: Remedy) -> set[str]:
 def remedy_words(remedy: Remedy, spread: tuple[ConstraintSpread, ...]) -> str:
     """``free 220Mi memory on node-a1``, ``maxSkew 3 on zone (then node-b2)``."""
     changes = _changes_words(remedy.changes, spread)
+    if remedy.helped is not None and remedy.helped < remedy.waiting:
+        changes += f", which helps {remedy.helped} of {remedy.waiting} pods"
     if any(change.node for change in remedy.changes):
         elsewhere = any(pod.node != remedy.node for change in remedy.changes for pod in change.pods)
         return f"{changes} (then {remedy.node})" if elsewhere else changes
