@@ -6,10 +6,12 @@
     signal         that of the status, else exit code - 128 where that is a signal of Linux (1 to 64): the shell's and
                    the runtimes' way to tell of it. A process may exit with such a code by itself. On Windows, and on
                    virtual kubelets: none
+    unknown        ContainerStatusUnknown stands for an end that the kubelet did not see. Its exit code says nothing
     OOMKilled      only where the kubelet says so: exit code 137 alone has many causes
 
 Source: k8s.io/api/core/v1/types.go (ContainerState, ContainerStateTerminated) at v0.36.3; pkg/kubelet/kubelet_pods.go
-(convertToAPIContainerStatuses) at v1.36.3.
+(convertToAPIContainerStatuses), pkg/kubelet/status/status_manager.go (TerminatePod), pkg/kubelet/kuberuntime/helpers.go
+(isInitContainerFailed) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from podrules.processes import status_of
 
 __all__ = [
     "OOM_KILLED",
+    "STATUS_UNKNOWN",
     "ContainerKind",
     "ObservedContainer",
     "StateKind",
@@ -34,6 +37,7 @@ __all__ = [
 ]
 
 OOM_KILLED: Final = "OOMKilled"
+STATUS_UNKNOWN: Final = "ContainerStatusUnknown"
 _SIGNALS: Final = 64
 _SIGNAL_BASE: Final = 128
 _MEMORY: Final = "memory"
@@ -71,6 +75,11 @@ class Termination(Struct, frozen=True, rename="camel"):
     """The signal that ended it, by number; None: the status has none."""
     started_at: str | None = None
     finished_at: str | None = None
+
+    @property
+    def fails_init(self) -> bool:
+        """Whether an init container that ended so failed: OOMKilled alone is enough, even with exit code 0."""
+        return self.exit_code != 0 or self.reason == OOM_KILLED
 
 
 class ObservedContainer(Struct, frozen=True, rename="camel"):
@@ -152,7 +161,8 @@ def _observed(own: Container, kind: ContainerKind, status: ContainerStatus, *, l
 def _termination(end: ContainerStateTerminated | None, *, linux: bool) -> Termination | None:
     if end is None:
         return None
-    guessed = end.exit_code - _SIGNAL_BASE if 0 < end.exit_code - _SIGNAL_BASE <= _SIGNALS and linux else None
+    is_signal = linux and end.reason != STATUS_UNKNOWN and 0 < end.exit_code - _SIGNAL_BASE <= _SIGNALS
+    guessed = end.exit_code - _SIGNAL_BASE if is_signal else None
     times = _time(end.started_at), _time(end.finished_at)
     return Termination(end.exit_code, end.reason, end.message, end.signal or guessed, *times)
 

@@ -27,6 +27,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from podrules.model.base import OwnerReference
 from podrules.model.instant import go_seconds, instant, later
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -46,17 +47,20 @@ __all__ = [
     "PATIENCE",
     "Ending",
     "Grace",
+    "JobTracking",
     "StopPlan",
     "deleted_at",
     "grace_of",
     "holders",
     "pod_ending",
     "stop_plan",
+    "tracking_job",
 ]
 
 PATIENCE: Final = timedelta(minutes=1)
 """A pod that ends so much later than it should is reported as late."""
 JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
+_JOBS: Final = "batch/v1"
 _SPEC: Final = "spec.terminationGracePeriodSeconds"
 _OBJECT: Final = "metadata.deletionGracePeriodSeconds"
 
@@ -109,6 +113,15 @@ class Ending(Struct, frozen=True, rename="camel"):
         return holders(self.finalizers)
 
 
+class JobTracking(Struct, frozen=True, rename="camel"):
+    """The Job that has to count a pod before its controller removes the finalizer, which alone keeps the pod."""
+
+    job: str
+    """Empty: no controller owns the pod."""
+    exists: bool | None
+    """Also False for another Job of that name. None: not known."""
+
+
 class StopPlan(Struct, frozen=True, rename="camel"):
     """What a DELETE does now; of a pod that is being deleted, the stop that is under way."""
 
@@ -128,6 +141,19 @@ class StopPlan(Struct, frozen=True, rename="camel"):
 def holders(finalizers: Iterable[str]) -> tuple[str, ...]:
     """Finalizers that keep an object: that of the Job controller goes as soon as it has counted the pod."""
     return tuple(name for name in finalizers if name != JOB_TRACKING)
+
+
+def tracking_job(pod: Pod) -> OwnerReference | None:
+    """The Job that the finalizer of the Job controller waits for, and nothing else; None: other things keep the pod.
+
+    The controller also removes it from a pod of no Job, or of one that is gone, and of one that has ended
+    (handleSingleOrphanPod in pkg/controller/job/job_controller.go at v1.36.3); not from pods of another controller.
+    """
+    meta = pod.metadata
+    if meta.deletion_timestamp is None or meta.finalizers != (JOB_TRACKING,) or _may_have_processes(pod, quiet=False):
+        return None
+    owner = meta.controller or OwnerReference(api_version=_JOBS, kind="Job")
+    return owner if (owner.api_version, owner.kind) == (_JOBS, "Job") else None
 
 
 def deleted_at(pod: Pod) -> datetime | None:

@@ -265,7 +265,8 @@ def _kind(pod: Pod, one: ObservedContainer) -> TroubleKind | None:
     init, sidecar = one.kind is ContainerKind.INIT, one.kind is ContainerKind.SIDECAR
     if one.end is not None:
         anew = sidecar or (not init and pod.spec.restart_policy in {"", "Always"})
-        return TroubleKind.ENDED if one.end.exit_code or anew else None
+        failed = one.end.fails_init if init else bool(one.end.exit_code)
+        return TroubleKind.ENDED if failed or anew else None
     if one.state is StateKind.WAITING:
         return TroubleKind.STARTING if one.reason in PASSES else TroubleKind.HELD_UP
     if init:

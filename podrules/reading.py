@@ -13,6 +13,7 @@ __all__ = [
     "FORBIDDEN",
     "LABELS_NOT_ASKED",
     "NOT_ALL_IN_FILE",
+    "NOT_FOUND",
     "NOT_IN_FILE",
     "NOT_IN_SNAPSHOT",
     "QUOTAS_NOT_ASKED",
@@ -32,6 +33,7 @@ NOT_ALL_IN_FILE: Final = "not all in the file"
 NOT_IN_SNAPSHOT: Final = "not in the snapshot"
 """A snapshot did not capture it."""
 FORBIDDEN: Final = "forbidden"
+NOT_FOUND: Final = "not found"
 
 
 class Unread(Struct, frozen=True, rename="camel"):

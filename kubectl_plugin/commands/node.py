@@ -19,9 +19,10 @@ from podrules.cluster.errors import ClusterError, Forbidden, NotCaptured, NotSer
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, PODS, find_kind
 from podrules.cluster.source import Source
+from podrules.died.oom_kills import node_shortages
 from podrules.model.node import Node
 from podrules.model.pod import Pod
-from podrules.reading import read_or_none
+from podrules.reading import Unread, read_or_none
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
@@ -108,6 +109,10 @@ def _with_ended(report: NodePressureReport, gatherer: Gatherer) -> NodePressureR
     now = gatherer.source.now
     if now is None:
         return report
+    told = gatherer.node_events(report.name)
+    if isinstance(told, Unread):
+        return replace(report, unread=tuple(dict.fromkeys((*report.unread, told))))
+    report = replace(report, shortage=node_shortages(told, now).get(report.name))
     try:
         ended = tuple(ended_pods(Ends(gatherer.source, gatherer).on_node(report.name, now - HOUR)))
     except (Forbidden, NotServed, NotCaptured):

@@ -19,7 +19,7 @@ from kubectl_plugin.reports.node.node_use import NearLimit
 from kubectl_plugin.reports.pod.pod_pressure import near_limits
 from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
 from kubectl_plugin.reports.workload.ordinals import missing_pods
-from kubectl_plugin.reports.workload.rollout import rollout, schedule
+from kubectl_plugin.reports.workload.rollout import Said, rollout, schedule
 from kubectl_plugin.reports.workload.workload_pods import (
     WorkloadPod,
     job_progress,
@@ -36,17 +36,19 @@ from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
 from podrules.died.of_pod import has_ended
+from podrules.ending import JobTracking, tracking_job
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
-from podrules.model.workload import CronJob
+from podrules.model.workload import CronJob, Workload
 from podrules.placement.outcome import Placement
 from podrules.placement.planned import Budgets
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
-from podrules.reading import USAGE_NOT_ASKED, Unread, read_or_none
+from podrules.reading import NOT_FOUND, USAGE_NOT_ASKED, Unread, read_or_none
+from podrules.refusals import newest_refusal, pods_short, said_by_server
 from podrules.skew import WorkloadSpread
 from podrules.volumes import claimed_volumes
 
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     from kubectl_plugin.commands.pressure import Pressures
     from kubectl_plugin.commands.timeline import Timelines
 
-__all__ = ["Report", "ReportBuilder"]
+__all__ = ["Report", "ReportBuilder", "waits_for_claims"]
 
 Report = PodReport | NodeReport | WorkloadReport
 
@@ -102,7 +104,7 @@ class ReportBuilder:
         template = self._to_come(
             template_pod(entry, kind), maker, NO_OBJECTS, place=bool(self._wants_placement), pods=pods or ()
         )
-        return self._workload(entry, kind, template, pods)
+        return self._workload(entry, kind, template, pods, named=named)
 
     def manifest(self, manifest: PodManifest, objects: ManifestObjects) -> PodReport:
         """The report of a manifest's pod, or of the pod that its workload would make.
@@ -154,6 +156,10 @@ class ReportBuilder:
         """
         return self._place(pod)
 
+    def waiting(self, pod: Pod, *, of_many: bool = False) -> LikelyNode:
+        """A pod with a node whose kubelet waits for claims that no controller binds; else without a placement."""
+        return self._likely_nodes.waiting(pod, of_many=of_many)
+
     def _place(self, pod: Pod, *, gates: bool = False) -> LikelyNode:
         """Where a pod of the cluster would go, and which gates decide about it; computed once for each pod."""
         key = pod.metadata.place, gates and self._whole
@@ -178,9 +184,20 @@ class ReportBuilder:
             preemption_disabled=self._schedulers.preemption_disabled(pod),
             guards=gatherer.guards(pod) if asks_volumes else None,
         )
+        tracking = self._tracking(pod)
         # Everything is read before `unread` is asked for.
         in_cluster = self._in_cluster(facts, named=named)
-        return pod_report(facts, in_cluster, gatherer.unread)
+        return replace(pod_report(facts, in_cluster, gatherer.unread), tracking=tracking)
+
+    def _tracking(self, pod: Pod) -> JobTracking | None:
+        """The Job that has to count a pod that is kept for it."""
+        owner = tracking_job(pod)
+        if owner is None:
+            return None
+        found = self._gatherer.named(JOBS, owner.name, pod.metadata.namespace) if owner.name else None
+        if isinstance(found, Unread):
+            return JobTracking(owner.name, exists=False if found.reason == NOT_FOUND else None)
+        return JobTracking(owner.name, exists=found is not None and found.metadata.uid == owner.uid)
 
     def _in_cluster(self, facts: PodFacts, *, named: bool) -> PodInCluster:
         """What the rest of the cluster means for one of its pods."""
@@ -191,6 +208,8 @@ class ReportBuilder:
         # kube-scheduler skips pods that are being deleted.
         placeable = wanted and not pod.finished and pod.metadata.deletion_timestamp is None
         likely = self._place(pod, gates=facts.named) if placeable else LikelyNode()
+        if not placeable and facts.named and waits_for_claims(pod):
+            likely = self.waiting(pod)
         if self._timeline_way is not None:
             timeline = self._timelines(self._timeline_way).of_stored(pod)
             config = self._config(facts)
@@ -384,11 +403,21 @@ class ReportBuilder:
             return None
         return next(near_limits(self._pressures().of_bound(pod, node).reports), None)
 
-    def _workload(self, entry: Any, kind: Kind[Any], template: PodReport, pods: Sequence[Pod] | None) -> WorkloadReport:
+    def _refused(self, entry: Any, kind: Kind[Any]) -> Said | None:
+        """Why pods that a workload lacks cannot be made, by events about itself; those of a Deployment are others'."""
+        if not isinstance(entry, Workload) or not pods_short(kind.kind, entry, pods_wanted(kind.kind, entry)):
+            return None
+        event = newest_refusal(self._gatherer.noted(self._gatherer.events_about(entry)) or ())
+        return Said(event.reason, said_by_server(event.message)) if event is not None else None
+
+    def _workload(
+        self, entry: Any, kind: Kind[Any], template: PodReport, pods: Sequence[Pod] | None, *, named: bool
+    ) -> WorkloadReport:
         found = None if pods is None else self._in_short(pods)
         counts = None
         if found is not None:
             counts = pod_counts([pod.state for pod in found], pods_wanted(kind.kind, entry), kind.kind)
+        refused = self._refused(entry, kind) if named or not self._source.side_by_side else None
         return WorkloadReport(
             workload_kind=kind.kind,
             name=entry.metadata.name,
@@ -400,13 +429,20 @@ class ReportBuilder:
             template=template,
             pods=found,
             counts=counts,
-            job=job_progress(entry) if kind is JOBS else None,
-            rollout=rollout(kind.kind, entry, terminating=0 if counts is None else counts.terminating),
+            job=job_progress(entry, refused) if kind is JOBS else None,
+            rollout=rollout(kind.kind, entry, terminating=0 if counts is None else counts.terminating, refused=refused),
             schedule=schedule(entry),
             missing=missing_pods(kind.kind, entry, found) if found is not None else None,
             spread=self._spread(pods or (), entry.metadata.namespace),
             unread=self._gatherer.unread,
         )
+
+
+def waits_for_claims(pod: Pod) -> bool:
+    """Whether the kubelet of a pod may wait for its claims: it has a node, and no container of it has started."""
+    starts = pod.spec.node_name and pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None
+    began = any(one.state.waiting is None for one in pod.status.of_containers)
+    return bool(starts) and not began and bool(claimed_volumes(pod))
 
 
 def _may_wait_for_volumes(pod: Pod, reach: NodeReach | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -10,6 +10,7 @@ from kubectl_plugin.commands.targets import check_namespace, source_pods, target
 from kubectl_plugin.options import NO_SELECTION, Selection
 from kubectl_plugin.reports.cluster.cluster_entries import PodKey
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
+from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
 from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.reports.node.partitions import PartitionsReport, not_ready
 from podrules.cluster.cached_source import RememberedSource
@@ -31,12 +32,14 @@ from podrules.cluster.node_usage import read_usages
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
 from podrules.cluster.safety_facts import partition_facts
 from podrules.cluster.source import Source
+from podrules.died.oom_kills import node_shortages
 from podrules.model.event import Event
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.workload import Workload
 from podrules.partitions import partitions
 from podrules.reading import read_or_none
+from podrules.refusals import newest_refusal
 
 __all__ = ["Overview", "Scope", "overview", "scope_of"]
 
@@ -119,7 +122,9 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     usages, unread = read_usages(gatherer, shown, by_node)
     at = source.now
     namespace = None if scope.everything or scope.nodes else source.namespace
+    node_events = gatherer.list(EVENTS) if namespace is None else gatherer.node_events()
     classes, budgets = gatherer.noted(gatherer.classes()), gatherer.noted(gatherer.list(PDBS, namespace))
+    owners = _owners(gatherer, namespace)
     facts = ClusterFacts(
         source=source.description,
         origin=_origin(source),
@@ -132,10 +137,12 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         listed_pods=listed_pods,
         classes=None if classes is None else tuple(classes.values()),
         budgets=budgets,
-        owners=_owners(gatherer, namespace),
-        workloads=_workloads(gatherer, scope, namespace),
+        owners=owners,
+        workloads=(workloads := _workloads(gatherer, scope, namespace)),
+        refusals=_refusals(gatherer, namespace, owners) if workloads else {},
         usages=usages,
         partitions=None if at is None else _partitions(gatherer, listed_nodes, nodes, at),
+        shortages=node_shortages(gatherer.noted(node_events) or (), at),
         ended=None if at is None else _ended(gatherer, namespace, listed_pods, at),
         versions=gatherer.versions,
         unread=(),
@@ -214,6 +221,19 @@ def _workloads(gatherer: Gatherer, scope: Scope, namespace: str | None) -> dict[
         for entry in gatherer.noted(gatherer.list(kind, namespace)) or ()
         if entry.metadata.controller is None
     }
+
+
+def _refusals(
+    gatherer: Gatherer, namespace: str | None, owners: Mapping[WorkloadKey, tuple[str, str]]
+) -> dict[WorkloadKey, str]:
+    """The newest event of each workload that could not make a pod."""
+    by_workload: dict[WorkloadKey, list[Event]] = {}
+    for one in gatherer.noted(gatherer.list(EVENTS, namespace)) or ():
+        about = one.involved_object
+        key = about.namespace, about.kind, about.name
+        by_workload.setdefault((about.namespace, *owners.get(key, key[1:])), []).append(one)
+    newest = {key: newest_refusal(events) for key, events in by_workload.items()}
+    return {key: one.message for key, one in newest.items() if one is not None}
 
 
 def _ended(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, joined
-from kubectl_plugin.commands.object_reports import ReportBuilder
+from kubectl_plugin.commands.object_reports import ReportBuilder, waits_for_claims
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
 from kubectl_plugin.commands.previous_report import read_previous_report
 from kubectl_plugin.exit_codes import REFUSED, certainty, tell, warn
@@ -26,11 +26,12 @@ from kubectl_plugin.reports.node.node_pressure import node_pressure_report
 from kubectl_plugin.reports.node.node_report import node_report
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.pod.pod_risk import PodRisk, may_have_no_place
+from kubectl_plugin.views.cluster.cluster_page import findings
 from kubectl_plugin.views.cluster.cluster_terminal import report_verdict, summary_page, written_page
 from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod.pod_page import pod_page
 from podrules.cluster.errors import ClusterError, Unreachable, UsageError
-from podrules.cluster.kinds import PODS
+from podrules.cluster.kinds import EVENTS, PODS, WORKLOADS
 from podrules.cluster.manifests.whole_file import write_whole
 from podrules.cluster.origin import Origin
 from podrules.cluster.source import Source
@@ -52,6 +53,8 @@ _MAX_NODES: Final = 60
 _NOT_READ: Final = ReadUsage(NO_USAGE, None, ())
 _DECISIVE: Final = frozenset({"nodes", "pods", "poddisruptionbudgets.policy"})
 """Kinds without which the report lacks findings."""
+_LACKING_PODS: Final = frozenset(kind.rbac_name for kind in (*WORKLOADS, EVENTS))
+"""Kinds that show workloads without pods, in a report that finds nothing else."""
 _RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
 
 
@@ -72,7 +75,10 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     facts = replace(
         read.facts, awaited=awaited, outcomes=outcomes, preemption_disabled=disabled, origin=_origin(options, read)
     )
-    report = replace(cluster_report(facts), lacks=tuple(dict.fromkeys((*lacks, *missing))))
+    report = cluster_report(facts)
+    if facts.workloads is not None and not findings(report):
+        lacks += [one for one in facts.unread if one.may_exist and one.resource in _LACKING_PODS]
+    report = replace(report, lacks=tuple(dict.fromkeys((*lacks, *missing))))
     if earlier is not None:
         report = _compared(earlier, report)
     if options.path is None:
@@ -150,6 +156,11 @@ def _outcomes(read: Overview, reporter: ReportBuilder) -> tuple[Mapping[PodKey, 
                 lacks += likely.placement.assumed or likely.unread
         if outcome is not None and outcome is not PlacementOutcome.UNKNOWN:
             outcomes[pod_key(pod)] = outcome
+    for pod in filter(waits_for_claims, read.pods):
+        likely = reporter.waiting(pod, of_many=True)
+        lacks += likely.unread
+        if likely.placement is not None:
+            outcomes[pod_key(pod)] = likely.placement.outcome
     return outcomes, lacks
 
 

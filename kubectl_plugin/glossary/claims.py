@@ -16,8 +16,14 @@ ENTRIES: Final = (
         name="WaitForFirstConsumer",
         also=("volumeBindingMode", "waiting for first consumer to be created before binding"),
         pattern=r"waiting for pods? .* to be scheduled",
-        means="Nothing is wrong with the claim: its StorageClass binds it only once a pod that uses it has a node.",
-        do=("If the pod is pending, look at the pod; if there is none, nothing is to be done.",),
+        means=(
+            "The claim is bound only once the scheduler has chosen a node for a pod that uses it. That is no fault, "
+            "unless the pod has spec.nodeName: it passes the scheduler over, and the claim stays unbound."
+        ),
+        do=(
+            "If the pod is pending, look at the pod; if there is none, nothing is to be done.",
+            "If the pod has spec.nodeName, replace it by nodeSelector kubernetes.io/hostname.",
+        ),
         commands=("kubectl qos explain pod/NAME", _CLAIM),
         source=(_CONTROLLER,),
         see=("FailedScheduling", "pod has unbound immediate PersistentVolumeClaims"),

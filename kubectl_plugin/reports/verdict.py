@@ -90,6 +90,7 @@ class VerdictCode(Enum):
     NODE_NOT_READY = "NodeNotReady"
     NODE_TAINT_EVICTS = "NodeTaintEvicts"
     NODE_PRESSURE = "NodePressure"
+    NODE_OOM_KILL = "NodeOOMKill"
     NODE_SILENT = "NodeSilent"
     NODE_OUT_OF_SERVICE = "NodeOutOfService"
     NODE_GONE = "NodeGone"

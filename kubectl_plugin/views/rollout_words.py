@@ -25,12 +25,13 @@ def old_words(rollout: Rollout | None) -> Iterator[str]:
     yield f"{rollout.old} of the old template{held[rollout.held_by]}"
 
 
-def rollout_verdicts(rollout: Rollout | None, lead: str, *, told: bool) -> Iterator[Verdict]:
+def rollout_verdicts(rollout: Rollout | None, lead: str, remedy: str, *, told: bool) -> Iterator[Verdict]:
     """A sentence for each thing that the controller says, the worst first.
 
     Args:
         rollout: What it says.
         lead: The sentence before, which tells how many pods run, and of which template.
+        remedy: What lets pods in; empty: it is not known.
         told: Whether it tells already why pods are refused.
     """
     if rollout is None:
@@ -38,7 +39,8 @@ def rollout_verdicts(rollout: Rollout | None, lead: str, *, told: bool) -> Itera
     trouble, notice = Severity.TROUBLE, Severity.NOTICE
     if rollout.refused is not None:
         sentence = f"The controller cannot make or delete pods: {said_words(rollout.refused)}."
-        yield Verdict(VerdictCode.PODS_REFUSED, trouble, () if told else (sentence,), lead if told else sentence)
+        said = (*(() if told else (sentence,)), *filter(None, (remedy,)))
+        yield Verdict(VerdictCode.PODS_REFUSED, trouble, said, lead if told else sentence)
     if rollout.stalled is not None:
         yield Verdict(VerdictCode.ROLLOUT_STUCK, trouble, (f"The rollout is stuck: {said_words(rollout.stalled)}.",))
     if rollout.behind:

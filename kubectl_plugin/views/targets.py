@@ -25,11 +25,12 @@ from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.node.node_findings import finding_words
 from kubectl_plugin.views.node.node_lines import nearest_threshold
 from kubectl_plugin.views.node.node_page import node_condition, node_verdict
+from kubectl_plugin.views.pod.refusal_words import creation_remedy
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import clock, counted
-from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, standing
+from kubectl_plugin.views.workload_words import count_words, new_pods_refused, node_word, refusal_of, standing
 from podrules.eviction.signals import Signal
 from podrules.model.pod import PodQOSClass
 from podrules.placement.outcome import PlacementOutcome
@@ -271,8 +272,14 @@ def _workload(report: WorkloadReport, kind: str, now: datetime | None) -> _Row:
         share = _share(counts)
         state = _state(report, counts, urgency)
     elif stand is not None:
-        why, severity, state = stand.sentences[0], stand.severity, stand.code.value.lower()
-    cells = (run, template.qos.qos_class.value, _oom(template), _priority(template), why.rstrip("."))
+        why, severity, state = (
+            stand.sentences[0],
+            stand.severity,
+            _SHORT if report.schedule is None else stand.code.value.lower(),
+        )
+    if (refusal := refusal_of(report)) is not None:
+        why = f"{why.rstrip('.')}. {creation_remedy(refusal.message, report.namespace)}"
+    cells = (run, template.qos.qos_class.value, _oom(template), _priority(template), why.rstrip(". "))
     return _Row(_WORKLOADS, report.namespace, kind, report.name, cells, severity, (share, rank), state)
 
 

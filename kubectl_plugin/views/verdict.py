@@ -17,6 +17,7 @@ from kubectl_plugin.views.node.platform_words import NOT_KNOWN
 from kubectl_plugin.views.node.pressure_words import pressed_sentences
 from kubectl_plugin.views.node.silent_node import ended_sentences, quiet_node, running_sentences, stuck_sentences
 from kubectl_plugin.views.node.taint_words import node_sentences, overdue_sentences
+from kubectl_plugin.views.pod.claim_words import claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict
 from kubectl_plugin.views.pod.refusal_words import refusal_remedy
@@ -28,7 +29,7 @@ from kubectl_plugin.views.words import counted, for_words, listed, quoted
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
-from podrules.placement.outcome import NamedFate, PlacementOutcome
+from podrules.placement.outcome import ClaimProblem, NamedFate, PlacementOutcome
 from podrules.platform import Platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
 from podrules.qos import QOSProblem
@@ -40,6 +41,7 @@ _PENDING: Final = "Pending"
 _NAMED: Final = {
     NamedFate.REFUSED: VerdictCode.NODE_REFUSES,
     NamedFate.SILENT: VerdictCode.NODE_SILENT,
+    NamedFate.WAITS: VerdictCode.WAITING_FOR_VOLUME,
     NamedFate.NO_NODE: VerdictCode.NODE_GONE,
 }
 
@@ -76,6 +78,8 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
         return _trouble(QUIET_CODES[quiet.reach.reach], *told)
     waits = status.phase == "Pending" and report.moving
     state = _waiting_for_volumes(report, status, now) if waits else state_verdict(status.health, now)
+    if report.placement is not None and report.placement.named is not None and report.placement.claims:
+        state = _waiting_for_claims(report.placement.claims, status, now)
     node = (*node_sentences(status, now), *pressed_sentences(status.node, report.pressure))
     return joined_verdict((state, *node, *(() if waits else _running(report, status))))
 
@@ -87,7 +91,7 @@ def _refused(report: PodReport) -> Iterator[str]:
         return
     if report.refusal is not None:
         yield f"{_REFUSED}: {report.refusal.message.removesuffix('.')}."
-        yield from refusal_remedy(report.refusal)
+        yield from refusal_remedy(report.refusal, report.namespace)
         return
     reasons = [(refused_words(entry), entry.remedy, entry.field) for entry in report.refusals]
     if report.priority.rejected:
@@ -244,6 +248,14 @@ def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: dateti
     severity = Severity.NOTICE if passes else Severity.TROUBLE
     said = Verdict(VerdictCode.WAITING_FOR_VOLUME, severity, (waiting, f"{waits[:1].upper()}{waits[1:]}."))
     return _led(lead, said)
+
+
+def _waiting_for_claims(claims: Sequence[ClaimProblem], status: PodStatusReport, now: datetime | None) -> Verdict:
+    """A pod on a node that waits for claims which no controller binds."""
+    age = for_words(status.created, now)
+    waiting = f"{_PENDING} {age}" if age else _PENDING
+    first, *more = claim_sentences(claims)
+    return _led(_PENDING, _trouble(VerdictCode.WAITING_FOR_VOLUME, f"{waiting}: {first[:1].lower()}{first[1:]}", *more))
 
 
 def _ended(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:

@@ -12,11 +12,12 @@ from kubectl_plugin.reports.verdict import Severity, Verdict, joined_verdict, la
 from kubectl_plugin.reports.workload.workload_pods import WorkloadPod
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.pod.pod_page import pod_page, unread_section
+from kubectl_plugin.views.pod.refusal_words import creation_commands
 from kubectl_plugin.views.scheduling.skew_words import domain_words, skew_words
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import ago, counted
-from kubectl_plugin.views.workload_words import by_trouble, new_pods_refused, place_words, standing
+from kubectl_plugin.views.workload_words import by_trouble, new_pods_refused, place_words, refusal_of, standing
 from podrules.pod_state import PodState
 from podrules.skew import ConstraintSkew
 
@@ -119,6 +120,8 @@ def _skew_line(one: ConstraintSkew) -> str:
 
 def _next_commands(report: WorkloadReport) -> Iterator[Command]:
     """The pods in the worst trouble, one of each; a healthy one where none is in trouble."""
+    if (refused := refusal_of(report)) is not None:
+        yield from creation_commands(refused.message, report.namespace)
     pods = by_trouble(report.pods or ())
     troubled = {pod.state: pod for pod in reversed(pods) if pod.state not in _WELL}
     asked = [pod for pod in pods if pod is troubled.get(pod.state)] or pods[:1]

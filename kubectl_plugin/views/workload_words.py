@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.reports.node.node_use import NearLimit
-from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
 from kubectl_plugin.reports.workload.ordinals import MissingPods
 from kubectl_plugin.reports.workload.rollout import Said
 from kubectl_plugin.reports.workload.workload_code import workload_code
@@ -17,6 +17,7 @@ from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.node.pressure import near_limit_words
 from kubectl_plugin.views.pod.ending import kept_words
 from kubectl_plugin.views.pod.health_words import why_words
+from kubectl_plugin.views.pod.refusal_words import creation_remedy
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
 from kubectl_plugin.views.words import clock, counted, lasting
 from podrules.model.instant import instant
@@ -24,7 +25,7 @@ from podrules.pod_gc import collected_within
 from podrules.pod_state import PodState
 from podrules.reachability import NodeReach, Reach
 
-__all__ = ["by_trouble", "count_words", "new_pods_refused", "node_word", "place_words", "standing"]
+__all__ = ["by_trouble", "count_words", "new_pods_refused", "node_word", "place_words", "refusal_of", "standing"]
 
 _NODES: Final = {
     Reach.SILENT: "silent",
@@ -42,7 +43,12 @@ _MAX_REASONS: Final = 2
 
 def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     """``5 of 6 run, 1 pending for 3 min: checkout-x2x7p: no node fits.``; None: its pods are not known."""
+    refused = refusal_of(report)
+    remedy = creation_remedy(refused.message, report.namespace) if refused is not None else ""
     if report.pods is None or report.counts is None:
+        if refused is not None and report.replicas:
+            words = (f"Its controller cannot make pods: {said_words(refused)}.", *filter(None, (remedy,)))
+            return Verdict(VerdictCode.PODS_REFUSED, Severity.TROUBLE, words)
         return None if report.schedule is None else schedule_verdict(report.schedule, now)
     counts, pods = report.counts, by_trouble(report.pods)
     lead, *surplus = [_job_words(report.job, counts)] if report.job is not None else _run_words(counts)
@@ -55,6 +61,8 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     sentences = [f"{', '.join(words)}{why}."]
     if said is not None and report.job is not None and not told:
         sentences.append(f"{said_words(said)}.")
+    if report.job is not None and remedy:
+        sentences.append(remedy)
     if report.missing is not None and report.missing.waits_for and counts.missing:
         sentences.append(f"{report.missing.first} waits for {report.missing.waits_for}, which is not Ready.")
     sentences += _left_words(report, counts, pods, now)
@@ -66,7 +74,14 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
         sentences.append(_near_limit_words(near))
         deciding = sentences[-1] if code is VerdictCode.NEAR_MEMORY_LIMIT else ""
     stands = Verdict(code, severity, tuple(sentences), deciding, lead=lead if report.job is None else "")
-    return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], told=told)))
+    return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], remedy, told=told)))
+
+
+def refusal_of(report: WorkloadReport) -> Said | None:
+    """Why its controller cannot make pods; None: it can, or that is not known."""
+    if report.job is not None:
+        return None if report.job.ended else report.job.why
+    return report.rollout.refused if report.rollout is not None else None
 
 
 def _near_limit_words(near: Sequence[NearLimit]) -> str:

@@ -1,8 +1,8 @@
-"""PersistentVolumeClaims for one writer, and pods that share them.
+"""PersistentVolumeClaims for one writer, pods that share them, and pods that pass over the scheduler which binds them.
 
 Source: pkg/apis/core/validation/validation.go (ValidatePersistentVolumeClaimSpec),
-pkg/scheduler/framework/plugins/volumerestrictions and pkg/controller/deployment/util/deployment_util.go
-(ResolveFenceposts) at v1.36.3.
+pkg/scheduler/framework/plugins/volumerestrictions, pkg/controller/volume/persistentvolume/pv_controller.go and
+pkg/controller/deployment/util/deployment_util.go (ResolveFenceposts) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ from typing import Final
 
 from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import Objects, PodCase
-from podrules.model.storage import READ_WRITE_ONCE_POD
+from podrules.model.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim
 from podrules.model.workload import UpdateStrategy, Workload
 from podrules.scaled import scaled
 
 __all__ = [
     "ClaimForOne",
+    "ClaimNeedsScheduler",
     "RolloutWaitsForClaim",
+    "check_node_names",
     "check_shared_claims",
     "surge_of",
 ]
 
+_WAITS: Final = "WaitForFirstConsumer"
 _ONE_WRITER: Final = frozenset(("ReadWriteOnce", READ_WRITE_ONCE_POD))
 
 
@@ -46,6 +49,32 @@ def _shared_claims(case: PodCase, objects: Objects) -> Iterator[Finding]:
             yield ClaimForOne(*place, name, mode, case.replicas)
         elif mode == READ_WRITE_ONCE_POD and _starts_first(case):
             yield RolloutWaitsForClaim(*place, name)
+
+
+def check_node_names(objects: Objects) -> Iterator[Finding]:
+    """Every finding in claims of pods with ``spec.nodeName``."""
+    for case in objects.cases:
+        if case.pod.spec.node_name:
+            for name, claim in _claims(case, objects):
+                bound = claim is not None and claim.spec.volume_name
+                named = "" if claim is None else claim.spec.storage_class_name or ""
+                found = objects.storage_classes.get(named)
+                waits = found is None or found.volume_binding_mode == _WAITS
+                if waits and not bound and (case.owner.namespace, name) not in objects.reserved:
+                    yield ClaimNeedsScheduler(*case.at("spec.nodeName"), name, "" if found is None else named)
+
+
+def _claims(case: PodCase, objects: Objects) -> Iterator[tuple[str, PersistentVolumeClaim | None]]:
+    """The claims of a pod by name, or by the name that its template has; None: no file has it."""
+    content = case.owner.content
+    if isinstance(content, Workload):
+        yield from ((claim.metadata.name, claim) for claim in content.spec.volume_claim_templates)
+    for volume in case.pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            name = volume.persistent_volume_claim.claim_name
+            yield name, objects.claims.get((case.owner.namespace, name))
+        elif volume.ephemeral is not None and volume.ephemeral.volume_claim_template is not None:
+            yield volume.name, PersistentVolumeClaim(spec=volume.ephemeral.volume_claim_template.spec)
 
 
 def _starts_first(case: PodCase) -> bool:
@@ -89,6 +118,29 @@ class RolloutWaitsForClaim(Finding, frozen=True):
             f"Claim {self.claim} is ReadWriteOncePod: a rollout's new pod waits for the old, "
             "which is kept until it is ready."
         )
+
+
+class ClaimNeedsScheduler(Finding, frozen=True):
+    """The claim waits for the scheduler to choose a node, and the pod passes it over: its containers never start."""
+
+    rule = LintRule(
+        name="claim-needs-scheduler",
+        level=Level.WARNING,
+        about="A pod with spec.nodeName uses a claim that only the scheduler binds.",
+        remedy="Replace spec.nodeName by nodeSelector kubernetes.io/hostname.",
+        source="pkg/controller/volume/persistentvolume/pv_controller.go",
+        term="WaitForFirstConsumer",
+        check_objects=check_node_names,
+    )
+    claim: str
+    storage_class: str
+    """Empty: no file has its StorageClass."""
+
+    def __str__(self) -> str:
+        waits = "waits for the scheduler (WaitForFirstConsumer)"
+        if self.storage_class:
+            return f"Claim {self.claim} stays unbound: its StorageClass {self.storage_class} {waits}."
+        return f"Claim {self.claim} stays unbound if its StorageClass {waits}."
 
 
 class ClaimForOne(Finding, frozen=True):

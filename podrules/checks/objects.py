@@ -17,7 +17,7 @@ from podrules.features import REFERENCE, Features
 from podrules.model.base import KubeObject, Model
 from podrules.model.pod import Pod, PodTemplateSpec
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
-from podrules.model.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim
+from podrules.model.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
 from podrules.model.workload import CronJob, ReplicationController, Workload
 
 __all__ = [
@@ -56,6 +56,7 @@ KINDS: Final[Mapping[tuple[str, str], type[KubeObject]]] = {
     ("v1", "PersistentVolumeClaim"): PersistentVolumeClaim,
     ("v1", "PersistentVolume"): PersistentVolume,
     ("storage.k8s.io/v1", "CSIDriver"): CSIDriver,
+    ("storage.k8s.io/v1", "StorageClass"): StorageClass,
     **{("apps/v1", kind): Workload for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")},
     ("batch/v1", "Job"): Workload,
     ("batch/v1", "CronJob"): CronJob,
@@ -136,6 +137,17 @@ class Objects(Struct, frozen=True, dict=True):
     def volumes(self) -> Mapping[str, PersistentVolume]:
         """All PersistentVolumes, by name."""
         return {manifest.name: volume for manifest, volume in self._of(PersistentVolume)}
+
+    @cached_property
+    def reserved(self) -> Collection[tuple[str, str]]:
+        """The claims for which a PersistentVolume is reserved, by namespace and name."""
+        refs = (volume.spec.claim_ref for volume in self.volumes.values())
+        return {(ref.namespace, ref.name) for ref in refs if ref is not None}
+
+    @cached_property
+    def storage_classes(self) -> Mapping[str, StorageClass]:
+        """All StorageClasses, by name."""
+        return {manifest.name: entry for manifest, entry in self._of(StorageClass)}
 
     @cached_property
     def drivers(self) -> Mapping[str, CSIDriver]:

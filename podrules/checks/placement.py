@@ -6,25 +6,30 @@ pkg/scheduler/framework/plugins/nodeports at v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import PodCase
-from podrules.model.affinity import NodeAffinity, NodeSelectorTerm
+from podrules.label_spelling import meant_label
+from podrules.model.affinity import Affinity, NodeAffinity, NodeSelectorTerm
+from podrules.model.pod import PodSpec
 from podrules.priority import is_static_pod
 from podrules.scheduler.plugins.node_selector_problems import ProblemKind, term_problems
 
 __all__ = [
     "BarePod",
     "HostPortReplicas",
+    "MisspeltLabel",
     "NodeNameSet",
     "UnusableNodeAffinity",
     "check_placement",
 ]
 
-_REQUIRED: Final = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED: Final = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+_REQUIRED_RULES: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED_RULES: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_REQUIRED: Final = f"spec.affinity.nodeAffinity.{_REQUIRED_RULES}"
+_PREFERRED: Final = f"spec.affinity.nodeAffinity.{_PREFERRED_RULES}"
 _ACCEPTED: Final = frozenset((ProblemKind.NOT_AN_INTEGER,))
 """What the API server accepts in a required term."""
 _ACCEPTED_IF_PREFERRED: Final = _ACCEPTED | {ProblemKind.NOT_A_LABEL_VALUE}
@@ -35,6 +40,9 @@ def check_placement(case: PodCase) -> Iterator[Finding]:
     spec = case.pod.spec
     if spec.affinity is not None and spec.affinity.node_affinity is not None:
         yield from _node_affinity(case, spec.affinity.node_affinity)
+    for field, key in _node_keys(spec):
+        if meant := meant_label(key):
+            yield MisspeltLabel(*case.at(field), key, meant)
     if spec.node_name:
         yield NodeNameSet(*case.at("spec.nodeName"), spec.node_name)
     if case.replicas is not None and case.replicas > 1:
@@ -43,21 +51,41 @@ def check_placement(case: PodCase) -> Iterator[Finding]:
         yield BarePod(*case.at("kind"))
 
 
-def _node_affinity(case: PodCase, affinity: NodeAffinity) -> Iterator[UnusableNodeAffinity]:
+def _node_keys(spec: PodSpec) -> Iterator[tuple[str, str]]:
+    """Fields that name a label of nodes, and the label's key."""
+    for key in spec.node_selector:
+        yield "spec.nodeSelector", key
+    for index, constraint in enumerate(spec.topology_spread_constraints):
+        yield f"spec.topologySpreadConstraints[{index}].topologyKey", constraint.topology_key
+    affinity = spec.affinity or Affinity()
+    for name, own in (("podAffinity", affinity.pod_affinity), ("podAntiAffinity", affinity.pod_anti_affinity)):
+        required = () if own is None else own.required_during_scheduling_ignored_during_execution
+        preferred = () if own is None else own.preferred_during_scheduling_ignored_during_execution
+        for index, term in enumerate(required):
+            yield f"spec.affinity.{name}.{_REQUIRED_RULES}[{index}].topologyKey", term.topology_key
+        for index, weighed in enumerate(preferred):
+            field = f"spec.affinity.{name}.{_PREFERRED_RULES}[{index}].podAffinityTerm.topologyKey"
+            yield field, weighed.pod_affinity_term.topology_key
+    for path, node_term in _node_terms(affinity.node_affinity or NodeAffinity()):
+        for index, wanted in enumerate(node_term.match_expressions):
+            yield f"{path}.matchExpressions[{index}].key", wanted.key
+
+
+def _node_terms(affinity: NodeAffinity) -> Iterator[tuple[str, NodeSelectorTerm]]:
     required = affinity.required_during_scheduling_ignored_during_execution
     for index, term in enumerate(required.node_selector_terms if required is not None else ()):
-        yield from _unusable(case, term, f"{_REQUIRED}.nodeSelectorTerms[{index}]", _ACCEPTED)
+        yield f"{_REQUIRED}.nodeSelectorTerms[{index}]", term
     for index, weighed in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
         if weighed.weight:
-            yield from _unusable(case, weighed.preference, f"{_PREFERRED}[{index}].preference", _ACCEPTED_IF_PREFERRED)
+            yield f"{_PREFERRED}[{index}].preference", weighed.preference
 
 
-def _unusable(
-    case: PodCase, term: NodeSelectorTerm, path: str, accepted: Collection[ProblemKind]
-) -> Iterator[UnusableNodeAffinity]:
-    for found in term_problems(term, path):
-        if found.kind in accepted:
-            yield UnusableNodeAffinity(*case.at(found.field), found.problem)
+def _node_affinity(case: PodCase, affinity: NodeAffinity) -> Iterator[UnusableNodeAffinity]:
+    for path, term in _node_terms(affinity):
+        accepted = _ACCEPTED if path.startswith(_REQUIRED) else _ACCEPTED_IF_PREFERRED
+        for found in term_problems(term, path):
+            if found.kind in accepted:
+                yield UnusableNodeAffinity(*case.at(found.field), found.problem)
 
 
 def _host_ports(case: PodCase, replicas: int) -> Iterator[Finding]:
@@ -144,3 +172,22 @@ class BarePod(Finding, frozen=True):
 
     def __str__(self) -> str:
         return "No controller replaces this pod when its node goes, and a drain stops at it without --force."
+
+
+class MisspeltLabel(Finding, frozen=True):
+    """A key in one of Kubernetes' own domains that no node has: it resembles a label that nodes have."""
+
+    rule = LintRule(
+        name="misspelt-label",
+        level=Level.WARNING,
+        about="A selector or topology key resembles a label of nodes that Kubernetes sets, and is not one.",
+        remedy="Write the key that nodes have; a label of your own needs a domain of your own.",
+        source="staging/src/k8s.io/api/core/v1/well_known_labels.go",
+        term="nodeSelector",
+        check_pod=check_placement,
+    )
+    key: str
+    meant: str
+
+    def __str__(self) -> str:
+        return f"Nodes have no label {self.key} unless it is set by hand; Kubernetes sets {self.meant}."

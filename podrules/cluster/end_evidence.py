@@ -60,8 +60,6 @@ _FORBIDDEN: Final = "forbidden"
 _SEEN_LATE: Final = timedelta(seconds=10)
 """A controller replaces a pod when its deletion begins; the event of a busy kubelet may come seconds later."""
 _SECOND: Final = timedelta(seconds=1)
-_OF_NODES: Final = "default"
-"""The namespace of events about objects that have none."""
 _SCHEDULED: Final = "Scheduled"
 _DELETE: Final = "SuccessfulDelete"
 
@@ -132,7 +130,8 @@ class EndReader:
         controller = meta.controller
         owner, owner_gone = self._owner(controller if ended else None, meta.namespace)
         node = self._node(node_name) if alone else None
-        asks_memory = alone and node is not None and _may_be_memory(pod)
+        may_be_memory = alone and _may_be_memory(pod)
+        asks_memory = may_be_memory and node is not None
         evidence = Evidence(
             name=meta.name,
             namespace=meta.namespace,
@@ -147,7 +146,7 @@ class EndReader:
             node_gone=alone and bool(node_name) and self._is_gone(node_name),
             config=self._config(node_name) if asks_memory else None,
             neighbours=self._neighbours(pod) if asks_memory else None,
-            node_events=self._node_events(node_name) if alone and pod.finished else None,
+            node_events=self._node_events(node_name) if may_be_memory or (alone and pod.finished) else None,
             clocks=clocks_of(events) if events else Clocks(),
         )
         return self._with_replacement(evidence, owner) if ended else KnownEnd(evidence)
@@ -176,8 +175,7 @@ class EndReader:
         return None if found is None else PodEvents.of(found)
 
     def _node_events(self, node: str) -> PodEvents | None:
-        about = equal_fields(("involvedObject.kind", "Node"), ("involvedObject.name", node))
-        found = read_or_none(self._gatherer.list(EVENTS, _OF_NODES, field_selector=about)) if node else None
+        found = read_or_none(self._gatherer.node_events(node)) if node else None
         return None if found is None else PodEvents.of(found)
 
     def _controller_by_name(self, name: str, namespace: str) -> OwnerReference | None:

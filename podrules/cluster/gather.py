@@ -52,7 +52,16 @@ from podrules.model.selectors import Selector
 from podrules.platform import Platform, node_platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
 from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach, node_reach
-from podrules.reading import FORBIDDEN, NOT_ALL_IN_FILE, NOT_IN_FILE, NOT_IN_SNAPSHOT, Owner, Unread, read_or_none
+from podrules.reading import (
+    FORBIDDEN,
+    NOT_ALL_IN_FILE,
+    NOT_FOUND,
+    NOT_IN_FILE,
+    NOT_IN_SNAPSHOT,
+    Owner,
+    Unread,
+    read_or_none,
+)
 from podrules.versions import SCHEDULER_NAMESPACE, Component, Release, Versions, leading_scheduler, static_versions
 from podrules.volumes import WriterGuard
 
@@ -299,10 +308,10 @@ class Gatherer:
         )
         return None if isinstance(found, NotFound) else _reading(found, "get", POD_METRICS, namespace)
 
-    def events_about(self, pod: Pod) -> Sequence[Event] | Unread:
-        """The events about a pod."""
-        about = equal_fields(("involvedObject.uid", pod.metadata.uid))
-        return self.list(EVENTS, pod.metadata.namespace, field_selector=about)
+    def events_about(self, entry: KubeObject) -> Sequence[Event] | Unread:
+        """The events about an object with a namespace."""
+        about = equal_fields(("involvedObject.uid", entry.metadata.uid))
+        return self.list(EVENTS, entry.metadata.namespace, field_selector=about)
 
     def classes(self) -> dict[str, PriorityClass] | Unread:
         """All PriorityClasses by name."""
@@ -377,6 +386,12 @@ class Gatherer:
         end = next((error for need, error in errors.items() if _ends_placement(need, error)), None)
         return KnownCluster(known.snapshot, unread, end)
 
+    def node_events(self, name: str = "") -> Sequence[Event] | Unread:
+        """The events about a node; without a name about all nodes."""
+        of_one = (("involvedObject.name", name),) if name else ()
+        about = equal_fields(("involvedObject.kind", NODES.kind), *of_one)
+        return self.list(EVENTS, _OF_NODES, field_selector=about)
+
     def _read_all(self, needs: Sequence[Need]) -> Sequence[Sequence[KubeObject] | ClusterError]:
         """What several needs ask for, in their order."""
         reads = [partial(self._read, need) for need in needs]
@@ -418,9 +433,11 @@ class Gatherer:
         return outcome
 
 
+_OF_NODES: Final = "default"
+"""The namespace of events about objects that have none."""
 _REASONS: Final = {
     Forbidden: FORBIDDEN,
-    NotFound: "not found",
+    NotFound: NOT_FOUND,
     NotListed: NOT_ALL_IN_FILE,
     NotServed: "not served",
 }

@@ -18,13 +18,13 @@ import signal
 from collections.abc import Mapping
 from typing import Final
 
-from podrules.container_state import OOM_KILLED, Termination
+from podrules.container_state import OOM_KILLED, STATUS_UNKNOWN, Termination
 from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Evidence
 from podrules.died.kubelet_stops import (
     ALWAYS,
     STOP_CODES,
-    TERM_CODE,
+    TERM_CODES,
     stop_of_all,
     stop_weights,
     storage_causes,
@@ -38,7 +38,7 @@ from podrules.model.pod import ContainerRef, Pod
 
 __all__ = ["container_verdict", "never_ran"]
 
-_LOST: Final = frozenset({"ContainerStatusUnknown", "Unknown"})
+_LOST: Final = frozenset({STATUS_UNKNOWN, "Unknown"})
 """The kubelet's reason, and containerd's for a container whose task was gone when it came back (exit code 255)."""
 _RESTART_ALL: Final = "RestartingAllContainers"
 _PROBES: Final = {Cause.LIVENESS_PROBE: "livenessProbe", Cause.STARTUP_PROBE: "startupProbe"}
@@ -61,7 +61,7 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
         ref: The container.
         end: How it ended.
     """
-    if start_ran_out(end.message):
+    if start_ran_out(end.message) or _failed_despite_zero(ref, end):
         return weighed(*memory_weights(evidence, pod, ref, end))
     said = _by_status(end)
     if said is not None:
@@ -93,6 +93,11 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
     return weighed(weights, clues)
 
 
+def _failed_despite_zero(ref: ContainerRef, end: Termination) -> bool:
+    """Whether an init container failed for OOMKilled alone."""
+    return ref.is_init and not ref.is_sidecar and end.exit_code == 0 and end.fails_init
+
+
 def _by_status(end: Termination) -> Cause | None:
     if end.reason == _RESTART_ALL:
         return Cause.RESTART_ALL
@@ -112,7 +117,7 @@ def _application(end: Termination, others: Mapping[Cause, Weight]) -> Weight:
     """How much speaks for the process itself."""
     if end.exit_code not in STOP_CODES and end.reason != OOM_KILLED:
         return Weight.MUCH
-    if end.exit_code == TERM_CODE and others.keys() & _PROBES.keys():
+    if end.exit_code in TERM_CODES and others.keys() & _PROBES.keys():
         return Weight.SOME
     if end.reason == OOM_KILLED:
         return Weight.POSSIBLE if end.exit_code == SIGKILL_CODE else Weight.SOME

@@ -187,6 +187,11 @@ class Evidence(Struct, frozen=True, kw_only=True):
         """Those about its controller; none where they could not be read."""
         return self.owner_events if self.owner_events is not None else PodEvents()
 
+    @property
+    def known_node_events(self) -> PodEvents:
+        """Those about its node; none where they could not be read."""
+        return self.node_events if self.node_events is not None else PodEvents()
+
     def has_all_events(self, container: str, end: Termination) -> bool:
         """Whether no event of the kubelet about a run of a container can be missing, or be still on its way."""
         began, ended = instant(end.started_at), instant(end.finished_at)

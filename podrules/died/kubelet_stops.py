@@ -43,7 +43,7 @@ from podrules.processes import status_of
 __all__ = [
     "ALWAYS",
     "STOP_CODES",
-    "TERM_CODE",
+    "TERM_CODES",
     "stop_of_all",
     "stop_weights",
     "storage_causes",
@@ -54,8 +54,10 @@ __all__ = [
 _RESTART_CONTAINER: Final = "RestartContainer"
 _SANDBOX_CHANGED: Final = "SandboxChanged"
 _SANDBOX_READY: Final = "PodReadyToStartContainers"
-TERM_CODE: Final = 143
-STOP_CODES: Final = frozenset({0, 137, TERM_CODE})
+_CONTROL_C: Final = 0xC000013A
+TERM_CODES: Final = frozenset({143, _CONTROL_C, _CONTROL_C - 2**32})
+"""The exit codes of SIGTERM, and of the stop of a Windows container, which an int32 may hold as a negative number."""
+STOP_CODES: Final = frozenset({0, 137, *TERM_CODES})
 """The exit codes of a process that stops because it was asked to."""
 ALWAYS: Final = frozenset({"", "Always"})
 """With these a pod succeeds only if the kubelet stopped all of it."""
@@ -100,7 +102,7 @@ def _is_of(
 
 def _may_have_died_before(event: Event, end: Termination) -> bool:
     """Whether the process may have died by itself right before its probe failed: times are in whole seconds."""
-    if end.exit_code == TERM_CODE or (end.exit_code == SIGKILL_CODE and end.reason != OOM_KILLED):
+    if end.exit_code in TERM_CODES or (end.exit_code == SIGKILL_CODE and end.reason != OOM_KILLED):
         return False
     return instant(event.last) == instant(end.finished_at)
 
@@ -226,7 +228,7 @@ def _probes(pod: Pod, container: Container, end: Termination) -> Iterator[tuple[
 
 def _by_code(end: Termination) -> Weight:
     """How much an exit code speaks for a stop by a probe."""
-    if end.exit_code == TERM_CODE:
+    if end.exit_code in TERM_CODES:
         return Weight.MUCH
     return Weight.SOME if end.exit_code in STOP_CODES else Weight.POSSIBLE
 

@@ -9,6 +9,8 @@
     no limit       neither the container's own nor the pod's: it can only have been the node's
     not the node's another container of the node ran before and runs still that the kernel would have taken first:
                    its oom_score_adj outweighs all the memory that this one may hold
+    events         the kubelet or node-problem-detector reports a kill of these seconds: see `oom_kills`. Then the node
+                   comes first, or the limits
 
 The kubelet tells which cgroup its node has: from 1.35 on it does not start on v1, unless failCgroupV1 is false.
 
@@ -28,6 +30,7 @@ from podrules.cgroup import container_resource_config, pod_resource_config
 from podrules.container_state import OOM_KILLED, Termination
 from podrules.died.cause import Cause
 from podrules.died.evidence import Evidence
+from podrules.died.oom_kills import oom_kills_near
 from podrules.died.verdict import Clue, Source, Weight
 from podrules.features import minor_of
 from podrules.model.instant import instant
@@ -131,6 +134,7 @@ def memory_weights(
     told = Clue(Source.POD, "reason", OOM_KILLED, end.finished_at)
     weights: dict[Cause, Weight] = {}
     clues: dict[Cause, list[Clue]] = {}
+    kills = oom_kills_near(evidence.known_node_events.events, end)
     base = Weight.MUCH if start_ran_out(end.message) or (said and end.exit_code == SIGKILL_CODE) else Weight.SOME
     if limits.own_field:
         weights[Cause.OWN_MEMORY_LIMIT] = base
@@ -141,6 +145,17 @@ def memory_weights(
         sure = bool(others) or not weights
         weights[Cause.NODE_OUT_OF_MEMORY] = base if sure else Weight.POSSIBLE
         clues[Cause.NODE_OUT_OF_MEMORY] = others
+        if any(kill.of_node for kill in kills):
+            weights = {cause: min(weight, Weight.SOME) for cause, weight in weights.items()}
+            weights[Cause.NODE_OUT_OF_MEMORY] = Weight.MUCH
+        elif any(kill.of_node is False for kill in kills) and weights.keys() != {Cause.NODE_OUT_OF_MEMORY}:
+            weights = {cause: max(weight, Weight.SOME) for cause, weight in weights.items()}
+            weights[Cause.NODE_OUT_OF_MEMORY] = Weight.POSSIBLE
+    for kill in kills:
+        concerned = [cause for cause in weights if (cause is Cause.NODE_OUT_OF_MEMORY) is kill.of_node]
+        for cause in concerned if kill.of_node is not None else weights:
+            clue = Clue(Source.NODE_EVENT, kill.reason, kill.message, kill.at)
+            clues.setdefault(cause, []).append(clue)
     for cause in weights if said else ():
         clues.setdefault(cause, []).insert(0, told)
     return weights, clues

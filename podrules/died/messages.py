@@ -64,11 +64,14 @@ _ADMISSION: Final = frozenset(
     {
         *("NodeAffinity", "NodeName", "NodePorts", "UnexpectedAdmissionError", "PodOSNotSupported", "NodeShutdown"),
         *("PodOSSelectorNodeLabelDoesNotMatch", "SysctlForbidden", "AppArmor", "TopologyAffinityError"),
+        *("MatchNodeSelector", "HostName", "PodFitsHostPorts", "PodToleratesNodeTaints", "InvalidNodeInfo"),
     }
 )
 """Reasons of a kubelet that did not take a pod on; older ones write no common text."""
+_OLD_REJECTED: Final = "Pod "
 _CONDITION: Final = "The node had condition: "
 _SHUTDOWN: Final = "Pod was terminated in response to imminent node shutdown."
+_OLD_SHUTDOWN: Final = "Node is shutting"
 _CRITICAL: Final = "Pod was preempted by Kubelet to accommodate a critical pod."
 _KILLS: Final = (
     ("failed liveness probe", Cause.LIVENESS_PROBE),
@@ -171,7 +174,9 @@ def cause_of_status(reason: str, message: str) -> Cause | None:
         return Cause.KUBELET_PREEMPTION
     if reason == "DeadlineExceeded":
         return Cause.ACTIVE_DEADLINE
-    return Cause.NODE_SHUTDOWN if message == _SHUTDOWN else None
+    if message == _SHUTDOWN or (reason == "Shutdown" and message.startswith(_OLD_SHUTDOWN)):
+        return Cause.NODE_SHUTDOWN
+    return None
 
 
 def cause_of_condition(message: str) -> Cause | None:
@@ -183,7 +188,7 @@ def cause_of_condition(message: str) -> Cause | None:
 
 def cause_of_eviction(message: str) -> Cause | None:
     """The cause that the message of an eviction names; None: somebody else than the kubelet wrote it."""
-    if message.removeprefix(_REJECTED).startswith(_CONDITION):
+    if message.removeprefix(_REJECTED).removeprefix(_OLD_REJECTED).startswith(_CONDITION):
         return Cause.REJECTED
     if message.startswith(_LOW):
         return _RESOURCES.get(message.removeprefix(_LOW).partition(". ")[0].rstrip("."))

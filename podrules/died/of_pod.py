@@ -18,7 +18,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.container_state import OOM_KILLED, ContainerKind, ObservedContainer, Termination, observed_containers
+from podrules.container_state import (
+    OOM_KILLED,
+    STATUS_UNKNOWN,
+    ContainerKind,
+    ObservedContainer,
+    Termination,
+    observed_containers,
+)
 from podrules.died.cause import Cause, Grade
 from podrules.died.container_end import container_verdict, never_ran
 from podrules.died.deleted import disruption
@@ -115,7 +122,7 @@ def has_ended(pod: Pod) -> bool:
         end = status.latest_end
         # An init container that is done stays so; one that waits to run again is not.
         done = status.name in init and status.state.waiting is None
-        if end is not None and (end.exit_code or not done):
+        if end is not None and (end.exit_code or end.reason == OOM_KILLED or not done):
             return True
     return False
 
@@ -271,7 +278,7 @@ def _ends(evidence: Evidence, pod: Pod, whole: Verdict | None, stop: Stop | None
 
 def _is_done(one: ObservedContainer) -> bool:
     """Whether it is an init container that did what it was there for."""
-    return one.kind is ContainerKind.INIT and one.end is not None and one.end.exit_code == 0
+    return one.kind is ContainerKind.INIT and one.end is not None and not one.end.fails_init
 
 
 def _tells(whole: Verdict, pod: Pod, evidence: Evidence, ref: ContainerRef, one: ObservedContainer) -> bool:
@@ -286,6 +293,8 @@ def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer
     end, unable = one.latest, never_ran(one.reason)
     manner = manner_of(evidence.clocks, one.end, stop) if stop is not None and one.end is not None else None
     stopped = manner is not None and manner is not Manner.BEFORE
+    if end is not None and end.reason == STATUS_UNKNOWN:
+        manner = None
     verdict = None
     if end is not None and not stopped:
         verdict = container_verdict(evidence, pod, ref, end)

@@ -81,6 +81,8 @@ class WorkloadStatus(Model, frozen=True):
 
     desired_number_scheduled: int = 0
     """DaemonSets only: how many nodes should run its pod; 0 also before its controller has counted."""
+    active: int = 0
+    """Jobs only: how many pods exist that have not finished."""
     succeeded: int = 0
     """Jobs only: how many pods succeeded; the pods may be deleted since."""
     failed: int = 0

@@ -5,30 +5,37 @@
     names a volume         is that there and free: kube-controller-manager binds no other to it
     any other unbound one  does a volume match; else its class decides: none is named and there is no default; it is
                            not there; nobody makes volumes for it; somebody does, and has not yet
-    waits for its first    only where no volume matches and nobody makes one: else the nodes decide
-    consumer
+    waits for its first    only where no volume matches and nobody makes one: else the nodes decide. If the pod has
+    consumer               spec.nodeName it stays unbound, because only the scheduler binds it or selects a node for it,
+                           unless a volume is reserved for it, a node was selected before, or another pod that uses it
+                           waits for the scheduler
 
 What the scheduler stops at comes first: a claim that VolumeRestrictions does not find, one that VolumeBinding cannot
 use, an unbound one.
 
 Source: pkg/scheduler/framework/plugins/{volumebinding,volumerestrictions} and
-pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, assignDefaultStorageClass) at v1.36.3.
+pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, assignDefaultStorageClass),
+k8s.io/component-helpers/storage/volume/pv_helpers.go (FindMatchingVolume) at v1.36.3 and v0.36.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec.structs import replace
 
 from podrules.model.pod import Pod
 from podrules.model.selectors import SelectorError
+from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim
 from podrules.placement.claims import default_class
+from podrules.placement.missing import CLAIMS, CLASSES, VOLUMES
 from podrules.placement.outcome import ClaimProblem, ClaimTrouble
+from podrules.reading import Unread
 from podrules.scheduler.cycle import Filtered
-from podrules.scheduler.plugins.volume_binding.binder import NO_PROVISIONER
+from podrules.scheduler.framework.nodes import Nodes
+from podrules.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE, NO_PROVISIONER
 from podrules.scheduler.plugins.volume_binding.claim_state import ClaimState, claim_state
 from podrules.scheduler.plugins.volume_binding.matching import suitable_volumes
 from podrules.scheduler.plugins.volume_binding.storage_index import (
@@ -40,9 +47,20 @@ from podrules.scheduler.plugins.volume_binding.storage_index import (
     storage_index,
 )
 
-__all__ = ["claim_problems"]
+__all__ = ["claim_problems", "claims_never_bound"]
 
 _SHOWN_CLASSES: Final = 3
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_PASSES: Final = frozenset(
+    {
+        ClaimTrouble.BEING_DELETED,
+        ClaimTrouble.NOT_MADE_YET,
+        ClaimTrouble.WAITS_FOR_CLASS,
+        ClaimTrouble.WAITS_FOR_VOLUME,
+        ClaimTrouble.WAITS_FOR_PROVISIONER,
+    }
+)
+"""What a controller mends by itself; and a claim that is kept until no pod uses it."""
 _STATES: Final = {
     ClaimState.MISSING: ClaimTrouble.MISSING,
     ClaimState.LOST: ClaimTrouble.LOST,
@@ -72,6 +90,20 @@ def claim_problems(filtered: Filtered) -> tuple[ClaimProblem, ...]:
     return tuple(one for one in found if one.trouble is ClaimTrouble.MISSING and "VolumeRestrictions" in asking)
 
 
+def claims_never_bound(
+    pod: Pod, snapshot: ClusterSnapshot, unread: Iterable[Unread]
+) -> tuple[tuple[ClaimProblem, ...], tuple[Unread, ...]]:
+    """The claims of a pod with ``spec.nodeName`` that no controller binds, and what is missing and may change that."""
+    labels = next((node.metadata.labels for node in snapshot.nodes if node.metadata.name == pod.spec.node_name), {})
+    index = StorageIndex(Nodes(()), snapshot)
+    found = sorted(_problems(index, pod), key=_rank)
+    lacks = tuple(one for one in unread if one.resource in {CLAIMS, CLASSES, VOLUMES})
+    # Without what is missing a claim waits for the scheduler all the same, unless a volume is reserved for it.
+    told = (one for one in found if one.trouble not in _PASSES)
+    sure = (one for one in told if not lacks or one.trouble is ClaimTrouble.NEEDS_SCHEDULER)
+    return tuple(replace(one, hostname=labels.get(_HOSTNAME, "")) for one in sure), lacks
+
+
 def _rank(problem: ClaimProblem) -> int:
     return next((rank for rank, group in enumerate(_ORDER) if problem.trouble in group), len(_ORDER))
 
@@ -97,7 +129,9 @@ def _problems(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
         problem = replace(
             problem, volume=claim.spec.volume_name, storage_class=claim_class(claim), wanted=tuple(_wanted(claim))
         )
-        told = problem if state in _STATES else _of_volume(index, claim, state, problem)
+        told = (
+            problem if state in _STATES else _of_volume(index, claim, state, problem, passes=bool(pod.spec.node_name))
+        )
         if told is not None:
             yield told
 
@@ -110,9 +144,17 @@ def _wanted(claim: PersistentVolumeClaim) -> Iterator[str]:
 
 
 def _of_volume(
-    index: StorageIndex, claim: PersistentVolumeClaim, state: ClaimState, problem: ClaimProblem
+    index: StorageIndex, claim: PersistentVolumeClaim, state: ClaimState, problem: ClaimProblem, *, passes: bool
 ) -> ClaimProblem | None:
-    """The problem of a claim that can be used once it has its volume; None: it has it, or the nodes decide."""
+    """The problem of a claim that can be used once it has its volume; None: it has it, or the nodes decide.
+
+    Args:
+        index: The storage objects.
+        claim: Not deleted, and the pod's.
+        state: Its own.
+        problem: With its names.
+        passes: Whether the pod passes the scheduler over.
+    """
     named = claim.spec.volume_name
     if named:
         volume = index.volumes.get(named)
@@ -123,6 +165,8 @@ def _of_volume(
         holder = volume.spec.claim_ref
         free = holder is None or (holder.namespace, holder.name) == claim.metadata.place
         return replace(problem, trouble=ClaimTrouble.WAITS_FOR_VOLUME if free else ClaimTrouble.VOLUME_TAKEN)
+    if passes and state is ClaimState.DELAYED:
+        return None if _bound_without(index, claim) else replace(problem, trouble=ClaimTrouble.NEEDS_SCHEDULER)
     try:
         suitable = next(suitable_volumes(index, claim), None)
     except SelectorError:
@@ -132,6 +176,24 @@ def _of_volume(
     if state is ClaimState.DELAYED:
         return None
     return replace(problem, trouble=ClaimTrouble.WAITS_FOR_VOLUME, volume=suitable.metadata.name)
+
+
+def _bound_without(index: StorageIndex, claim: PersistentVolumeClaim) -> bool:
+    """Whether a claim that waits for its first consumer may be bound although a pod passes the scheduler over."""
+    place, uid = claim.metadata.place, claim.metadata.uid
+    holders = (volume.spec.claim_ref for volume in index.snapshot.persistent_volumes)
+    if any(one is not None and (one.namespace, one.name) == place and one.uid in {"", uid} for one in holders):
+        return True
+    made = index.classes[claim_class(claim)].provisioner not in {"", NO_PROVISIONER}
+    if made and ANNOTATION_SELECTED_NODE in claim.metadata.annotations:
+        return True
+    waiting = (pod for pod in index.snapshot.pods if not pod.spec.node_name and not pod.finished)
+    return any(
+        (pod.metadata.namespace, reference.name) == place
+        for pod in waiting
+        for volume in pod.spec.volumes
+        if (reference := claim_reference(pod, volume)) is not None
+    )
 
 
 def _of_class(

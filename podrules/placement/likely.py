@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from podrules.lost_node import UNREACHABLE
 from podrules.model.pod import Pod
-from podrules.placement.claim_problems import claim_problems
+from podrules.placement.claim_problems import claim_problems, claims_never_bound
 from podrules.placement.device_claims import missing_templates
-from podrules.placement.facts import facts
+from podrules.placement.facts import facts, lacked_labels
 from podrules.placement.missing import NODES, Missing, known_part, missing_of
 from podrules.placement.node_name import named_node
 from podrules.placement.outcome import (
@@ -27,7 +27,7 @@ from podrules.placement.outcome import (
     ToldBefore,
 )
 from podrules.placement.preview import nominated_node, preview
-from podrules.placement.remedies import by_nearness, cheapest_remedy
+from podrules.placement.remedies import by_nearness, cheapest_remedy, softened_spread
 from podrules.placement.scheduler_condition import told_before
 from podrules.placement.situation import Situation
 from podrules.placement.spreading import SoftSpreads, constraint_spreads
@@ -38,6 +38,7 @@ from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.dynamic_resources import UNKNOWN
 from podrules.scheduler.plugins.node_affinity import pinned_nowhere
 from podrules.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE
+from podrules.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
 from podrules.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduler.queue import queue_position
 from podrules.scheduler.sampling import num_feasible_nodes_to_find
@@ -150,13 +151,20 @@ def named_placement(situation: Situation, reach: NodeReach | None) -> Placement:
             assumed=(Unread("get", NODES, None, NOT_ALL_IN_FILE),) if situation.is_list else situation.unread,
             proven=False,
         )
+    pod, unread = situation.pod, missing_of(situation).unread
+    claims, lacks = claims_never_bound(pod, situation.snapshot, unread) if named.fate is NamedFate.RUNS else ((), ())
+    if claims:
+        named = replace(named, fate=NamedFate.WAITS)
     return Placement(
         outcome=PlacementOutcome.NAMED,
         scheduler_name=situation.pod.spec.scheduler_name,
         nodes=len(situation.table),
         best=(named.node,) if named.fate is NamedFate.RUNS else (),
         named=named,
+        claims=claims,
         verified=situation.features.verified,
+        assumed=lacks,
+        proven=not lacks,
     )
 
 
@@ -223,6 +231,8 @@ def rejected_groups(
         found = cheapest_remedy(situation, filtered, plugin, nearest) if remedies else None
         if found is not None:
             nearest.sort(key=lambda row: row != found[0])
+        conflict = remedies and plugin == SPREAD and any(one.conflicts_with for one in constraint_spreads(filtered))
+        soft = softened_spread(situation, filtered, nearest) if conflict else None
         shown = nearest if every_node else nearest[:_SHOWN_NODES]
         yield RejectedGroup(
             plugin=plugin,
@@ -237,6 +247,8 @@ def rejected_groups(
                 for row in (sorted(rows) if plugin == "TaintToleration" else ())
                 if _silent(filtered, row)
             ),
+            softened=None if found is not None and soft == found[1] else soft,
+            lacks=lacked_labels(facts(filtered, plugin, row) for row in nearest),
         )
     left_out = len(situation.table) - int(filtered.considered.sum())
     if left_out:

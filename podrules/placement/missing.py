@@ -34,13 +34,13 @@ from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE,
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as POD_TOPOLOGY_SPREAD
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_class, claim_reference, is_bound
 
-__all__ = ["BUDGETS", "NODES", "Missing", "known_part", "missing_of"]
+__all__ = ["BUDGETS", "CLAIMS", "CLASSES", "NODES", "VOLUMES", "Missing", "known_part", "missing_of"]
 
 NODES: Final = "nodes"
 BUDGETS: Final = "poddisruptionbudgets.policy"
-_CLAIMS: Final = "persistentvolumeclaims"
-_VOLUMES: Final = "persistentvolumes"
-_CLASSES: Final = "storageclasses.storage.k8s.io"
+CLAIMS: Final = "persistentvolumeclaims"
+VOLUMES: Final = "persistentvolumes"
+CLASSES: Final = "storageclasses.storage.k8s.io"
 _CSI_NODES: Final = "csinodes.storage.k8s.io"
 _DEVICE_CLAIMS: Final = "resourceclaims.resource.k8s.io"
 _DEVICE_TEMPLATES: Final = "resourceclaimtemplates.resource.k8s.io"
@@ -131,7 +131,7 @@ def missing_of(situation: Situation) -> Missing:
     if situation.is_list:
         for resource in dict.fromkeys(_unresolved(pod, snapshot)):
             if resource not in resources:
-                namespace = pod.metadata.namespace if resource in {_CLAIMS, _DEVICE_CLAIMS} else None
+                namespace = pod.metadata.namespace if resource in {CLAIMS, _DEVICE_CLAIMS} else None
                 found.append(Unread("get", resource, namespace, NOT_ALL_IN_FILE))
     args = framework.args.get(POD_TOPOLOGY_SPREAD) or PodTopologySpreadArgs()
     hard = any(constraint.when_unsatisfiable == DO_NOT_SCHEDULE for constraint in args.constraints)
@@ -168,15 +168,15 @@ def _unresolved(pod: Pod, snapshot: ClusterSnapshot) -> Iterator[str]:
     for reference in references:
         claim = None if reference is None else claims.get(reference.name)
         if reference is not None and claim is None and not (reference.ephemeral and not pod.metadata.uid):
-            yield _CLAIMS
+            yield CLAIMS
         elif claim is not None and (is_bound(claim) or claim.spec.volume_name):
             if claim.spec.volume_name not in _names(snapshot.persistent_volumes):
-                yield _VOLUMES
+                yield VOLUMES
         elif claim is not None and claim_class(claim) not in {"", *_names(snapshot.storage_classes)}:
-            yield _CLASSES
+            yield CLASSES
         elif claim is not None and claim.spec.storage_class_name is None and not claim_class(claim):
             # It may get the default class.
-            yield _CLASSES
+            yield CLASSES
     namespace = pod.metadata.namespace
     device_claims = {claim.metadata.name for claim in snapshot.resource_claims if _is_in(claim, namespace)}
     named = (reference.resource_claim_name for reference in pod.spec.resource_claims)
@@ -198,13 +198,13 @@ def _unjudged(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str]) -> I
     if _DEVICE_CLASSES in missing and pod.spec.resource_claims:
         yield "DynamicResources"
     unresolved = missing.intersection(_unresolved(pod, snapshot))
-    if unresolved & {_CLAIMS, _VOLUMES, _CLASSES} or _awaits_volume(pod, snapshot, missing):
+    if unresolved & {CLAIMS, VOLUMES, CLASSES} or _awaits_volume(pod, snapshot, missing):
         yield from _OF_VOLUMES
 
 
 def _awaits_volume(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str]) -> bool:
     """Whether a claim of the pod may be bound to a volume, or be given a class, that is not known."""
-    if not missing & {_VOLUMES, _CLASSES}:
+    if not missing & {VOLUMES, CLASSES}:
         return False
     return not _claim_names(pod) <= {claim.metadata.name for claim in _own_claims(pod, snapshot) if is_bound(claim)}
 

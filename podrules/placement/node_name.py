@@ -2,6 +2,7 @@
 
     no such Node       pod garbage collection deletes the pod
     node is silent     the pod stays Pending: only its kubelet starts it
+    claim unbound      the pod stays Pending, where nothing binds its claim (`claim_problems`)
     kubelet refuses    the pod ends as Failed, by the first of: pods, cpu, memory and other resources; node selector and
                        affinity; host ports; a NoExecute taint that it does not tolerate
     else               it runs there, whatever NoSchedule taints, cordons, topology spread and pod affinity say

@@ -71,6 +71,8 @@ class ClaimTrouble(Enum):
     """Unbound: no volume matches, and nobody makes one for its class."""
     NO_BINDING_MODE = "NoBindingMode"
     """Unbound: its StorageClass has no volumeBindingMode."""
+    NEEDS_SCHEDULER = "NeedsScheduler"
+    """Unbound: its class waits for a pod that the scheduler places, and spec.nodeName passes the scheduler over."""
     WAITS_FOR_CLASS = "WaitsForClass"
     """Unbound and without a class: it is given the default one."""
     WAITS_FOR_VOLUME = "WaitsForVolume"
@@ -97,6 +99,8 @@ class ClaimProblem(Struct, frozen=True, kw_only=True, rename="camel"):
     """What it asks of a volume: the size and the access modes."""
     classes: tuple[str, ...] = ()
     """For one whose class is not there: some StorageClasses that are, the default first."""
+    hostname: str = ""
+    """For one that needs the scheduler: the label kubernetes.io/hostname of the pod's node; empty: it has none."""
 
 
 class SpreadTerm(Struct, frozen=True, rename="camel"):
@@ -184,6 +188,10 @@ class RejectedGroup(Struct, frozen=True, rename="camel"):
     """The cheapest that was found, for a pod that fits nowhere; None: nothing that these rules know of helps."""
     silent: tuple[str, ...] = ()
     """Of TaintToleration's, the nodes that do not answer and have the taint node.kubernetes.io/unreachable."""
+    lacks: tuple[str, ...] = ()
+    """Keys of labels that the topology spread or the affinity needs, and that each of these nodes lacks."""
+    softened: Remedy | None = None
+    """For constraints that conflict: one of them becomes ScheduleAnyway; None: that is the remedy, or does not help."""
 
 
 class ConstraintSpread(Struct, frozen=True, rename="camel"):
@@ -203,7 +211,7 @@ class ConstraintSpread(Struct, frozen=True, rename="camel"):
     left_out_count: int
     """How many there are."""
     conflicts_with: tuple[str, ...]
-    """Fields of constraints with which it leaves no node, though each of the two leaves some."""
+    """Fields of constraints with which it leaves no node, though each of them alone leaves some."""
 
 
 class CurrentNode(Struct, frozen=True, rename="camel"):
@@ -244,6 +252,8 @@ class NamedFate(Enum):
     """By the kubelet: it ends as Failed."""
     SILENT = "Silent"
     """The node does not answer: it stays Pending."""
+    WAITS = "Waits"
+    """The kubelet takes it, and starts no container: a claim has no volume, and gets none (`Placement.claims`)."""
     NO_NODE = "NoNode"
     """Pod garbage collection deletes it."""
 
@@ -281,7 +291,8 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     """Names that pin the pod, and that no node has: ``kubernetes.io/hostname=node-7``."""
     spread: tuple[ConstraintSpread, ...] = ()
     claims: tuple[ClaimProblem, ...] = ()
-    """For a pod that fits nowhere: its claims that no node can use; the one that the scheduler stops at comes first."""
+    """For a pod that fits nowhere: its claims that no node can use; the one that the scheduler stops at comes first.
+    For one that names its node: the claims without which its kubelet starts no container."""
     named: NamedNode | None = None
     """For Named."""
     current: CurrentNode | None = None

@@ -25,10 +25,11 @@ from podrules.scheduler.cycle import Filtered, score_nodes
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.planned_pods import planned_uid
 from podrules.scheduler.framework.pod_on_cluster import Applied
+from podrules.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_reference
 from podrules.scheduler.registry import CHANGING_PLUGINS
 
-__all__ = ["by_nearness", "cheapest_remedy", "drops_selector", "with_writer"]
+__all__ = ["by_nearness", "cheapest_remedy", "drops_selector", "softened_spread", "with_writer"]
 
 _MAX_CHANGES: Final = 4
 _ANOTHER: Final = 100
@@ -40,8 +41,6 @@ _LATER: Final = "9"
 """After all times, as texts are compared."""
 _ROOM: Final = "NodeResourcesFit"
 _DIFFERING_IN_KIND: Final = frozenset({"TaintToleration", "NodeAffinity"})
-
-
 _SELECTOR_ANNOTATIONS: Final = ("openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector")
 """Of namespaces: OpenShift's project node selector, and that of the plugin PodNodeSelector. Both are ``key=value,…``.
 
@@ -95,6 +94,16 @@ def cheapest_remedy(
         return None
     cheapest = min(chains, key=lambda chain: chain.cost)
     return cheapest.row, _remedy(cheapest)
+
+
+def softened_spread(situation: Situation, filtered: Filtered, nearest: Sequence[int]) -> Remedy | None:
+    """One hard spread constraint made ScheduleAnyway, where that alone lets the pod onto one of the nearest rows."""
+    for row in nearest[:_TRIED_NODES]:
+        for applied in _candidates(situation, filtered, SPREAD, row):
+            after = applied.then.filtered()
+            if applied.change.field.endswith(".whenUnsatisfiable") and after.fits(row):
+                return _remedy(_Chain((applied.change,), applied.cost + _ANOTHER, row, after, applied.then))
+    return None
 
 
 def _to_try(filtered: Filtered, plugin: str, nearest: Sequence[int]) -> Sequence[int]:

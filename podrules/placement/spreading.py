@@ -46,12 +46,14 @@ def constraint_spreads(filtered: Filtered) -> tuple[ConstraintSpread, ...]:
 def _spreads(filtered: Filtered, state: SpreadState) -> Iterator[ConstraintSpread]:
     masks = [lets_through(spread) for spread in state.spreads]
     compared = masks if len(masks) <= MOST_COMPARED else ()
+    # Any two may leave nodes where all of them leave none.
+    together = len(compared) > 2 and not np.logical_and.reduce(compared).any() and all(mask.any() for mask in compared)
     for spread, mask in zip(state.spreads, masks, strict=True):
         others = [
             other.constraint.field
             for other, theirs in zip(state.spreads, compared, strict=False)
             if mask.any() and theirs.any() and not (mask & theirs).any()
-        ]
+        ] or [other.constraint.field for other in state.spreads if together and other is not spread]
         uncounted = left_out(spread)
         yield ConstraintSpread(
             field=spread.constraint.field,

@@ -33,6 +33,8 @@ class QueuePosition(Struct, frozen=True, rename="camel"):
     """How many are before it because of their priority."""
     gated: int = 0
     """Pending pods of its scheduler that scheduling gates keep out of the queue."""
+    tied: int = 0
+    """Others of the same priority and creation time: whether they are before it is not known."""
 
 
 def queue_position(pod: Pod, pods: Iterable[Pod]) -> QueuePosition | None:
@@ -58,6 +60,7 @@ def queue_position(pod: Pod, pods: Iterable[Pod]) -> QueuePosition | None:
         pending=1 + len(others),
         higher_priority=sum((other.spec.priority or 0) > priority for other in others),
         gated=len(waiting) - len(others),
+        tied=sum(_key(other) == own for other in others),
     )
 
 

@@ -198,6 +198,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     C.NODE_NOT_READY: of_node(node(raw_condition("Ready", "False", lastHeartbeatTime=NOW))),
     C.NODE_TAINT_EVICTS: of_node(node(taints=[{"key": "example.com/leave", "effect": "NoExecute"}]), pod()),
     C.NODE_PRESSURE: of_node(node(raw_condition("MemoryPressure", lastTransitionTime=NOW))),
+    C.NODE_OOM_KILL: of("node", "worker-1", "--snapshot", f"{CASES}/field/P3-systemoom-oomkilled.json"),
     C.NODE_SILENT: demo("explain", "node/node-c3"),
     C.NODE_OUT_OF_SERVICE: demo_with(_out_of_service, "explain", "node/node-c3"),
     C.NODE_GONE: as_cluster(f"{CASES}/cli/states.json", "explain", "pod/nonode"),

@@ -80,12 +80,16 @@ FACTS: dict[Fact, str] = {
 
 
 def test_a_driver_that_a_node_lacks_is_no_limit_of_volumes() -> None:
-    missing = ("csi.example.com CSI driver is not installed on the node",)
-    assert rejection_words("NodeVolumeLimits", missing, one=True) == "lacks its volume's driver"
-    assert rejection_words("NodeVolumeLimits", missing, one=False) == "lack its volume's driver"
-    full = ("node(s) exceed max volume count",)
-    assert rejection_words("NodeVolumeLimits", full, one=True) == "can attach no more volumes"
-    assert rejection_words("NodeVolumeLimits", (), one=True) == "can attach no more volumes"
+    def said(*reasons: str, one: bool) -> str:
+        group = RejectedGroup("NodeVolumeLimits", reasons, 1, 1, preemption_may_help=False, nodes=(), remedy=None)
+        return rejection_words(group, one=one)
+
+    missing = "csi.example.com CSI driver is not installed on the node"
+    assert said(missing, one=True) == "lacks its volume's driver"
+    assert said(missing, one=False) == "lack its volume's driver"
+    full = "node(s) exceed max volume count"
+    assert said(full, one=True) == "can attach no more volumes"
+    assert said(one=True) == "can attach no more volumes"
 
 
 @pytest.mark.parametrize(("fact", "words"), FACTS.items(), ids=map(str, range(len(FACTS))))

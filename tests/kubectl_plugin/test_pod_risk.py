@@ -70,7 +70,16 @@ def test_T5_nothing_is_late_where_only_a_provider_knows() -> None:
         pytest.param(
             RISK_SEVERITY,
             [
-                *("NodeDown", "Unschedulable", "HeldUp", "OOMKilled", "TerminatingLate", "Tainted", "NeverStarted"),
+                *(
+                    "NodeDown",
+                    "Unschedulable",
+                    "HeldUp",
+                    "OOMKilled",
+                    "TerminatingLate",
+                    "Tainted",
+                    "UnboundClaim",
+                    "NeverStarted",
+                ),
                 *("Disrupted", "Failed"),
             ],
             id="pods",

@@ -109,7 +109,7 @@ def test_victims() -> None:
 
 def test_violated_budgets() -> None:
     (text,) = words(make_preview(candidates=1, nodes=("a",), victims=(make_victim("v", ("keep",)),)))
-    assert "shop/v (priority 3, violates keep)" in text
+    assert "shop/v (priority 3, violates PodDisruptionBudget keep)" in text
 
 
 def test_lower_pods_that_stay() -> None:
@@ -250,6 +250,14 @@ def test_P5_no_instant_is_named_on_a_silent_node() -> None:
         (QueuePosition(1, 3, 0), "queue: it is the first of 3 pods"),
         (QueuePosition(2, 3, 0), "queue: 1 pod goes before it, by age"),
         (QueuePosition(4, 4, 1), "queue: 3 pods go before it, 1 by priority and 2 by age"),
+        (
+            QueuePosition(1, 4, 0, tied=3),
+            "queue: it may be the first; 3 other pods have the same priority and creation time",
+        ),
+        (
+            QueuePosition(2, 3, 1, tied=1),
+            "queue: 1 pod goes before it, by priority; 1 other pod has the same priority and creation time",
+        ),
         (QueuePosition(1, 1, 0, 2), "queue: no other pod waits; 2 gated pods are not in it"),
         (QueuePosition(3, 3, 2, 1), "queue: 2 pods go before it, by priority; 1 gated pod is not in it"),
         (QueuePosition(3, 4, 2), "queue: 2 pods go before it, by priority"),

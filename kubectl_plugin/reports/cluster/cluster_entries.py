@@ -18,6 +18,7 @@ from kubectl_plugin.reports.pod.similar_pods import Asked
 from podrules import __version__
 from podrules.budget_risk import Budgets
 from podrules.cluster.origin import Origin
+from podrules.died.oom_kills import OomKill
 from podrules.eviction.signals import NodeCondition, Signal
 from podrules.model.pod import PodQOSClass
 from podrules.model.policy import PriorityClass
@@ -103,6 +104,8 @@ class NodeEntry(Struct, frozen=True, rename="camel", kw_only=True):
     """By the kernel, if the machine runs out of memory."""
     first_evicted: PodKey | None
     """By the kubelet, at its memory threshold; None also without usage."""
+    shortage: OomKill | None = None
+    """See `NodePressureReport.shortage`."""
 
 
 class PodEntry(Struct, frozen=True, rename="camel", kw_only=True):

@@ -12,6 +12,7 @@ from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
 from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.reports.node.partitions import PartitionsReport
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
+from podrules.died.oom_kills import OomKill
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
@@ -47,6 +48,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     """Kind and name of what a controller belongs to, by the controller's namespace, kind and name."""
     workloads: Mapping[WorkloadKey, Workload] | None = None
     """Workloads without a controller of their own; None: the report has no workloads."""
+    refusals: Mapping[WorkloadKey, str] = {}
+    """The newest event of each workload that could not make a pod."""
     usages: Mapping[str, ReadUsage] = {}
     awaited: frozenset[PodKey] = frozenset()
     """Pending pods for which preemption is making room."""
@@ -55,6 +58,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     outcomes: Mapping[PodKey, PlacementOutcome] = {}
     """What the rules of the scheduler give now, of pods that wait for a node; others count by its last word."""
     partitions: PartitionsReport | None
+    shortages: Mapping[str, OomKill] = {}
+    """See `NodeEntry.shortage`, by the node's name."""
     ended: tuple[EndedPod, ...] | None = None
     """See `ClusterReport.ended`."""
     versions: Versions

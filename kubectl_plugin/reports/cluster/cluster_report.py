@@ -110,7 +110,7 @@ def _workloads(
     def in_short(own: Sequence[Pod]) -> tuple[WorkloadPod, ...]:
         return workload_pods(own, facts.versions.api_server, reach, nodes.get, near_limit)
 
-    return workload_entries(pods, facts.workloads, facts.owner, in_short)
+    return workload_entries(pods, facts.workloads, facts.owner, in_short, facts.refusals)
 
 
 def _budgets(facts: ClusterFacts, budgets: Sequence[PodDisruptionBudget]) -> Budgets:
@@ -210,6 +210,7 @@ class _Entries:
             near_limit=near_limit,
             first_killed=_first_killed(orders),
             first_evicted=_first_evicted(orders),
+            shortage=self._facts.shortages.get(name),
         )
 
     def _orders(

@@ -12,6 +12,7 @@ from kubectl_plugin.reports.workload.workload_pods import PodCounts, WorkloadPod
 from podrules.model.pod import Pod
 from podrules.model.workload import Workload
 from podrules.pod_state import PodState
+from podrules.refusals import pods_short, said_by_server
 from podrules.safety import owner_guarantee
 
 __all__ = ["WorkloadEntry", "WorkloadKey", "workload_entries"]
@@ -41,6 +42,10 @@ class WorkloadEntry(Struct, frozen=True, rename="camel"):
     worst_pod: str
     worst_status: str
     """STATUS of that pod, as kubectl prints it."""
+    short: int = 0
+    """How many pods that it wants do not exist, by its own status."""
+    refused: str = ""
+    """Why its controller cannot make them, in its words; empty: it does not say."""
 
 
 def workload_entries(
@@ -48,6 +53,7 @@ def workload_entries(
     written: Mapping[WorkloadKey, Workload],
     owner: Callable[[str, str, str], tuple[str, str]],
     in_short: Callable[[Sequence[Pod]], tuple[WorkloadPod, ...]],
+    refusals: Mapping[WorkloadKey, str],
 ) -> tuple[WorkloadEntry, ...]:
     """Every workload that has or wants pods, the worst first.
 
@@ -56,6 +62,7 @@ def workload_entries(
         written: The workloads that could be read.
         owner: Kind and name of what a controller belongs to.
         in_short: Tells of the pods of one of them in short.
+        refusals: The newest event of each that could not make a pod.
     """
     own: dict[WorkloadKey, list[Pod]] = {key: [] for key in written}
     for pod in pods:
@@ -64,15 +71,21 @@ def workload_entries(
             namespace = pod.metadata.namespace
             kind, name = owner(namespace, controller.kind, controller.name)
             own.setdefault((namespace, kind, name), []).append(pod)
-    entries = [_entry(key, in_short(found), written.get(key)) for key, found in own.items()]
+    entries = [_entry(key, in_short(found), written.get(key), refusals.get(key, "")) for key, found in own.items()]
     return tuple(sorted((one for one in entries if _is_shown(one)), key=_order))
 
 
-def _entry(key: WorkloadKey, found: Sequence[WorkloadPod], workload: Workload | None) -> WorkloadEntry:
+def _entry(key: WorkloadKey, found: Sequence[WorkloadPod], workload: Workload | None, event: str) -> WorkloadEntry:
     wanted = pods_wanted(key[1], workload) if workload is not None else None
     job = job_progress(workload) if workload is not None and key[1] == "Job" else None
     counts = pod_counts([pod.state for pod in found], wanted, key[1])
     code, severity = workload_code(job, counts, found)
+    short = pods_short(key[1], workload, wanted) if workload is not None else 0
+    condition = workload.status.condition("ReplicaFailure", "True") if workload is not None else None
+    # The condition keeps the words of the first failure.
+    refused = (event or (condition.message if condition is not None else "")) if short else ""
+    if refused:
+        code, severity = VerdictCode.PODS_REFUSED, Severity.TROUBLE
     passed = _FINE if counts.terminating_awaited else _PASSED
     ill = [pod for pod in found if pod.state not in passed]
     told = sorted((pod for pod in found if pod.state not in _FINE), key=lambda pod: pod.state.worse)
@@ -87,6 +100,8 @@ def _entry(key: WorkloadKey, found: Sequence[WorkloadPod], workload: Workload | 
         worst=worst.state if worst is not None else None,
         worst_pod=worst.name if worst is not None else "",
         worst_status=worst.status if worst is not None else "",
+        short=short,
+        refused=said_by_server(refused),
     )
 
 

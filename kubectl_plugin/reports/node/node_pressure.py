@@ -19,6 +19,8 @@ from kubectl_plugin.reports.node.node_use import (
     ThresholdReport,
     threshold_report,
 )
+from podrules.cluster.kinds import EVENTS
+from podrules.died.oom_kills import OomKill
 from podrules.eviction.observations import PODS_CGROUP
 from podrules.eviction.ranking import Comparator, EvictionPlace
 from podrules.eviction.signals import Signal
@@ -183,12 +185,14 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
     promised: NodeReport
     ended: tuple[EndedPod, ...] | None = None
     """What ended on it in the hour before, the latest first; None: not asked for, or events could not be read."""
+    shortage: OomKill | None = None
+    """The latest kill of the hour before for which the node ran out of memory."""
     unread: tuple[Unread, ...]
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
-        """See `NodeReport.lacks`."""
-        return self.promised.lacks
+        """See `NodeReport.lacks`; and events, which report kills for lack of memory."""
+        return (*self.promised.lacks, *(one for one in self.unread if one.resource == EVENTS.plural))
 
     def oom_of(self, scope: OOMScope) -> OOMOrderReport | None:
         """The first order of a scope."""

@@ -20,7 +20,7 @@ from kubectl_plugin.reports.pod.pod_resources import ResourcesReport, pod_resour
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport, pod_gates, pod_status
 from podrules.admission import AdmittedPod, PodRefusal
 from podrules.attachment import VolumePosition
-from podrules.ending import Ending, StopPlan, pod_ending, stop_plan
+from podrules.ending import Ending, JobTracking, StopPlan, pod_ending, stop_plan
 from podrules.forcing import force_safety_whatever_volumes, pod_force_safety
 from podrules.memory_qos import memory_settings
 from podrules.model.kubelet import KubeletConfiguration
@@ -199,6 +199,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """When it is deleted."""
     ending: Ending
     """How it ends: when it was deleted, by when its processes are gone, and what keeps its object."""
+    tracking: JobTracking | None = None
+    """The Job that has to count it first, where only that keeps its object."""
     hard_eviction: EvictionStop | None
     """When a Linux kubelet evicts it at a hard threshold; None: it is critical, or does not run, or not there."""
     owner: OwnerGuarantee
@@ -329,6 +331,7 @@ _VOLUMES: Final = frozenset(
     {
         "persistentvolumeclaims",
         "persistentvolumes",
+        "storageclasses.storage.k8s.io",
         "volumeattachments.storage.k8s.io",
         "csidrivers.storage.k8s.io",
     }

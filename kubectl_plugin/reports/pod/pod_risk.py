@@ -34,6 +34,8 @@ class PodRisk(Enum):
     """Its processes should have ended by now."""
     TAINTED = "Tainted"
     """A NoExecute taint of its node deletes it, now or at an instant to come."""
+    UNBOUND_CLAIM = "UnboundClaim"
+    """It has a node, and waits for a claim that no controller binds."""
     NEVER_STARTED = "NeverStarted"
     """It has had a node for more than 10 min, and its containers do not run yet."""
     DISRUPTED = "Disrupted"
@@ -104,6 +106,7 @@ def pod_risk(
         tainted: Whether NoExecute taints of its node delete it.
         awaited: Whether preemption is making room for it.
         outcome: Of a pod that waits for a node: what the rules of the scheduler give now; None: they were not asked.
+            NAMED, of a pod that has one: it waits for a claim that no controller binds.
         at: When it was so; None: not known.
         features: The rules of the API server's version, for a pod without a class.
     """
@@ -125,6 +128,8 @@ def pod_risk(
         return PodRisk.NODE_DOWN
     if tainted:
         return PodRisk.TAINTED
+    if outcome is PlacementOutcome.NAMED:
+        return PodRisk.UNBOUND_CLAIM
     found = _of_running(pod, near_limit=near_limit, over_request=over_request, at=at)
     if found is None and get_pod_qos(pod, features=features) is PodQOSClass.BEST_EFFORT:
         return PodRisk.BEST_EFFORT

@@ -27,7 +27,7 @@ class Rollout(Struct, frozen=True, rename="camel", kw_only=True):
     observed: int
     """The generation that the controller has acted on; less than the other: not on the newest yet."""
     refused: Said | None = None
-    """Why it could not make or delete a pod: the condition ReplicaFailure."""
+    """Why it could not make or delete a pod: its newest event FailedCreate, or the condition ReplicaFailure."""
     stalled: Said | None = None
     """Why the rollout does not go on: the condition Progressing, while it is False."""
     paused: bool = False
@@ -58,7 +58,9 @@ class Schedule(Struct, frozen=True, rename="camel"):
     """Its Jobs that run."""
 
 
-def rollout(kind: str, entry: Workload | ReplicationController | CronJob, *, terminating: int = 0) -> Rollout | None:
+def rollout(
+    kind: str, entry: Workload | ReplicationController | CronJob, *, terminating: int = 0, refused: Said | None = None
+) -> Rollout | None:
     """The progress of a rollout; None: the workload has none, or does not say.
 
     The API leaves a count of 0 out of a status (``omitempty``): in one that a controller has written, and tells so by
@@ -73,6 +75,7 @@ def rollout(kind: str, entry: Workload | ReplicationController | CronJob, *, ter
         kind: ``Deployment``.
         entry: The workload.
         terminating: How many of its pods are being deleted.
+        refused: What its newest event says of a pod that it could not make.
     """
     if not isinstance(entry, Workload) or kind == "Job" or not entry.metadata.uid:
         return None
@@ -89,7 +92,7 @@ def rollout(kind: str, entry: Workload | ReplicationController | CronJob, *, ter
     return Rollout(
         generation=entry.metadata.generation,
         observed=observed,
-        refused=said(status.condition("ReplicaFailure", "True")),
+        refused=refused or said(status.condition("ReplicaFailure", "True")),
         stalled=said(status.condition("Progressing", "False")),
         paused=entry.spec.paused,
         old=old,

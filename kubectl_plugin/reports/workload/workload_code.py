@@ -19,6 +19,7 @@ def workload_code(
     unplaced = any(pod.waits_for == "Unschedulable" and not pod.nominated_node for pod in pods)
     trouble = {
         VerdictCode.JOB_FAILED: job is not None and job.ended == "Failed",
+        VerdictCode.PODS_REFUSED: job is not None and not job.ended and job.why is not None,
         VerdictCode.PODS_BROKEN: counts.broken,
         VerdictCode.PODS_UNREACHABLE: counts.unreachable,
         VerdictCode.PODS_UNSCHEDULABLE: unplaced,

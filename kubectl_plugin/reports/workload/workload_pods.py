@@ -99,7 +99,7 @@ class JobProgress(Struct, frozen=True, rename="camel"):
     ended: str
     """``Complete`` or ``Failed`` once it has ended; else empty."""
     why: Said | None = None
-    """Why it failed; None: it has not."""
+    """Why it failed, or could not make a pod; None: neither."""
 
 
 def workload_pods(
@@ -179,8 +179,8 @@ def pods_wanted(kind: str, entry: Workload | ReplicationController | CronJob) ->
     return max(0, min(parallel, spec.completions - progress.succeeded))
 
 
-def job_progress(entry: Workload) -> JobProgress:
-    """The progress of a Job."""
+def job_progress(entry: Workload, refused: Said | None = None) -> JobProgress:
+    """The progress of a Job; ``refused``: what its newest event says of a pod that it could not make."""
     status = entry.status
     return JobProgress(
         completions=entry.spec.completions,
@@ -188,7 +188,7 @@ def job_progress(entry: Workload) -> JobProgress:
         failed=status.failed,
         suspended=entry.spec.suspend,
         ended=next((word for word in ("Complete", "Failed") if status.is_true(word)), ""),
-        why=said(status.condition("Failed", "True")),
+        why=said(status.condition("Failed", "True")) or refused,
     )
 
 

@@ -11,11 +11,13 @@ from msgspec import Struct
 
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEntry, PodEntry
+from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.views.node.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
+from kubectl_plugin.views.pod.refusal_words import creation_remedy
 from kubectl_plugin.views.pod.risk_words import RISK_MEANINGS, RISK_SEVERITY, RISK_WORDS, urgency_words
 from kubectl_plugin.views.scheduling.skew_words import domain_words, skew_words
-from kubectl_plugin.views.words import ago, counted
+from kubectl_plugin.views.words import ago, counted, listed
 from podrules.budget_risk import BudgetRisk, BudgetStanding
 from podrules.partitions import NodeDown, Risk
 from podrules.pressure.usage import UsageSource
@@ -46,6 +48,9 @@ BUDGET_WORDS: Final = {
     BudgetRisk.ALLOWS: "yes",
 }
 """Whether a drain may take a pod of it."""
+_MAX_REFUSED: Final = 4
+"""Findings about refusals."""
+_MAX_SAID: Final = 240
 _STOPS: Final = frozenset({BudgetRisk.OVERLAPS, BudgetRisk.BLOCKS_ALWAYS, BudgetRisk.BLOCKS_NOW})
 
 
@@ -99,8 +104,48 @@ def headline(report: ClusterReport, found: Sequence[SummaryFinding]) -> str:
 
 def findings(report: ClusterReport) -> tuple[SummaryFinding, ...]:
     """What stands out, trouble first."""
-    found = [*_of_nodes(report), *_of_pods(report.pods), *_of_budgets(report), *_of_zones(report)]
+    found = [
+        *_of_workloads(report.workloads),
+        *_of_nodes(report),
+        *_of_pods(report.pods),
+        *_of_budgets(report),
+        *_of_zones(report),
+    ]
     return tuple(sorted(found, key=lambda one: -one.severity.urgency))
+
+
+def _of_workloads(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding]:
+    """The workloads that lack pods: first those that the API server refuses, by what lets them in."""
+    by_remedy: dict[str, list[WorkloadEntry]] = {}
+    for one in workloads:
+        if one.refused:
+            by_remedy.setdefault(creation_remedy(one.refused, one.namespace), []).append(one)
+    for remedy, alike in list(by_remedy.items())[:_MAX_REFUSED]:
+        said = alike[0].refused.rstrip(".")
+        said = said if len(said) <= _MAX_SAID else f"{said[:_MAX_SAID]}…"
+        fact = f"{counted(len(alike), 'workload')}: pods refused."
+        yield SummaryFinding(Severity.TROUBLE, fact, f"{_short_words(alike)}: {said}. {remedy}".rstrip(), "workloads")
+    rest = sum(map(len, list(by_remedy.values())[_MAX_REFUSED:]))
+    if rest:
+        fact = f"{counted(rest, 'more workload')}: pods refused."
+        yield SummaryFinding(Severity.TROUBLE, fact, "For other reasons.", "workloads")
+    waiting = [one for one in workloads if one.short and not one.refused and one.kind != "Job"]
+    if waiting:
+        fact = f"{counted(len(waiting), 'workload')} {'lacks' if len(waiting) == 1 else 'lack'} pods."
+        meaning = f"{_short_words(waiting)}. Controllers have not made the rest, or wait for other pods."
+        yield SummaryFinding(Severity.NOTICE, fact, meaning, "workloads")
+
+
+def _short_words(workloads: Sequence[WorkloadEntry]) -> str:
+    """``prod/deployment/api 0 of 2 and …``: how many pods exist."""
+    return listed(
+        [
+            f"{one.namespace}/{one.kind.lower()}/{one.name} {max(0, (one.counts.wanted or 0) - one.short)} of "
+            f"{one.counts.wanted}"
+            for one in workloads
+        ],
+        most=3,
+    )
 
 
 _OF_PODS: Final = frozenset({NodeMark.SILENT, NodeMark.NEAR_LIMIT})

@@ -77,6 +77,9 @@ def _next_commands(report: ClusterReport) -> Iterator[Command]:
     if risky:
         _, namespace, name = min(risky)
         yield qos("explain pod/{}", name, namespace=namespace)
+    refused = next((one for one in report.workloads if one.refused), None)
+    if refused is not None:
+        yield qos("explain {}/{}", refused.kind.lower(), refused.name, namespace=refused.namespace)
 
 
 def report_verdict(report: ClusterReport) -> Verdict:

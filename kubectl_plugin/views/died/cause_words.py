@@ -11,6 +11,7 @@ from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause
 from podrules.died.of_pod import ContainerEnd
 from podrules.died.verdict import Source, Suspect
+from podrules.died.windows_exits import windows_exit
 
 __all__ = ["SHORT", "cause_sentence"]
 
@@ -78,21 +79,21 @@ def _name(container: str) -> str:
     return f"container {container}" if container else "a container"
 
 
-def _own_limit(report: EndReport, container: str) -> str:
-    one = _its(report, container)
-    limit = f" of {memory(one.limits.own)}" if one is not None and one.limits is not None and one.limits.own else ""
-    return f"the kernel killed {_name(container)}: it came to its own memory limit{limit}"
+def _memory_of(field: str, words: str) -> _Words:
+    """That the kernel killed a process for memory: the container, or of an init container any (`fails_init`)."""
 
+    def said(report: EndReport, container: str) -> str:
+        one = _its(report, container)
+        limits = one.limits if one is not None else None
+        most = {"own": limits.own, "pod": limits.pod}.get(field) if limits is not None else None
+        limit, node = f" of {memory(most)}" if most else "", f" {report.node}" if report.node else ""
+        failed = one is not None and one.end is not None and one.end.exit_code == 0
+        lead = (
+            f"{_name(container)} failed despite exit code 0, as" if failed else f"the kernel killed {_name(container)}:"
+        )
+        return f"{lead} {words.format(limit=limit, node=node)}"
 
-def _pod_limit(report: EndReport, container: str) -> str:
-    one = _its(report, container)
-    limit = f" of {memory(one.limits.pod)}" if one is not None and one.limits is not None and one.limits.pod else ""
-    return f"the kernel killed {_name(container)}: the pod came to its memory limit{limit}"
-
-
-def _node_memory(report: EndReport, container: str) -> str:
-    node = f" {report.node}" if report.node else ""
-    return f"the kernel killed {_name(container)}: node{node} ran out of memory"
+    return said
 
 
 def _probe(kind: str) -> _Words:
@@ -114,6 +115,9 @@ def _application(report: EndReport, container: str) -> str:
         return f"{_name(container)} ended by itself"
     if end.exit_code == 0:
         return f"{_name(container)} completed: exit code 0"
+    named = windows_exit(end.exit_code)
+    if named is not None:
+        return f"{_name(container)} {named.meaning} (exit code {end.exit_code}, {named.name})"
     signal = signal_name(end.signal)
     if signal and end.signal not in _CRASHES:
         return f"{_name(container)} got {signal} from elsewhere than Kubernetes, or returned {end.exit_code} itself"
@@ -213,9 +217,9 @@ def _plain(words: str) -> _Words:
 
 
 _SENTENCES: Final[dict[Cause, _Words]] = {
-    Cause.OWN_MEMORY_LIMIT: _own_limit,
-    Cause.POD_MEMORY_LIMIT: _pod_limit,
-    Cause.NODE_OUT_OF_MEMORY: _node_memory,
+    Cause.OWN_MEMORY_LIMIT: _memory_of("own", "it came to its own memory limit{limit}"),
+    Cause.POD_MEMORY_LIMIT: _memory_of("pod", "the pod came to its memory limit{limit}"),
+    Cause.NODE_OUT_OF_MEMORY: _memory_of("", "node{node} ran out of memory"),
     Cause.LIVENESS_PROBE: _probe("liveness"),
     Cause.STARTUP_PROBE: _probe("startup"),
     Cause.POST_START_HOOK: _plain("the kubelet stopped {name}: its postStart hook failed"),

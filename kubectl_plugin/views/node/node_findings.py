@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kubectl_plugin.reports.node.node_condition import node_standing
 from kubectl_plugin.reports.node.node_report import NodeReport
@@ -18,7 +18,8 @@ from kubectl_plugin.views.node.pressure import SIGNAL_NAMES, eviction_amount, ne
 from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.node.taint_words import count_words
 from kubectl_plugin.views.pod.safety_words import reach_words
-from kubectl_plugin.views.words import clock, counted, duration, listed, memory
+from kubectl_plugin.views.words import clock, counted, duration, listed, memory, when_words
+from podrules.died.oom_kills import OomKill
 from podrules.eviction.signals import Signal
 from podrules.model.instant import instant
 from podrules.model.quantity import Quantity
@@ -26,7 +27,18 @@ from podrules.platform import Platform
 from podrules.pressure.nearness import Nearness, headroom_nearness
 from podrules.pressure.node import ThresholdSource
 
-__all__ = ["NodeFindings", "finding_words", "full_words", "node_findings", "signal_amount", "time_words"]
+__all__ = [
+    "NodeFindings",
+    "finding_words",
+    "full_words",
+    "node_findings",
+    "shortage_verdict",
+    "signal_amount",
+    "time_words",
+]
+
+
+_STATE_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
 
 class NodeFindings(NamedTuple):
@@ -51,6 +63,15 @@ def node_findings(report: NodeReport, use: NodeUse | None, now: datetime | None)
     if use is None or report.pods is None or report.platform is not Platform.LINUX:
         return NodeFindings(state, room)
     return NodeFindings((*state, *_evicting(use)), (*_headroom(use), *room, *_near_limits(use)))
+
+
+def shortage_verdict(kill: OomKill, now: datetime | None) -> Verdict:
+    """That a node ran out of memory within the last hour."""
+    when = when_words(kill.at, now)
+    process = f' process "{kill.process}"' if kill.process else " a process"
+    often = f", {counted(kill.times, 'time')}" if kill.times > 1 else ""
+    text = f"It ran out of memory: the kernel killed{process}{f' {when}' if when else ''} ({kill.reason}{often})."
+    return Verdict(VerdictCode.NODE_OOM_KILL, Severity.TROUBLE, (text,))
 
 
 def _state(report: NodeReport, now: datetime | None) -> tuple[Verdict, ...]:
@@ -80,7 +101,13 @@ def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
             text = f"{known}: the scheduler puts nothing here until then."
         case VerdictCode.NODE_NOT_READY:
             since = instant(report.ready_since)
-            text = f"Not ready{f' since {clock(since, now)}' if since else ''}: the scheduler puts nothing here."
+            state = "No Ready condition (its kubelet has not reported)"
+            if report.ready is not None:
+                state = f"Not ready{f' since {clock(since, now)}' if since else ''}"
+            # The taint keeps pods away; the scheduler does not read the condition.
+            kept_away = report.unschedulable or any(taint.startswith(_STATE_TAINTS) for taint in report.taints)
+            untainted = "no taint says so yet, and the scheduler still places pods here"
+            text = f"{state}: {'the scheduler puts nothing here' if kept_away else untainted}."
         case VerdictCode.CORDONED:
             text = "Cordoned: its pods go on, new ones do not come (spec.unschedulable)."
         case _:

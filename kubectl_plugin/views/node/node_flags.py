@@ -36,6 +36,8 @@ class NodeMark(Enum):
     """It answers, and is still declared out of service."""
     EVICTING = "Evicting"
     PRESSURE = "Pressure"
+    OUT_OF_MEMORY = "OutOfMemory"
+    """The kernel killed a process there within the last hour, because the whole node ran out of memory."""
     CLOSE_TO_EVICTION = "CloseToEviction"
     """So near that one process brings it about."""
     # From here on: a notice, no trouble.
@@ -82,6 +84,8 @@ def _of_kubelet(node: NodeEntry) -> Iterator[NodeFlag]:
         yield NodeFlag(NodeMark.NOT_READY, "not Ready" if node.ready else "no status")
     if node.ready in {"True", "False"} and any(_OUT_OF_SERVICE.match(taint) for taint in node.taints):
         yield NodeFlag(NodeMark.FENCED, "out of service still")
+    if node.shortage is not None:
+        yield NodeFlag(NodeMark.OUT_OF_MEMORY, "ran out of memory")
     level = node.nearest
     if level is not None and level.met:
         yield NodeFlag(NodeMark.EVICTING, "evicting")
@@ -134,6 +138,13 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
         case NodeMark.PRESSURE:
             kinds = [kind for kind in NodeCondition if any(kind in node.pressures for node in nodes)]
             return f"{name} {'are' if more else 'is'} under {pressure_names(kinds)}.", f"There {EVICTING}."
+        case NodeMark.OUT_OF_MEMORY:
+            kills = [
+                f"{kill.process or 'a process'} on {node.name} ({kill.reason})"
+                for node in nodes
+                if (kill := node.shortage) is not None
+            ]
+            return f"{name} ran out of memory within the last hour.", f"The kernel killed {listed(kills, _MAX_NAMED)}."
         case NodeMark.CLOSE_TO_EVICTION | NodeMark.NEAR_EVICTION:
             return f"{name} {'are' if more else 'is'} near an eviction.", _nearest(nodes)
         case NodeMark.NEAR_LIMIT:

@@ -13,8 +13,8 @@ from kubectl_plugin.reports.node.node_pressure import (
     node_use,
 )
 from kubectl_plugin.reports.node.node_use import NodeUse
-from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
-from kubectl_plugin.views.node.node_findings import node_findings
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
+from kubectl_plugin.views.node.node_findings import node_findings, shortage_verdict
 from kubectl_plugin.views.node.node_page import full_section, pods_on, promise_parts
 from kubectl_plugin.views.node.platform_words import node_platform_section, platform_name
 from kubectl_plugin.views.node.pressure import candidate_name
@@ -26,9 +26,10 @@ from kubectl_plugin.views.node.pressure_orders import (
     threshold_tables,
 )
 from kubectl_plugin.views.node.reach_commands import reach_commands
-from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import memory
+from podrules.cluster.kinds import EVENTS
 from podrules.model.pod import PodQOSClass
 from podrules.platform import Platform
 from podrules.pressure.node import OOMScope
@@ -96,7 +97,9 @@ def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> V
         if not report.thresholds and report.usage_source is not UsageSource.NONE:
             none = "No eviction threshold is set: the kubelet evicts nobody."
             said.append(Verdict(VerdictCode.READY, Severity.FINE, (none,)))
-    return joined_verdict((*found.now, *said, *found.ahead))
+    short = () if report.shortage is None else (shortage_verdict(report.shortage, now),)
+    assumed = assumed_words(one for one in report.lacks if one.resource == EVENTS.plural)
+    return lacking(joined_verdict((*short, *found.now, *said, *found.ahead)), assumed)
 
 
 def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kubectl_plugin.render.command import Command, kubectl
+from kubectl_plugin.render.command import Command, kubectl, why
 from kubectl_plugin.views.words import listed, quoted
 from podrules.placement.outcome import ClaimProblem, ClaimTrouble
 
@@ -34,7 +34,9 @@ def claim_lines(problems: Sequence[ClaimProblem]) -> Iterator[str]:
 def claim_command(problems: Sequence[ClaimProblem]) -> Iterator[Command]:
     """What to look at for the first claim."""
     for problem in problems[:1]:
-        if problem.trouble in {ClaimTrouble.CLASS_MISSING, ClaimTrouble.NO_CLASS}:
+        if problem.trouble is ClaimTrouble.NEEDS_SCHEDULER:
+            yield why("WaitForFirstConsumer")
+        elif problem.trouble in {ClaimTrouble.CLASS_MISSING, ClaimTrouble.NO_CLASS}:
             yield kubectl("get storageclass")
         elif problem.trouble in {ClaimTrouble.MISSING, ClaimTrouble.NOT_MADE_YET}:
             yield kubectl("get pvc", namespace=problem.namespace)
@@ -61,6 +63,13 @@ def _nor_any(problem: ClaimProblem) -> str:
 
 def _no_default(problem: ClaimProblem) -> str:
     return "none is the default" if problem.classes else "there is none"
+
+
+def _choice(problem: ClaimProblem) -> str:
+    """How a pod that goes through the scheduler names its node."""
+    if problem.hostname:
+        return f"nodeSelector kubernetes.io/hostname: {problem.hostname}"
+    return "required node affinity (matchFields metadata.name)"
 
 
 def _anew(problem: ClaimProblem) -> str:
@@ -93,6 +102,10 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"is unbound: its StorageClass {quoted(one.storage_class)} has no volumeBindingMode"
     ),
+    ClaimTrouble.NEEDS_SCHEDULER: lambda one: (
+        f"stays unbound: its StorageClass {quoted(one.storage_class)} waits for a pod that the scheduler places "
+        "(WaitForFirstConsumer), and spec.nodeName passes it over"
+    ),
     ClaimTrouble.WAITS_FOR_CLASS: lambda one: (
         f"is unbound and names no StorageClass: it is given the default, {quoted(one.storage_class)}"
     ),
@@ -110,6 +123,7 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.BEING_DELETED: lambda _: "wait until it is gone, then create it again",
     ClaimTrouble.NOT_OWNED: lambda _: "rename the pod or its volume, or delete that claim if nobody needs it",
     ClaimTrouble.VOLUME_MISSING: lambda one: f"make PersistentVolume {quoted(one.volume)}, or recreate the claim",
+    ClaimTrouble.NEEDS_SCHEDULER: lambda one: f"replace spec.nodeName by {_choice(one)}",
     ClaimTrouble.VOLUME_TAKEN: lambda _: "recreate the claim without spec.volumeName, or with a free volume",
     ClaimTrouble.CLASS_MISSING: _anew,
     ClaimTrouble.NO_CLASS: _by_default,

@@ -6,7 +6,15 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.views.words import amount, counted, for_words, lasting, when_words
-from podrules.container_state import OOM_KILLED, ContainerKind, ObservedContainer, StateKind, Termination
+from podrules.container_state import (
+    OOM_KILLED,
+    STATUS_UNKNOWN,
+    ContainerKind,
+    ObservedContainer,
+    StateKind,
+    Termination,
+)
+from podrules.died.windows_exits import windows_exit
 from podrules.resources import MEMORY
 
 __all__ = ["container_words", "end_words", "signal_name"]
@@ -70,7 +78,9 @@ def end_words(end: Termination, one: ObservedContainer, now: datetime | None) ->
         one: The container.
         now: The present.
     """
-    facts = [end.reason] if end.reason and not (end.reason == _ERROR and end.signal) else []
+    named = windows_exit(end.exit_code)
+    facts = [end.reason] if end.reason and not (end.reason == _ERROR and (end.signal or named)) else []
+    facts += [named.name] if named is not None else []
     if end.reason == OOM_KILLED:
         limit = amount(MEMORY, one.memory_limit) if one.memory_limit is not None else ""
         facts.append(f"memory limit {limit}" if limit else "no memory limit")
@@ -78,7 +88,8 @@ def end_words(end: Termination, one: ObservedContainer, now: datetime | None) ->
         facts.append(f"signal {end.signal}")
         facts += [signal_name(end.signal)] if end.signal in _SIGNALS else []
     how, when = ", ".join(facts), when_words(end.finished_at, now)
-    return f"exit {end.exit_code}{f' ({how})' if how else ''}{f' {when}' if when else ''}"
+    code = "an unknown exit code" if end.reason == STATUS_UNKNOWN else f"exit {end.exit_code}"
+    return f"{code}{f' ({how})' if how else ''}{f' {when}' if when else ''}"
 
 
 def signal_name(number: int | None) -> str:

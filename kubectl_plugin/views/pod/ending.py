@@ -6,17 +6,28 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from kubectl_plugin.render.command import Command, kubectl
 from kubectl_plugin.render.page import Row
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.node.platform_words import NOT_KNOWN
 from kubectl_plugin.views.node.silent_node import ended_line, quiet_node, quiet_stop_lines
 from kubectl_plugin.views.pod.safety_words import holder_words
 from kubectl_plugin.views.words import clock
-from podrules.ending import Ending
+from podrules.ending import PATIENCE, Ending
+from podrules.model.instant import later
 from podrules.platform import Platform
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
 
-__all__ = ["STATIC_STOP", "deletion_time", "ending_sentences", "held_by", "kept_words", "stop_lines"]
+__all__ = [
+    "STATIC_STOP",
+    "deletion_time",
+    "ending_sentences",
+    "held_by",
+    "kept_words",
+    "stop_lines",
+    "tracking_commands",
+    "tracking_sentences",
+]
 
 STATIC_STOP: Final = "a delete stops nothing: it is a static pod, and its kubelet makes its mirror in the API again"
 _SPEC: Final = "spec.terminationGracePeriodSeconds"
@@ -49,7 +60,7 @@ def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tupl
         on_node = report.status is not None and report.status.node is not None
         ended = "its processes have ended" if on_node else "nothing of it runs"
         if held:
-            return (f"{lead}: {ended}, {held}.",), False
+            return (f"{lead}: {ended}, {held}.", *tracking_sentences(report, now)), False
         return (f"{lead}: {ended}. {_sentence(_CLEANS_UP)}",), False
     if ending.ends_by is None:
         return (f"{lead}.",), False
@@ -74,6 +85,43 @@ def kept_words(ending: Ending, now: datetime | None) -> str:
     if ending.ends_by is None or now is None or now <= ending.ends_by:
         return ""
     return f"overdue since {clock(ending.ends_by, now)}, its kubelet has not confirmed that its processes are gone"
+
+
+def tracking_sentences(report: PodReport, now: datetime | None) -> Iterator[str]:
+    """What to do where the Job controller should have removed its finalizer by now."""
+    tracking, told = report.tracking, report.ending.deleted_at
+    if tracking is None or told is None or now is None or report.ending.processes:
+        return
+    if now <= later(told, report.ending.grace.longest + PATIENCE.total_seconds()):
+        return
+    if tracking.exists:
+        yield f"Job {tracking.job} exists: remove no finalizer, it would count wrong."
+        yield "Check that kube-controller-manager runs, and spec.managedBy of the Job."
+    elif tracking.exists is None:
+        yield f"Check whether Job {tracking.job} exists (kubectl get job)."
+        yield "If it does not, no Job counts the pod: remove the finalizer (kubectl patch pod)."
+    else:
+        what = f"its Job {tracking.job} does not exist" if tracking.job else "it has no Job"
+        yield f"The Job controller should have removed it, for {what}: no Job counts the pod."
+        yield "Remove the finalizer (kubectl patch pod)."
+
+
+def tracking_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
+    """The check, and the removal."""
+    tracking = report.tracking
+    if tracking is None or not any(tracking_sentences(report, now)):
+        return
+    if tracking.job:
+        yield kubectl("get job {}", tracking.job, namespace=report.namespace)
+    if not tracking.exists:
+        yield kubectl(
+            "patch pod {}",
+            report.name,
+            namespace=report.namespace,
+            typed=(("--patch", '{"metadata":{"finalizers":null}}'),),
+            changes=True,
+            comment="if that Job does not exist" if tracking.exists is None else "",
+        )
 
 
 def held_by(report: PodReport, now: datetime | None) -> Iterator[str]:

@@ -17,7 +17,7 @@ from kubectl_plugin.views.node.silent_node import quiet_node
 from kubectl_plugin.views.pod.claim_words import claim_command
 from kubectl_plugin.views.pod.container_words import container_words
 from kubectl_plugin.views.pod.dry_run import dry_run_section
-from kubectl_plugin.views.pod.ending import stop_lines
+from kubectl_plugin.views.pod.ending import stop_lines, tracking_commands
 from kubectl_plugin.views.pod.health_commands import health_commands
 from kubectl_plugin.views.pod.last_end import last_end_section
 from kubectl_plugin.views.pod.oom import oom_section
@@ -234,6 +234,7 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
         return
     if quiet_node(report) is None and not status.deletion_timestamp:
         yield from health_commands(status.health, report.name, report.namespace, now)
+    yield from tracking_commands(report, now)
     reach = status.node.reach if status.node is not None else None
     yield from reach_commands(reach)
     if report.last_end is not None and report.last_end.end.of is not EndOf.NOTHING:

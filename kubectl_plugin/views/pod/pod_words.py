@@ -51,9 +51,10 @@ def priority_section(report: PodReport, *, wide: bool) -> Section:
     own = report.priority
     if own.rejected:
         return Section("Priority", (f"rejected: {own.rejected}",))
-    if own.priority is None:
+    if own.priority is None or own.source is None:
         named = f"that of class {quoted(own.class_name)}" if own.class_name else "that of the cluster's default class"
-        return Section("Priority", (f"{named}: unknown without the cluster's PriorityClasses",))
+        given = "" if own.priority is None else f"; refused if it is not {own.priority} (spec.priority)"
+        return Section("Priority", (f"{named}: unknown without the cluster's PriorityClasses{given}",))
     line = f"{own.priority} ({_whence(own, wide=wide)}): {_manner(report, own, wide=wide)}"
     return Section("Priority", (line, *_priority_notes(report, own, own.priority)) if wide else (line,))
 

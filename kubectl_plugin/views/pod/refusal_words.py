@@ -1,14 +1,16 @@
-"""Pods that are refused for what holds in their namespace: what to do and what explains it; and a warning."""
+"""Pods that the API server refuses: what to do, and what explains it; and a warning."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
+from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Section
 from podrules.admission import PodRefusal, RefusedBy
+from podrules.refusals import RefusedFor, Refuser, refuser
 
-__all__ = ["pod_security_section", "refusal_remedy", "refusal_term"]
+__all__ = ["creation_commands", "creation_remedy", "pod_security_section", "refusal_remedy", "refusal_term"]
 
 _TERMS: Final = {
     RefusedBy.VALIDATION: "LimitRange",
@@ -17,8 +19,78 @@ _TERMS: Final = {
     RefusedBy.RESOURCE_QUOTA: "exceeded quota",
 }
 
+_REMEDIES: Final = {
+    RefusedFor.WEBHOOK_REFUSES: "Do what webhook {name} asks for, or ask the team that runs it",
+    RefusedFor.WEBHOOK_SERVICE_EMPTY: "No pod of webhook {name}{at} is ready: start its pods; until then failurePolicy "
+    "Ignore in its configuration lets pods in",
+    RefusedFor.WEBHOOK_SERVICE_MISSING: "Webhook {name} has no Service{at}: install it again, or delete its webhook "
+    "configuration that is left",
+    RefusedFor.WEBHOOK_CERTIFICATE: "The API server does not trust the certificate of webhook {name}{at}: renew it "
+    "and the caBundle in its configuration",
+    RefusedFor.WEBHOOK_PORT: "Nothing listens at the port of webhook {name}{at}: check its pods, and targetPort of its "
+    "Service",
+    RefusedFor.WEBHOOK_LATE: "Webhook {name}{at} does not answer in time: check its pods, and whether the control "
+    "plane reaches their port (firewall, NetworkPolicy)",
+    RefusedFor.WEBHOOK_FAILS: "Webhook {name}{at} does not answer: check its pods and its Service",
+    RefusedFor.POLICY: "Correct what ValidatingAdmissionPolicy {name} forbids",
+    RefusedFor.QUOTA_SCOPE: "Namespace {namespace} has no ResourceQuota with these scopes, which this cluster "
+    "requires: create one there, or take another priorityClassName",
+    RefusedFor.QUOTA_NONE: "This cluster requires a ResourceQuota for {detail}: create one in namespace {namespace}",
+    RefusedFor.QUOTA_UNSPECIFIED: "Quota {name} is not exceeded: containers lack an amount that it counts. Set "
+    "{detail}, or give namespace {namespace} a LimitRange with a default",
+    RefusedFor.QUOTA_UNCOUNTED: "Quota {name} is not counted yet: the controller tries again by itself",
+    RefusedFor.QUOTA_EXCEEDED: "Ask for less, delete other pods of namespace {namespace}, or raise quota {name}",
+    RefusedFor.POD_SECURITY: "Correct these fields of the template: namespace {namespace} enforces level {name} "
+    "(label pod-security.kubernetes.io/enforce)",
+    RefusedFor.SECURITY_CONTEXT: "Ask for less in securityContext, or let the ServiceAccount of the pods use a "
+    "SecurityContextConstraints that allows it",
+    RefusedFor.LIMIT_RANGE: "Write amounts in the range of the LimitRange in namespace {namespace}, or change it",
+    RefusedFor.SERVICE_ACCOUNT: "Create ServiceAccount {name} in namespace {namespace}, or correct serviceAccountName",
+    RefusedFor.PRIORITY_CLASS: "Create PriorityClass {name}, or correct priorityClassName",
+    RefusedFor.RUNTIME_CLASS: "Create RuntimeClass {name}, or correct runtimeClassName",
+    RefusedFor.NODE_SELECTOR: "Make nodeSelector agree with the annotation scheduler.alpha.kubernetes.io/node-selector "
+    "of namespace {namespace}",
+    RefusedFor.NAMESPACE_ENDS: "Namespace {namespace} is being deleted, and takes no new object",
+    RefusedFor.NAME_TAKEN: "{name} exists and belongs to another owner: delete or rename it",
+    RefusedFor.INVALID: "Correct {detail} in the template",
+}
+"""What lets the pods of a controller in."""
+_CONFIGURATIONS: Final = "get validatingwebhookconfigurations,mutatingwebhookconfigurations"
 
-def refusal_remedy(refusal: PodRefusal) -> Iterator[str]:
+
+def creation_remedy(message: str, namespace: str) -> str:
+    """What lets the pods of a controller in, by the message of its condition or event; empty: that is not known."""
+    found = refuser(message)
+    if found is None:
+        return ""
+    at = f" ({found.detail})" if found.detail else ""
+    return f"{_REMEDIES[found.why].format(name=found.name, detail=found.detail, at=at, namespace=namespace)}."
+
+
+def creation_commands(message: str, namespace: str) -> Iterator[Command]:
+    """What shows who refused."""
+    match refuser(message):
+        case Refuser(
+            RefusedFor.WEBHOOK_SERVICE_EMPTY | RefusedFor.WEBHOOK_PORT | RefusedFor.WEBHOOK_LATE, _, place
+        ) if place:
+            yield qos("explain pods", namespace=place.partition("/")[0])
+        case Refuser(why) if why.value.startswith("Webhook"):
+            yield kubectl(_CONFIGURATIONS)
+        case Refuser(RefusedFor.POLICY, name):
+            yield kubectl("get validatingadmissionpolicy {}", name, options="-o yaml")
+        case Refuser(RefusedFor.QUOTA_EXCEEDED | RefusedFor.QUOTA_UNSPECIFIED | RefusedFor.QUOTA_UNCOUNTED, name):
+            yield kubectl("describe resourcequota {}", name, namespace=namespace)
+        case Refuser(RefusedFor.QUOTA_SCOPE | RefusedFor.QUOTA_NONE):
+            yield kubectl("get resourcequota", namespace=namespace)
+        case Refuser(RefusedFor.LIMIT_RANGE):
+            yield kubectl("describe limitrange", namespace=namespace)
+        case Refuser(RefusedFor.SERVICE_ACCOUNT):
+            yield kubectl("get serviceaccounts", namespace=namespace)
+        case Refuser(RefusedFor.POD_SECURITY | RefusedFor.NODE_SELECTOR | RefusedFor.NAMESPACE_ENDS):
+            yield kubectl("describe namespace {}", namespace)
+
+
+def refusal_remedy(refusal: PodRefusal, namespace: str) -> Iterator[str]:
     """What lets the pod in; nothing where the API server's words say it."""
     match refusal.by:
         case RefusedBy.VALIDATION:
@@ -30,6 +102,8 @@ def refusal_remedy(refusal: PodRefusal) -> Iterator[str]:
             yield f"Correct these fields, or have the label {label} of the namespace changed."
         case RefusedBy.RESOURCE_QUOTA if refusal.resources:
             yield f"Ask for less, or have quota {refusal.quota} raised."
+        case RefusedBy.RESOURCE_QUOTA if said := creation_remedy(refusal.message, namespace):
+            yield said
 
 
 def refusal_term(refusal: PodRefusal) -> str:

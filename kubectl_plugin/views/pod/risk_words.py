@@ -20,6 +20,7 @@ RISK_WORDS: Final = {
     PodRisk.OOM_KILLED: "OOMKilled",
     PodRisk.TERMINATING_LATE: "should have ended",
     PodRisk.TAINTED: "deleted by a taint",
+    PodRisk.UNBOUND_CLAIM: "claim stays unbound",
     PodRisk.NEVER_STARTED: "not started in 10 min",
     PodRisk.DISRUPTED: "disrupted",
     PodRisk.FAILED: "failed",
@@ -50,6 +51,7 @@ RISK_MEANINGS: Final = {
     PodRisk.TAINTED: (
         "The node's taint is not tolerated, or only for a time: kube-controller-manager deletes once that is over."
     ),
+    PodRisk.UNBOUND_CLAIM: "Nothing binds a claim of it, often because spec.nodeName passes the scheduler over.",
     PodRisk.NEVER_STARTED: "A node is chosen, and the containers do not start by themselves.",
     PodRisk.DISRUPTED: "Condition DisruptionTarget is True: an eviction or preemption is under way.",
     PodRisk.FAILED: "A failed pod does not come back by itself; its owner may have made another.",

@@ -49,9 +49,10 @@ def ways_out(placement: Placement, *, drained: str = "", most: int = 3) -> list[
         most: How many.
     """
     found = [
-        (group, group.remedy)
+        (group, remedy)
         for group in placement.rejected
-        if group.remedy is not None and not (drained and group.remedy.node == drained)
+        for remedy in (group.remedy, group.softened)
+        if remedy is not None and not (drained and remedy.node == drained)
     ]
     small = [remedy for _, remedy in found if all(change.kind is not ChangeKind.ENLARGE for change in remedy.changes)]
     remedies = [remedy for _, remedy in sorted(found, key=lambda one: (_place(*one), one[1].cost))]

@@ -109,11 +109,11 @@ def _names(group: RejectedGroup) -> str:
 
 
 def _verb(group: RejectedGroup) -> str:
-    return rejection_words(group.plugin, group.reasons, one=len(group.nodes) == 1)
+    return rejection_words(group, one=len(group.nodes) == 1)
 
 
 def _verb_of_one(group: RejectedGroup) -> str:
-    return rejection_words(group.plugin, group.reasons, one=True)
+    return rejection_words(group, one=True)
 
 
 def _runs(spec: PlannedSpec, daemon: DaemonNodes) -> str:

@@ -20,7 +20,7 @@ from kubectl_plugin.views.scheduling.preemption import (
     queue_words,
 )
 from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
-from kubectl_plugin.views.scheduling.spread_tables import soft_spread_tables, spread_table
+from kubectl_plugin.views.scheduling.spread_tables import conflict_words, soft_spread_tables, spread_table
 from kubectl_plugin.views.words import counted, listed
 from podrules.placement.outcome import (
     CurrentNode,
@@ -50,7 +50,8 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
         drained: The node that is being emptied: to let the pod onto that is no way out.
     """
     if placement.named is not None:
-        return (f"Its {named_words(placement.named)}.",)
+        claims = claim_sentences(placement.claims) if placement.claims else ()
+        return (f"Its {named_words(placement.named)}.", *claims)
     if placement.outcome is PlacementOutcome.HELD:
         return (f"The scheduler does not look at it: {placement.reason}.",)
     # A plugin that rejects a pod for a claim before it looks at any node says no more than the claim.
@@ -70,6 +71,8 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
         )
     if phrases:
         sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")
+    if any(group.plugin == "PodTopologySpread" for group in groups):
+        sentences += conflict_words(placement.spread)
     ways = ways_out(placement, drained=drained)
     if ways:
         *others, last = ways
@@ -118,6 +121,7 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
             yield f"unknown: {placement.reason}"
         case PlacementOutcome.NAMED:
             yield from [] if placement.named is None else [named_words(placement.named)]
+            yield from claim_lines(placement.claims)
         case PlacementOutcome.NOT_MODELLED:
             yield f"not modelled: {placement.reason}"
         case PlacementOutcome.UNSCHEDULABLE:
@@ -159,6 +163,8 @@ def named_words(named: NamedNode) -> str:
             return f"{lead}: no scheduler looks at it, and the kubelet there takes it"
         case NamedFate.REFUSED:
             return f"{lead}: the kubelet there refuses it, and it ends as Failed ({named.reason})"
+        case NamedFate.WAITS:
+            return f"{lead}: the kubelet there starts no container without its claims"
         case NamedFate.SILENT:
             return f"{lead}, which does not answer: the pod stays Pending until it does"
     return f"{lead}, and there is no such node: pod garbage collection deletes it"
@@ -244,7 +250,7 @@ def rejected_phrases(group: RejectedGroup) -> Iterator[str]:
     """What keeps it from the nodes of a group; those that do not answer on their own."""
     others = group.count - len(group.silent)
     if others:
-        yield f"{others} {rejection_words(group.plugin, group.reasons, one=others == 1)}"
+        yield f"{others} {rejection_words(group, one=others == 1)}"
     if group.silent:
         yield f"{_silent_words(group.silent)} (taint unreachable)"
 

@@ -102,9 +102,16 @@ def _verdict(report: PlanReport) -> Iterator[str]:
     """What fits, who goes for it, then what else there is to know."""
     for entry in report.refused:
         yield from _refused_words(entry)
-    for spec in report.specs:
+    # Of other nodes kube-scheduler has said nothing.
+    for spec in () if report.what_if.added_nodes else report.specs:
         if spec.scheduler_message and not spec.proven and not spec.is_short:
             yield f"kube-scheduler says otherwise of {spec.name.removeprefix('pod/')}: {spec.scheduler_message}"
+    pending = [spec for spec in report.specs if spec.origin == "pending"]
+    asked = {(spec.namespace, spec.name) for spec in report.specs if spec.origin == "more"}
+    # Of a pod that waits itself, its own place is the answer.
+    named = [spec for spec in pending if (spec.namespace, spec.name) in asked]
+    for spec in named:
+        yield from pending_words([spec], leading=True)
     yield from more_words(report)
     yield from _drain_words(report)
     yield from _daemon_words(report)
@@ -112,7 +119,7 @@ def _verdict(report: PlanReport) -> Iterator[str]:
         [spec for spec in report.specs if spec.origin in {"manifest", "drain"} and spec.daemon is None], report
     )
     yield from autoscaler_words(report.specs)
-    yield from pending_words([spec for spec in report.specs if spec.origin == "pending"])
+    yield from pending_words([spec for spec in pending if spec not in named])
     yield from _silent_words(report)
     yield from blocked_words(report.budgets)
     yield from replacement_words(report.specs)

@@ -254,8 +254,13 @@ def _of(spec: PlannedSpec) -> str:
     return f"like {name}" if word == "pod" else f"of {kind.kind if kind is not None else word} {name}"
 
 
-def pending_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
-    """What waits already and goes before what is asked for, and who is preempted for that."""
+def pending_words(specs: Sequence[PlannedSpec], *, leading: bool = False) -> Iterator[str]:
+    """What waits already and goes before what is asked for, and who is preempted for that.
+
+    Args:
+        specs: Those that wait.
+        leading: Whether the answer begins with it: the pod was named.
+    """
     names, going = _names(_victims(specs)), _names(_leaving(specs))
     who = f"{listed(names, most=_SHOWN_VICTIMS)} {_are(len(names))} preempted for" if names else ""
     last = f"{listed(going, most=_SHOWN_VICTIMS)}, already being deleted, {_are(len(going))} gone" if going else ""
@@ -263,9 +268,14 @@ def pending_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
     if len(specs) == 1:
         (spec,) = specs
         name = spec.name.removeprefix("pod/")
-        goes = f", to {next(iter(spec.nodes))}" if spec.placed else ", and does not fit either"
+        first = "is pending" if leading else "is pending already and goes first"
+        to, nowhere = (
+            (" and fits, on {}", " and does not fit now") if leading else (", to {}", ", and does not fit either")
+        )
+        goes = to.format(next(iter(spec.nodes))) if spec.placed else nowhere
         goes = "" if unknown_words(spec) else goes
-        yield f"{name} is pending already and goes first{goes}{once}{f'; {who} it' if who else ''}."
+        price = f", if {who.removesuffix(' for')}" if who and leading else f"; {who} it" if who else ""
+        yield f"{name} {first}{goes}{once}{price}."
     elif specs:
         placed = sum(spec.placed for spec in specs)
         fit = "fits" if placed == 1 else "fit"

@@ -55,7 +55,9 @@ def room_words(preview: PreemptionPreview) -> str:
     count = len(preview.victims)
     pods = "1 pod" if count == 1 else f"{count} pods"
     node = preview.nodes[0]
-    return f"Preemption can make room on {node}: {pods} would go, within {preview.grace_seconds} s."
+    violated = list(dict.fromkeys(budget for victim in preview.victims for budget in victim.violates))
+    against = f", against {_budgets(violated)}" if violated else ""
+    return f"Preemption can make room on {node}: {pods} would go, within {preview.grace_seconds} s{against}."
 
 
 def preemption_words(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
@@ -185,7 +187,7 @@ def _nothing_ends(nominated: NominatedNode, now: datetime | None) -> str:
 
 def queue_words(queue: QueuePosition) -> str:
     """Its place among the pods that wait."""
-    return f"queue: {_before_words(queue)}{_gated_words(queue.gated)}"
+    return f"queue: {_before_words(queue)}{_tied_words(queue.tied)}{_gated_words(queue.gated)}"
 
 
 def _before_words(queue: QueuePosition) -> str:
@@ -193,11 +195,16 @@ def _before_words(queue: QueuePosition) -> str:
     if queue.pending == 1:
         return "no other pod waits"
     if not before:
-        return f"it is the first of {counted(queue.pending, 'pod')}"
+        return "it may be the first" if queue.tied else f"it is the first of {counted(queue.pending, 'pod')}"
     go = f"{counted(before, 'pod')} {'goes' if before == 1 else 'go'} before it"
     if higher and higher < before:
         return f"{go}, {higher} by priority and {before - higher} by age"
     return f"{go}, by {'priority' if higher else 'age'}"
+
+
+def _tied_words(tied: int) -> str:
+    has = "has" if tied == 1 else "have"
+    return f"; {counted(tied, 'other pod')} {has} the same priority and creation time" if tied else ""
 
 
 def _gated_words(gated: int) -> str:
@@ -228,8 +235,12 @@ def preempted_words(preempted: Preempted, now: datetime | None) -> str:
 
 
 def _victim(victim: VictimPod) -> str:
-    violates = f", violates {listed(victim.violates)}" if victim.violates else ""
+    violates = f", violates {_budgets(victim.violates)}" if victim.violates else ""
     return f"{_pod(victim.pod)} (priority {victim.priority}{violates})"
+
+
+def _budgets(names: Sequence[str]) -> str:
+    return f"PodDisruptionBudget{'' if len(names) == 1 else 's'} {listed(names, most=_SHOWN)}"
 
 
 def _pods(pods: Sequence[PodReference]) -> str:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from kubectl_plugin.views.words import amounts_apart, counted, listed, resource_amount
+from podrules.label_spelling import meant_label
 from podrules.model.node import Taint
 from podrules.model.pod_reference import PodReference
-from podrules.placement.outcome import RejectedNode
+from podrules.placement.outcome import RejectedGroup, RejectedNode
 
 if TYPE_CHECKING:
     from podrules.scheduler.plugins.dynamic_resources.plugin import DevicePool
@@ -55,14 +56,14 @@ def fact_words(node: RejectedNode) -> str:
     return words
 
 
-def rejection_words(plugin: str, reasons: Sequence[str], *, one: bool) -> str:
-    """Why a plugin rejects one node, or several: ``lack memory``.
-
-    Args:
-        plugin: By name.
-        reasons: Upstream's.
-        one: Whether it is one node.
-    """
+def rejection_words(group: RejectedGroup, *, one: bool) -> str:
+    """Why a plugin rejects one node of a group, or several: ``lack memory``."""
+    plugin, reasons = group.plugin, group.reasons
+    if group.lacks:
+        word = "label" if len(group.lacks) == 1 else "labels"
+        meant = [f"{label} is the one that nodes have" for label in map(meant_label, group.lacks) if label]
+        keys = f"{'lacks' if one else 'lack'} {word} {listed(group.lacks)} of its {_NEED_KEYS[plugin]}"
+        return f"{keys} ({listed(meant)})" if meant else keys
     lacking = [reason.removeprefix(_INSUFFICIENT) for reason in reasons if reason.startswith(_INSUFFICIENT)]
     if lacking:
         return f"{'lacks' if one else 'lack'} {listed(lacking)}"
@@ -75,6 +76,7 @@ def rejection_words(plugin: str, reasons: Sequence[str], *, one: bool) -> str:
 
 
 _INSUFFICIENT: Final = "Insufficient "
+_NEED_KEYS: Final = {"PodTopologySpread": "topology spread", "InterPodAffinity": "required pod affinity"}
 
 
 def _words(fact: object) -> str:
@@ -166,6 +168,10 @@ def _claim(fact: ClaimMismatch) -> str:
     return f"{what}{bound}: {labels or fact.reason}"
 
 
+_NEEDED_LABEL: Final = "a label that its topology spread needs"
+_NO_NEIGHBOUR: Final = "no pod that its required pod affinity needs"
+_KEEPS_AWAY: Final = "ruled out by its required pod anti-affinity"
+_KEPT_AWAY: Final = "ruled out by required anti-affinity of other pods"
 _DOES_NOT_MATCH: Final = "match its node selector or affinity"
 PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
     "NodeUnschedulable": PluginPhrases("is cordoned", "are cordoned"),
@@ -184,10 +190,20 @@ PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
         "has as many pods as it may", "have as many pods as they may", {"InsufficientResource": _resource}
     ),
     "PodTopologySpread": PluginPhrases(
-        "would break its topology spread", "would break its topology spread", {"TopologySkew": _skew}
+        "would break its topology spread",
+        "would break its topology spread",
+        {"TopologySkew": _skew},
+        {" (missing required label)": (f"lacks {_NEEDED_LABEL}", f"lack {_NEEDED_LABEL}")},
     ),
     "InterPodAffinity": PluginPhrases(
-        "is ruled out by pod affinity", "are ruled out by pod affinity", {"PodAffinityConflict": _affinity}
+        "is ruled out by pod affinity",
+        "are ruled out by pod affinity",
+        {"PodAffinityConflict": _affinity},
+        {
+            " pod affinity rules": (f"has {_NO_NEIGHBOUR}", f"have {_NO_NEIGHBOUR}"),
+            " pod anti-affinity rules": (f"is {_KEEPS_AWAY}", f"are {_KEEPS_AWAY}"),
+            " existing pods anti-affinity rules": (f"is {_KEPT_AWAY}", f"are {_KEPT_AWAY}"),
+        },
     ),
     "VolumeRestrictions": PluginPhrases("has its disk in use", "have its disk in use", {"DiskInUse": _disk}),
     "VolumeBinding": PluginPhrases("cannot use its volumes", "cannot use its volumes", {"ClaimMismatch": _claim}),

@@ -9,7 +9,14 @@ from kubectl_plugin.views.words import counted, listed
 from podrules.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore, SpreadTerm
 from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 
-__all__ = ["left_out_words", "soft_spread_tables", "spread_table"]
+__all__ = ["conflict_words", "left_out_words", "soft_spread_tables", "spread_table"]
+
+
+def conflict_words(constraints: Sequence[ConstraintSpread]) -> Iterator[str]:
+    """That constraints exclude each other, by their topology keys."""
+    keys = listed([entry.topology_key for entry in constraints if entry.conflicts_with])
+    if keys:
+        yield f"Its spread constraints on {keys} conflict: each alone leaves nodes, together they leave none."
 
 
 def spread_table(constraints: Sequence[ConstraintSpread]) -> Table:
@@ -32,8 +39,8 @@ def _constraint_rows(entry: ConstraintSpread) -> Iterator[tuple[str, ...]]:
     if entry.left_out:
         why = "node policies or missing keys leave out every node there"
         yield "", "", "", f"{left_out_words(entry.left_out, entry.left_out_count)}: not counted, because {why}"
-    for other in entry.conflicts_with:
-        yield "", "", "", f"conflicts with {other}: each alone leaves nodes, both together leave none"
+    if others := entry.conflicts_with:
+        yield "", "", "", f"conflicts with {listed(others)}: each alone leaves nodes, together they leave none"
 
 
 def _least(entry: ConstraintSpread) -> str:

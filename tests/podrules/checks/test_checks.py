@@ -61,6 +61,19 @@ def _claim(*modes: str) -> Object:
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
 
 
+LATER = "WaitForFirstConsumer"
+
+
+def _of_class(name: str, **spec: Any) -> Object:
+    claim = _claim("ReadWriteOnce")
+    return {**claim, "spec": {**claim["spec"], "storageClassName": name, **spec}}
+
+
+def _storage_class(name: str, mode: str) -> Object:
+    kind = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}}
+    return {**kind, "provisioner": "disk.example.com", "volumeBindingMode": mode}
+
+
 def _class(name: str, value: int = 5, **more: Any) -> Object:
     return {
         "apiVersion": "scheduling.k8s.io/v1",
@@ -357,6 +370,11 @@ CASES: dict[str, tuple[str, list[Object]]] = {
         "host-port-replicas",
         [_workload(replicas=2, hostNetwork=True, containers=_container(ports=[{"containerPort": 80}]))],
     ),
+    "a node's label in another domain": ("misspelt-label", [_workload(nodeSelector={"kubernetes.io/zone": "a"})]),
+    "a topology key of two labels": (
+        "misspelt-label",
+        [_workload(topologySpreadConstraints=_spread(topologyKey="topology.kubernetes.io/hostname"))],
+    ),
     "anti-affinity of the same pods": (
         "spread-is-redundant",
         [_workload(topologySpreadConstraints=_spread(), affinity=_apart(matchLabelKeys=["pod-template-hash"]))],
@@ -436,3 +454,27 @@ def test_percentages_are_rounded_as_asked(percent: int, replicas: int) -> None:
     assert down is not None
     assert down * 100 <= percent * replicas <= up * 100
     assert up - down in {0, 1}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param([_of_class("now"), _storage_class("now", "Immediate")], id="bound at once"),
+        pytest.param([_of_class("late", volumeName="disk")], id="names a volume"),
+        pytest.param([_of_class("late"), _volume(CSI, claimRef={"namespace": "default", "name": "data"})], id="kept"),
+    ],
+)
+def test_a_claim_that_needs_no_scheduler(others: list[Object]) -> None:
+    assert "claim-needs-scheduler" not in _rules(_workload(nodeName="a", volumes=_uses_claim()), *others)
+
+
+def test_a_claim_of_an_unknown_class_may_need_the_scheduler() -> None:
+    found = [str(one) for one in _check(_workload(nodeName="a", volumes=_uses_claim())) if "unbound" in str(one)]
+    assert found == ["Claim data stays unbound if its StorageClass waits for the scheduler (WaitForFirstConsumer)."]
+
+
+def test_a_claim_template_needs_the_scheduler_too() -> None:
+    workload = _workload("StatefulSet", nodeName="a")
+    workload["spec"]["volumeClaimTemplates"] = [_of_class("late")]
+    found = [str(one) for one in _check(workload, _storage_class("late", LATER)) if "unbound" in str(one)]
+    assert found == ["Claim data stays unbound: its StorageClass late waits for the scheduler (WaitForFirstConsumer)."]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from podrules.placement.likely import named_placement
-from podrules.placement.outcome import NamedFate, NamedNode
+from podrules.placement.outcome import ClaimTrouble, NamedFate, NamedNode, Placement
 from podrules.placement.plan import Demand, plan
 from podrules.reachability import NodeReach, Reach
+from podrules.reading import NOT_IN_FILE, Unread
 from tests.podrules.placement.building import Json, make_node, make_pod, make_taint, situation
+from tests.podrules.placement.test_claim_problems import claim, storage_class, using, volume
 
 ANSWERS: Final = NodeReach("a", Reach.ANSWERS, "")
 
@@ -71,3 +75,75 @@ def test_replicas_fill_the_node_that_they_name() -> None:
     assert (found.placed, found.nodes) == (1, {"a": 1})
     assert found.stopped is not None
     assert found.stopped.named == NamedNode("a", NamedFate.REFUSED, "OutOfcpu")
+
+
+LATER: Final = "WaitForFirstConsumer"
+LATE: Final = storage_class("late", LATER)
+DATA: Final = claim(storageClassName="late")
+SELECTED: Final = {"annotations": {"volume.kubernetes.io/selected-node": "b"}}
+
+
+def with_claim(
+    asked: Json = DATA, volumes: Sequence[Json] = (), others: Sequence[Json] = (), late: Json = LATE, **changed: Any
+) -> Placement:
+    host = make_node("a", labels={"kubernetes.io/hostname": "a.example.com"})
+    lists = {"persistentVolumeClaims": [asked], "persistentVolumes": volumes, "storageClasses": [late]}
+    before = situation(using("data", on="a"), [host, make_node("b")], others, **lists)
+    return named_placement(replace(before, **changed), ANSWERS)
+
+
+def test_a_claim_that_waits_for_the_scheduler_stays_unbound() -> None:
+    found = with_claim(volumes=[volume("free", storageClassName="late")])
+    assert found.named == NamedNode("a", NamedFate.WAITS)
+    assert (found.best, found.proven) == ((), True)
+    (problem,) = found.claims
+    assert (problem.trouble, problem.hostname) == (ClaimTrouble.NEEDS_SCHEDULER, "a.example.com")
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        pytest.param({"volumes": [volume("kept", of="data")]}, id="a volume is reserved"),
+        pytest.param({"asked": claim(storageClassName="late", meta=SELECTED)}, id="a node was selected"),
+        pytest.param({"others": [{**using("data"), "metadata": {"name": "x", "namespace": "default"}}]}, id="another"),
+        pytest.param({"late": storage_class("late", "Immediate")}, id="the class binds at once"),
+    ],
+)
+def test_a_claim_that_may_be_bound_keeps_nothing_waiting(cluster: Any) -> None:
+    assert with_claim(**cluster).named == NamedNode("a", NamedFate.RUNS)
+
+
+def test_nothing_is_provisioned_for_a_class_without_a_provisioner() -> None:
+    found = with_claim(claim(storageClassName="late", meta=SELECTED), late=storage_class("late", LATER, makes=False))
+    assert [one.trouble for one in found.claims] == [ClaimTrouble.NEEDS_SCHEDULER]
+
+
+def test_a_claim_that_is_not_there_keeps_the_pod_waiting() -> None:
+    found = with_claim(claim("other"))
+    assert found.named == NamedNode("a", NamedFate.WAITS)
+    assert [one.trouble for one in found.claims] == [ClaimTrouble.MISSING]
+
+
+@pytest.mark.parametrize(
+    ("resource", "fate"),
+    [
+        ("persistentvolumes", NamedFate.WAITS),
+        ("storageclasses.storage.k8s.io", NamedFate.RUNS),
+        ("persistentvolumeclaims", NamedFate.RUNS),
+    ],
+)
+def test_what_was_not_read_makes_it_uncertain(resource: str, fate: NamedFate) -> None:
+    unread = (Unread("list", resource, None, NOT_IN_FILE),)
+    asked = claim("other") if resource == "persistentvolumeclaims" else DATA
+    late = storage_class("other") if fate is NamedFate.RUNS else LATE
+    found = with_claim(asked, late=late, unread=unread)
+    assert (found.named, found.assumed, found.proven) == (NamedNode("a", fate), unread, False)
+
+
+def test_replicas_on_a_named_node_wait_for_their_claim() -> None:
+    lists = {"persistentVolumeClaims": [DATA], "storageClasses": [LATE]}
+    before = situation(using("data", on="a"), [make_node("a"), make_node("b")], **lists)
+    (found,) = plan([Demand("deployment/web", before, 2, reach=ANSWERS)], preemption=True)
+    assert (found.placed, found.proven) == (0, True)
+    assert found.stopped is not None
+    assert found.stopped.named == NamedNode("a", NamedFate.WAITS)

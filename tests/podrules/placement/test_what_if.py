@@ -64,3 +64,58 @@ def test_what_is_not_there_is_told(change: Any) -> None:
 def test_a_name_that_is_taken_is_told() -> None:
     with pytest.raises(ValueError, match="b"):
         adding_nodes(cluster(), [NodeSpecification("b")])
+
+
+ZONE = "topology.kubernetes.io/zone"
+DISK = "topology.disk.example.com/zone"
+
+
+def zoned(name: str, zone: str, **labels: str) -> Any:
+    own = {"kubernetes.io/hostname": name, ZONE: zone, "topology.kubernetes.io/region": "north"}
+    return make_node(name, labels={**own, **labels})
+
+
+def added_labels(nodes: list[Any], *, like: str = "n1", **lists: Any) -> dict[str, str]:
+    snapshot = from_object({"nodes": nodes, **lists}, ClusterSnapshot)
+    return dict(adding_nodes(snapshot, [NodeSpecification("new", {ZONE: "c"}, like=like)]).nodes[-1].metadata.labels)
+
+
+def test_a_copy_in_another_zone_has_the_topology_labels_of_that_zone() -> None:
+    first = zoned("n1", "b", **{DISK: "b", "topology.rack.example.com/id": "r1", "disk": "ssd"})
+    found = added_labels([first, zoned("n2", "a", **{DISK: "a", "topology.rack.example.com/id": "r2"})])
+    assert found == {
+        "kubernetes.io/hostname": "new",
+        ZONE: "c",
+        DISK: "c",
+        "topology.kubernetes.io/region": "north",
+        "disk": "ssd",
+    }
+
+
+def test_nodes_of_the_zone_decide_its_labels() -> None:
+    first = zoned("n1", "b", **{DISK: "b", "topology.kubernetes.io/region": "south"})
+    found = added_labels([first, zoned("n2", "c", **{DISK: "disk-c"}), zoned("n3", "c", **{DISK: "disk-c"})])
+    assert (found[DISK], found["topology.kubernetes.io/region"]) == ("disk-c", "north")
+
+
+def test_without_a_node_that_it_is_like_the_others_show_the_labels_of_zones() -> None:
+    found = added_labels([zoned("n1", "b", **{DISK: "b", "disk": "ssd"})], like="")
+    assert found == {
+        "kubernetes.io/hostname": "new",
+        ZONE: "c",
+        DISK: "c",
+        "topology.kubernetes.io/region": "north",
+    }
+
+
+def test_a_copy_has_the_drivers_of_its_node_and_their_labels_name_it() -> None:
+    driver = {"name": "lvm.example.com", "nodeID": "n1", "topologyKeys": ["lvm.example.com/node", "lvm.example.com/az"]}
+    csi_nodes = [{"metadata": {"name": "n1"}, "spec": {"drivers": [driver]}}]
+    labels = {"lvm.example.com/node": "n1", "lvm.example.com/az": "az-2"}
+    snapshot = from_object({"nodes": [zoned("n1", "b", **labels)], "csiNodes": csi_nodes}, ClusterSnapshot)
+    same = adding_nodes(snapshot, [NodeSpecification("new", like="n1")])
+    assert same.nodes[-1].metadata.labels["lvm.example.com/node"] == "new"
+    assert same.csi_nodes[-1].metadata.name == "new"
+    assert same.csi_nodes[-1].spec == same.csi_nodes[0].spec
+    other = adding_nodes(snapshot, [NodeSpecification("new", {ZONE: "c"}, like="n1")]).nodes[-1].metadata.labels
+    assert "lvm.example.com/az" not in other

@@ -29,6 +29,12 @@ def test_P3_of_equal_priority_the_older_is_first() -> None:
     assert queue_position(make_pending("own", 0), pods) == QueuePosition(2, 3, 0)
 
 
+def test_P3_pods_of_one_priority_and_second_are_tied() -> None:
+    own = make_pending("own", 7)
+    pods = [own, make_pending("twin", 7), make_pending("lower", 6), make_pending("later", 7, "10:00:01")]
+    assert queue_position(own, pods) == QueuePosition(1, 4, 0, tied=1)
+
+
 def test_P3_the_pod_itself_is_counted_once() -> None:
     own = make_pending("own")
     assert queue_position(own, [own]) == QueuePosition(1, 1, 0)

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from podrules.label_spelling import meant_label
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.pod_on_cluster import Applied, S
 from podrules.scheduler.plugins.pod_topology_spread.filtering import Relaxation
@@ -37,4 +38,5 @@ def relaxed(situation: S, relaxations: Sequence[Relaxation], row: int) -> Iterat
         changed = replace(own[place], **{part: relaxation.value})
         then = situation.with_spec(topology_spread_constraints=(*own[:place], changed, *own[place + 1 :]))
         change = CandidateChange(ChangeKind.SPREAD, field=relaxation.field, value=str(relaxation.value))
-        yield Applied(change, then, extra_cost)
+        meant = part == "topology_key" and relaxation.value == meant_label(own[place].topology_key)
+        yield Applied(change, then, 0 if meant else extra_cost)

@@ -1,0 +1,154 @@
+"""Who refused a pod that a controller tried to make, by the message of its event or condition FailedCreate.
+
+The first row that fits counts: the words of webhooks and policies are their own, and may quote others.
+
+Source, at v0.36.3 and v1.36.3: k8s.io/apiserver/pkg/admission/plugin/{webhook/errors/statuserror.go,
+resourcequota/controller.go,namespace/lifecycle/admission.go,policy/validating/dispatcher.go},
+k8s.io/apiserver/pkg/util/{webhook/error.go,proxy/proxy.go}, k8s.io/pod-security-admission/admission/admission.go,
+plugin/pkg/admission/{serviceaccount,limitranger,priority,runtimeclass,podnodeselector}/admission.go; OpenShift's
+apiserver-library-go/pkg/securitycontextconstraints/sccadmission/admission.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from podrules.model.event import Event
+from podrules.model.instant import instant
+from podrules.model.workload import Workload
+
+__all__ = ["FAILED_CREATE", "RefusedFor", "Refuser", "newest_refusal", "pods_short", "refuser", "said_by_server"]
+
+FAILED_CREATE: Final = "FailedCreate"
+_MAX_TEXT: Final = 4096
+"""Characters of a message that are read."""
+_BEFORE: Final = re.compile(r"(?:Error creating|(?:create|update) (?:Pod|Claim) \S+ .{0,600}? failed error): ")
+"""What controllers put before the API server's words."""
+
+
+class RefusedFor(StrEnum):
+    """What a pod is refused for."""
+
+    WEBHOOK_REFUSES = "WebhookRefuses"
+    WEBHOOK_SERVICE_EMPTY = "WebhookServiceEmpty"
+    WEBHOOK_SERVICE_MISSING = "WebhookServiceMissing"
+    WEBHOOK_CERTIFICATE = "WebhookCertificate"
+    WEBHOOK_PORT = "WebhookPort"
+    WEBHOOK_LATE = "WebhookLate"
+    WEBHOOK_FAILS = "WebhookFails"
+    POLICY = "Policy"
+    QUOTA_SCOPE = "QuotaScope"
+    QUOTA_NONE = "QuotaNone"
+    QUOTA_UNSPECIFIED = "QuotaUnspecified"
+    QUOTA_UNCOUNTED = "QuotaUncounted"
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    POD_SECURITY = "PodSecurity"
+    SECURITY_CONTEXT = "SecurityContext"
+    LIMIT_RANGE = "LimitRange"
+    SERVICE_ACCOUNT = "ServiceAccount"
+    PRIORITY_CLASS = "PriorityClass"
+    RUNTIME_CLASS = "RuntimeClass"
+    NODE_SELECTOR = "NodeSelector"
+    NAMESPACE_ENDS = "NamespaceEnds"
+    NAME_TAKEN = "NameTaken"
+    INVALID = "Invalid"
+
+
+class Refuser(Struct, frozen=True, rename="camel"):
+    """What a message says of a refusal."""
+
+    why: RefusedFor
+    name: str = ""
+    """The object that decides: a webhook, quota, policy, class or account."""
+    detail: str = ""
+    """What it wants, or who has to answer it: resources, scopes, a level, a service as ``namespace/name``."""
+
+
+_CALL: Final = re.compile(r'failed calling webhook "([^"]+)"')
+_SERVICE: Final = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
+_CALLS: Final[tuple[tuple[RefusedFor, str], ...]] = (
+    (RefusedFor.WEBHOOK_SERVICE_EMPTY, r"no endpoints available for service"),
+    (RefusedFor.WEBHOOK_SERVICE_MISSING, r'service "[^"]*" not found'),
+    (RefusedFor.WEBHOOK_CERTIFICATE, r"\bx509: |\btls: "),
+    (RefusedFor.WEBHOOK_PORT, r"connection refused"),
+    (RefusedFor.WEBHOOK_LATE, r"deadline exceeded|Timeout exceeded|i/o timeout|timed out"),
+    (RefusedFor.WEBHOOK_FAILS, r""),
+)
+_ROWS: Final[tuple[tuple[RefusedFor, str], ...]] = (
+    (RefusedFor.WEBHOOK_REFUSES, r'admission webhook "(?P<name>[^"]+)" denied the request'),
+    (RefusedFor.POLICY, r"ValidatingAdmissionPolicy '(?P<name>[^']+)' (?:with binding '[^']*' )?denied request"),
+    (RefusedFor.QUOTA_SCOPE, r"insufficient quota to match these scopes: \[(?P<detail>.+?)\]? ?$"),
+    (RefusedFor.QUOTA_NONE, r"insufficient quota to consume: (?P<detail>\S+)"),
+    (RefusedFor.QUOTA_UNSPECIFIED, r"failed quota: (?P<name>[^\s:]+): must specify (?P<detail>.+)"),
+    (RefusedFor.QUOTA_UNCOUNTED, r"status unknown for quota: (?P<name>[^\s,]+)"),
+    (
+        RefusedFor.QUOTA_EXCEEDED,
+        r"exceeded quota: (?P<name>[^\s,]+), (?P<detail>requested: \S+ used: \S+ limited: \S+)",
+    ),
+    (RefusedFor.POD_SECURITY, r'violates PodSecurity "(?P<name>[^":]+)[^"]*": (?P<detail>.+)'),
+    (
+        RefusedFor.SECURITY_CONTEXT,
+        r"unable to validate against any (?:security context constraint|pod security policy)",
+    ),
+    (
+        RefusedFor.LIMIT_RANGE,
+        (
+            r"(?P<detail>(?:maximum|minimum) \S+ usage per \w+ is \S+ (?:but \w+ is [^\s,\]]+|No \w+ is specified)"
+            r"|\S+ max limit to request ratio per \w+ is \S+ but [^,\]]+)"
+        ),
+    ),
+    (RefusedFor.SERVICE_ACCOUNT, r"error looking up service account [^\s/]+/(?P<name>[^\s:]+)"),
+    (RefusedFor.PRIORITY_CLASS, r"no PriorityClass with name (?P<name>\S+) was found"),
+    (RefusedFor.RUNTIME_CLASS, r'RuntimeClass "(?P<name>[^"]+)" not found'),
+    (RefusedFor.NODE_SELECTOR, r"pod node label selector (?:labels )?conflicts? with its namespace"),
+    (RefusedFor.NAMESPACE_ENDS, r"because it is being terminated"),
+    (RefusedFor.NAME_TAKEN, r'(?:pods|persistentvolumeclaims) "(?P<name>[^"]+)" already exists'),
+    (RefusedFor.INVALID, r'(?:Pod|PersistentVolumeClaim) "[^"]*" is invalid: (?P<detail>[\w.\[\]]+)'),
+)
+
+
+def said_by_server(message: str) -> str:
+    """The API server's own words in the message of a controller, in one line."""
+    text = " ".join(message[:_MAX_TEXT].split())
+    found = _BEFORE.match(text)
+    return text[found.end() :] if found is not None else text
+
+
+def refuser(message: str) -> Refuser | None:
+    """Who refused, by the message of a condition or event; None: it is not known."""
+    text = said_by_server(message)
+    for why, pattern in _ROWS:
+        if (match := re.search(pattern, text)) is not None:
+            parts = match.groupdict()
+            return Refuser(why, parts.get("name") or "", (parts.get("detail") or "").rstrip(". "))
+        # Next to the refusal of a webhook, which may quote any other.
+        if why is RefusedFor.WEBHOOK_REFUSES and (call := _CALL.search(text)) is not None:
+            service = _SERVICE.search(text, call.end())
+            place = f"{service[2]}/{service[1]}" if service is not None else ""
+            cause = next(cause for cause, words in _CALLS if re.search(words, text[call.end() :]))
+            return Refuser(cause, call[1], place)
+    return None
+
+
+def newest_refusal(events: Iterable[Event]) -> Event | None:
+    """The newest event of a controller that could not make a pod; None: there is none."""
+    failed = [
+        (when, one)
+        for one in events
+        if one.reason == FAILED_CREATE and one.message and (when := instant(one.last)) is not None
+    ]
+    return max(failed, key=lambda dated: dated[0])[1] if failed else None
+
+
+def pods_short(kind: str, entry: Workload, wanted: int | None) -> int:
+    """How many of the pods that a workload wants do not exist, by its own status; 0 also where that is not known."""
+    status = entry.status
+    if wanted is None or (kind != "Job" and not status.observed_generation):
+        return 0
+    made = {"DaemonSet": status.current_number_scheduled, "Job": status.active}.get(kind, status.replicas)
+    return max(0, wanted - made)

@@ -1,0 +1,217 @@
+"""The first lines of a page name the cause: the label, the rule, the budget or the class that decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run, write_cluster
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+from tests.tree import ROOT
+
+FIELD: Final = ROOT / "tests/testdata/cases/field"
+RACK: Final = "rack.example.com/row"
+ZONE: Final = "topology.kubernetes.io/zone"
+
+
+def said(*words: str) -> str:
+    """The whole page, in one line."""
+    ran = run(*words)
+    assert ran.code in {0, 7, 11}, ran.err
+    return " ".join(ran.out.split())
+
+
+def field(name: str, *words: str) -> str:
+    return said(*words, "--snapshot", str(FIELD / name))
+
+
+def asked(folder: Path, objects: list[dict[str, Any]], *words: str) -> str:
+    return said(*words, "--snapshot", write_cluster(folder / "cluster.qos", objects))
+
+
+def node(name: str, labels: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+    hostname = {"kubernetes.io/hostname": name}
+    return raw_node(name, {**hostname, **(labels or {})}, allocatable={"cpu": "4", "pods": "10"}, **more)
+
+
+def spread(key: str, app: str, **more: Any) -> dict[str, Any]:
+    selector = {"labelSelector": {"matchLabels": {"app": app}}}
+    return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", **selector, **more}
+
+
+def waiting(name: str, app: str, **spec: Any) -> dict[str, Any]:
+    return raw_pod(name, labels={"app": app}, uid=f"u-{name}", status={"phase": "Pending"}, **spec)
+
+
+def running(name: str, app: str, where: str, **spec: Any) -> dict[str, Any]:
+    status = {"phase": "Running"}
+    return raw_pod(name, labels={"app": app}, uid=f"u-{name}", status=status, nodeName=where, **spec)
+
+
+def test_nodes_that_lack_the_topology_key_are_said_to_lack_it(tmp_path: Path) -> None:
+    page = field("c24.json", "explain", "pod/os-nodes-0")
+    assert f"Of 3 nodes, 3 lack label {ZONE} of its topology spread." in page
+    objects = [
+        node("m1"),
+        node("m2"),
+        node("m3", {RACK: "4"}, unschedulable=True),
+        running("q-0", "q", "m3"),
+        waiting("q-1", "q", topologySpreadConstraints=[spread(RACK, "q"), spread("kubernetes.io/hostname", "q")]),
+    ]
+    page = asked(tmp_path, objects, "explain", "pod/q-1")
+    assert f"2 lack label {RACK} of its topology spread" in page
+    page = asked(tmp_path, objects, "place", "pod/q-1")
+    assert f"2 lack label {RACK} of its topology spread" in page
+
+
+def test_a_misspelt_topology_key_is_named_with_the_one_that_nodes_have(tmp_path: Path) -> None:
+    wrong = "topology.kubernetes.io/hostname"
+    pod = waiting("q-1", "q", topologySpreadConstraints=[spread(wrong, "q")])
+    page = asked(tmp_path, [node("m1"), node("m2"), pod], "explain", "pod/q-1")
+    assert f"2 lack label {wrong} of its topology spread (kubernetes.io/hostname is the one that nodes have)." in page
+    assert f"Way out: spread over kubernetes.io/hostname instead of {wrong} (then m1 and 1 more node)." in page
+
+
+def test_nodes_that_lack_different_keys_lack_a_label(tmp_path: Path) -> None:
+    objects = [
+        node("m1", {RACK: "4"}),
+        node("m2", {ZONE: "z"}),
+        waiting("q-1", "q", topologySpreadConstraints=[spread(RACK, "q"), spread(ZONE, "q")]),
+    ]
+    assert "Of 2 nodes, 2 lack a label that its topology spread needs." in asked(
+        tmp_path, objects, "explain", "pod/q-1"
+    )
+
+
+def test_constraints_that_exclude_each_other_are_said_to_conflict(tmp_path: Path) -> None:
+    conflict = "Its spread constraints on {} conflict: each alone leaves nodes, together they leave none."
+    ways = "Ways out: maxSkew 2 on zone (then node2); or ScheduleAnyway on zone (then node2)."
+    for command in ("explain", "place"):
+        page = field("ex3.json", command, "pod/mypod")
+        assert f"{conflict.format('zone and node')} {ways}" in page
+    host = "kubernetes.io/hostname"
+    rows = [node("m1", {RACK: "r1"}), node("m2", {RACK: "r1"}), node("m3", {RACK: "r2"})]
+    own = waiting("q-9", "q", topologySpreadConstraints=[spread(RACK, "q"), spread(host, "q")])
+    # By rows m3 is left, where the fewer pods are; by nodes m1, which has none.
+    pods = [*(running(f"q-{n}", "q", "m2") for n in range(3)), running("q-3", "q", "m3"), running("q-4", "q", "m3")]
+    page = asked(tmp_path, [*rows, *pods, own], "explain", "pod/q-9")
+    assert conflict.format(f"{RACK} and {host}") in page
+    assert f"or ScheduleAnyway on {RACK} (then m1)." in page
+    page = asked(tmp_path, [*rows, *pods[1:], own], "explain", "pod/q-9")
+    assert "conflict:" not in page
+
+
+def test_three_constraints_may_conflict_only_together(tmp_path: Path) -> None:
+    keys = [f"{letter}.example.com/key" for letter in "abc"]
+    nodes = [node(f"m{n}", {key: "mine" if n == i else "other" for i, key in enumerate(keys)}) for n in range(3)]
+    # Each constraint counts pods of its own, two of them on one node, and so rules out that node alone.
+    pods = [running(f"x{n}-{i}", f"x{n}", f"m{n}") for n in range(3) for i in range(2)]
+    hard = [spread(key, f"x{n}") for n, key in enumerate(keys)]
+    page = asked(tmp_path, [*nodes, *pods, waiting("q", "q", topologySpreadConstraints=hard)], "explain", "pod/q")
+    assert f"Its spread constraints on {keys[0]}, {keys[1]} and {keys[2]} conflict: each alone leaves nodes" in page
+    page = asked(tmp_path, [*nodes, *pods, waiting("q", "q", topologySpreadConstraints=hard[:2])], "explain", "pod/q")
+    assert "1 of 3 nodes fits now" in page
+
+
+def affine(rule: str, app: str, key: str) -> dict[str, Any]:
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}
+    return {"affinity": {rule: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+def test_the_rule_about_other_pods_is_named(tmp_path: Path) -> None:
+    for name, pod in (("c17.json", "pod/api-new-1"), ("cross2.json", "pod/P")):
+        assert "are ruled out by its required pod anti-affinity." in field(name, "explain", pod)
+    host = "kubernetes.io/hostname"
+    near = waiting("near", "n", **affine("podAffinity", "cache", host))
+    assert "Of 1 node, 1 has no pod that its required pod affinity needs." in asked(
+        tmp_path, [node("m1"), near], "explain", "pod/near"
+    )
+    keyed = waiting("near", "n", **affine("podAffinity", "n", RACK))
+    assert f"1 lacks label {RACK} of its required pod affinity." in asked(
+        tmp_path, [node("m1"), keyed], "explain", "pod/near"
+    )
+    alone = running("alone", "a", "m1", **affine("podAntiAffinity", "n", host))
+    assert "1 is ruled out by required anti-affinity of other pods." in asked(
+        tmp_path, [node("m1"), alone, waiting("near", "n")], "explain", "pod/near"
+    )
+
+
+def test_the_budget_that_a_preemption_violates_is_named() -> None:
+    page = field("pdb2.json", "explain", "pod/P")
+    assert "1 pod would go, within 30 s, against PodDisruptionBudget prot." in page
+    assert "default/v1 (priority 10, violates PodDisruptionBudget prot)" in page
+
+
+def test_pods_that_tie_in_the_queue_are_said_to_tie() -> None:
+    page = field("c01.json", "explain", "pod/web-6d4-ddddd")
+    assert "queue: it may be the first; 3 other pods have the same priority and creation time" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "pod", "first"),
+    [
+        ("c01.json", "web-6d4-ddddd", "web-6d4-ddddd is pending and does not fit now. No: 1 more pod"),
+        ("ex3.json", "mypod", "mypod is pending and does not fit now. No: 1 more pod"),
+        ("cross2.json", "P", "P is pending and fits, on n2, if default/Q is preempted. Yes: 1 more pod like P"),
+    ],
+)
+def test_a_pending_pod_is_placed_first_and_said_first(name: str, pod: str, first: str) -> None:
+    assert field(name, "place", f"pod/{pod}").startswith(first)
+
+
+def test_a_pending_pod_that_takes_the_last_room_is_said_first(tmp_path: Path) -> None:
+    pods = [waiting("late", "l", containers=[raw_container(requests={"cpu": "3"})])]
+    page = asked(tmp_path, [node("m1"), *pods], "place", "pod/late")
+    assert page.startswith("late is pending and fits, on m1. No: 1 more pod like late does not fit now.")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "taint", "expected"),
+    [
+        (None, "", "No Ready condition (its kubelet has not reported): no taint says so yet, and the scheduler still"),
+        (["False"], "", "Not ready: no taint says so yet, and the scheduler still places pods here."),
+        (None, "not-ready", "No Ready condition (its kubelet has not reported): the scheduler puts nothing here."),
+        (["False"], "not-ready", "Not ready: the scheduler puts nothing here."),
+    ],
+)
+def test_a_taint_and_not_a_condition_keeps_pods_away(
+    tmp_path: Path, conditions: list[str] | None, taint: str, expected: str
+) -> None:
+    """Its page agrees with what explain and place say of a pod."""
+    taints = [{"key": f"node.kubernetes.io/{taint}", "effect": "NoSchedule"}] if taint else None
+    ready = [raw_condition("Ready", status) for status in conditions or ()]
+    objects = [node("m1", conditions=ready or None, taints=taints), waiting("own", "o")]
+    for command in (("node", "m1"), ("explain", "node/m1")):
+        assert expected in asked(tmp_path, objects, *command)
+    fits = not taint
+    assert ("1 of 1 node fits now" in asked(tmp_path, objects, "explain", "pod/own")) == fits
+    assert ("own is pending and fits, on m1" in asked(tmp_path, objects, "place", "pod/own")) == fits
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (
+            "priorityClassName: gold\n  priority: 4",
+            'class "gold": unknown without the cluster\'s PriorityClasses; refused if it is not 4 (spec.priority)',
+        ),
+        (
+            "priority: 9",
+            "the cluster's default class: unknown without the cluster's PriorityClasses; refused if it is not 9",
+        ),
+        ("priorityClassName: gold", 'class "gold": unknown without the cluster\'s PriorityClasses Stops'),
+    ],
+)
+def test_a_class_that_was_not_read_gives_no_priority(tmp_path: Path, written: str, expected: str) -> None:
+    file = tmp_path / "pod.yaml"
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
+    file.write_text(f"{pod}  containers: [{{name: a, image: b}}]\n  {written}\n")
+    assert expected in said("explain", "-f", str(file), "--offline")
+
+
+def test_a_given_priority_without_a_class_that_was_read_is_unknown() -> None:
+    page = said("explain", "-f", str(FIELD / "c16.yaml"), "--offline")
+    assert 'Priority that of class "high": unknown' in page
+    assert "no PriorityClass" not in page

@@ -1,0 +1,81 @@
+"""Captures of pods that wait for their volumes, rebuilt from public bug reports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.test_field_cases import FIELD, flat
+
+NODE: Final = "ip-10-20-2-1.us-east-2.compute.internal"
+
+UNBOUND: Final = (
+    '"{claim}" stays unbound: its StorageClass "openebs-lvmpv" waits for a pod that the scheduler places '
+    "(WaitForFirstConsumer), and spec.nodeName passes it over. "
+    "Way out: replace spec.nodeName by nodeSelector kubernetes.io/hostname: w1."
+)
+
+
+def test_a_copy_of_a_node_in_the_zone_of_the_volume_lets_the_pod_run() -> None:
+    words = ("place", "pod/worker-0", "-n", "ci")
+    assert flat("c21.json", *words)[0] == 7
+    code, text = flat("c21.json", *words, "--add-node", f"like={NODE},zone=us-east-2a")
+    assert f"1 more pod like worker-0 fits, on {NODE}-copy." in text
+    assert "kube-scheduler says otherwise" not in text
+    assert code == 11
+    assert (FIELD / "c21-fix.json").exists()
+    assert "worker-0 fits, on ip-10-20-1-9" in flat("c21-fix.json", *words)[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "lead"), [("place", "by what was read, deployment/app3 does not run."), ("explain", "")]
+)
+def test_a_pod_with_a_node_name_waits_for_a_claim_that_needs_the_scheduler(command: str, lead: str) -> None:
+    code, text = flat("c10.json", command, "-f", str(FIELD / "c10-dep.yaml"))
+    assert (
+        f"{lead} Its spec.nodeName is w1: the kubelet there starts no container without its claims. "
+        f"Claim {UNBOUND.format(claim='aaa3')}"
+    ) in text
+    assert "It fits" not in text
+    assert "Not certain: no persistentvolumes in the file" in text
+    assert code == 11
+
+
+def test_lint_and_why_say_what_such_a_claim_needs() -> None:
+    linted = " ".join(run("lint", "-f", str(FIELD / "c10-dep.yaml")).out.split())
+    assert "Claim aaa3 stays unbound if its StorageClass waits for the scheduler (WaitForFirstConsumer)." in linted
+    assert "Replace spec.nodeName by nodeSelector kubernetes.io/hostname." in linted
+    assert "the claim stays unbound" in " ".join(run("why", "WaitForFirstConsumer").out.split())
+
+
+@pytest.mark.parametrize(("pod", "claim"), [("app3-5c9-x", "aaa3"), ("app2-5c9-x", "aaa2")])
+def test_a_pod_that_is_there_waits_for_such_a_claim(pod: str, claim: str) -> None:
+    code, text = flat("c10.json", "explain", f"pod/{pod}")
+    assert f"Pending for 10 min: claim {UNBOUND.format(claim=claim)}" in text
+    assert "Not certain: no persistentvolumes in the file" in text
+    assert "kubectl qos why WaitForFirstConsumer" in text
+    assert code == 11
+
+
+def test_the_report_lists_pods_that_wait_for_such_a_claim() -> None:
+    code, text = flat("c10.json", "report", "-A")
+    assert "trouble 2 pods: claim stays unbound." in text
+    assert "often because spec.nodeName passes the scheduler over" in text
+    assert "Not certain: no persistentvolumes in the file" in text
+    assert code == 11
+
+
+@pytest.mark.parametrize("missing", ["StorageClass", "PersistentVolumeClaim"])
+def test_a_claim_or_class_that_was_not_captured_is_no_cause(missing: str, tmp_path: Path) -> None:
+    content = json.loads((FIELD / "c10.json").read_text())
+    file = tmp_path / "part.json"
+    file.write_text(json.dumps({**content, "items": [one for one in content["items"] if one["kind"] != missing]}))
+    for words in (("explain", "pod/app3-5c9-x"), ("report", "-A"), ("place", "-f", str(FIELD / "c10-dep.yaml"))):
+        ran = run(*words, "--snapshot", str(file))
+        assert "unbound" not in ran.out
+        assert "does not exist" not in ran.out
+        assert ran.code == 11, words

@@ -1,0 +1,91 @@
+"""Pods that only the finalizer of the Job controller keeps: whether their Job exists, and what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run, write_cluster
+from tests.kubectl_plugin.test_field_cases import FIELD
+
+Json = dict[str, Any]
+LEASE: Final[Json] = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"name": "n1", "namespace": "kube-node-lease"},
+    "spec": {"renewTime": "2026-08-02T11:00:00.000000Z", "leaseDurationSeconds": 40},
+}
+NODE: Final[Json] = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"conditions": []}}
+
+
+def pod(deleted: str = "2026-08-02T10:00:00Z", **meta: Any) -> Json:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "nightly", "uid": "job-1", "controller": True}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "nightly-x",
+            "namespace": "etl",
+            "uid": "pod-1",
+            "creationTimestamp": "2026-08-02T09:00:00Z",
+            "deletionTimestamp": deleted,
+            "deletionGracePeriodSeconds": 0,
+            "finalizers": ["batch.kubernetes.io/job-tracking"],
+            "ownerReferences": [owner],
+            **meta,
+        },
+        "spec": {"nodeName": "n1", "containers": [{"name": "app", "image": "etl:1"}]},
+        "status": {"phase": "Succeeded"},
+    }
+
+
+def job(uid: str) -> Json:
+    meta = {"name": "nightly", "namespace": "etl", "uid": uid}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {"template": {"spec": {}}}}
+
+
+def explained(file: str, name: str, namespace: str) -> tuple[str, Any]:
+    words = ("explain", f"pod/{name}", "-n", namespace, "--snapshot", file)
+    return " ".join(run(*words).out.partition("\n\n")[0].split()), json.loads(run(*words, "-o", "json").out)["tracking"]
+
+
+def test_field_job_that_the_file_lacks() -> None:
+    page, tracking = explained(str(FIELD / "I2-jobfinalizer-jobs-listed.json"), "trig-2819-0-hgdzc", "default")
+    assert "Check whether Job trig-2819 exists (kubectl get job). If it does not, no Job counts the pod" in page
+    assert tracking == {"job": "trig-2819", "exists": None}
+
+
+REMOVE: Final = "no Job counts the pod. Remove the finalizer (kubectl patch pod)."
+
+
+@pytest.mark.parametrize(
+    ("objects", "said", "exists"),
+    [
+        ([pod()], f"its Job nightly does not exist: {REMOVE}", False),
+        ([pod(), job("job-2")], f"its Job nightly does not exist: {REMOVE}", False),
+        ([pod(ownerReferences=[])], f"it has no Job: {REMOVE}", False),
+        ([pod(), job("job-1")], "Job nightly exists: remove no finalizer", True),
+        ([pod(deleted="2026-08-02T10:59:50Z")], "until the Job controller removes it.", False),
+    ],
+)
+def test_job_of_a_kept_pod(objects: list[Json], said: str, exists: bool, tmp_path: Path) -> None:
+    file = write_cluster(tmp_path / "cluster.json", [NODE, LEASE, *objects])
+    page, tracking = explained(file, "nightly-x", "etl")
+    assert said in page
+    assert tracking["exists"] is exists
+    assert ("Remove the finalizer" in page) == (REMOVE in said)
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"finalizers": ["batch.kubernetes.io/job-tracking", "example.com/copy"]},
+        {"ownerReferences": [{"apiVersion": "jobset.x-k8s.io/v1", "kind": "Job", "name": "a", "controller": True}]},
+    ],
+)
+def test_other_reasons_to_stay(meta: Json, tmp_path: Path) -> None:
+    file = write_cluster(tmp_path / "cluster.json", [NODE, LEASE, pod(**meta)])
+    assert explained(file, "nightly-x", "etl")[1] is None

@@ -1,0 +1,202 @@
+"""Workloads that lack pods because the API server refuses them: who refused, and what lets the pods in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import Ran, run, write_cluster
+from tests.kubectl_plugin.test_field_cases import FIELD
+
+Json = dict[str, Any]
+CREATED: Final = "2026-05-04T08:00:00Z"
+NODE: Final[Json] = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n1"},
+    "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+}
+FORBIDDEN: Final = 'Error creating: pods "feed-" is forbidden: '
+
+
+def first_lines(ran: Ran, most: int = 18) -> str:
+    return " ".join(" ".join(ran.out.splitlines()[:most]).split())
+
+
+def workload(kind: str, status: Json, **spec: Any) -> Json:
+    labels = {"app": "feed"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "feed:3"}]}}
+    meta = {"name": "feed", "namespace": "news", "uid": f"uid-{kind}", "generation": 3, "creationTimestamp": CREATED}
+    version = "batch/v1" if kind == "Job" else "apps/v1"
+    whole = {"selector": {"matchLabels": labels}, "template": template, **spec}
+    return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": whole, "status": status}
+
+
+def failed(kind: str, message: str, last: str = "2026-05-04T09:00:00Z") -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"feed.{last[11:13]}", "namespace": "news", "creationTimestamp": CREATED},
+        "involvedObject": {"kind": kind, "namespace": "news", "name": "feed", "uid": f"uid-{kind}"},
+        "reason": "FailedCreate",
+        "message": message,
+        "type": "Warning",
+        "firstTimestamp": CREATED,
+        "lastTimestamp": last,
+        "count": 9,
+    }
+
+
+def condition(message: str) -> Json:
+    return {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Any:
+    return lambda *objects: write_cluster(tmp_path / "cluster.json", [NODE, *objects])
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace", "target", "short", "said"),
+    [
+        (
+            "AE-report.json",
+            "prod",
+            "deployment/api",
+            "0 of 2",
+            (
+                'admission webhook "validation.gatekeeper.sh" denied the request: no. '
+                "Do what webhook validation.gatekeeper.sh asks for, or ask the team that runs it."
+            ),
+        ),
+        (
+            "c15.json",
+            "gatekeeper-system",
+            "deployment/gatekeeper-audit",
+            "0 of 1",
+            (
+                "insufficient quota to match these scopes: [{PriorityClass In [system-node-critical "
+                "system-cluster-critical]}]. Namespace gatekeeper-system has no ResourceQuota with these scopes, which "
+                "this cluster requires: create one there, or take another priorityClassName."
+            ),
+        ),
+    ],
+)
+def test_field_workloads_without_pods(name: str, namespace: str, target: str, short: str, said: str) -> None:
+    snapshot = ("--snapshot", str(FIELD / name))
+    report = first_lines(run("report", "-A", *snapshot))
+    assert "1 thing stands out: 1 trouble." in report
+    assert f"1 workload: pods refused. {namespace}/{target} {short}: {said}" in report
+    assert said in first_lines(run("explain", target, "-n", namespace, *snapshot))
+    assert said.rstrip(".") in first_lines(run("explain", "deploy,rs", "-A", *snapshot), 20)
+    entry = json.loads(run("report", "-A", *snapshot, "-o", "json").out)["workloads"][0]
+    assert (entry["code"], entry["severity"]) == ("PodsRefused", "trouble")
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "spec", "message", "said"),
+    [
+        (
+            "StatefulSet",
+            {"observedGeneration": 3, "replicas": 1},
+            {"replicas": 4},
+            (
+                'create Pod feed-1 in StatefulSet feed failed error: pods "feed-1" is forbidden: failed quota: team: '
+                "must specify limits.cpu for: app"
+            ),
+            (
+                "Quota team is not exceeded: containers lack an amount that it counts. Set limits.cpu for: app, or "
+                "give namespace news a LimitRange with a default."
+            ),
+        ),
+        (
+            "DaemonSet",
+            {"observedGeneration": 3, "desiredNumberScheduled": 7},
+            {},
+            f'{FORBIDDEN}violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)',
+            (
+                "Correct these fields of the template: namespace news enforces level baseline (label "
+                "pod-security.kubernetes.io/enforce)."
+            ),
+        ),
+        (
+            "Job",
+            {},
+            {"completions": 5, "parallelism": 2},
+            f'{FORBIDDEN}error looking up service account news/etl: serviceaccount "etl" not found',
+            "Create ServiceAccount etl in namespace news, or correct serviceAccountName.",
+        ),
+        (
+            "ReplicaSet",
+            {"observedGeneration": 3, "replicas": 2, "conditions": [condition("an old reason")]},
+            {"replicas": 3},
+            (
+                'Error creating: Internal error occurred: failed calling webhook "pods.guard.io": failed to call '
+                'webhook: Post "https://guard.policy.svc:443/m?timeout=10s": no endpoints available for service "guard"'
+            ),
+            (
+                "No pod of webhook pods.guard.io (policy/guard) is ready: start its pods; until then failurePolicy "
+                "Ignore in its configuration lets pods in."
+            ),
+        ),
+        (
+            "Deployment",
+            {
+                "observedGeneration": 3,
+                "conditions": [condition("exceeded quota: team, requested: pods=1, used: pods=7, limited: pods=7")],
+            },
+            {"replicas": 2},
+            "",
+            "Ask for less, delete other pods of namespace news, or raise quota team.",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.isalpha() else "",
+)
+def test_refusal_by_event(cluster: Any, kind: str, status: Json, spec: Json, message: str, said: str) -> None:
+    events = (failed(kind, message), failed(kind, "older", "2026-05-04T08:30:00Z")) if message else ()
+    file = cluster(workload(kind, status, **spec), *events)
+    report = first_lines(run("report", "-A", "--snapshot", file))
+    assert "1 workload: pods refused." in report
+    assert said in report
+    target = f"{kind.lower()}/feed"
+    ran = run("explain", target, "-n", "news", "--snapshot", file)
+    assert said in first_lines(ran)
+    assert "an old reason" not in report + ran.out
+    explained = json.loads(run("explain", target, "-n", "news", "--snapshot", file, "-o", "json").out)
+    assert explained["verdict"]["code"] == "PodsRefused"
+
+
+def test_refusals_are_grouped_by_remedy(cluster: Any) -> None:
+    message = 'pods "x" is forbidden: no PriorityClass with name gold was found'
+    status = {"observedGeneration": 3, "conditions": [condition(message)]}
+    several = []
+    for name in ("a", "b", "c", "d", "e"):
+        one = workload("Deployment", status, replicas=1)
+        several.append({**one, "metadata": {**one["metadata"], "name": name, "uid": name}})
+    report = first_lines(run("report", "-A", "--snapshot", cluster(*several)))
+    assert "5 workloads: pods refused. news/deployment/a 0 of 1, news/deployment/b 0 of 1" in report
+    assert "and 2 more: pods" in report
+    assert "Create PriorityClass gold, or correct priorityClassName." in report
+
+
+def test_pods_that_nothing_refuses_are_a_notice(cluster: Any) -> None:
+    file = cluster(workload("Deployment", {"observedGeneration": 3, "replicas": 1}, replicas=3))
+    report = first_lines(run("report", "-A", "--snapshot", file))
+    assert "notice 1 workload lacks pods. news/deployment/feed 1 of 3." in report
+
+
+def test_a_wish_that_is_met_is_fine(cluster: Any) -> None:
+    status = {"observedGeneration": 3, "replicas": 2, "conditions": [condition("no")]}
+    file = cluster(workload("Deployment", status, replicas=2), failed("Deployment", "older"))
+    assert "workload: pods refused" not in run("report", "-A", "--snapshot", file).out
+
+
+def test_a_list_without_workloads_is_not_certain(tmp_path: Path) -> None:
+    file = tmp_path / "list.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE]}))
+    ran = run("report", "-A", "--snapshot", str(file))
+    assert ran.code == 11
+    assert "deployments.apps" in first_lines(ran)
