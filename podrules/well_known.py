@@ -89,9 +89,6 @@ _TAINTS: Final = (
         "Cluster API",
         "kubernetes-sigs/cluster-api api/core/v1beta2/machine_types.go",
     ),
-    KnownTaint(
-        r"kubevirt\.io/drain", Meaning.LEAVING, "its drain for KubeVirt", "kubevirt.io/user-guide/node_maintenance"
-    ),
     KnownTaint(r"karpenter\.sh/unregistered", Meaning.STARTING, "Karpenter", _KARPENTER),
     KnownTaint(r"node\.cilium\.io/agent-not-ready", Meaning.STARTING, "Cilium's agent", "docs.cilium.io Taint Effects"),
     KnownTaint(r"cni\.istio\.io/not-ready", Meaning.STARTING, "Istio's CNI agent", "istio/istio pilot/pkg/features"),
@@ -175,7 +172,7 @@ _TAINTS: Final = (
     KnownTaint(
         r"kubernetes\.io/arch=(?P<owner>\w+)",
         Meaning.RESERVED,
-        "images for {owner}",
+        "images built for {owner}",
         f"{_GKE}/how-to/prepare-arm-workloads-for-deployment",
     ),
     KnownTaint(

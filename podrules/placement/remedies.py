@@ -25,6 +25,8 @@ from podrules.scheduler.cycle import Filtered, score_nodes
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.planned_pods import planned_uid
 from podrules.scheduler.framework.pod_on_cluster import Applied
+from podrules.scheduler.plugins.node_affinity import named_nodes
+from podrules.scheduler.plugins.node_selector import required_node_selector
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_reference
 from podrules.scheduler.registry import CHANGING_PLUGINS
@@ -155,8 +157,11 @@ def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied[S
 def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> Applied[Situation] | None:
     """A change that lasts: pods that are stopped come back, which does not help where they fit on no other node.
 
-    A rollout that may stop an old pod first makes none in its place.
+    A rollout that may stop an old pod first makes none in its place. A pod that names its nodes does not use another.
     """
+    if applied.change.kind is ChangeKind.ADD_NODE:
+        required = required_node_selector(situation.pod)
+        return applied if required is None or named_nodes(required.node_selector_terms) is None else None
     if applied.change.kind is not ChangeKind.REMOVE_PODS:
         return applied
     names = {(pod.namespace, pod.name) for pod in applied.change.pods}
