@@ -30,6 +30,7 @@ from podrules.scheduler.plugins.node_selector import required_node_selector
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_reference
 from podrules.scheduler.registry import CHANGING_PLUGINS
+from podrules.well_known import SELECTOR_ANNOTATIONS
 
 __all__ = ["by_nearness", "cheapest_remedy", "drops_selector", "softened_spread", "with_writer"]
 
@@ -43,11 +44,6 @@ _LATER: Final = "9"
 """After all times, as texts are compared."""
 _ROOM: Final = "NodeResourcesFit"
 _DIFFERING_IN_KIND: Final = frozenset({"TaintToleration", "NodeAffinity"})
-_SELECTOR_ANNOTATIONS: Final = ("openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector")
-"""Of namespaces: OpenShift's project node selector, and that of the plugin PodNodeSelector. Both are ``key=value,…``.
-
-Source: openshift/apiserver-library-go pkg/admission; kubernetes plugin/pkg/admission/podnodeselector at v1.36.3.
-"""
 
 
 class _Chain(Struct, frozen=True):
@@ -241,7 +237,7 @@ def with_writer(placement: Placement, namespace: KubeObject) -> Placement:
     """The placement with the annotations of the pod's namespace that write labels which would be dropped."""
     writers = {
         pair.strip(): annotation
-        for annotation in _SELECTOR_ANNOTATIONS
+        for annotation in SELECTOR_ANNOTATIONS
         for pair in namespace.metadata.annotations.get(annotation, "").split(",")
     }
 
