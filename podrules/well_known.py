@@ -16,7 +16,15 @@ from typing import Final
 
 from msgspec import Struct
 
-__all__ = ["KnownTaint", "Meaning", "is_of_the_machine", "known_taint", "uses_hardware"]
+__all__ = [
+    "SELECTOR_ANNOTATIONS",
+    "KnownTaint",
+    "Meaning",
+    "is_of_the_machine",
+    "is_public_key",
+    "known_taint",
+    "uses_hardware",
+]
 
 
 class Meaning(Enum):
@@ -88,9 +96,6 @@ _TAINTS: Final = (
         Meaning.LEAVING,
         "Cluster API",
         "kubernetes-sigs/cluster-api api/core/v1beta2/machine_types.go",
-    ),
-    KnownTaint(
-        r"kubevirt\.io/drain", Meaning.LEAVING, "its drain for KubeVirt", "kubevirt.io/user-guide/node_maintenance"
     ),
     KnownTaint(r"karpenter\.sh/unregistered", Meaning.STARTING, "Karpenter", _KARPENTER),
     KnownTaint(r"node\.cilium\.io/agent-not-ready", Meaning.STARTING, "Cilium's agent", "docs.cilium.io Taint Effects"),
@@ -175,7 +180,7 @@ _TAINTS: Final = (
     KnownTaint(
         r"kubernetes\.io/arch=(?P<owner>\w+)",
         Meaning.RESERVED,
-        "images for {owner}",
+        "images built for {owner}",
         f"{_GKE}/how-to/prepare-arm-workloads-for-deployment",
     ),
     KnownTaint(
@@ -211,6 +216,17 @@ _LABELS: Final = {
 """Labels that describe the machine or its pool, with sources. To write one by hand does not change the machine."""
 
 
+_MACHINE: Final = "|".join(_LABELS)
+_KEYS: Final = [row.taint.partition("=")[0] for row in _TAINTS]
+_PUBLIC: Final = "|".join((_MACHINE, *(key for key in _KEYS if "?P<owner>" not in key)))
+
+SELECTOR_ANNOTATIONS: Final = ("openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector")
+"""Of namespaces: OpenShift's project node selector, and that of the plugin PodNodeSelector. Both are ``key=value,…``.
+
+Source: openshift/apiserver-library-go pkg/admission; kubernetes plugin/pkg/admission/podnodeselector at v1.36.3.
+"""
+
+
 @lru_cache(maxsize=1024)
 def known_taint(key: str, value: str) -> KnownTaint | None:
     """The row of a taint, with its owner named; None: the cluster's own."""
@@ -228,4 +244,9 @@ def uses_hardware(known: KnownTaint, resources: Iterable[str]) -> bool:
 @lru_cache(maxsize=1024)
 def is_of_the_machine(label: str) -> bool:
     """Whether a label describes the machine or its pool, so that only another node has another value."""
-    return any(re.fullmatch(pattern, label) for pattern in _LABELS)
+    return re.fullmatch(_MACHINE, label) is not None
+
+
+def is_public_key(key: str) -> bool:
+    """Whether a key of a taint or label is of this table and names nothing of the cluster's own."""
+    return re.fullmatch(_PUBLIC, key) is not None

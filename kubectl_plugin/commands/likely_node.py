@@ -16,6 +16,7 @@ from kubectl_plugin.reports.pod.pod_report import LikelyNode, RefusedField
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     DAEMON_SETS,
+    NAMESPACES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     _Before = Callable[[ClusterSnapshot], tuple[Pod, ClusterSnapshot]]
 
-__all__ = ["LikelyNodes", "Maker", "Schedulers"]
+__all__ = ["LikelyNodes", "Maker", "Schedulers", "with_writer_of"]
 
 
 class Maker(Struct, frozen=True):
@@ -150,6 +151,16 @@ class Schedulers:
             else:
                 self._profiles = {DEFAULT_SCHEDULER_NAME: Profile(DEFAULT_SCHEDULER_NAME)}
         return self._profiles
+
+
+def with_writer_of(placed: Placement, pod: Pod, gatherer: Gatherer) -> Placement:
+    """A placement that names who wrote what a way out drops; without its Namespace, the writer is unknown."""
+    from podrules.placement.remedies import drops_selector, with_writer
+
+    if not drops_selector(placed):
+        return placed
+    space = gatherer.named(NAMESPACES, pod.metadata.namespace)
+    return placed if isinstance(space, Unread) else with_writer(placed, space)
 
 
 class LikelyNodes:
@@ -343,7 +354,9 @@ class LikelyNodes:
         placed = likely_placement(situation, every_node=self._every_node)
         # What is missing would decide as well.
         found = self._gates(situation, placed) if gates and not placed.assumed else ()
-        return LikelyNode(self._with_reach(placed), placed.assumed, gates=found)
+        # What is to come has not passed admission.
+        written = placed if coming else with_writer_of(placed, pod, self._gatherer)
+        return LikelyNode(self._with_reach(written), placed.assumed, gates=found)
 
     def _gates(self, situation: Situation, placed: Placement) -> tuple[AssumedGate, ...]:
         """The gates that decide about a placement. It takes a scheduling cycle for each."""

@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from kubectl_plugin.commands.likely_node import Schedulers
+from kubectl_plugin.commands.likely_node import Schedulers, with_writer_of
 from kubectl_plugin.commands.manifest_files import ManifestFile, read_files
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, applied, joined, with_manifest_objects
 from kubectl_plugin.commands.manifest_pods import PodManifest
@@ -169,7 +170,7 @@ class _Planner:
         # In the order of their specs.
         entries = sorted(_placeable(asked), key=lambda entry: queue_key(entry.origin, entry.pod))
         demands = [self._demand(entry, table, snapshot, changed.pods) for entry in entries]
-        specs = plan(demands, preemption=self._options.preemption)
+        specs = tuple(map(self._with_writer, plan(demands, preemption=self._options.preemption), entries))
         versions = self._gatherer.versions
         return PlanReport(
             source=self._source.description,
@@ -194,6 +195,12 @@ class _Planner:
             flags=drain.flags if drain is not None else (),
             unread=self._gatherer.unread,
         )
+
+    def _with_writer(self, spec: PlannedSpec, entry: PlaceableSpec) -> PlannedSpec:
+        # What a manifest has was not written by admission.
+        if spec.stopped is None or spec.origin == "manifest":
+            return spec
+        return replace(spec, stopped=with_writer_of(spec.stopped, entry.pod, self._gatherer))
 
     def _request(self, files: _Files, more: Sequence[WorkloadOrPod]) -> _Request:
         """What is to be placed: what was asked for, pods that wait already, and pods that leave a drained node."""

@@ -108,7 +108,10 @@ ENTRIES: Final = (
         pattern=r"node\(s\) had (untolerated )?taints?\b.*",
         means="The node has a NoSchedule or NoExecute taint that no toleration of the pod matches.",
         rule=("The first such taint rules the node out. PreferNoSchedule only lowers its score.",),
-        do=("Tolerate it if the pod is meant to run there; else see why the node is tainted.",),
+        do=(
+            "Tolerate it if the pod is meant to run there; else see why the node is tainted.",
+            "Where an autoscaler is about to remove the node, add another; where a CNI's agent starts, wait for it.",
+        ),
         commands=(_EXPLAIN, "kubectl qos explain node/NODE"),
         source=(f"{_PLUGINS}/tainttoleration/taint_toleration.go",),
         see=("node(s) were unschedulable", "node.kubernetes.io/unreachable"),
@@ -131,7 +134,10 @@ ENTRIES: Final = (
             "All of nodeSelector must match; of nodeSelectorTerms one is enough, with all its expressions.",
             "It is asked when the pod is placed, not afterwards.",
         ),
-        do=("Label a node, or correct the selector: a value is text and compared as a whole.",),
+        do=(
+            "Label a node, or correct the selector: a value is text and compared as a whole.",
+            "A label that describes the machine, such as its GPU model, needs another node.",
+        ),
         commands=(_EXPLAIN,),
         source=(f"{_PLUGINS}/nodeaffinity/node_affinity.go",),
         see=("node(s) didn't match scheduler-enforced node affinity",),

@@ -166,6 +166,10 @@ class Remedy(Struct, frozen=True, rename="camel"):
     """How many nodes fit then."""
     cost: int
     """The smaller the cheaper; it means nothing beyond that order."""
+    helped: int | None = None
+    """How many of the replicas that wait have a node then; None: one waits, or the number is not known."""
+    waiting: int = 1
+    """How many replicas wait."""
 
 
 class RejectedGroup(Struct, frozen=True, rename="camel"):

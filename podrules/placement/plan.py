@@ -180,12 +180,15 @@ class _Replicas(Struct, frozen=True):
     def kind(self) -> str:
         return self.demand.name.partition("/")[0]
 
+    @property
+    def wanted(self) -> int:
+        """How many a quota lets in."""
+        most = MAX_REPLICAS if self.demand.replicas is None else self.demand.replicas
+        return most if self.demand.quota is None else min(most, self.demand.quota.pods)
+
     def numbers(self) -> Iterator[int]:
-        demand = self.demand
-        most = MAX_REPLICAS if demand.replicas is None else demand.replicas
-        most = most if demand.quota is None else min(most, demand.quota.pods)
-        situation = demand.situation
-        return islice(new_numbers(situation.pod, self.kind, demand.first, situation.snapshot.pods), most)
+        demand, situation = self.demand, self.demand.situation
+        return islice(new_numbers(situation.pod, self.kind, demand.first, situation.snapshot.pods), self.wanted)
 
     def before(self, number: int, situation: Situation) -> Situation:
         """One of them with its claims before a cluster."""
@@ -217,7 +220,8 @@ def _place(
         if row is None:
             room = make_room(situation, filtered, budgets) if preemption else None
             if room is None:
-                stopped = likely_placement(situation)
+                waiting = max(1, replicas.wanted - len(rows)) if replicas.demand.replicas is not None else 1
+                stopped = likely_placement(replace(situation, waiting=waiting))
                 break
             row, situation, budgets = room.row, room.situation, room.budgets
             victims += room.victims

@@ -6,29 +6,40 @@ that the fewest plugins reject; several when their reasons differ in kind, as ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.controller_labels import HASH_LABEL
+from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
 from podrules.placement.facts import facts
-from podrules.placement.outcome import Remedy
+from podrules.placement.one_more import best_row, with_pod
+from podrules.placement.outcome import Placement, RejectedGroup, Remedy
 from podrules.placement.situation import Situation
 from podrules.safety import OF_ONE_NODE, Guarantee, owner_guarantee
 from podrules.scheduler.cycle import Filtered, score_nodes
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from podrules.scheduler.framework.planned_pods import planned_uid
 from podrules.scheduler.framework.pod_on_cluster import Applied
+from podrules.scheduler.plugins.node_affinity import named_nodes
+from podrules.scheduler.plugins.node_selector import required_node_selector
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
+from podrules.scheduler.plugins.volume_binding.storage_index import claim_reference
 from podrules.scheduler.registry import CHANGING_PLUGINS
+from podrules.well_known import SELECTOR_ANNOTATIONS
 
-__all__ = ["by_nearness", "cheapest_remedy", "softened_spread"]
+__all__ = ["by_nearness", "cheapest_remedy", "drops_selector", "softened_spread", "with_writer"]
 
 _MAX_CHANGES: Final = 4
 _ANOTHER: Final = 100
 _TRIED_NODES: Final = 4
+_MAX_COUNTED: Final = 30
+_COUNTED: Final = -1
+"""The place of no spec."""
 _LATER: Final = "9"
 """After all times, as texts are compared."""
 _ROOM: Final = "NodeResourcesFit"
@@ -40,6 +51,7 @@ class _Chain(Struct, frozen=True):
     cost: int
     row: int
     filtered: Filtered
+    then: Situation
 
     @property
     def replaces_node(self) -> bool:
@@ -88,7 +100,7 @@ def softened_spread(situation: Situation, filtered: Filtered, nearest: Sequence[
         for applied in _candidates(situation, filtered, SPREAD, row):
             after = applied.then.filtered()
             if applied.change.field.endswith(".whenUnsatisfiable") and after.fits(row):
-                return _remedy(_Chain((applied.change,), applied.cost + _ANOTHER, row, after))
+                return _remedy(_Chain((applied.change,), applied.cost + _ANOTHER, row, after, applied.then))
     return None
 
 
@@ -117,7 +129,7 @@ def _chain(situation: Situation, filtered: Filtered, row: int) -> _Chain | None:
         # Each change more is dearer than any kind.
         cost += applied.cost + _ANOTHER
         if filtered.fits(row):
-            return _Chain(changes, cost, row, filtered)
+            return _Chain(changes, cost, row, filtered, situation)
     return None
 
 
@@ -141,8 +153,11 @@ def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied[S
 def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> Applied[Situation] | None:
     """A change that lasts: pods that are stopped come back, which does not help where they fit on no other node.
 
-    A rollout that may stop an old pod first makes none in its place.
+    A rollout that may stop an old pod first makes none in its place. A pod that names its nodes does not use another.
     """
+    if applied.change.kind is ChangeKind.ADD_NODE:
+        required = required_node_selector(situation.pod)
+        return applied if required is None or named_nodes(required.node_selector_terms) is None else None
     if applied.change.kind is not ChangeKind.REMOVE_PODS:
         return applied
     names = {(pod.namespace, pod.name) for pod in applied.change.pods}
@@ -180,8 +195,63 @@ def _candidates(situation: Situation, filtered: Filtered, name: str, row: int) -
     return sorted(found, key=lambda applied: applied.cost)
 
 
-def _remedy(chain: _Chain) -> Remedy:
-    names = chain.filtered.context.table.names
-    bound_to_node = any(change.node for change in chain.changes)
-    best = chain.row if bound_to_node else int(score_nodes(chain.filtered).best[0])
-    return Remedy(chain.changes, names[best], len(chain.filtered.feasible), chain.cost)
+def _remedy(found: _Chain) -> Remedy:
+    names = found.filtered.context.table.names
+    bound_to_node = any(change.node for change in found.changes)
+    best = found.row if bound_to_node else int(score_nodes(found.filtered).best[0])
+    feasible = len(found.filtered.feasible)
+    return Remedy(found.changes, names[best], feasible, found.cost, _helped(found, best), found.then.waiting)
+
+
+def _helped(found: _Chain, row: int | None) -> int | None:
+    """How many of the replicas that wait have a node after the changes."""
+    situation, filtered, helped = found.then, found.filtered, 0
+    pod = situation.pod
+    own_objects = any(claim_reference(pod, volume) for volume in pod.spec.volumes) or pod.spec.resource_claims
+    # Each replica has claims of its own, which are not made here.
+    if not 1 < situation.waiting <= _MAX_COUNTED or own_objects:
+        return None
+    while row is not None:
+        helped += 1
+        if helped == situation.waiting:
+            break
+        situation = with_pod(situation, filtered, row)
+        metadata = replace(pod.metadata, uid=planned_uid(_COUNTED, helped))
+        situation = replace(situation, pod=replace(situation.pod, metadata=metadata))
+        filtered = situation.filtered()
+        row = best_row(filtered)
+    return helped
+
+
+def drops_selector(placement: Placement) -> bool:
+    """Whether a way out drops labels of the pod's nodeSelector, which admission may have written."""
+    changes = (change for group in placement.rejected if group.remedy for change in group.remedy.changes)
+    return any(map(_drops_selector, changes))
+
+
+def _drops_selector(change: CandidateChange) -> bool:
+    return change.kind is ChangeKind.DROP and change.field == "spec.nodeSelector"
+
+
+def with_writer(placement: Placement, namespace: KubeObject) -> Placement:
+    """The placement with the annotations of the pod's namespace that write labels which would be dropped."""
+    writers = {
+        pair.strip(): annotation
+        for annotation in SELECTOR_ANNOTATIONS
+        for pair in namespace.metadata.annotations.get(annotation, "").split(",")
+    }
+
+    def split(change: CandidateChange) -> Iterator[CandidateChange]:
+        by_writer: dict[str, list[str]] = {}
+        for pair in change.value.split(", "):
+            by_writer.setdefault(writers.get(pair, ""), []).append(pair)
+        for writer, pairs in by_writer.items():
+            yield replace(change, value=", ".join(pairs), writer=writer)
+
+    def named(group: RejectedGroup) -> RejectedGroup:
+        if group.remedy is None:
+            return group
+        parts = (split(change) if _drops_selector(change) else (change,) for change in group.remedy.changes)
+        return replace(group, remedy=replace(group.remedy, changes=tuple(chain.from_iterable(parts))))
+
+    return replace(placement, rejected=tuple(map(named, placement.rejected)))

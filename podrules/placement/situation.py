@@ -23,6 +23,9 @@ class Situation(PodOnCluster, frozen=True):
     is_list: bool = False
     """Whether the objects are of a plain List, which may lack single objects of the kinds that it has."""
 
+    waiting: int = 1
+    """How many pods like this one wait for a node, this one included."""
+
     @property
     def may_lack_nodes(self) -> bool:
         """Whether a node may exist that is not in the table."""

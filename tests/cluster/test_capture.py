@@ -363,6 +363,17 @@ def test_each_secret_gives_other_names() -> None:
     assert Anonymiser(b"x").text("web-data-web") == f"{web}-{data}-{web}"
 
 
+def test_keys_of_known_owners_stay_and_lead_to_the_same_ways_out() -> None:
+    text = Anonymiser(b"x").text
+    for kept in ("karpenter.sh/disrupted", "nvidia.com/gpu.product", "ToBeDeletedByClusterAutoscaler", "os"):
+        assert text(kept) == kept
+    assert "acme" not in text("acme.example/agent-not-ready")
+    # In the selector of a namespace the key of the first label stays, and values are replaced as in labels.
+    assert text("topology.kubernetes.io/zone=acme,x=acme") == (
+        f"topology.kubernetes.io/zone={text('acme')},{text('x')}={text('acme')}"
+    )
+
+
 def _blocks_at(content: bytes) -> int:
     start = content.index(b"\n") + 1
     return start + 4 + int.from_bytes(content[start : start + 4], "big")

@@ -221,6 +221,14 @@ def test_change(change: CandidateChange, words: str) -> None:
     assert remedy_words(Remedy((change,), "b", 3, 0), SPREAD) == words
 
 
+@pytest.mark.parametrize(
+    ("helped", "waiting", "words"), [(1, 3, ", which helps 1 of 3 pods"), (3, 3, ""), (None, 40, ""), (None, 1, "")]
+)
+def test_a_way_out_says_how_many_replicas_it_helps(helped: int | None, waiting: int, words: str) -> None:
+    change = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value="x:NoSchedule")
+    assert remedy_words(Remedy((change,), "b", 1, 0, helped, waiting), ()) == f"tolerate x:NoSchedule{words} (then b)"
+
+
 def test_every_kind_of_change_has_words() -> None:
     assert {change.kind for change, _ in CHANGES} == set(ChangeKind)
 

@@ -114,3 +114,38 @@ def test_one_reason_is_named_once(tmp_path: Path) -> None:
     full["status"]["allocatable"] = {**ROOM, "pods": "0"}
     page = explained(tmp_path, node("rack-1"), full, pending(requests={"cpu": "9"}))
     assert "Of 2 nodes, 2 lack cpu." in page
+
+
+WRITERS: Final = [
+    pytest.param(
+        {"openshift.io/node-selector": "node-role.kubernetes.io/infra="},
+        {"node-role.kubernetes.io/infra": ""},
+        "take node-role.kubernetes.io/infra= out of its namespace's annotation openshift.io/node-selector "
+        "(admission copies it) (then n1).",
+        id="OpenShift",
+    ),
+    pytest.param(
+        {"scheduler.alpha.kubernetes.io/node-selector": "topology.kubernetes.io/region=eu-9, tier=web"},
+        {"topology.kubernetes.io/region": "eu-9", "topology.kubernetes.io/zone": "eu-9a"},
+        "take topology.kubernetes.io/region=eu-9 out of its namespace's annotation scheduler.alpha.kubernetes.io/"
+        "node-selector (admission copies it) and drop spec.nodeSelector topology.kubernetes.io/zone=eu-9a (then n1).",
+        id="PodNodeSelector, and one of its own",
+    ),
+    pytest.param(
+        {"openshift.io/node-selector": "", "note": "topology.kubernetes.io/zone=eu-9a"},
+        {"topology.kubernetes.io/zone": "eu-9a"},
+        "drop spec.nodeSelector topology.kubernetes.io/zone=eu-9a (then n1).",
+        id="the pod's own",
+    ),
+]
+
+
+@pytest.mark.parametrize(("annotations", "selector", "way"), WRITERS)
+def test_what_admission_wrote_is_changed_where_it_is_written(
+    annotations: dict[str, str], selector: dict[str, str], way: str, tmp_path: Path
+) -> None:
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "annotations": annotations}}
+    page = explained(tmp_path, node("n1"), pending(nodeSelector=selector), space)
+    assert f"Way out: {way}" in page
+    placed = said("place", "pod/web-1", "-n", "shop", "--snapshot", str(tmp_path / "cluster.json"))
+    assert f"Way out: {way}" in placed

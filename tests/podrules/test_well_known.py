@@ -22,7 +22,7 @@ from podrules.well_known import Meaning, is_of_the_machine, known_taint, uses_ha
         ),
         ("node-role.kubernetes.io/infra", "", Meaning.RESERVED, "the role infra"),
         ("node-role.kubernetes.io/master", "", Meaning.RESERVED, "the control plane"),
-        ("kubernetes.io/arch", "arm64", Meaning.RESERVED, "images for arm64"),
+        ("kubernetes.io/arch", "arm64", Meaning.RESERVED, "images built for arm64"),
     ],
 )
 def test_known(key: str, value: str, meaning: Meaning, owner: str) -> None:

@@ -87,6 +87,8 @@ def _effects(remedy: Remedy) -> set[str]:
 def remedy_words(remedy: Remedy, spread: tuple[ConstraintSpread, ...]) -> str:
     """``free 220Mi memory on node-a1``, ``maxSkew 3 on zone (then node-b2)``."""
     changes = _changes_words(remedy.changes, spread)
+    if remedy.helped is not None and remedy.helped < remedy.waiting:
+        changes += f", which helps {remedy.helped} of {remedy.waiting} pods"
     if any(change.node for change in remedy.changes):
         elsewhere = any(pod.node != remedy.node for change in remedy.changes for pod in change.pods)
         return f"{changes} (then {remedy.node})" if elsewhere else changes
@@ -188,6 +190,8 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
             return _replaced_words(change, ())
         case ChangeKind.LABEL_NODE:
             return f"label {change.node} {change.value}"
+        case ChangeKind.DROP if change.writer:
+            return f"take {change.value} out of its namespace's annotation {change.writer} (admission copies it)"
         case ChangeKind.DROP if change.field.endswith(_REQUIRED):
             return f"drop the required terms of {change.field.removesuffix(_REQUIRED)}"
         case ChangeKind.DROP:

@@ -28,6 +28,7 @@ from podrules.model.storage import CSIVolumeSource, PersistentVolume, VolumeAtta
 from podrules.pod_security.policy import LATEST, Level
 from podrules.scheduler.plugins.volume_binding.csi_translation import MIGRATED_PROVISIONERS
 from podrules.volumes import attachment_name
+from podrules.well_known import SELECTOR_ANNOTATIONS, is_public_key
 
 __all__ = ["Anonymiser"]
 
@@ -50,7 +51,7 @@ _USUALLY_KEPT: Final = frozenset({"type", "reason"})
 _CAMEL_CASE: Final = re.compile(r"[A-Za-z0-9]*")
 _KINDS: Final = frozenset({"Node", "Service", *(kind.kind for kind in ALL_KINDS)})
 _TEXTS: Final = frozenset({"message", "description", "command", "path"})
-_KUBERNETES_KEY: Final = re.compile(r"([a-z0-9.-]+\.)?(kubernetes\.io|k8s\.io)/[^/^]*|topology\.[a-z0-9.-]+/[a-z]+")
+_KUBERNETES_KEY: Final = re.compile(r"([a-z0-9.-]+\.)?(kubernetes\.io|k8s\.io)/[^/^=,]*|topology\.[a-z0-9.-]+/[a-z]+")
 """Labels, taints, annotations and finalizers of Kubernetes and of cloud providers."""
 _NUMBER: Final = re.compile(r"-?[0-9]+")
 _KEPT: Final = frozenset(
@@ -59,6 +60,7 @@ _KEPT: Final = frozenset(
         *("kube-system", "kube-public", "kube-node-lease", "default-scheduler"),
         *("system-node-critical", "system-cluster-critical", "metadata.name"),
         *("type", "virtual-kubelet", "virtual-kubelet.io/provider"),
+        *SELECTOR_ANNOTATIONS,
         *("cpu", "memory", "pods", "ephemeral-storage", "storage", "count/pods"),
         *(*Level, LATEST),
         *("v1", "apps/v1", "batch/v1", "127.0.0.1", "0.0.0.0"),  # noqa: S104 - an address that ports are compared with
@@ -138,6 +140,8 @@ class Anonymiser:
 
     def _text(self, text: str) -> str:
         if text in _KEPT or text.startswith(_HUGE_PAGES) or _NUMBER.fullmatch(text) or _LEVEL_VERSION.fullmatch(text):
+            return text
+        if is_public_key(text):
             return text
         if of_quota := _OF_QUOTA.match(text):
             return of_quota[0] + self.text(text[of_quota.end() :])

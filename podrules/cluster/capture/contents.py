@@ -41,6 +41,7 @@ from podrules.model.base import KubeObject, ObjectMeta
 from podrules.model.event import Event
 from podrules.reachability import LEASE_NAMESPACE
 from podrules.refusals import FAILED_CREATE
+from podrules.well_known import SELECTOR_ANNOTATIONS
 
 __all__ = ["ANNOTATIONS", "KindContents", "contents"]
 
@@ -58,6 +59,7 @@ ANNOTATIONS: Final = frozenset(
         "storageclass.kubernetes.io/is-default-class",
         "volume.beta.kubernetes.io/storage-class",
         "volume.kubernetes.io/selected-node",
+        *SELECTOR_ANNOTATIONS,
     }
 )
 """The annotations that rules read."""

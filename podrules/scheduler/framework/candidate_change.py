@@ -41,6 +41,8 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     """The pod's field that is changed or dropped."""
     value: str = ""
     """The new value, the taint or the label."""
+    writer: str = ""
+    """The annotation of the pod's namespace by which admission writes what would be dropped."""
     amounts: dict[str, int] = msgspec.field(default_factory=dict)
     """Of resources; cpu in thousandths, the rest in whole units."""
     promised: dict[str, int] = msgspec.field(default_factory=dict)

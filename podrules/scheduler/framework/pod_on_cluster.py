@@ -20,6 +20,9 @@ __all__ = ["Applied", "PodOnCluster", "S", "pods_removed"]
 
 _FEW: Final = 3
 """Pods that may be named as being in the way."""
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_ANOTHER: Final = "?"
+"""No label has this value."""
 _KIND_COSTS: Final = {kind: 10 * place for place, kind in enumerate(ChangeKind)}
 
 
@@ -34,6 +37,16 @@ class PodOnCluster(Struct, frozen=True):
         """The same with one node changed."""
         node = self.table.nodes[self.table.index[name]]
         return replace(self, table=self.table.with_nodes({name: change(node)}))
+
+    def with_another_node(self, name: str, change: Callable[[Node], Node]) -> Self:
+        """The same with a node like one, changed and under another host name, in its place."""
+
+        def another(node: Node) -> Node:
+            labels = node.metadata.labels
+            named = {**labels, _HOSTNAME: _ANOTHER} if _HOSTNAME in labels else labels
+            return change(replace(node, metadata=replace(node.metadata, labels=named)))
+
+        return self.with_node(name, another)
 
     def without_pods(self, pods: Iterable[Pod]) -> Self:
         """The same without some pods."""

@@ -57,6 +57,7 @@ __all__ = [
     "NodeAffinityMismatch",
     "NodeAffinityScoreState",
     "Unmet",
+    "named_nodes",
     "pinned_nowhere",
 ]
 
@@ -146,7 +147,7 @@ class NodeAffinity:
         required = required_node_selector(context.pod)
         if required is None and not context.pod.spec.node_selector and self._added_selector(context) is None:
             return PreFilterResult(SKIP)
-        names = _named_nodes(required.node_selector_terms if required else ())
+        names = named_nodes(required.node_selector_terms if required else ())
         if names is not None and not names:
             return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (ERR_REASON_CONFLICT,)))
         return PreFilterResult(node_names=names)
@@ -214,13 +215,14 @@ class NodeAffinity:
         found = [fact for fact in self.facts(context, state, row) if isinstance(fact, LabelMismatch)]
         name, spec = situation.table.names[row], situation.pod.spec
         labels = _wanted_labels(found)
-        node = situation.with_node(name, lambda node: _labelled(node, labels))
         text = ",".join(f"{key}={value}" for key, value in labels.items())
         if any(key in OS_LABELS or is_of_the_machine(key) for key in labels):
             # Cheaper than to drop what the pod asks of its machine.
             change = CandidateChange(ChangeKind.ADD_NODE, node=name, field=found[0].field, value=text)
-            yield Applied(change, node, _BEFORE_DROP)
+            added = situation.with_another_node(name, lambda node: _labelled(node, labels))
+            yield Applied(change, added, _BEFORE_DROP)
         elif labels and not any(map(_GIVEN_BY_THE_MACHINE.fullmatch, labels)):
+            node = situation.with_node(name, lambda node: _labelled(node, labels))
             yield Applied(CandidateChange(ChangeKind.LABEL_NODE, node=name, value=text), node)
         # A pod of another operating system does not run there, whatever its selector says.
         if any(fact.key in OS_LABELS for fact in found):
@@ -294,7 +296,7 @@ def _preferred(pod: Pod) -> tuple[PreferredSchedulingTerm, ...]:
     return affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
 
 
-def _named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
+def named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
     """The nodes that terms name; None when there is no term, or one that names none."""
     named: frozenset[str] | None = None
     for term in terms:

@@ -127,14 +127,15 @@ class TaintToleration:
         name, pod = situation.table.names[row], situation.pod
         for taint in self.explain(context, state, row).rejecting[:1]:
             known = known_taint(taint.key, taint.value)
-            gone = situation.with_node(name, partial(_without_taint, key=taint.key))
+            bare = partial(_without_taint, key=taint.key)
             away = CandidateChange(ChangeKind.REMOVE_TAINT, node=name, value=taint.text)
             if taint.key == TAINT_NODE_UNSCHEDULABLE.key:
                 yield uncordoned(situation, row)
             elif known is not None and known.meaning in {Meaning.TROUBLE, Meaning.STARTING}:
+                gone = situation.with_node(name, bare)
                 yield Applied(away, gone, _PASSES_BY_ITSELF if known.meaning is Meaning.STARTING else 0)
             elif known is not None and _is_unfit(known, pod):
-                yield Applied(replace(away, kind=ChangeKind.ADD_NODE), gone)
+                yield Applied(replace(away, kind=ChangeKind.ADD_NODE), situation.with_another_node(name, bare))
             else:
                 added = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
                 tolerated = situation.with_spec(tolerations=(*pod.spec.tolerations, added))

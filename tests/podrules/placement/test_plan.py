@@ -68,6 +68,37 @@ def kinds_of_remedies(stopped: Placement | None) -> list[ChangeKind]:
     return [change.kind for remedy in remedies for change in remedy.changes]
 
 
+def helped_by_remedies(stopped: Placement | None) -> list[tuple[int | None, int]]:
+    assert stopped is not None
+    return [(group.remedy.helped, group.remedy.waiting) for group in stopped.rejected if group.remedy is not None]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "taint", "replicas", "helped"),
+    [
+        pytest.param("3", {}, 4, (1, 3), id="room for one is made"),
+        pytest.param("1", {"key": "team", "value": "b", "effect": "NoSchedule"}, 9, (3, 5), id="some fit there"),
+        pytest.param("1", {"key": "team", "value": "b", "effect": "NoSchedule"}, 6, (2, 2), id="all fit there"),
+        pytest.param("1", {"key": "team", "value": "b", "effect": "NoSchedule"}, 5, (None, 1), id="one waits"),
+        pytest.param(
+            "1", {"key": "team", "value": "b", "effect": "NoSchedule"}, 99, (None, 95), id="too many to count"
+        ),
+    ],
+)
+def test_a_way_out_counts_the_replicas_that_it_helps(
+    cpu: str, taint: Json, replicas: int, helped: tuple[int | None, int]
+) -> None:
+    nodes = [make_node("a"), *([make_node("b", cpu="3", taints=[taint])] if taint else [])]
+    (found,) = placed((make_pod(cpu=cpu), replicas), nodes=nodes)
+    assert helped_by_remedies(found.stopped)[-1] == helped
+
+
+def test_replicas_with_claims_of_their_own_are_not_counted() -> None:
+    volumes = [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"]}}}}]
+    (found,) = placed((make_pod(cpu="3", volumes=volumes), 4), nodes=[make_node("a", cpu="1")])
+    assert all(helped is None for helped, _ in helped_by_remedies(found.stopped))
+
+
 def test_no_way_out_stops_a_pod_that_is_placed_here() -> None:
     """It is none yet, and the next would only take its place."""
     alone = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}

@@ -230,6 +230,23 @@ def test_a_label_that_describes_the_machine_asks_for_another_node(key: str, valu
     assert (change.kind, change.node, change.value) == (ChangeKind.ADD_NODE, "a", f"{key}={value}")
 
 
+@pytest.mark.parametrize(
+    "taint",
+    [make_taint("karpenter.sh/disrupted"), make_taint("google.com/tpu", "present")],
+    ids=["leaving", "hardware"],
+)
+def test_another_node_does_not_help_a_pod_that_is_pinned(taint: Json) -> None:
+    name = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [name]}}
+    node = make_node("a", labels={"kubernetes.io/hostname": "a"}, taints=[taint])
+    placement = place(make_pod(affinity={"nodeAffinity": required}), [node])
+    assert group_of(placement, "TaintToleration").remedy is None
+    placement = place(make_pod(nodeSelector={"kubernetes.io/hostname": "a"}), [node])
+    remedy = group_of(placement, "TaintToleration").remedy
+    assert remedy is not None
+    assert {change.kind for change in remedy.changes} == {ChangeKind.ADD_NODE, ChangeKind.DROP}
+
+
 def test_a_host_port_is_given_up_by_its_holder() -> None:
     def with_port(name: str, on: str = "") -> Json:
         pod: Any = make_pod(name, on=on)

@@ -48,7 +48,8 @@ def parted(
         change = CandidateChange(ChangeKind.ADD_NODE, node=context.table.names[row])
         # To drop its own rule leaves those of the other pods.
         extra_cost = _BEFORE_DROP if "existingAntiAffinity" in rules else 0
-        yield Applied(change, situation.without_pods(there), extra_cost)
+        alone = situation.without_pods(there).with_another_node(change.node, lambda node: node)
+        yield Applied(change, alone, extra_cost)
 
 
 def _dropped(situation: S, name: str, affinity: Affinity) -> Applied[S]:
