@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kubectl_plugin.render.command import Command, kubectl, why
-from kubectl_plugin.views.words import listed, quoted
-from podrules.placement.outcome import ClaimProblem, ClaimTrouble
+from kubectl_plugin.render.command import Command, kubectl, qos, why
+from kubectl_plugin.views.words import counted, listed, quoted
+from podrules.placement.outcome import ClaimProblem, ClaimTrouble, VolumePlace
 
-__all__ = ["claim_command", "claim_lines", "claim_sentences"]
+__all__ = ["claim_command", "claim_lines", "claim_sentences", "volume_command", "volume_sentences"]
 
 _SHOWN: Final = 2
+HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 def claim_sentences(problems: Sequence[ClaimProblem]) -> Iterator[str]:
@@ -22,6 +23,81 @@ def claim_sentences(problems: Sequence[ClaimProblem]) -> Iterator[str]:
     if rest > 0:
         yield f"{rest} more of its claims {'has' if rest == 1 else 'have'} no volume either."
     yield f"Way out: {_WAY[problems[0].trouble](problems[0])}."
+
+
+def volume_sentences(volumes: Sequence[VolumePlace]) -> Iterator[str]:
+    """For a verdict: where the first volumes can be used, and what helps where no node is there."""
+    volumes = sorted(volumes, key=lambda one: one.count)
+    for one in volumes[:_SHOWN]:
+        facts = ", ".join(filter(None, (one.size, one.phase, one.kind)))
+        of = f" of claim {quoted(one.claim)}" if one.volume else ""
+        what = f"Volume {quoted(one.volume)}" if one.volume else f"The volume that claim {quoted(one.claim)} is to get"
+        yield f"{what}{of}{f' ({facts})' if facts else ''} can be used only {_where(one)}{_who(one)}."
+    rest = len(volumes) - _SHOWN
+    if rest > 0:
+        yield f"{counted(rest, 'more volume')} can be used on some nodes only."
+    if volumes and (way := _volume_way(volumes[0])):
+        yield f"Way out: {way}."
+
+
+def volume_command(volumes: Sequence[VolumePlace], pod: str, namespace: str, like: str) -> Iterator[Command]:
+    """For a volume that no node can use: the question whether a node in its zone would help.
+
+    Args:
+        volumes: Those of the pod.
+        pod: Its name.
+        namespace: Its namespace.
+        like: A node to copy.
+    """
+    for one in volumes:
+        zones = [values for key, values in one.labels.items() if _last(key) == "zone"]
+        if not one.count and zones and len(zones[0]) == 1 and like:
+            options = "--add-node like={},zone={}"
+            yield qos("place pod/{}", pod, like, zones[0][0], namespace=namespace, options=options)
+            return
+
+
+def _where(one: VolumePlace) -> str:
+    """``in zone a (topology.kubernetes.io/zone)``."""
+    places = [f"{_place(key, values)} ({key})" for key, values in one.labels.items()]
+    return listed(places) if places else "where its node affinity matches"
+
+
+def _place(key: str, values: Sequence[str]) -> str:
+    """``in zone a``."""
+    lead = {"zone": "in zone", "region": "in region", "hostname": "on host"}.get(_last(key), "where the label is")
+    more = f" or {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+    return f"{lead} {' or '.join(values[:_SHOWN])}{more}"
+
+
+def _last(key: str) -> str:
+    """What a label names, whatever its prefix is: ``zone``."""
+    return key.rpartition("/")[2]
+
+
+def _who(one: VolumePlace) -> str:
+    if one.count:
+        nodes = list(one.nodes) if one.count <= len(one.nodes) else [*one.nodes, f"{one.count - len(one.nodes)} more"]
+        if one.apart:
+            return f": on {listed(nodes)}, and volume {quoted(one.apart)} on none of these"
+        return f": on {listed(nodes)}, which {'rejects' if one.count == 1 else 'reject'} the pod for other reasons"
+    if one.hostname:
+        return f", and no node has that label: it is {one.hostname} on node {one.named}"
+    return ", and no node is there" if one.labels else ", and no node does"
+
+
+def _volume_way(one: VolumePlace) -> str:
+    """What lets a node use it; empty: other changes let the pod onto one that can."""
+    if one.count:
+        return f"recreate its claim where volume {quoted(one.apart)} is, from a snapshot or backup" if one.apart else ""
+    if one.hostname:
+        return f"recreate PersistentVolume {quoted(one.volume)} with spec.nodeAffinity for host {one.hostname}"
+    if HOSTNAME in one.labels:
+        return "bring the node back, or recreate the claim and restore its data"
+    add = f"add a node {' and '.join(_place(key, values) for key, values in one.labels.items()) or 'that it matches'}"
+    if not one.volume:
+        return f"{add}, or recreate the claim with a StorageClass that allows other places"
+    return f"{add}, or restore a copy of the volume where nodes are"
 
 
 def claim_lines(problems: Sequence[ClaimProblem]) -> Iterator[str]:

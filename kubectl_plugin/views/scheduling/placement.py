@@ -8,7 +8,7 @@ from datetime import datetime
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
-from kubectl_plugin.views.pod.claim_words import claim_lines, claim_sentences
+from kubectl_plugin.views.pod.claim_words import claim_lines, claim_sentences, volume_sentences
 from kubectl_plugin.views.scheduling.changes import remedy_words, ways_out
 from kubectl_plugin.views.scheduling.preemption import (
     defeated_words,
@@ -63,6 +63,7 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
     sentences = list(claim_sentences(placement.claims)) if placement.claims else []
     if phrases:
         sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")
+    sentences += volume_sentences(placement.volumes)
     ways = ways_out(placement, drained=drained)
     if ways:
         *others, last = ways
