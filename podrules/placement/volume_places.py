@@ -35,7 +35,7 @@ from podrules.scheduler.plugins.volume_binding.matching import affinity_labels, 
 from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class, storage_index
 from podrules.volumes import volume_backend
 
-__all__ = ["volume_places"]
+__all__ = ["volume_place", "volume_places"]
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 _SHOWN_NODES: Final = 3
@@ -52,13 +52,11 @@ def volume_places(filtered: Filtered) -> tuple[VolumePlace, ...]:
         return ()
     index = storage_index(context)
     bound, _ = find_pod_volumes(index, state, context.features)
+    read = [(one, index.volumes.get(one.claim.spec.volume_name)) for one in bound]
     found = [
-        (
-            _of_volume(index, verdict.claim, index.volumes[verdict.claim.spec.volume_name]),
-            verdict.problems == Problem.NONE,
-        )
-        for verdict in bound
-        if verdict.claim.spec.volume_name in index.volumes
+        (volume_place(index, one.claim, volume), one.problems == Problem.NONE)
+        for one, volume in read
+        if volume is not None
     ]
     for claim in state.delayed:
         found += _of_waiting(index, claim)
@@ -74,12 +72,12 @@ def volume_places(filtered: Filtered) -> tuple[VolumePlace, ...]:
     )
 
 
-def _of_volume(index: StorageIndex, claim: PersistentVolumeClaim, volume: PersistentVolume) -> VolumePlace:
-    labels = affinity_labels(volume)
-    # Who writes a node's name for its host name means that node.
-    named = next(
-        (index.nodes[index.nodes.rows[one]] for one in labels.get(HOSTNAME, ()) if one in index.nodes.rows), None
-    )
+def volume_place(index: StorageIndex, claim: PersistentVolumeClaim, volume: PersistentVolume) -> VolumePlace:
+    """A volume that a claim has or may have, without the nodes."""
+    labels, rows = affinity_labels(volume), index.nodes.rows
+    # The writer of a node's name in place of its label means that node.
+    nodes = [index.nodes[rows[one]].metadata for one in labels.get(HOSTNAME, ()) if one in rows]
+    named = [node for node in nodes if node.labels.get(HOSTNAME) != node.name]
     return VolumePlace(
         claim=claim.metadata.name,
         volume=volume.metadata.name,
@@ -87,8 +85,7 @@ def _of_volume(index: StorageIndex, claim: PersistentVolumeClaim, volume: Persis
         phase=volume.status.phase,
         kind=volume_backend(volume),
         labels=labels,
-        named="" if named is None else named.metadata.name,
-        hostname="" if named is None else named.metadata.labels.get(HOSTNAME, ""),
+        hostnames={node.name: node.labels.get(HOSTNAME, "") for node in named[:_SHOWN_NODES]},
     )
 
 
@@ -97,7 +94,7 @@ def _of_waiting(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[t
     if found.provisioner in {"", NO_PROVISIONER}:
         try:
             for volume in islice(suitable_volumes(index, claim), _SHOWN_VOLUMES):
-                yield _of_volume(index, claim, volume), matches_node_affinity(index.nodes, volume)
+                yield volume_place(index, claim, volume), matches_node_affinity(index.nodes, volume)
         except SelectorError:
             return  # The cycle's error says why.
         return

@@ -29,10 +29,9 @@ def volume_sentences(volumes: Sequence[VolumePlace]) -> Iterator[str]:
     """For a verdict: where the first volumes can be used, and what helps where no node is there."""
     volumes = sorted(volumes, key=lambda one: one.count)
     for one in volumes[:_SHOWN]:
-        facts = ", ".join(filter(None, (one.size, one.phase, one.kind)))
         of = f" of claim {quoted(one.claim)}" if one.volume else ""
         what = f"Volume {quoted(one.volume)}" if one.volume else f"The volume that claim {quoted(one.claim)} is to get"
-        yield f"{what}{of}{f' ({facts})' if facts else ''} can be used only {_where(one)}{_who(one)}."
+        yield f"{what}{of}{_facts(one)} can be used only {_where(one)}{_who(one)}."
     rest = len(volumes) - _SHOWN
     if rest > 0:
         yield f"{counted(rest, 'more volume')} can be used on some nodes only."
@@ -55,6 +54,11 @@ def volume_command(volumes: Sequence[VolumePlace], pod: str, namespace: str, lik
             options = "--add-node like={},zone={}"
             yield qos("place pod/{}", pod, like, zones[0][0], namespace=namespace, options=options)
             return
+
+
+def _facts(one: VolumePlace) -> str:
+    facts = ", ".join(filter(None, (one.size, one.phase, one.kind)))
+    return f" ({facts})" if facts else ""
 
 
 def _where(one: VolumePlace) -> str:
@@ -81,8 +85,9 @@ def _who(one: VolumePlace) -> str:
         if one.apart:
             return f": on {listed(nodes)}, and volume {quoted(one.apart)} on none of these"
         return f": on {listed(nodes)}, which {'rejects' if one.count == 1 else 'reject'} the pod for other reasons"
-    if one.hostname:
-        return f", and no node has that label: it is {one.hostname} on node {one.named}"
+    if one.hostnames:
+        labels = [f"{label or 'missing'} on node {node}" for node, label in one.hostnames.items()]
+        return f", and no node has that label: it is {listed(labels)}"
     return ", and no node is there" if one.labels else ", and no node does"
 
 
@@ -90,8 +95,8 @@ def _volume_way(one: VolumePlace) -> str:
     """What lets a node use it; empty: other changes let the pod onto one that can."""
     if one.count:
         return f"recreate its claim where volume {quoted(one.apart)} is, from a snapshot or backup" if one.apart else ""
-    if one.hostname:
-        return f"recreate PersistentVolume {quoted(one.volume)} with spec.nodeAffinity for host {one.hostname}"
+    if hosts := [label for label in one.hostnames.values() if label]:
+        return f"recreate PersistentVolume {quoted(one.volume)} with spec.nodeAffinity for host {' or '.join(hosts)}"
     if HOSTNAME in one.labels:
         return "bring the node back, or recreate the claim and restore its data"
     add = f"add a node {' and '.join(_place(key, values) for key, values in one.labels.items()) or 'that it matches'}"
@@ -137,6 +142,18 @@ def _nor_any(problem: ClaimProblem) -> str:
     return "" if problem.classes else ", and there is no other"
 
 
+def _near(problem: ClaimProblem) -> str:
+    """Volumes that do not match it, with what may be the reason."""
+    names = [f"{quoted(one.volume)}{_facts(one)}" for one in problem.near]
+    return f"; there {'is' if len(names) == 1 else 'are'} {listed(names)}" if names else ""
+
+
+def _released(problem: ClaimProblem) -> str:
+    """How a volume of an earlier claim is used again."""
+    released = any(one.phase == "Released" for one in problem.near)
+    return "; a Released one is Available again without its spec.claimRef" if released else ""
+
+
 def _no_default(problem: ClaimProblem) -> str:
     return "none is the default" if problem.classes else "there is none"
 
@@ -173,7 +190,7 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ),
     ClaimTrouble.NO_CLASS: lambda one: f"is unbound: it names no StorageClass, and {_no_default(one)}",
     ClaimTrouble.NO_VOLUME: lambda one: (
-        f"is unbound: no PersistentVolume {_of_class(one)} matches it, and nobody makes one"
+        f"is unbound: no PersistentVolume {_of_class(one)} matches it, and nobody makes one{_near(one)}"
     ),
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"is unbound: its StorageClass {quoted(one.storage_class)} has no volumeBindingMode"
@@ -203,7 +220,9 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.VOLUME_TAKEN: lambda _: "recreate the claim without spec.volumeName, or with a free volume",
     ClaimTrouble.CLASS_MISSING: _anew,
     ClaimTrouble.NO_CLASS: _by_default,
-    ClaimTrouble.NO_VOLUME: lambda one: f"make a PersistentVolume {_of_class(one)} that matches it{_wanted(one)}",
+    ClaimTrouble.NO_VOLUME: lambda one: (
+        f"make a PersistentVolume {_of_class(one)} that matches it{_wanted(one)}{_released(one)}"
+    ),
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"recreate StorageClass {quoted(one.storage_class)} with a volumeBindingMode"
     ),
