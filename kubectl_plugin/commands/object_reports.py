@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from kubectl_plugin.commands.pressure import Pressures
     from kubectl_plugin.commands.timeline import Timelines
 
-__all__ = ["Report", "ReportBuilder", "waits_for_claims"]
+__all__ = ["Report", "ReportBuilder"]
 
 Report = PodReport | NodeReport | WorkloadReport
 
@@ -158,9 +158,9 @@ class ReportBuilder:
         """
         return self._place(pod)
 
-    def waiting(self, pod: Pod, *, of_many: bool = False) -> LikelyNode:
-        """A pod with a node whose kubelet waits for claims that no controller binds; else without a placement."""
-        return self._likely_nodes.waiting(pod, of_many=of_many)
+    def waiting(self, pod: Pod) -> LikelyNode:
+        """A pod whose kubelet waits for claims that no controller binds; without a placement: it waits for none."""
+        return self._likely_nodes.waiting(pod)
 
     def _place(self, pod: Pod, *, gates: bool = False) -> LikelyNode:
         """Where a pod of the cluster would go, and which gates decide about it; computed once for each pod."""
@@ -210,7 +210,7 @@ class ReportBuilder:
         # kube-scheduler skips pods that are being deleted.
         placeable = wanted and not pod.finished and pod.metadata.deletion_timestamp is None
         likely = self._place(pod, gates=facts.named) if placeable else LikelyNode()
-        if not placeable and facts.named and waits_for_claims(pod):
+        if not placeable and facts.named:
             likely = self.waiting(pod)
         if self._timeline_way is not None:
             timeline = self._timelines(self._timeline_way).of_stored(pod)
@@ -454,13 +454,6 @@ class ReportBuilder:
             spread=self._spread(pods or (), entry.metadata.namespace),
             unread=self._gatherer.unread,
         )
-
-
-def waits_for_claims(pod: Pod) -> bool:
-    """Whether the kubelet of a pod may wait for its claims: it has a node, and no container of it has started."""
-    starts = pod.spec.node_name and pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None
-    began = any(one.state.waiting is None for one in pod.status.of_containers)
-    return bool(starts) and not began and bool(claimed_volumes(pod))
 
 
 def _may_wait_for_volumes(pod: Pod, reach: NodeReach | None) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, joined
-from kubectl_plugin.commands.object_reports import ReportBuilder, waits_for_claims
+from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
 from kubectl_plugin.commands.previous_report import read_previous_report
 from kubectl_plugin.exit_codes import REFUSED, certainty, tell, warn
@@ -156,8 +156,8 @@ def _outcomes(read: Overview, reporter: ReportBuilder) -> tuple[Mapping[PodKey, 
                 lacks += likely.placement.assumed or likely.unread
         if outcome is not None and outcome is not PlacementOutcome.UNKNOWN:
             outcomes[pod_key(pod)] = outcome
-    for pod in filter(waits_for_claims, read.pods):
-        likely = reporter.waiting(pod, of_many=True)
+    for pod in read.pods:
+        likely = reporter.waiting(pod)
         lacks += likely.unread
         if likely.placement is not None:
             outcomes[pod_key(pod)] = likely.placement.outcome

@@ -182,9 +182,13 @@ def _gated(gates: Sequence[str]) -> str:
     return f"scheduler does not look at it until scheduling {gates_are} removed (spec.schedulingGates)."
 
 
+def _waits(status: PodStatusReport, now: datetime | None) -> str:
+    """``Pending for 3 min``."""
+    return " ".join(filter(None, (_PENDING, for_words(status.created, now))))
+
+
 def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
-    age = for_words(status.created, now)
-    waiting = f"{_PENDING} {age}" if age else _PENDING
+    waiting = _waits(status, now)
     if status.gates:
         return _notice(VerdictCode.SCHEDULING_GATED, f"{waiting}: the {_gated(status.gates)}")
     placement = report.placement
@@ -239,24 +243,21 @@ def _terminating(report: PodReport, status: PodStatusReport, lead: str, now: dat
 
 def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
     """A pod that has a node, and not yet its volumes."""
-    age = for_words(status.created, now)
     first = min(report.moving, key=lambda entry: list(MoveStep).index(entry.step))
     waits = waiting_words(first, now)
-    lead = f"{_PENDING} {age}" if age else _PENDING
-    waiting = f"{lead}: it waits for volume {quoted(first.volume)}."
+    waiting = f"{_waits(status, now)}: it waits for volume {quoted(first.volume)}."
     # Attaching and mounting pass by themselves; what another node holds may not.
     passes = first.step in {MoveStep.ATTACH, MoveStep.START} and not first.error
     severity = Severity.NOTICE if passes else Severity.TROUBLE
     said = Verdict(VerdictCode.WAITING_FOR_VOLUME, severity, (waiting, f"{waits[:1].upper()}{waits[1:]}."))
-    return _led(lead, said)
+    return _led(_waits(status, now), said)
 
 
 def _waiting_for_claims(claims: Sequence[ClaimProblem], status: PodStatusReport, now: datetime | None) -> Verdict:
     """A pod on a node that waits for claims which no controller binds."""
-    age = for_words(status.created, now)
-    waiting = f"{_PENDING} {age}" if age else _PENDING
     first, *more = claim_sentences(claims)
-    return _led(_PENDING, _trouble(VerdictCode.WAITING_FOR_VOLUME, f"{waiting}: {first[:1].lower()}{first[1:]}", *more))
+    waiting = f"{_waits(status, now)}: {first[:1].lower()}{first[1:]}"
+    return _led(_PENDING, _trouble(VerdictCode.WAITING_FOR_VOLUME, waiting, *more))
 
 
 def _ended(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:

@@ -14,7 +14,7 @@ from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.views.node.platform_words import pod_platform_section
 from kubectl_plugin.views.node.reach_commands import reach_commands
 from kubectl_plugin.views.node.silent_node import quiet_node
-from kubectl_plugin.views.pod.claim_words import claim_command
+from kubectl_plugin.views.pod.claim_words import claim_command, volume_command
 from kubectl_plugin.views.pod.container_words import container_words
 from kubectl_plugin.views.pod.dry_run import dry_run_section
 from kubectl_plugin.views.pod.ending import stop_lines, tracking_commands
@@ -225,6 +225,9 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     status = report.status
     if report.placement is not None:
         yield from claim_command(report.placement.claims)
+        near = [node.node for group in report.placement.rejected for node in group.nodes]
+        volumes = report.placement.volumes if status is not None else ()
+        yield from volume_command(volumes, report.name, report.namespace, next(iter(near), ""))
     if report.refused:
         terms = [entry.term for entry in report.refusals if entry.term]
         terms += ["PriorityClass"] if report.priority.rejected and not terms else []
