@@ -30,20 +30,23 @@ from kubectl_plugin.reports.workload.workload_pods import (
 )
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from podrules.attachment import VolumePosition, volume_position
+from podrules.budget_risk import eviction_hold
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
-from podrules.cluster.kinds import JOBS, NODES, PODS, STATEFUL_SETS, Kind
+from podrules.cluster.kinds import JOBS, NODES, PDBS, PODS, STATEFUL_SETS, Kind
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
 from podrules.died.of_pod import has_ended
+from podrules.disruption import Evictions
 from podrules.ending import JobTracking, tracking_job
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import PodReference
 from podrules.model.workload import CronJob, Workload
 from podrules.placement.outcome import Placement
-from podrules.placement.planned import Budgets
+from podrules.placement.planned import Budgets, Unmoved
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, node_platform
@@ -51,6 +54,7 @@ from podrules.reachability import NodeReach
 from podrules.reading import NOT_FOUND, USAGE_NOT_ASKED, Unread, read_or_none
 from podrules.refusals import newest_refusal, pods_short, said_by_server
 from podrules.resize_room import ResizeRoom, resize_room
+from podrules.safety import Guarantee, owner_guarantee
 from podrules.skew import WorkloadSpread
 from podrules.volumes import claimed_volumes
 
@@ -189,7 +193,19 @@ class ReportBuilder:
         tracking = self._tracking(pod)
         # Everything is read before `unread` is asked for.
         in_cluster = self._in_cluster(facts, named=named)
-        return replace(pod_report(facts, in_cluster, gatherer.unread), tracking=tracking)
+        held = self._held(pod, facts.node) if named else None
+        return replace(pod_report(facts, in_cluster, gatherer.unread), tracking=tracking, held=held)
+
+    def _held(self, pod: Pod, node: Node | None) -> Unmoved | None:
+        """Why a drain cannot evict a pod whose node is cordoned: of others a live cluster is asked for no budgets."""
+        if node is None or not node.spec.unschedulable:
+            return None
+        budgets = read_or_none(self._gatherer.list(PDBS, pod.metadata.namespace)) or ()
+        refused = Evictions(budgets).refused(pod)
+        if refused is None or owner_guarantee(pod).guarantee in {Guarantee.KUBELET_OWNED, Guarantee.ONE_PER_NODE}:
+            return None
+        reference = PodReference(pod.metadata.namespace, pod.metadata.name)
+        return Unmoved(reference, PDBS.kind, refused, eviction_hold(pod, budgets))
 
     def _tracking(self, pod: Pod) -> JobTracking | None:
         """The Job that has to count a pod that is kept for it."""

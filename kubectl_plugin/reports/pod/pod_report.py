@@ -30,7 +30,7 @@ from podrules.model.policy import PriorityClass
 from podrules.oom import MemoryTooLow, memory_too_low
 from podrules.placement.eligible import eligible_nodes
 from podrules.placement.outcome import Placement
-from podrules.placement.planned import Budgets, PlannedSpec
+from podrules.placement.planned import Budgets, PlannedSpec, Unmoved
 from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
@@ -204,6 +204,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """How it ends: when it was deleted, by when its processes are gone, and what keeps its object."""
     tracking: JobTracking | None = None
     """The Job that has to count it first, where only that keeps its object."""
+    held: Unmoved | None = None
+    """Why a drain of its cordoned node cannot evict it; None: it can, or nobody asked."""
     hard_eviction: EvictionStop | None
     """When a Linux kubelet evicts it at a hard threshold; None: it is critical, or does not run, or not there."""
     owner: OwnerGuarantee

@@ -908,6 +908,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "disruptionsAllowed": (3, "int32"),
         "currentHealthy": (4, "int32"),
         "desiredHealthy": (5, "int32"),
+        "expectedPods": (6, "int32"),
         "conditions": (7, "[]meta/v1.Condition"),
     },
     "scheduling/v1.PriorityClass": {
