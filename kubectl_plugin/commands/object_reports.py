@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -48,6 +48,7 @@ from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
 from podrules.reading import USAGE_NOT_ASKED, Unread, read_or_none
 from podrules.skew import WorkloadSpread
+from podrules.stuck import OF_NODES, Stuck, Wait, may_be_stuck, stuck_by, waits
 from podrules.volumes import claimed_volumes
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ if TYPE_CHECKING:
     from kubectl_plugin.commands.timeline import Timelines
 
 __all__ = ["Report", "ReportBuilder"]
+
+_MAX_CLAIMS: Final = 3
+"""Claims of a pod that waits, of which the events are read."""
 
 Report = PodReport | NodeReport | WorkloadReport
 
@@ -198,9 +202,31 @@ class ReportBuilder:
         position = PodPosition() if pod.finished else self._position(facts, likely.placement, named=named)
         config = position.config if self._on is None else self._config(facts)
         last_end = self._last_end(pod) if facts.named and has_ended(pod) else None
+        at, quiet = self._source.now, facts.reach is not None and facts.reach.reach.quiet
+        wait = waits(pod, at, quiet=quiet) if facts.named or not self._source.side_by_side else None
         return PodInCluster(
-            preempted=event, moving=moving, likely=likely, position=position, config=config, last_end=last_end
+            preempted=event,
+            moving=moving,
+            likely=likely,
+            position=position,
+            config=config,
+            last_end=last_end,
+            events_decide=wait is not None and may_be_stuck(pod, at, quiet=quiet),
+            stuck=None if wait is None else self._stuck(pod, wait),
         )
+
+    def _stuck(self, pod: Pod, wait: Wait) -> Stuck | None:
+        """The warning that says why a pod waits: about it, else about its claims, else about its node."""
+        gatherer, at, (namespace, name) = self._gatherer, self._source.now, pod.metadata.place
+        places = [("Pod", name, namespace)]
+        places += [("PersistentVolumeClaim", one.claim, namespace) for one in claimed_volumes(pod)[:_MAX_CLAIMS]]
+        places += [("Node", pod.spec.node_name, OF_NODES)] if pod.spec.node_name else []
+        for place in places if at is not None else ():
+            events = gatherer.noted(gatherer.events_of(*place))
+            found = None if events is None or at is None else stuck_by(pod, wait, events, at)
+            if found is not None or events is None:
+                return found
+        return None
 
     def _last_end(self, pod: Pod) -> EndReport:
         # Loaded on demand.

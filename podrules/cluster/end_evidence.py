@@ -153,8 +153,7 @@ class EndReader:
         return self._with_replacement(evidence, owner) if ended else KnownEnd(evidence)
 
     def _events_about(self, kind: str, name: str, namespace: str) -> Sequence[Event] | None:
-        about = equal_fields(("involvedObject.kind", kind), ("involvedObject.name", name))
-        return self._gatherer.noted(self._gatherer.list(EVENTS, namespace, field_selector=about))
+        return self._gatherer.noted(self._gatherer.events_of(kind, name, namespace))
 
     def _owner(self, controller: OwnerReference | None, namespace: str) -> tuple[KubeObject | None, bool]:
         """A pod's controller, and whether that is known to be gone or to go."""

@@ -14,7 +14,7 @@ from podrules.container_state import ContainerKind, ObservedContainer
 from podrules.health import Health, TroubleKind, UnmetGate
 from podrules.model.instant import instant
 
-__all__ = ["state_line", "state_verdict", "why_words"]
+__all__ = ["lead_words", "state_line", "state_verdict", "why_words"]
 
 _CONTAINERS_NOT_READY: Final = "ContainersNotReady"
 """The Ready condition's reason that says no more than the states of the containers do."""
@@ -40,7 +40,7 @@ def _state(health: Health, now: datetime | None) -> tuple[str, str]:
     """The state, and what is known of its reason."""
     if health.phase in {"Failed", "Succeeded"}:
         return _ended(health, now)
-    return _lead(health, now), why_words(health, now)
+    return lead_words(health, now), why_words(health, now)
 
 
 def why_words(health: Health, now: datetime | None) -> str:
@@ -106,7 +106,7 @@ def _ended(health: Health, now: datetime | None) -> tuple[str, str]:
     return lead, "; ".join(said) or "the status does not say which container ended with an error"
 
 
-def _lead(health: Health, now: datetime | None) -> str:
+def lead_words(health: Health, now: datetime | None) -> str:
     """Phase and readiness, and since when."""
     if health.phase != "Running":
         lasts = for_words(health.created or health.started, now) if health.phase == "Pending" else ""

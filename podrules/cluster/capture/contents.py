@@ -40,6 +40,7 @@ from podrules.died.messages import READ_REASONS
 from podrules.model.base import KubeObject, ObjectMeta
 from podrules.model.event import Event
 from podrules.reachability import LEASE_NAMESPACE
+from podrules.stuck import READ_WARNINGS
 
 __all__ = ["ANNOTATIONS", "KindContents", "contents"]
 
@@ -110,7 +111,7 @@ def _listed(source: Source, kind: Kind[Any], only: str = "") -> KindContents:
 def _events(source: Source) -> KindContents:
     found = _listed(source, EVENTS)
     told = (one for one in found.objects if isinstance(one, Event))
-    kept = (one if one.reason in READ_REASONS else replace(one, message="") for one in told)
+    kept = (one if one.reason in READ_REASONS | READ_WARNINGS else replace(one, message="") for one in told)
     return found._replace(objects=tuple(kept))
 
 
