@@ -43,17 +43,17 @@ from podrules.volumes import claimed_volumes
 __all__ = [
     "OF_NODES",
     "READ_WARNINGS",
-    "STUCK_AFTER",
     "Stuck",
     "Unseen",
     "Wait",
     "may_be_stuck",
     "stuck_by",
+    "told_about",
     "unseen",
     "waits",
 ]
 
-STUCK_AFTER: Final = timedelta(minutes=5)
+_LONG: Final = timedelta(minutes=5)
 OF_NODES: Final = "default"
 """The namespace of events about objects that have none."""
 _HOLDS: Final = timedelta(minutes=10)
@@ -129,18 +129,12 @@ class Unseen(Struct, frozen=True, rename="camel"):
     def is_long(self, at: datetime | None) -> bool:
         """Whether it has waited for five minutes, and for those of its volumes."""
         since = instant(self.since)
-        patience = STUCK_AFTER + (_BINDING if self.binds else timedelta())
+        patience = _LONG + (_BINDING if self.binds else timedelta())
         return at is not None and since is not None and at - since >= patience
 
 
 def waits(pod: Pod, at: datetime | None, *, quiet: bool = False) -> Wait | None:
-    """What a pod has waited for more than a minute, where events may say why; None: nothing.
-
-    Args:
-        pod: The pod.
-        at: The present; None: not known.
-        quiet: Whether its node does not answer: then that is why.
-    """
+    """What a pod has waited for more than a minute, where events may say why; None: nothing, or its node is silent."""
     made = instant(pod.metadata.creation_timestamp)
     if at is None or quiet or made is None or at - made < _SOON:
         return None
@@ -167,9 +161,15 @@ def may_be_stuck(pod: Pod, at: datetime | None, *, quiet: bool = False) -> bool:
     """Whether events may show that a pod is stuck for long, where nothing else says why it waits."""
     wait = waits(pod, at, quiet=quiet)
     began, scheduled = _began(pod, wait), pod.status.condition("PodScheduled")
-    if wait is None or at is None or began is None or at - began < STUCK_AFTER:
+    if wait is None or at is None or began is None or at - began < _LONG:
         return False
     return wait is not Wait.VOLUME or scheduled is None
+
+
+def told_about(pod: Pod) -> list[tuple[str, str]]:
+    """The objects of which events may say why it waits, by kind and name: itself, three of its claims, its node."""
+    claims = [("PersistentVolumeClaim", one.claim) for one in claimed_volumes(pod)[:3]]
+    return [("Pod", pod.metadata.name), *claims, *([("Node", pod.spec.node_name)] if pod.spec.node_name else [])]
 
 
 def _began(pod: Pod, wait: Wait | None) -> datetime | None:
@@ -177,41 +177,39 @@ def _began(pod: Pod, wait: Wait | None) -> datetime | None:
 
 
 def stuck_by(pod: Pod, wait: Wait, events: Iterable[Event], at: datetime) -> Stuck | None:
-    """The warning that says why a pod waits; None: none does.
-
-    Args:
-        pod: The pod.
-        wait: What it waits for.
-        events: Those about it, its claims or its node: of the first of these with such a warning.
-        at: The present.
-    """
+    """The warning that says why a pod waits, of the events about it, its claims or its node; None: none does."""
     began = _began(pod, wait)
     known = [one for one in events if began is None or (last := instant(one.last)) is None or last >= began]
     attached = [one for one in known if one.reason == _ATTACHED]
     families: dict[tuple[int, bool, bool], list[Event]] = {}
     for one in known:
-        place = _place(one, pod)
-        summary = one.message.removeprefix(_COMBINED).startswith(_SUMMARIES)
-        if place is not None and _holds(one, at, attached):
-            families.setdefault((place, one.reason not in _STEPS, summary), []).append(one)
+        if (rank := _rank(one, pod)) is not None:
+            families.setdefault(rank, []).append(one)
     for rank in sorted(families):
-        newest = max(families[rank], key=lambda event: event.last or "")
-        alike = [one for one in known if one.reason == newest.reason and _place(one, pod) == rank[0]]
-        alike = [one for one in alike if one.message.removeprefix(_COMBINED).startswith(_SUMMARIES) == rank[2]]
+        holding = [one for one in families[rank] if _holds(one, at, attached)]
+        newest = max(holding, key=lambda event: event.last or "", default=None)
+        if newest is None:
+            continue
+        alike = [one for one in families[rank] if one.reason == newest.reason]
         times, first = sum(one.times for one in alike), min(one.first or "" for one in alike)
         if times > 1 or newest.reason == _ATTACH:
-            since = instant(first)
-            about = newest.involved_object
+            since, about = instant(first), newest.involved_object
             return Stuck(
                 newest.reason,
                 newest.message.removeprefix(_COMBINED),
                 times,
                 first or None,
                 newest.last,
-                since is not None and at - since >= STUCK_AFTER,
+                since is not None and at - since >= _LONG,
                 f"{about.kind.lower()}/{about.name}" if rank[0] else "",
             )
     return None
+
+
+def _rank(event: Event, pod: Pod) -> tuple[int, bool, bool] | None:
+    """What it is about, whether it is no step of Kubernetes, and whether it sums up; None: it keeps no pod."""
+    place, summary = _place(event, pod), event.message.removeprefix(_COMBINED).startswith(_SUMMARIES)
+    return None if place is None else (place, event.reason not in _STEPS, summary)
 
 
 def _place(event: Event, pod: Pod) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -48,7 +48,7 @@ from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
 from podrules.reading import USAGE_NOT_ASKED, Unread, read_or_none
 from podrules.skew import WorkloadSpread
-from podrules.stuck import OF_NODES, Stuck, Wait, may_be_stuck, stuck_by, waits
+from podrules.stuck import OF_NODES, Stuck, Wait, may_be_stuck, stuck_by, told_about, waits
 from podrules.volumes import claimed_volumes
 
 if TYPE_CHECKING:
@@ -56,9 +56,6 @@ if TYPE_CHECKING:
     from kubectl_plugin.commands.timeline import Timelines
 
 __all__ = ["Report", "ReportBuilder"]
-
-_MAX_CLAIMS: Final = 3
-"""Claims of a pod that waits, of which the events are read."""
 
 Report = PodReport | NodeReport | WorkloadReport
 
@@ -217,12 +214,9 @@ class ReportBuilder:
 
     def _stuck(self, pod: Pod, wait: Wait) -> Stuck | None:
         """The warning that says why a pod waits: about it, else about its claims, else about its node."""
-        gatherer, at, (namespace, name) = self._gatherer, self._source.now, pod.metadata.place
-        places = [("Pod", name, namespace)]
-        places += [("PersistentVolumeClaim", one.claim, namespace) for one in claimed_volumes(pod)[:_MAX_CLAIMS]]
-        places += [("Node", pod.spec.node_name, OF_NODES)] if pod.spec.node_name else []
-        for place in places if at is not None else ():
-            events = gatherer.noted(gatherer.events_of(*place))
+        for kind, name in told_about(pod):
+            namespace = OF_NODES if kind == "Node" else pod.metadata.namespace
+            events, at = self._gatherer.noted(self._gatherer.events_of(kind, name, namespace)), self._source.now
             found = None if events is None or at is None else stuck_by(pod, wait, events, at)
             if found is not None or events is None:
                 return found

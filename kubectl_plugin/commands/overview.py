@@ -39,8 +39,7 @@ from podrules.model.pod import Pod
 from podrules.model.workload import Workload
 from podrules.partitions import partitions
 from podrules.reading import read_or_none
-from podrules.stuck import Stuck, stuck_by, waits
-from podrules.volumes import claimed_volumes
+from podrules.stuck import Stuck, stuck_by, told_about, waits
 
 __all__ = ["Overview", "Scope", "overview", "scope_of"]
 
@@ -250,9 +249,7 @@ def _stuck(
         about.setdefault((one.involved_object.kind, one.involved_object.name), []).append(one)
     found: dict[PodKey, Stuck] = {}
     for pod, wait in waiting:
-        places = [("Pod", pod.metadata.name), ("Node", pod.spec.node_name)]
-        places += [("PersistentVolumeClaim", one.claim) for one in claimed_volumes(pod)]
-        stuck = stuck_by(pod, wait, [one for place in places for one in about.get(place, ())], at)
+        stuck = stuck_by(pod, wait, [one for place in told_about(pod) for one in about.get(place, ())], at)
         if stuck is not None and stuck.long:
             found[pod_key(pod)] = stuck
     return found

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from podrules.cluster.field_selector import equal_fields
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     CRON_JOBS,
@@ -43,6 +42,7 @@ from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import Workload, selector_of
 from podrules.reading import Unread, read_or_none
+from podrules.stuck import OF_NODES
 
 __all__ = ["EndReader", "is_of_workload", "node_of"]
 
@@ -60,8 +60,6 @@ _FORBIDDEN: Final = "forbidden"
 _SEEN_LATE: Final = timedelta(seconds=10)
 """A controller replaces a pod when its deletion begins; the event of a busy kubelet may come seconds later."""
 _SECOND: Final = timedelta(seconds=1)
-_OF_NODES: Final = "default"
-"""The namespace of events about objects that have none."""
 _SCHEDULED: Final = "Scheduled"
 _DELETE: Final = "SuccessfulDelete"
 
@@ -175,8 +173,7 @@ class EndReader:
         return None if found is None else PodEvents.of(found)
 
     def _node_events(self, node: str) -> PodEvents | None:
-        about = equal_fields(("involvedObject.kind", "Node"), ("involvedObject.name", node))
-        found = read_or_none(self._gatherer.list(EVENTS, _OF_NODES, field_selector=about)) if node else None
+        found = read_or_none(self._gatherer.events_of("Node", node, OF_NODES)) if node else None
         return None if found is None else PodEvents.of(found)
 
     def _controller_by_name(self, name: str, namespace: str) -> OwnerReference | None:

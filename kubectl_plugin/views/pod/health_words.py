@@ -8,6 +8,7 @@ from typing import Final
 
 from kubectl_plugin.reports.pod.health_verdict import ephemeral_trouble, health_verdict, lately_ended
 from kubectl_plugin.reports.verdict import Verdict
+from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.pod.container_words import container_words, end_words
 from kubectl_plugin.views.words import for_words, listed, quoted, when_words
 from podrules.container_state import ContainerKind, ObservedContainer
@@ -66,6 +67,12 @@ def _further(health: Health) -> Iterator[str]:
                 f"Container {quoted(one.name)} has no memory limit of its own: whether the pod or the node ran out of "
                 "memory the status does not tell."
             )
+    for trouble in health.of_kind(TroubleKind.HELD_UP)[:1]:
+        one = health.container(trouble.container)
+        known = start_error(one.last.message if one.last is not None and one.last.message else one.message)
+        if known is not None:
+            remedy = known.remedy.format(limit=f" above {one.memory_limit}" if one.memory_limit else "")
+            yield f"{remedy[:1].upper()}{remedy[1:]}."
     if health.phase == "Running" and not health.ready and not health.broken:
         yield "Services that want ready pods send it nothing."
         if health.unmet_gates:
