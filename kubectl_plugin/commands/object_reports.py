@@ -56,6 +56,7 @@ from podrules.refusals import newest_refusal, pods_short, said_by_server
 from podrules.resize_room import ResizeRoom, resize_room
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.skew import WorkloadSpread
+from podrules.stuck import Stuck, Wait, may_be_stuck, stuck_by, told_about, waits
 from podrules.volumes import claimed_volumes
 
 if TYPE_CHECKING:
@@ -235,6 +236,8 @@ class ReportBuilder:
         position = PodPosition() if pod.finished else self._position(facts, likely.placement, named=named)
         config = position.config if self._on is None else self._config(facts)
         last_end = self._last_end(pod) if facts.named and has_ended(pod) else None
+        at, quiet = self._source.now, facts.reach is not None and facts.reach.reach.quiet
+        wait = waits(pod, at, quiet=quiet) if facts.named or not self._source.side_by_side else None
         return PodInCluster(
             preempted=event,
             moving=moving,
@@ -243,7 +246,23 @@ class ReportBuilder:
             config=config,
             last_end=last_end,
             resize_room=self._resize_room(facts),
+            events_decide=wait is not None and may_be_stuck(pod, at, quiet=quiet),
+            stuck=None if wait is None else self._stuck(pod, wait),
         )
+
+    def _stuck(self, pod: Pod, wait: Wait) -> Stuck | None:
+        """The warning that says why a pod waits: about it, else about its claims, else about its node."""
+        for kind, name in told_about(pod):
+            told = (
+                self._gatherer.node_events(name)
+                if kind == "Node"
+                else self._gatherer.events_of(kind, name, pod.metadata.namespace)
+            )
+            events, at = self._gatherer.noted(told), self._source.now
+            found = None if events is None or at is None else stuck_by(pod, wait, events, at)
+            if found is not None or events is None:
+                return found
+        return None
 
     def _resize_room(self, facts: PodFacts) -> ResizeRoom | None:
         pod, node = facts.pod, facts.node

@@ -40,6 +40,7 @@ from podrules.plain_names import is_plain_name
 from podrules.pressure.node import node_pressure
 from podrules.pressure.usage import NO_USAGE, ReadUsage
 from podrules.reading import Unread
+from podrules.stuck import may_be_stuck
 
 if TYPE_CHECKING:
     from kubectl_plugin.commands.manifest_files import ManifestFile
@@ -69,7 +70,8 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     read = overview(scope, source, live=options.cluster.live)
     reporter = ReportBuilder(read.source, _explaining(options), read.gatherer)
     awaited = frozenset(pod_key(pod) for pod in read.pods if reporter.preemption_under_way(pod))
-    lacks = [one for one in read.facts.unread if one.may_exist and one.resource in _DECISIVE]
+    decisive = _DECISIVE | {"events"} if any(may_be_stuck(pod, read.facts.at) for pod in read.pods) else _DECISIVE
+    lacks = [one for one in read.facts.unread if one.may_exist and one.resource in decisive]
     outcomes, missing = _outcomes(read, reporter)
     disabled = reporter.preemption_disabled()
     facts = replace(

@@ -77,6 +77,7 @@ class VerdictCode(Enum):
     RUNNING = "Running"
     STARTING = "Starting"
     INITIALIZING = "Initializing"
+    STUCK = "Stuck"
     WAITING_FOR_VOLUME = "WaitingForVolume"
     NOT_READY = "NotReady"
     CONTAINER_WAITING = "ContainerWaiting"
@@ -112,6 +113,7 @@ class VerdictCode(Enum):
     SCHEDULING_GATED = "SchedulingGated"
     UNSCHEDULABLE = "Unschedulable"
     AWAITING_PREEMPTION = "AwaitingPreemption"
+    NO_SCHEDULER = "NoScheduler"
     NOT_YET_BOUND = "NotYetBound"
     PLACEMENT_NOT_MODELLED = "PlacementNotModelled"
     # A pod that ends or has ended.

@@ -21,6 +21,7 @@ from kubectl_plugin.views.pod.claim_words import claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict
 from kubectl_plugin.views.pod.refusal_words import refusal_remedy
+from kubectl_plugin.views.pod.stuck_words import ending_verdict, repeated_sentences, starting_verdict, unseen_words
 from kubectl_plugin.views.pod.volume_move import waiting_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, room_words
@@ -73,16 +74,21 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
     if status.phase == "Succeeded":
         return state_verdict(status.health, now)
     if status.node is None:
-        return _led(_PENDING, _pending(report, status, now))
+        return _led(_PENDING, _waiting(report, status, now))
     if (quiet := quiet_node(report)) is not None and quiet.reach is not None:
         told = (*running_sentences(report, quiet, now), *overdue_sentences(quiet, now))
         return _trouble(QUIET_CODES[quiet.reach.reach], *told)
     waits = status.phase == "Pending" and report.moving
-    state = _waiting_for_volumes(report, status, now) if waits else state_verdict(status.health, now)
+    if waits:
+        state = _waiting_for_volumes(report, status, now)
+    elif report.stuck is not None:
+        state = starting_verdict(report.stuck, status.health, now)
+    else:
+        state = state_verdict(status.health, now)
     if report.placement is not None and report.placement.named is not None and report.placement.claims:
         state = _waiting_for_claims(report.placement.claims, status, now)
     node = (*node_sentences(status, now), *pressed_sentences(status.node, report.pressure))
-    return joined_verdict((state, *node, *(() if waits else _running(report, status))))
+    return joined_verdict((state, *node, *(() if waits or report.stuck is not None else _running(report, status))))
 
 
 def _refused(report: PodReport) -> Iterator[str]:
@@ -221,6 +227,25 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}: not yet bound to a node.")
 
 
+def _waiting(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
+    """The verdict on a pod without a node; what no scheduler or provisioner has done for it leads, unless none fits."""
+    said, unseen, stuck = _pending(report, status, now), report.unseen, report.stuck
+    waiting = f"{_PENDING} {for_words(status.created, now)}".rstrip()
+    fits = (
+        [said.sentences[0].rpartition(": ")[2]] if said.code is VerdictCode.NOT_YET_BOUND and report.placement else []
+    )
+    held = said.code in {VerdictCode.UNSCHEDULABLE, VerdictCode.SCHEDULING_GATED, VerdictCode.AWAITING_PREEMPTION}
+    if unseen is not None and unseen.is_long(now) and not held:
+        first, *more = unseen_words(unseen)
+        return _trouble(VerdictCode.NO_SCHEDULER, f"{waiting}: {first}", *more, *fits)
+    if stuck is None:
+        return said
+    first, *more = repeated_sentences(stuck, now)
+    if held or not stuck.long:
+        return replace(said, sentences=(*said.sentences, first, *more))
+    return _trouble(VerdictCode.STUCK, f"{waiting}: {first}", *more, *fits)
+
+
 def _deletion_lead(report: PodReport, status: PodStatusReport, now: datetime | None) -> str:
     grace = status.deletion_grace_period_seconds or 0
     return f"Being deleted since {deletion_time(report.ending, now)}, grace {grace} s"
@@ -235,6 +260,9 @@ def _terminating(report: PodReport, status: PodStatusReport, lead: str, now: dat
         return _trouble(VerdictCode.TERMINATING_STUCK, *told(report, quiet, lead, now))
     if report.ending.processes and report.platform is Platform.VIRTUAL_KUBELET:
         return _notice(VerdictCode.TERMINATING, f"{lead}: when it ends is {NOT_KNOWN}.", *why)
+    if report.stuck is not None and report.stuck.long:
+        ending = ending_verdict(report.stuck, report, lead, now)
+        return replace(ending, sentences=(*ending.sentences, *why))
     sentences, late = ending_sentences(report, lead, now)
     if late:
         return _trouble(VerdictCode.TERMINATING_LATE, *sentences, *why)
@@ -250,6 +278,11 @@ def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: dateti
     passes = first.step in {MoveStep.ATTACH, MoveStep.START} and not first.error
     severity = Severity.NOTICE if passes else Severity.TROUBLE
     said = Verdict(VerdictCode.WAITING_FOR_VOLUME, severity, (waiting, f"{waits[:1].upper()}{waits[1:]}."))
+    if report.stuck is not None:
+        more = repeated_sentences(report.stuck, now)
+        said = replace(
+            said, sentences=(*said.sentences, *more), severity=Severity.TROUBLE if report.stuck.long else severity
+        )
     return _led(_waits(status, now), said)
 
 

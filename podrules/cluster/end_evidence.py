@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from podrules.cluster.field_selector import equal_fields
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     CRON_JOBS,
@@ -156,8 +155,7 @@ class EndReader:
         return self._with_replacement(evidence, owner) if ended else KnownEnd(evidence)
 
     def _events_about(self, kind: str, name: str, namespace: str) -> Sequence[Event] | None:
-        about = equal_fields(("involvedObject.kind", kind), ("involvedObject.name", name))
-        return self._gatherer.noted(self._gatherer.list(EVENTS, namespace, field_selector=about))
+        return self._gatherer.noted(self._gatherer.events_of(kind, name, namespace))
 
     def _owner(self, controller: OwnerReference | None, namespace: str) -> tuple[KubeObject | None, bool]:
         """A pod's controller, and whether that is known to be gone or to go."""

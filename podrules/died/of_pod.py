@@ -49,6 +49,8 @@ __all__ = ["ContainerEnd", "EndOf", "PodEnd", "has_ended", "last_end", "may_have
 _NOT_STARTED: Final = 128
 """The exit code of a container that the runtime could not start."""
 _EVICTED: Final = "Evicted"
+_LIMITED: Final = frozenset({OOM_KILLED, "StartError"})
+"""Reasons of ends that a memory limit may explain."""
 
 
 class EndOf(Enum):
@@ -85,6 +87,11 @@ class ContainerEnd(Struct, frozen=True, rename="camel"):
     """Where memory may have ended it."""
     child_killed: bool = False
     """A process of it ran out of memory while it ran; that did not end it."""
+
+    @property
+    def said(self) -> str:
+        """What its last end, or the kubelet, says of it."""
+        return self.end.message if self.end is not None and self.end.message else self.waits_message
 
 
 class PodEnd(Struct, frozen=True, rename="camel"):
@@ -321,7 +328,7 @@ def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer
         verdict = container_verdict(evidence, pod, ref, Termination(_NOT_STARTED, one.reason, one.message))
     elif unable is not None and end is None:
         verdict = proven(unable, Clue(Source.POD, "state.waiting", f"{one.reason}: {one.message}"))
-    memory = (verdict is not None and bool(verdict.causes & _MEMORY)) or (end is not None and end.reason == OOM_KILLED)
+    memory = (verdict is not None and bool(verdict.causes & _MEMORY)) or (end is not None and end.reason in _LIMITED)
     return ContainerEnd(
         container=one.name,
         kind=one.kind,

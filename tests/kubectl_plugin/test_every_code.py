@@ -183,6 +183,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
             status={"initContainerStatuses": [{**RUNNING, "name": "migrate", "ready": False}]},
         )
     ),
+    C.STUCK: of("explain", "pod/cm", "--snapshot", f"{CASES}/field/L-cm.json"),
     C.WAITING_FOR_VOLUME: of("explain", "pod/pod2", "--snapshot", f"{CASES}/s3c.json"),
     C.NOT_READY: states("notready"),
     C.CONTAINER_WAITING: states("crash"),
@@ -217,6 +218,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     C.SCHEDULING_GATED: demo("explain", "-n", "ml", "pod/evaluate-j3xhf"),
     C.UNSCHEDULABLE: demo("explain", "-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p"),
     C.AWAITING_PREEMPTION: demo("explain", "-n", "payments", "pod/fraud-score-w88lqz7hx-c8z2n"),
+    C.NO_SCHEDULER: of("explain", "pod/fresh", "--snapshot", f"{CASES}/field/c26.json"),
     C.NOT_YET_BOUND: states("nostatus"),
     C.PLACEMENT_NOT_MODELLED: states("daemonsched"),
     C.TERMINATING: demo("explain", "-n", "batch", "pod/nightly-index-w5k9d"),

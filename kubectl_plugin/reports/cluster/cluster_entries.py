@@ -27,6 +27,7 @@ from podrules.pressure.usage import UsageSource
 from podrules.reading import Unread
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZoneNodes
+from podrules.stuck import Stuck
 from podrules.versions import VersionNote
 
 __all__ = ["ClusterReport", "EvictionLevel", "NodeEntry", "PodEntry", "PodKey", "Promised"]
@@ -142,6 +143,8 @@ class PodEntry(Struct, frozen=True, rename="camel", kw_only=True):
     """On the pod's node, from 1; None: never, or not measured."""
     risk: PodRisk | None
     """The worst."""
+    stuck: Stuck | None = None
+    """The warning that has repeated for long while it does not start or end."""
 
     @property
     def key(self) -> PodKey:

@@ -20,6 +20,7 @@ from podrules.model.workload import Workload
 from podrules.placement.outcome import PlacementOutcome
 from podrules.pressure.usage import ReadUsage
 from podrules.reading import Unread
+from podrules.stuck import Stuck
 from podrules.versions import Versions
 
 __all__ = ["ClusterFacts", "pod_key"]
@@ -53,6 +54,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     usages: Mapping[str, ReadUsage] = {}
     awaited: frozenset[PodKey] = frozenset()
     """Pending pods for which preemption is making room."""
+    stuck: Mapping[PodKey, Stuck] = {}
+    """The warnings that have repeated for long about pods that do not start or end."""
     preemption_disabled: bool = False
     """Whether no profile of the scheduler preempts."""
     outcomes: Mapping[PodKey, PlacementOutcome] = {}

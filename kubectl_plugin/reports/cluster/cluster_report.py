@@ -288,6 +288,7 @@ class _Entries:
             oom_rank=place.oom_rank,
             eviction_rank=place.eviction_rank,
             risk=self._risk(pod, place),
+            stuck=self._facts.stuck.get(pod_key(pod)),
         )
 
     def _risk(self, pod: Pod, place: _Place) -> PodRisk | None:
@@ -299,6 +300,7 @@ class _Entries:
             provider=pod.spec.node_name in self._virtual,
             tainted=self._is_tainted(pod),
             awaited=pod_key(pod) in self._facts.awaited,
+            stuck=pod_key(pod) in self._facts.stuck,
             outcome=self._facts.outcomes.get(pod_key(pod)),
             at=self._facts.at,
             features=self._facts.versions.api_server,

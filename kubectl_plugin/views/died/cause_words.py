@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.pod.container_words import signal_name
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause
@@ -132,7 +133,9 @@ def _waits(what: str) -> _Words:
     def words(report: EndReport, container: str) -> str:
         one = _its(report, container)
         reason = "" if one is None else one.waits or (one.end.reason if one.end is not None else "")
-        return f"{_name(container)} could not start: {what}{f' ({reason})' if reason else ''}"
+        known = None if one is None else start_error(one.said)
+        why = what if known is None else known.what
+        return f"{_name(container)} could not start: {why}{f' ({reason})' if reason else ''}"
 
     return words
 

@@ -16,9 +16,9 @@ from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence, rejecti
 from kubectl_plugin.views.died.lately import MOST_CHOICES
 from kubectl_plugin.views.died.remedies import remedies
 from kubectl_plugin.views.died.telling import telling
-from kubectl_plugin.views.pod.container_words import end_words
+from kubectl_plugin.views.pod.container_words import decisive, end_words
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.words import clock, counted, lasting, when_words
+from kubectl_plugin.views.words import clock, counted, cut, lasting, when_words
 from podrules.container_state import ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Lost
@@ -29,8 +29,6 @@ from podrules.model.instant import instant
 
 __all__ = ["end_page", "end_verdict", "last_end_lines"]
 
-_MOST: Final = 240
-"""Characters of a message."""
 _FEW: Final = 4
 _CODES: Final = {
     Grade.CERTAIN: VerdictCode.END_CERTAIN,
@@ -176,6 +174,8 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
         yield _clue_words(clue, now, wide=wide)
     if one is not None and one.end is not None:
         yield f"status of container {one.container}: {_end_words(one.end, one, now)}"
+        if one.end.message:
+            yield f"its message: {cut(one.end.message) if wide else decisive(one.end.message)}"
     seen: set[str] = set()
     for suspect in end.verdict.suspects:
         for clue in suspect.clues:
@@ -205,7 +205,7 @@ def _clue_words(clue: Clue, now: datetime | None, *, wide: bool) -> str:
     when = instant(clue.at)
     at = f" at {clock(when, now)}" if when is not None else ""
     said = clue.says.strip()
-    said = said if wide or len(said) <= _MOST else f"{said[:_MOST]}…"
+    said = said if wide else cut(said)
     return f"{_SOURCES[clue.source]}{clue.where}{at}{f': {said}' if said else ''}"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
+from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause, Grade
 from podrules.died.gone import LOST_NODE, NODE_LOST
@@ -95,6 +96,21 @@ def _application(report: EndReport) -> Iterator[str]:
             yield "a container that is done is restarted (restartPolicy Always): use a Job for work that ends"
         return
     yield "read the log of the process that ended"
+
+
+def _start(*otherwise: str) -> Callable[[EndReport], Iterator[str]]:
+    """What helps by the message of the kubelet or the runtime."""
+
+    def lines(report: EndReport) -> Iterator[str]:
+        one = report.end.end_of(report.end.container)
+        known = None if one is None else start_error(one.said)
+        if one is None or known is None:
+            yield from otherwise
+            return
+        own = one.limits.own if one.limits is not None else None
+        yield known.remedy.format(limit=f" above {memory(own)}" if own else "")
+
+    return lines
 
 
 def _evicted_memory(report: EndReport) -> Iterator[str]:
@@ -220,8 +236,8 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.APPLICATION: _application,
     Cause.NODE_REBOOT: _plain("drain a node before it is restarted, or let its kubelet shut down gracefully"),
     Cause.IMAGE: _plain("correct the image's name or tag, or the pull secret; see that the node reaches the registry"),
-    Cause.CONFIGURATION: _plain("make the ConfigMap, Secret or key that the message names"),
-    Cause.RUNTIME: _plain("see that the command exists in the image, and may be run there"),
+    Cause.CONFIGURATION: _start("make the ConfigMap, Secret or key that the message names"),
+    Cause.RUNTIME: _start("see that the command exists in the image, and may be run there"),
     Cause.EVICTED_MEMORY: _evicted_memory,
     Cause.EVICTED_DISK: _evicted_disk,
     Cause.EVICTED_INODES: _plain("write fewer files, and remove those that are done with"),

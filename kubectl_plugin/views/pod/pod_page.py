@@ -38,7 +38,7 @@ from podrules.cgroup import ResourceConfig
 from podrules.container_state import ContainerKind
 from podrules.died.of_pod import EndOf
 from podrules.memory_qos import MemoryQoS
-from podrules.model.pod import PodQOSClass
+from podrules.model.pod import DEFAULT_SCHEDULER_NAME, PodQOSClass
 from podrules.platform import Platform
 from podrules.reachability import Reach
 from podrules.reading import Unread
@@ -238,6 +238,10 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     if quiet_node(report) is None and not status.deletion_timestamp:
         yield from health_commands(status.health, report.name, report.namespace, now)
     yield from tracking_commands(report, now)
+    if report.stuck is not None:
+        yield why(report.stuck.reason)
+    elif report.unseen is not None and report.unseen.is_long(now) and report.unseen.scheduler == DEFAULT_SCHEDULER_NAME:
+        yield kubectl("get lease kube-scheduler", namespace="kube-system")
     reach = status.node.reach if status.node is not None else None
     yield from reach_commands(reach)
     if report.last_end is not None and report.last_end.end.of is not EndOf.NOTHING:

@@ -41,6 +41,7 @@ from podrules.model.base import KubeObject, ObjectMeta
 from podrules.model.event import Event
 from podrules.reachability import LEASE_NAMESPACE
 from podrules.refusals import FAILED_CREATE
+from podrules.stuck import READ_WARNINGS
 from podrules.well_known import SELECTOR_ANNOTATIONS
 
 __all__ = ["ANNOTATIONS", "KindContents", "contents"]
@@ -113,7 +114,10 @@ def _listed(source: Source, kind: Kind[Any], only: str = "") -> KindContents:
 def _events(source: Source) -> KindContents:
     found = _listed(source, EVENTS)
     told = (one for one in found.objects if isinstance(one, Event))
-    kept = (one if one.reason in {*READ_REASONS, FAILED_CREATE} else replace(one, message="") for one in told)
+    kept = (
+        one if one.reason in READ_REASONS | READ_WARNINGS | {FAILED_CREATE} else replace(one, message="")
+        for one in told
+    )
     return found._replace(objects=tuple(kept))
 
 
