@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport, node_pressure_report
 from kubectl_plugin.reports.node.node_report import node_report
+from podrules.cluster.end_evidence import EndReader
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.node_usage import read_usage, read_usages, unread_usage
 from podrules.model.node import Node
@@ -40,6 +41,8 @@ def pressure_report(
         reach=gatherer.reach(name, of_many=of_many),
         source=source.description,
         versions=versions,
+        events=() if of_many else EndReader(gatherer).events_of_node(name),
+        now=source.now,
         unread=gatherer.unread,
     )
     pressure = node_pressure(node, pods or (), read.usage, read.config, features=versions.kubelet(node, read.config))

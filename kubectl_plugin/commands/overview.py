@@ -136,6 +136,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         workloads=_workloads(gatherer, scope, namespace),
         usages=usages,
         partitions=None if at is None else _partitions(gatherer, listed_nodes, nodes, at),
+        node_events=_node_events(gatherer, namespace),
         ended=None if at is None else _ended(gatherer, namespace, listed_pods, at),
         versions=gatherer.versions,
         unread=(),
@@ -232,6 +233,15 @@ def _ended(
     own = [pod for pod in pods if listed is None or pod_key(pod) in listed]
     told = [one for one in events if listed is None or _place(one) in listed]
     return tuple(ended_pods(Ends(gatherer.source, gatherer).among(own, told, at - HOUR)))
+
+
+def _node_events(gatherer: Gatherer, namespace: str | None) -> dict[str, list[Event]]:
+    """The events about nodes, which a report of all namespaces reads anyway."""
+    found: dict[str, list[Event]] = {}
+    for event in read_or_none(gatherer.list(EVENTS)) or () if namespace is None else ():
+        if event.involved_object.kind == NODES.kind:
+            found.setdefault(event.involved_object.name, []).append(event)
+    return found
 
 
 def _place(event: Event) -> PodKey:

@@ -23,7 +23,7 @@ from podrules.died.cause import Cause, Grade
 from podrules.died.container_end import container_verdict, never_ran
 from podrules.died.deleted import disruption
 from podrules.died.evidence import Evidence, Lost, PodEvents, ended_at, first_of
-from podrules.died.gone import gone_verdict
+from podrules.died.gone import LONG, gone_verdict, node_evictor
 from podrules.died.kubelet_stops import stop_of_all
 from podrules.died.manner import Manner, Stop, manner_of, stop_of
 from podrules.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
@@ -32,6 +32,7 @@ from podrules.died.pod_end import pod_verdict
 from podrules.died.stop_order import stopped_at
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, of_event, proven
 from podrules.ending import deleted_at, grace_of
+from podrules.evictors import Evictor, Purpose, manager_of, pod_evictor
 from podrules.model.instant import instant
 from podrules.model.pod import ContainerRef, Pod
 from podrules.platform import pod_platform
@@ -95,6 +96,8 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     """How long its containers had to stop, where it was deleted."""
     lost: tuple[Lost, ...] = ()
     """Evidence that would have told more."""
+    evictor: Evictor | None = None
+    """The program that evicted it, or that removes or restarts its node; None: nothing shows one."""
 
     @property
     def is_unknown(self) -> bool:
@@ -154,6 +157,7 @@ def last_end(evidence: Evidence) -> PodEnd:
             numbers=_numbers(evidence, pod),
             grace_seconds=None if deleted is None else grace_of(pod).longest,
             lost=_lost(evidence, whole),
+            evictor=_evictor(evidence, whole),
         )
     chosen = _chosen(pod, ends, over=pod.finished or pod.metadata.deletion_timestamp is not None)
     if chosen is None:
@@ -166,6 +170,7 @@ def last_end(evidence: Evidence) -> PodEnd:
         at=chosen.at,
         ends=ends,
         lost=_lost(evidence, chosen.verdict or NOTHING, chosen),
+        evictor=_evictor(evidence, chosen.verdict or NOTHING),
     )
 
 
@@ -244,7 +249,24 @@ def _gone(evidence: Evidence) -> PodEnd:
         at=None if nothing else when,
         numbers=eviction_numbers(message),
         lost=_lost(evidence, verdict),
+        evictor=_evictor(evidence, verdict),
     )
+
+
+def _evictor(evidence: Evidence, verdict: Verdict) -> Evictor | None:
+    """The program behind a verdict: by its event about the pod, else by the signs of its node, else of the pod."""
+    causes = {one.cause for one in verdict.suspects}
+    named = next(filter(None, map(pod_evictor, reversed(evidence.known_events.events))), None)
+    at, when = instant(named.at) if named is not None else None, ended_at(evidence)
+    if at is not None and when is not None and when - at > LONG:
+        named = None
+    of_node = node_evictor(evidence) if causes & _BY_EVICTORS else None
+    if named is not None and causes & {Cause.DELETED if named.deletes else Cause.API_EVICTION}:
+        taken = of_node is not None and of_node.purpose is Purpose.INTERRUPTED and of_node.agent is named.agent
+        return replace(named, purpose=Purpose.INTERRUPTED) if taken else named
+    if of_node is not None or evidence.pod is None or Cause.API_EVICTION not in causes:
+        return of_node
+    return manager_of(evidence.pod)
 
 
 def _numbers(evidence: Evidence, pod: Pod) -> EvictionNumbers:
@@ -310,6 +332,7 @@ def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer
     )
 
 
+_BY_EVICTORS: Final = frozenset({Cause.API_EVICTION, Cause.NODE_GONE, Cause.NODE_SHUTDOWN, Cause.NODE_REBOOT})
 _MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Cause.NODE_OUT_OF_MEMORY})
 
 

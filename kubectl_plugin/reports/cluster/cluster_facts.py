@@ -12,6 +12,7 @@ from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadKey
 from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.reports.node.partitions import PartitionsReport
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
+from podrules.model.event import Event
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
@@ -57,6 +58,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     partitions: PartitionsReport | None
     ended: tuple[EndedPod, ...] | None = None
     """See `ClusterReport.ended`."""
+    node_events: Mapping[str, Sequence[Event]] = {}
+    """By the node's name; none where they could not be read."""
     versions: Versions
     unread: tuple[Unread, ...]
 

@@ -37,6 +37,7 @@ from podrules.cluster.kinds import (
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source
 from podrules.died.messages import READ_REASONS
+from podrules.evictors import READ_ANNOTATIONS, is_told
 from podrules.model.base import KubeObject, ObjectMeta
 from podrules.model.event import Event
 from podrules.reachability import LEASE_NAMESPACE
@@ -45,7 +46,7 @@ __all__ = ["ANNOTATIONS", "KindContents", "contents"]
 
 T = TypeVar("T", bound=Struct)
 
-ANNOTATIONS: Final = frozenset(
+ANNOTATIONS: Final = READ_ANNOTATIONS | frozenset(
     {
         "kubectl-qos.io/confirm-force-delete",
         "kubernetes.io/config.mirror",
@@ -110,7 +111,7 @@ def _listed(source: Source, kind: Kind[Any], only: str = "") -> KindContents:
 def _events(source: Source) -> KindContents:
     found = _listed(source, EVENTS)
     told = (one for one in found.objects if isinstance(one, Event))
-    kept = (one if one.reason in READ_REASONS else replace(one, message="") for one in told)
+    kept = (one if one.reason in READ_REASONS or is_told(one) else replace(one, message="") for one in told)
     return found._replace(objects=tuple(kept))
 
 

@@ -1,0 +1,342 @@
+"""Which programs beside Kubernetes' own end pods and remove nodes, and the signs that they leave.
+
+    pod event       names the program that evicted or deleted this pod
+    state of a node a taint, condition, annotation, label or finalizer: the node is about to go, or to restart
+    node event      says why; alone it counts for 15 minutes, of a cloud's warning, or while the node is unschedulable
+    pod annotation  a program manages the pod: it may have evicted it, and so may others
+
+Each row names its source. Events whose reason ends in Failed report no end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.model.event import Event
+from podrules.model.instant import instant
+from podrules.model.node import Node
+from podrules.model.pod import Pod
+
+__all__ = [
+    "READ_ANNOTATIONS",
+    "Agent",
+    "Evictor",
+    "Purpose",
+    "Where",
+    "going",
+    "held_back",
+    "is_told",
+    "manager_of",
+    "pod_evictor",
+    "remover",
+]
+
+_RECENT: Final = timedelta(minutes=15)
+_HOUR: Final = timedelta(hours=1)
+_FAILED: Final = "Failed"
+_DESCHEDULED: Final = "Descheduled"
+_DESCHEDULER: Final = "sigs.k8s.io/descheduler"
+
+
+class Agent(Enum):
+    """A program that ends pods or removes nodes."""
+
+    KARPENTER = "Karpenter"
+    CLUSTER_AUTOSCALER = "ClusterAutoscaler"
+    VPA = "VerticalPodAutoscaler"
+    DESCHEDULER = "Descheduler"
+    KURED = "Kured"
+    DRAINO = "Draino"
+    NODE_TERMINATION_HANDLER = "NodeTerminationHandler"
+    MACHINE_CONFIG = "MachineConfigOperator"
+    MACHINE_CONTROLLER = "MachineControllerManager"
+    GKE = "GKE"
+    AKS = "AKS"
+    CLOUD = "CloudControllerManager"
+
+
+class Purpose(Enum):
+    """What the program wants; of a node's signs the first of these counts."""
+
+    INTERRUPTED = "Interrupted"
+    """The cloud takes the machine away: spot capacity, or maintenance."""
+    REMOVES_NODE = "RemovesNode"
+    DRAINS_NODE = "DrainsNode"
+    RESTARTS_NODE = "RestartsNode"
+    RESIZES_POD = "ResizesPod"
+    MOVES_POD = "MovesPod"
+    HELD_BACK = "HeldBack"
+    """It wanted to remove the node, and something keeps it from that."""
+
+
+class Where(Enum):
+    """Where a sign stands."""
+
+    POD_EVENT = "PodEvent"
+    POD_ANNOTATION = "PodAnnotation"
+    NODE_EVENT = "NodeEvent"
+    TAINT = "Taint"
+    CONDITION = "Condition"
+    ANNOTATION = "Annotation"
+    LABEL = "Label"
+    FINALIZER = "Finalizer"
+
+
+class Evictor(Struct, frozen=True, rename="camel"):
+    """A program, what it wants, and the sign that shows it."""
+
+    agent: Agent
+    purpose: Purpose
+    where: Where
+    key: str
+    """The taint, the annotation's key, the event's reason …"""
+    says: str = ""
+    """The event's or condition's message, or the value."""
+    at: str | None = None
+    deletes: bool = False
+    """It deletes pods, past disruption budgets, instead of evicting them."""
+
+
+class _Sign(NamedTuple):
+    """The sign of an agent."""
+
+    purpose: Purpose
+    where: Where
+    key: str
+    """Of an event its reason; empty: any."""
+    words: str = ""
+    """What the message contains, or how a value begins."""
+    component: str = ""
+    """What an event's component contains."""
+
+
+_INTERRUPTED, _REMOVES, _DRAINS, _RESTARTS, _RESIZES, _MOVES, _HELD = Purpose
+_POD_EVENT, _POD_ANNOTATION, _NODE_EVENT, _TAINT, _CONDITION, _ANNOTATION, _LABEL, _FINALIZER = Where
+_DELETES: Final = "Disrupted"
+_ROWS: Final = (
+    (
+        Agent.KARPENTER,
+        "kubernetes-sigs/karpenter pkg/controllers/node/termination/terminator/events, pkg/apis, pkg/events/reason.go",
+        (
+            _Sign(_REMOVES, _POD_EVENT, "Evicted", "Evicted pod"),
+            _Sign(_REMOVES, _POD_EVENT, _DELETES, "terminationTime"),
+            _Sign(_REMOVES, _TAINT, "karpenter.sh/disrupted"),
+            _Sign(_REMOVES, _TAINT, "karpenter.sh/disruption"),
+            _Sign(_REMOVES, _FINALIZER, "karpenter.sh/termination"),
+            _Sign(_REMOVES, _NODE_EVENT, "DisruptionTerminating"),
+            _Sign(_HELD, _NODE_EVENT, "DisruptionBlocked"),
+            _Sign(_HELD, _NODE_EVENT, "FailedDraining"),
+        ),
+    ),
+    (
+        Agent.KARPENTER,
+        "aws/karpenter-provider-aws pkg/controllers/interruption/events/events.go",
+        (
+            _Sign(_INTERRUPTED, _NODE_EVENT, "SpotInterrupted"),
+            _Sign(_INTERRUPTED, _NODE_EVENT, "InstanceStopping"),
+            _Sign(_INTERRUPTED, _NODE_EVENT, "InstanceTerminating"),
+            _Sign(_INTERRUPTED, _NODE_EVENT, "TerminatingOnInterruption"),
+        ),
+    ),
+    (
+        Agent.CLUSTER_AUTOSCALER,
+        "kubernetes/autoscaler cluster-autoscaler/core/scaledown/actuation, cluster-autoscaler/utils/taints/taints.go",
+        (
+            _Sign(_REMOVES, _POD_EVENT, "ScaleDown", "deleting pod for node scale down"),
+            _Sign(_REMOVES, _TAINT, "ToBeDeletedByClusterAutoscaler"),
+            _Sign(_REMOVES, _NODE_EVENT, "ScaleDown"),
+            _Sign(_HELD, _NODE_EVENT, "ScaleDownFailed"),
+        ),
+    ),
+    (
+        Agent.VPA,
+        "kubernetes/autoscaler vertical-pod-autoscaler/pkg/updater/restriction, pkg/admission-controller/resource/pod",
+        (_Sign(_RESIZES, _POD_EVENT, "EvictedByVPA"), _Sign(_RESIZES, _POD_ANNOTATION, "vpaUpdates")),
+    ),
+    (
+        Agent.DESCHEDULER,
+        "kubernetes-sigs/descheduler pkg/descheduler/evictions/evictions.go",
+        (_Sign(_MOVES, _POD_EVENT, "", _DESCHEDULER),),
+    ),
+    (
+        Agent.KURED,
+        "kubereboot/kured cmd/kured/main.go",
+        (_Sign(_RESTARTS, _ANNOTATION, "weave.works/kured-reboot-in-progress"),),
+    ),
+    (
+        Agent.DRAINO,
+        "planetlabs/draino internal/kubernetes/eventhandler.go, drainSchedule.go",
+        (
+            _Sign(_DRAINS, _CONDITION, "DrainScheduled"),
+            _Sign(_DRAINS, _NODE_EVENT, "DrainScheduled", component="draino"),
+            _Sign(_DRAINS, _NODE_EVENT, "DrainStarting", component="draino"),
+        ),
+    ),
+    (
+        Agent.NODE_TERMINATION_HANDLER,
+        "aws/aws-node-termination-handler pkg/node/node.go, pkg/observability/k8s-events.go",
+        (
+            _Sign(_INTERRUPTED, _TAINT, "aws-node-termination-handler/spot-itn"),
+            _Sign(_INTERRUPTED, _TAINT, "aws-node-termination-handler/scheduled-maintenance"),
+            _Sign(_INTERRUPTED, _TAINT, "aws-node-termination-handler/asg-lifecycle-termination"),
+            _Sign(_INTERRUPTED, _TAINT, "aws-node-termination-handler/rebalance-recommendation"),
+            _Sign(_INTERRUPTED, _NODE_EVENT, "SpotInterruption", component="aws-node-termination-handler"),
+            _Sign(_INTERRUPTED, _NODE_EVENT, "ScheduledEvent", component="aws-node-termination-handler"),
+            _Sign(_INTERRUPTED, _NODE_EVENT, "SQSTermination", component="aws-node-termination-handler"),
+            _Sign(_INTERRUPTED, _NODE_EVENT, "RebalanceRecommendation", component="aws-node-termination-handler"),
+        ),
+    ),
+    (
+        Agent.GKE,
+        "docs.cloud.google.com/kubernetes-engine/docs/how-to/handle-disruption-gpu-tpu",
+        (
+            _Sign(_INTERRUPTED, _TAINT, "cloud.google.com/impending-node-termination"),
+            _Sign(_INTERRUPTED, _LABEL, "cloud.google.com/active-node-maintenance", "ONGOING"),
+        ),
+    ),
+    (
+        Agent.AKS,
+        "learn.microsoft.com/azure/aks: node-auto-repair, node-problem-detector, upgrade-aks-cluster",
+        (
+            _Sign(_DRAINS, _TAINT, "remediator.kubernetes.azure.com/unschedulable"),
+            _Sign(_DRAINS, _TAINT, "remediator.aks.microsoft.com/unschedulable"),
+            _Sign(_INTERRUPTED, _CONDITION, "PreemptScheduled"),
+            _Sign(_INTERRUPTED, _CONDITION, "TerminateScheduled"),
+            _Sign(_INTERRUPTED, _CONDITION, "RedeployScheduled"),
+            _Sign(_RESTARTS, _CONDITION, "RebootScheduled"),
+            _Sign(_INTERRUPTED, _CONDITION, "VMEventScheduled", "Preempt"),
+            _Sign(_INTERRUPTED, _CONDITION, "VMEventScheduled", "Terminate"),
+            _Sign(_INTERRUPTED, _CONDITION, "VMEventScheduled", "Redeploy"),
+            _Sign(_RESTARTS, _CONDITION, "VMEventScheduled", "Reboot"),
+            _Sign(_DRAINS, _NODE_EVENT, "Drain", component="upgrader"),
+        ),
+    ),
+    (
+        Agent.MACHINE_CONFIG,
+        "openshift/machine-config-operator pkg/daemon/constants/constants.go",
+        (_Sign(_RESTARTS, _ANNOTATION, "machineconfiguration.openshift.io/desiredDrain", "drain-"),),
+    ),
+    (
+        Agent.MACHINE_CONTROLLER,
+        "gardener/machine-controller-manager pkg/util/provider/machinecontroller/machine_util.go",
+        (_Sign(_REMOVES, _CONDITION, "Terminating"),),
+    ),
+    (
+        Agent.CLOUD,
+        "k8s.io/cloud-provider controllers/nodelifecycle/node_lifecycle_controller.go",
+        (_Sign(_INTERRUPTED, _NODE_EVENT, "DeletingNode", "does not exist in the cloud provider"),),
+    ),
+)
+"""Agents, where their signs are defined or documented, and the signs."""
+_SIGNS: Final[dict[tuple[Where, str], list[tuple[Agent, _Sign]]]] = {}
+for _agent, _, _signs in _ROWS:
+    for _sign in _signs:
+        _SIGNS.setdefault((_sign.where, _sign.key), []).append((_agent, _sign))
+READ_ANNOTATIONS: Final = frozenset(key for where, key in _SIGNS if where in {_ANNOTATION, _POD_ANNOTATION})
+"""The annotations that are read."""
+_PURPOSES: Final = {purpose: place for place, purpose in enumerate(Purpose)}
+
+
+def is_told(event: Event) -> bool:
+    """Whether an event is a sign, so that its message is read."""
+    return any(_of_event(event, where) is not None for where in (_POD_EVENT, _NODE_EVENT))
+
+
+def pod_evictor(event: Event) -> Evictor | None:
+    """The program that ended a pod, by an event about the pod; None: it is about something else."""
+    return _of_event(event, _POD_EVENT)
+
+
+def manager_of(pod: Pod) -> Evictor | None:
+    """The program that manages a pod and may evict it; None: no annotation names one."""
+    entries = pod.metadata.annotations.items()
+    return next((one for key, value in entries for one in _found(_POD_ANNOTATION, key, value, key)), None)
+
+
+def going(node: Node, events: Iterable[Event], now: datetime | None) -> Evictor | None:
+    """Why a node is about to go or to restart, with what an event says of it; None: no sign shows that.
+
+    Args:
+        node: The node.
+        events: Those about it, as far as they were read.
+        now: The present.
+    """
+    told = list(_told(events, node.metadata.creation_timestamp))
+    state = [*_of_state(node), *(one for one in told if _counts_alone(one, node, now))]
+    first = min(state, key=lambda one: _PURPOSES[one.purpose], default=None)
+    reason = next((one for one in told if first is not None and one.agent is first.agent and one.says), None)
+    if first is None or reason is None or first.where is _NODE_EVENT or reason.purpose is _HELD:
+        return first
+    return replace(first, says=reason.says, at=reason.at)
+
+
+def held_back(node: Node, events: Iterable[Event], now: datetime | None) -> Evictor | None:
+    """Why a program did not remove a node within the last hour, by its newest event; None: nothing says so."""
+    told = next(_told(events, node.metadata.creation_timestamp), None)
+    return told if told is not None and told.purpose is _HELD and _is_within(told, now, _HOUR) else None
+
+
+def remover(events: Iterable[Event]) -> Evictor | None:
+    """The program that removed a node which is gone, by the newest event about it; None: no event names one."""
+    return next((one for one in _told(events, None) if one.purpose is not _HELD), None)
+
+
+def _of_event(event: Event, where: Where) -> Evictor | None:
+    if where is _POD_EVENT and event.reason.endswith(_FAILED):
+        return None
+    for agent, sign in (*_SIGNS.get((where, event.reason), ()), *_SIGNS.get((where, ""), ())):
+        if sign.words not in event.message or sign.component not in event.component:
+            continue
+        says = event.message
+        if agent is Agent.DESCHEDULER:
+            # Older versions write the strategy at the end of the message, newer ones as the reason.
+            says = event.message.rpartition(_DESCHEDULER)[2] if event.reason == _DESCHEDULED else event.reason
+        return Evictor(agent, sign.purpose, where, event.reason, says, event.last, event.reason == _DELETES)
+    return None
+
+
+def _told(events: Iterable[Event], since: str | None) -> Iterator[Evictor]:
+    """What events about a node say of it, the newest first; those from before it was made are about another."""
+    made = instant(since)
+    for event in sorted(events, key=lambda one: one.last or "", reverse=True):
+        found, when = _of_event(event, _NODE_EVENT), instant(event.last)
+        if found is not None and (when is None or made is None or when >= made):
+            yield found
+
+
+def _counts_alone(told: Evictor, node: Node, now: datetime | None) -> bool:
+    if told.purpose is _HELD or not _is_within(told, now, _RECENT):
+        return False
+    return told.purpose is _INTERRUPTED or node.spec.unschedulable
+
+
+def _is_within(told: Evictor, now: datetime | None, limit: timedelta) -> bool:
+    when = instant(told.at)
+    return when is not None and now is not None and now - when <= limit
+
+
+def _of_state(node: Node) -> Iterator[Evictor]:
+    meta = node.metadata
+    for taint in node.spec.taints:
+        yield from _found(_TAINT, taint.key, taint.value, taint.text, taint.time_added)
+    for one in node.status.conditions:
+        if one.status == "True":
+            yield from _found(_CONDITION, one.type, f"{one.reason}: {one.message}", one.type, one.last_transition_time)
+    for key, value in meta.annotations.items():
+        yield from _found(_ANNOTATION, key, value, key)
+    for key, value in meta.labels.items():
+        yield from _found(_LABEL, key, value, key)
+    for key in meta.finalizers if meta.deletion_timestamp is not None else ():
+        yield from _found(_FINALIZER, key, "", key, meta.deletion_timestamp)
+
+
+def _found(where: Where, key: str, says: str, shown: str, at: str | None = None) -> Iterator[Evictor]:
+    for agent, sign in _SIGNS.get((where, key), ()):
+        if sign.words in says:
+            yield Evictor(agent, sign.purpose, where, shown, says, at)
