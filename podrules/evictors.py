@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Final, NamedTuple
+from itertools import chain
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,6 +43,10 @@ _HOUR: Final = timedelta(hours=1)
 _FAILED: Final = "Failed"
 _DESCHEDULED: Final = "Descheduled"
 _DESCHEDULER: Final = "sigs.k8s.io/descheduler"
+_HANDLER: Final = "aws-node-termination-handler"
+_VM: Final = "VMEventScheduled"
+_ANY: Final = "*"
+"""Any reason of an event."""
 
 
 class Agent(Enum):
@@ -103,141 +108,82 @@ class Evictor(Struct, frozen=True, rename="camel"):
     """It deletes pods, past disruption budgets, instead of evicting them."""
 
 
-class _Sign(NamedTuple):
-    """The sign of an agent."""
-
-    purpose: Purpose
-    where: Where
-    key: str
-    """Of an event its reason; empty: any."""
-    words: str = ""
-    """What the message contains, or how a value begins."""
-    component: str = ""
-    """What an event's component contains."""
-
-
 _INTERRUPTED, _REMOVES, _DRAINS, _RESTARTS, _RESIZES, _MOVES, _HELD = Purpose
 _POD_EVENT, _POD_ANNOTATION, _NODE_EVENT, _TAINT, _CONDITION, _ANNOTATION, _LABEL, _FINALIZER = Where
 _DELETES: Final = "Disrupted"
-_ROWS: Final = (
-    (
-        Agent.KARPENTER,
-        "kubernetes-sigs/karpenter pkg/controllers/node/termination/terminator/events, pkg/apis, pkg/events/reason.go",
-        (
-            _Sign(_REMOVES, _POD_EVENT, "Evicted", "Evicted pod"),
-            _Sign(_REMOVES, _POD_EVENT, _DELETES, "terminationTime"),
-            _Sign(_REMOVES, _TAINT, "karpenter.sh/disrupted"),
-            _Sign(_REMOVES, _TAINT, "karpenter.sh/disruption"),
-            _Sign(_REMOVES, _FINALIZER, "karpenter.sh/termination"),
-            _Sign(_REMOVES, _NODE_EVENT, "DisruptionTerminating"),
-            _Sign(_HELD, _NODE_EVENT, "DisruptionBlocked"),
-            _Sign(_HELD, _NODE_EVENT, "FailedDraining"),
+_Sign = tuple[Agent, Purpose, Where, str, str]
+_ROWS: Final[dict[str, tuple[_Sign, ...]]] = {
+    "kubernetes-sigs/karpenter pkg/apis, pkg/events/reason.go, pkg/controllers/node/termination/terminator/events": (
+        (Agent.KARPENTER, _REMOVES, _POD_EVENT, "Evicted", "Evicted pod"),
+        (Agent.KARPENTER, _REMOVES, _POD_EVENT, _DELETES, "terminationTime"),
+        (Agent.KARPENTER, _REMOVES, _TAINT, "karpenter.sh/disrupted karpenter.sh/disruption", ""),
+        (Agent.KARPENTER, _REMOVES, _FINALIZER, "karpenter.sh/termination", ""),
+        (Agent.KARPENTER, _REMOVES, _NODE_EVENT, "DisruptionTerminating", ""),
+        (Agent.KARPENTER, _HELD, _NODE_EVENT, "DisruptionBlocked FailedDraining", ""),
+    ),
+    "aws/karpenter-provider-aws pkg/controllers/interruption/events/events.go": (
+        (Agent.KARPENTER, _INTERRUPTED, _NODE_EVENT, "SpotInterrupted TerminatingOnInterruption", ""),
+        (Agent.KARPENTER, _INTERRUPTED, _NODE_EVENT, "InstanceStopping InstanceTerminating", ""),
+    ),
+    "kubernetes/autoscaler cluster-autoscaler/core/scaledown/actuation, cluster-autoscaler/utils/taints/taints.go": (
+        (Agent.CLUSTER_AUTOSCALER, _REMOVES, _POD_EVENT, "ScaleDown", "deleting pod for node scale down"),
+        (Agent.CLUSTER_AUTOSCALER, _REMOVES, _TAINT, "ToBeDeletedByClusterAutoscaler", ""),
+        (Agent.CLUSTER_AUTOSCALER, _REMOVES, _NODE_EVENT, "ScaleDown", ""),
+        (Agent.CLUSTER_AUTOSCALER, _HELD, _NODE_EVENT, "ScaleDownFailed", ""),
+    ),
+    "kubernetes/autoscaler vertical-pod-autoscaler/pkg/updater/restriction, pkg/admission-controller/resource/pod": (
+        (Agent.VPA, _RESIZES, _POD_EVENT, "EvictedByVPA", ""),
+        (Agent.VPA, _RESIZES, _POD_ANNOTATION, "vpaUpdates", ""),
+    ),
+    "kubernetes-sigs/descheduler pkg/descheduler/evictions/evictions.go; the reason is the strategy": (
+        (Agent.DESCHEDULER, _MOVES, _POD_EVENT, _ANY, _DESCHEDULER),
+    ),
+    "kubereboot/kured cmd/kured/main.go": (
+        (Agent.KURED, _RESTARTS, _ANNOTATION, "weave.works/kured-reboot-in-progress", ""),
+    ),
+    "planetlabs/draino internal/kubernetes/eventhandler.go, drainSchedule.go": (
+        (Agent.DRAINO, _DRAINS, _CONDITION, "DrainScheduled", ""),
+        (Agent.DRAINO, _DRAINS, _NODE_EVENT, "DrainScheduled DrainStarting", "draino: "),
+    ),
+    "aws/aws-node-termination-handler pkg/node/node.go, pkg/observability/k8s-events.go": (
+        *(
+            (Agent.NODE_TERMINATION_HANDLER, _INTERRUPTED, _TAINT, f"{_HANDLER}/{key}", "")
+            for key in ("spot-itn", "scheduled-maintenance", "asg-lifecycle-termination", "rebalance-recommendation")
+        ),
+        *(
+            (Agent.NODE_TERMINATION_HANDLER, _INTERRUPTED, _NODE_EVENT, reason, f"{_HANDLER}: ")
+            for reason in ("SpotInterruption", "ScheduledEvent", "SQSTermination", "RebalanceRecommendation")
         ),
     ),
-    (
-        Agent.KARPENTER,
-        "aws/karpenter-provider-aws pkg/controllers/interruption/events/events.go",
-        (
-            _Sign(_INTERRUPTED, _NODE_EVENT, "SpotInterrupted"),
-            _Sign(_INTERRUPTED, _NODE_EVENT, "InstanceStopping"),
-            _Sign(_INTERRUPTED, _NODE_EVENT, "InstanceTerminating"),
-            _Sign(_INTERRUPTED, _NODE_EVENT, "TerminatingOnInterruption"),
-        ),
+    "docs.cloud.google.com/kubernetes-engine/docs/how-to/handle-disruption-gpu-tpu": (
+        (Agent.GKE, _INTERRUPTED, _TAINT, "cloud.google.com/impending-node-termination", ""),
+        (Agent.GKE, _INTERRUPTED, _LABEL, "cloud.google.com/active-node-maintenance", "ONGOING"),
     ),
-    (
-        Agent.CLUSTER_AUTOSCALER,
-        "kubernetes/autoscaler cluster-autoscaler/core/scaledown/actuation, cluster-autoscaler/utils/taints/taints.go",
-        (
-            _Sign(_REMOVES, _POD_EVENT, "ScaleDown", "deleting pod for node scale down"),
-            _Sign(_REMOVES, _TAINT, "ToBeDeletedByClusterAutoscaler"),
-            _Sign(_REMOVES, _NODE_EVENT, "ScaleDown"),
-            _Sign(_HELD, _NODE_EVENT, "ScaleDownFailed"),
-        ),
+    "learn.microsoft.com/azure/aks: node-auto-repair, node-problem-detector, upgrade-aks-cluster": (
+        (Agent.AKS, _DRAINS, _TAINT, "remediator.kubernetes.azure.com/unschedulable", ""),
+        (Agent.AKS, _DRAINS, _TAINT, "remediator.aks.microsoft.com/unschedulable", ""),
+        (Agent.AKS, _INTERRUPTED, _CONDITION, "PreemptScheduled TerminateScheduled RedeployScheduled", ""),
+        (Agent.AKS, _RESTARTS, _CONDITION, "RebootScheduled", ""),
+        *((Agent.AKS, _INTERRUPTED, _CONDITION, _VM, kind) for kind in ("Preempt", "Terminate", "Redeploy")),
+        (Agent.AKS, _RESTARTS, _CONDITION, _VM, "Reboot"),
+        (Agent.AKS, _DRAINS, _NODE_EVENT, "Drain", "upgrader: "),
     ),
-    (
-        Agent.VPA,
-        "kubernetes/autoscaler vertical-pod-autoscaler/pkg/updater/restriction, pkg/admission-controller/resource/pod",
-        (_Sign(_RESIZES, _POD_EVENT, "EvictedByVPA"), _Sign(_RESIZES, _POD_ANNOTATION, "vpaUpdates")),
+    "openshift/machine-config-operator pkg/daemon/constants/constants.go": (
+        (Agent.MACHINE_CONFIG, _RESTARTS, _ANNOTATION, "machineconfiguration.openshift.io/desiredDrain", "drain-"),
     ),
-    (
-        Agent.DESCHEDULER,
-        "kubernetes-sigs/descheduler pkg/descheduler/evictions/evictions.go",
-        (_Sign(_MOVES, _POD_EVENT, "", _DESCHEDULER),),
+    "gardener/machine-controller-manager pkg/util/provider/machinecontroller/machine_util.go": (
+        (Agent.MACHINE_CONTROLLER, _REMOVES, _CONDITION, "Terminating", ""),
     ),
-    (
-        Agent.KURED,
-        "kubereboot/kured cmd/kured/main.go",
-        (_Sign(_RESTARTS, _ANNOTATION, "weave.works/kured-reboot-in-progress"),),
+    "k8s.io/cloud-provider controllers/nodelifecycle/node_lifecycle_controller.go": (
+        (Agent.CLOUD, _INTERRUPTED, _NODE_EVENT, "DeletingNode", "does not exist in the cloud provider"),
     ),
-    (
-        Agent.DRAINO,
-        "planetlabs/draino internal/kubernetes/eventhandler.go, drainSchedule.go",
-        (
-            _Sign(_DRAINS, _CONDITION, "DrainScheduled"),
-            _Sign(_DRAINS, _NODE_EVENT, "DrainScheduled", component="draino"),
-            _Sign(_DRAINS, _NODE_EVENT, "DrainStarting", component="draino"),
-        ),
-    ),
-    (
-        Agent.NODE_TERMINATION_HANDLER,
-        "aws/aws-node-termination-handler pkg/node/node.go, pkg/observability/k8s-events.go",
-        (
-            _Sign(_INTERRUPTED, _TAINT, "aws-node-termination-handler/spot-itn"),
-            _Sign(_INTERRUPTED, _TAINT, "aws-node-termination-handler/scheduled-maintenance"),
-            _Sign(_INTERRUPTED, _TAINT, "aws-node-termination-handler/asg-lifecycle-termination"),
-            _Sign(_INTERRUPTED, _TAINT, "aws-node-termination-handler/rebalance-recommendation"),
-            _Sign(_INTERRUPTED, _NODE_EVENT, "SpotInterruption", component="aws-node-termination-handler"),
-            _Sign(_INTERRUPTED, _NODE_EVENT, "ScheduledEvent", component="aws-node-termination-handler"),
-            _Sign(_INTERRUPTED, _NODE_EVENT, "SQSTermination", component="aws-node-termination-handler"),
-            _Sign(_INTERRUPTED, _NODE_EVENT, "RebalanceRecommendation", component="aws-node-termination-handler"),
-        ),
-    ),
-    (
-        Agent.GKE,
-        "docs.cloud.google.com/kubernetes-engine/docs/how-to/handle-disruption-gpu-tpu",
-        (
-            _Sign(_INTERRUPTED, _TAINT, "cloud.google.com/impending-node-termination"),
-            _Sign(_INTERRUPTED, _LABEL, "cloud.google.com/active-node-maintenance", "ONGOING"),
-        ),
-    ),
-    (
-        Agent.AKS,
-        "learn.microsoft.com/azure/aks: node-auto-repair, node-problem-detector, upgrade-aks-cluster",
-        (
-            _Sign(_DRAINS, _TAINT, "remediator.kubernetes.azure.com/unschedulable"),
-            _Sign(_DRAINS, _TAINT, "remediator.aks.microsoft.com/unschedulable"),
-            _Sign(_INTERRUPTED, _CONDITION, "PreemptScheduled"),
-            _Sign(_INTERRUPTED, _CONDITION, "TerminateScheduled"),
-            _Sign(_INTERRUPTED, _CONDITION, "RedeployScheduled"),
-            _Sign(_RESTARTS, _CONDITION, "RebootScheduled"),
-            _Sign(_INTERRUPTED, _CONDITION, "VMEventScheduled", "Preempt"),
-            _Sign(_INTERRUPTED, _CONDITION, "VMEventScheduled", "Terminate"),
-            _Sign(_INTERRUPTED, _CONDITION, "VMEventScheduled", "Redeploy"),
-            _Sign(_RESTARTS, _CONDITION, "VMEventScheduled", "Reboot"),
-            _Sign(_DRAINS, _NODE_EVENT, "Drain", component="upgrader"),
-        ),
-    ),
-    (
-        Agent.MACHINE_CONFIG,
-        "openshift/machine-config-operator pkg/daemon/constants/constants.go",
-        (_Sign(_RESTARTS, _ANNOTATION, "machineconfiguration.openshift.io/desiredDrain", "drain-"),),
-    ),
-    (
-        Agent.MACHINE_CONTROLLER,
-        "gardener/machine-controller-manager pkg/util/provider/machinecontroller/machine_util.go",
-        (_Sign(_REMOVES, _CONDITION, "Terminating"),),
-    ),
-    (
-        Agent.CLOUD,
-        "k8s.io/cloud-provider controllers/nodelifecycle/node_lifecycle_controller.go",
-        (_Sign(_INTERRUPTED, _NODE_EVENT, "DeletingNode", "does not exist in the cloud provider"),),
-    ),
-)
-"""Agents, where their signs are defined or documented, and the signs."""
-_SIGNS: Final[dict[tuple[Where, str], list[tuple[Agent, _Sign]]]] = {}
-for _agent, _, _signs in _ROWS:
-    for _sign in _signs:
-        _SIGNS.setdefault((_sign.where, _sign.key), []).append((_agent, _sign))
+}
+"""By source, each sign: agent and purpose, where it stands, keys or reasons; and what ``component: message`` of an
+event, ``reason: message`` of a condition or a value contains."""
+_SIGNS: Final[dict[tuple[Where, str], list[tuple[Agent, Purpose, str]]]] = {}
+for _agent, _purpose, _where, _keys, _words in chain.from_iterable(_ROWS.values()):
+    for _key in _keys.split():
+        _SIGNS.setdefault((_where, _key), []).append((_agent, _purpose, _words))
 READ_ANNOTATIONS: Final = frozenset(key for where, key in _SIGNS if where in {_ANNOTATION, _POD_ANNOTATION})
 """The annotations that are read."""
 _PURPOSES: Final = {purpose: place for place, purpose in enumerate(Purpose)}
@@ -290,14 +236,13 @@ def remover(events: Iterable[Event]) -> Evictor | None:
 def _of_event(event: Event, where: Where) -> Evictor | None:
     if where is _POD_EVENT and event.reason.endswith(_FAILED):
         return None
-    for agent, sign in (*_SIGNS.get((where, event.reason), ()), *_SIGNS.get((where, ""), ())):
-        if sign.words not in event.message or sign.component not in event.component:
-            continue
-        says = event.message
-        if agent is Agent.DESCHEDULER:
-            # Older versions write the strategy at the end of the message, newer ones as the reason.
-            says = event.message.rpartition(_DESCHEDULER)[2] if event.reason == _DESCHEDULED else event.reason
-        return Evictor(agent, sign.purpose, where, event.reason, says, event.last, event.reason == _DELETES)
+    reason, text, said = event.reason, f"{event.component}: {event.message}", event.message
+    for agent, purpose, words in (*_SIGNS.get((where, reason), ()), *_SIGNS.get((where, _ANY), ())):
+        if words in text:
+            if agent is Agent.DESCHEDULER:
+                # Older versions write the strategy at the end of the message, newer ones as the reason.
+                said = said.rpartition(_DESCHEDULER)[2] if reason == _DESCHEDULED else reason
+            return Evictor(agent, purpose, where, reason, said, event.last, reason == _DELETES)
     return None
 
 
@@ -337,6 +282,6 @@ def _of_state(node: Node) -> Iterator[Evictor]:
 
 
 def _found(where: Where, key: str, says: str, shown: str, at: str | None = None) -> Iterator[Evictor]:
-    for agent, sign in _SIGNS.get((where, key), ()):
-        if sign.words in says:
-            yield Evictor(agent, sign.purpose, where, shown, says, at)
+    for agent, purpose, words in _SIGNS.get((where, key), ()):
+        if words in says:
+            yield Evictor(agent, purpose, where, shown, says, at)

@@ -49,26 +49,15 @@ _VERBS: Final = {
 _WHY: Final = {
     Purpose.INTERRUPTED: ": the cloud takes {node} away",
     Purpose.REMOVES_NODE: " to remove {node}",
-    Purpose.DRAINS_NODE: " to drain {node}",
-    Purpose.RESTARTS_NODE: " to restart {node}",
     Purpose.RESIZES_POD: " to apply its recommendation",
     Purpose.MOVES_POD: " to move it ({says})",
 }
+"""Of an event about a pod; a spot interruption explains Karpenter's."""
 _AHEAD: Final = {
     Purpose.INTERRUPTED: "About to go: the cloud takes the machine away ({agent}: {sign})",
     Purpose.REMOVES_NODE: "About to go: {agent} evicts its pods and removes it ({sign})",
     Purpose.DRAINS_NODE: "{agent} drains it: its pods are evicted ({sign})",
     Purpose.RESTARTS_NODE: "About to restart: {agent} evicts its pods first ({sign})",
-}
-_WHERE: Final = {
-    Where.POD_EVENT: "event ",
-    Where.NODE_EVENT: "event ",
-    Where.TAINT: "taint ",
-    Where.CONDITION: "condition ",
-    Where.ANNOTATION: "annotation ",
-    Where.POD_ANNOTATION: "annotation ",
-    Where.LABEL: "label ",
-    Where.FINALIZER: "finalizer ",
 }
 _REMEDIES: Final = {
     Agent.KARPENTER: 'annotation karpenter.sh/do-not-disrupt: "true" on the pod, or a NodePool budget, keeps its node',
@@ -89,7 +78,7 @@ def agent_name(evictor: Evictor) -> str:
 
 def sign_words(evictor: Evictor) -> str:
     """``taint karpenter.sh/disrupted:NoSchedule``."""
-    return f"{_WHERE[evictor.where]}{evictor.key}"
+    return f"{evictor.where.value.lower().removeprefix('pod').removeprefix('node')} {evictor.key}"
 
 
 def evicted_words(evictor: Evictor, node: str) -> str:

@@ -218,16 +218,15 @@ def _static(report: EndReport, container: str) -> str:
     return f"the kubelet stopped the static pod: its manifest on {report.node or 'its node'} was {changed}"
 
 
-def _by_api(report: EndReport, container: str) -> str:
-    del container
-    by = report.end.evictor
-    return _ANYBODY if by is None else evicted_words(by, report.node)
+def _by_program(plain: str, *, deletes: bool) -> _Words:
+    """Which program did it, where one is known."""
 
+    def words(report: EndReport, container: str) -> str:
+        del container
+        by = report.end.evictor
+        return plain if by is None or by.deletes is not deletes else evicted_words(by, report.node)
 
-def _deleted(report: EndReport, container: str) -> str:
-    del container
-    by = report.end.evictor
-    return evicted_words(by, report.node) if by is not None and by.deletes else "somebody deleted the pod"
+    return words
 
 
 def _of_node(plain: str, words: Callable[[Evictor, str], str]) -> _Words:
@@ -275,11 +274,11 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.REJECTED: _rejected,
     Cause.STATIC_MANIFEST: _static,
     Cause.PREEMPTION: _preempted,
-    Cause.API_EVICTION: _by_api,
+    Cause.API_EVICTION: _by_program(_ANYBODY, deletes=False),
     Cause.TAINT_EVICTION: _tainted,
     Cause.NODE_GONE: _of_node("garbage collection removed the pod: its Node object is gone", removed_words),
     Cause.JOB_ENDED: _job,
     Cause.OWNER: _owner,
-    Cause.DELETED: _deleted,
+    Cause.DELETED: _by_program("somebody deleted the pod", deletes=True),
     Cause.FORCE_DELETED: _plain("somebody deleted the pod without grace"),
 }

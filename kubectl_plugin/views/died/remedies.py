@@ -138,14 +138,9 @@ def _preemption(report: EndReport) -> Iterator[str]:
 def _eviction(report: EndReport) -> Iterator[str]:
     if report.cordoned:
         yield f"node {report.node} is cordoned: a drain is under way, or was"
-    yield from _evictor(report)
-    yield "a PodDisruptionBudget slows evictions down; only more replicas outlast them"
-
-
-def _evictor(report: EndReport) -> Iterator[str]:
-    """What keeps the program from it that evicted the pod."""
     if report.end.evictor is not None:
         yield from evictor_remedies(report.end.evictor)
+    yield "a PodDisruptionBudget slows evictions down; only more replicas outlast them"
 
 
 def _deleted(report: EndReport) -> Iterator[str]:
