@@ -107,6 +107,11 @@ class Evictor(Struct, frozen=True, rename="camel"):
     deletes: bool = False
     """It deletes pods, past disruption budgets, instead of evicting them."""
 
+    @property
+    def is_announced(self) -> bool:
+        """Whether an event alone shows it: the object of a node has no sign."""
+        return self.where is Where.NODE_EVENT
+
 
 _INTERRUPTED, _REMOVES, _DRAINS, _RESTARTS, _RESIZES, _MOVES, _HELD = Purpose
 _POD_EVENT, _POD_ANNOTATION, _NODE_EVENT, _TAINT, _CONDITION, _ANNOTATION, _LABEL, _FINALIZER = Where
@@ -213,13 +218,16 @@ def going(node: Node, events: Iterable[Event], now: datetime | None) -> Evictor 
         events: Those about it, as far as they were read.
         now: The present.
     """
-    told = list(_told(events, node.metadata.creation_timestamp))
-    state = [*_of_state(node), *(one for one in told if _counts_alone(one, node, now))]
-    first = min(state, key=lambda one: _PURPOSES[one.purpose], default=None)
-    reason = next((one for one in told if first is not None and one.agent is first.agent and one.says), None)
-    if first is None or reason is None or first.where is _NODE_EVENT or reason.purpose is _HELD:
+    told = [one for one in _told(events, node.metadata.creation_timestamp) if one.purpose is not _HELD]
+    state, alone = list(_of_state(node)), [one for one in told if _counts_alone(one, node, now)]
+    first = min(state or alone, key=_rank, default=None)
+    if first is None or first.is_announced:
         return first
-    return replace(first, says=reason.says, at=reason.at)
+    warned = next((one for one in alone if one.purpose is _INTERRUPTED), None)
+    reason = warned or next((one for one in told if one.agent is first.agent), None)
+    if reason is None:
+        return first
+    return replace(first, purpose=min(first, reason, key=_rank).purpose, says=reason.says, at=reason.at)
 
 
 def held_back(node: Node, events: Iterable[Event], now: datetime | None) -> Evictor | None:
@@ -229,8 +237,16 @@ def held_back(node: Node, events: Iterable[Event], now: datetime | None) -> Evic
 
 
 def remover(events: Iterable[Event]) -> Evictor | None:
-    """The program that removed a node which is gone, by the newest event about it; None: no event names one."""
-    return next((one for one in _told(events, None) if one.purpose is not _HELD), None)
+    """The program that removed a node which is gone, by the events about it; None: no event names one.
+
+    The cloud's controller removes the objects of all nodes whose machines are gone, whoever removed those.
+    """
+    told = [one for one in _told(events, None) if one.purpose is not _HELD]
+    return min(told, key=lambda one: (one.agent is Agent.CLOUD, _rank(one)), default=None)
+
+
+def _rank(one: Evictor) -> int:
+    return _PURPOSES[one.purpose]
 
 
 def _of_event(event: Event, where: Where) -> Evictor | None:
@@ -256,9 +272,8 @@ def _told(events: Iterable[Event], since: str | None) -> Iterator[Evictor]:
 
 
 def _counts_alone(told: Evictor, node: Node, now: datetime | None) -> bool:
-    if told.purpose is _HELD or not _is_within(told, now, _RECENT):
-        return False
-    return told.purpose is _INTERRUPTED or node.spec.unschedulable
+    """Whether an event is new, and a warning of the cloud, or about a node that is unschedulable."""
+    return _is_within(told, now, _RECENT) and (told.purpose is _INTERRUPTED or node.spec.unschedulable)
 
 
 def _is_within(told: Evictor, now: datetime | None, limit: timedelta) -> bool:

@@ -115,12 +115,17 @@ def evictor_remedies(evictor: Evictor) -> Iterator[str]:
 
 
 def going_verdict(evictor: Evictor, now: datetime | None) -> Verdict:
-    """That a node is about to go or to restart, and what an event says of it."""
+    """That a node is about to go or to restart, and what an event says of it.
+
+    An event alone gives no code: where events cannot be read, an answer may lack the sentence, and is not wrong.
+    """
     said = _AHEAD[evictor.purpose].format(agent=agent_name(evictor), sign=sign_words(evictor))
     when = when_words(evictor.at, now)
     lines = [f"{said[:1].upper()}{said[1:]}{f', {when}' if when else ''}."]
     if evictor.says and evictor.where is not Where.LABEL:
         lines.append(f"Its reason: {_cut(evictor.says)}.")
+    if evictor.is_announced:
+        return Verdict(VerdictCode.READY, Severity.FINE, tuple(lines))
     return Verdict(VerdictCode.NODE_GOING, Severity.NOTICE, tuple(lines))
 
 

@@ -73,10 +73,11 @@ _NEAR: Final = {Nearness.CLOSE: NodeMark.CLOSE_TO_EVICTION, Nearness.NEAR: NodeM
 
 def node_flags(node: NodeEntry) -> tuple[NodeFlag, ...]:
     """Everything that is the matter with a node, the worst first; none: it is Ready, and nothing is near its limit."""
-    gone = [NodeFlag(NodeMark.GOING, going_word(node.going))] if node.going is not None else []
+    by = node.going
+    goes = [NodeFlag(NodeMark.GOING, going_word(by))] if by is not None and not by.is_announced else []
     return (
         *_of_kubelet(node),
-        *gone,
+        *goes,
         *_of_requests(node),
         *([NodeFlag(NodeMark.CORDONED, "cordoned")] * node.unschedulable),
     )
