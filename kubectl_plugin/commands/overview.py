@@ -125,7 +125,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     usages, unread = read_usages(gatherer, shown, by_node)
     at = source.now
     namespace = None if scope.everything or scope.nodes else source.namespace
-    node_events = gatherer.list(EVENTS) if namespace is None else gatherer.node_events()
+    node_events = gatherer.noted(gatherer.list(EVENTS) if namespace is None else gatherer.node_events()) or ()
     classes, budgets = gatherer.noted(gatherer.classes()), gatherer.noted(gatherer.list(PDBS, namespace))
     owners = _owners(gatherer, namespace)
     facts = ClusterFacts(
@@ -145,7 +145,8 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         refusals=_refusals(gatherer, namespace, owners) if workloads else {},
         usages=usages,
         partitions=None if at is None else _partitions(gatherer, listed_nodes, nodes, at),
-        shortages=node_shortages(gatherer.noted(node_events) or (), at),
+        shortages=node_shortages(node_events, at),
+        node_events=_by_node(node_events),
         ended=None if at is None else _ended(gatherer, namespace, listed_pods, at),
         versions=gatherer.versions,
         unread=(),
@@ -272,6 +273,14 @@ def _stuck(
         stuck = stuck_by(pod, wait, [one for place in told_about(pod) for one in about.get(place, ())], at)
         if stuck is not None and stuck.long:
             found[pod_key(pod)] = stuck
+    return found
+
+
+def _by_node(events: Iterable[Event]) -> dict[str, list[Event]]:
+    found: dict[str, list[Event]] = {}
+    for event in events:
+        if event.involved_object.kind == NODES.kind:
+            found.setdefault(event.involved_object.name, []).append(event)
     return found
 
 

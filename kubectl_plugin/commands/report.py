@@ -250,6 +250,8 @@ def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Pa
             reach=read.gatherer.reach(name, of_many=True),
             source=facts.source,
             versions=versions,
+            events=facts.node_events.get(name, ()),
+            now=facts.at,
             unread=(),
         )
         known = usage or _NOT_READ

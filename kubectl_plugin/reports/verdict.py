@@ -102,6 +102,7 @@ class VerdictCode(Enum):
     CORDONED = "Cordoned"
     NODE_BACK = "NodeBack"
     NODE_RETURNING = "NodeReturning"
+    NODE_GOING = "NodeGoing"
     NODE_FULL = "NodeFull"
     REQUESTS_OVER_ALLOCATABLE = "RequestsOverAllocatable"
     EVICTING = "Evicting"

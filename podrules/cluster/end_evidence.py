@@ -43,6 +43,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import Workload, selector_of
+from podrules.priority import static_pod_uid
 from podrules.reading import Unread, read_or_none
 
 __all__ = ["EndReader", "is_of_workload", "node_of"]
@@ -56,7 +57,6 @@ _SUFFIX: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{5}")
 _HASH: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{1,10}")
 """What a Deployment puts at the end of a ReplicaSet's name."""
 _ASSIGNED: Final = " to "
-_MIRROR: Final = "kubernetes.io/config.mirror"
 _FORBIDDEN: Final = "forbidden"
 _SEEN_LATE: Final = timedelta(seconds=10)
 """A controller replaces a pod when its deletion begins; the event of a busy kubelet may come seconds later."""
@@ -121,6 +121,7 @@ class EndReader:
             scalings=self._scalings(namespace) if alone else (),
             node=node,
             node_gone=alone and bool(node_name) and self._is_gone(node_name),
+            node_events=self._node_events(node_name) if alone else None,
             pod_unread=present is None and self._gatherer.source.is_plain_list,
             clocks=clocks_of(told or ()),
         )
@@ -149,7 +150,7 @@ class EndReader:
             node_gone=alone and bool(node_name) and self._is_gone(node_name),
             config=self._config(node_name) if asks_memory else None,
             neighbours=self._neighbours(pod) if asks_memory or (alone and _was_rejected(pod)) else None,
-            node_events=self._node_events(node_name) if may_be_memory or (alone and pod.finished) else None,
+            node_events=self._node_events(node_name) if may_be_memory or ended else None,
             clocks=clocks_of(events) if events else Clocks(),
         )
         return self._with_replacement(evidence, owner) if ended else KnownEnd(evidence)
@@ -247,8 +248,7 @@ def _is_about(event: Event, pod: Pod) -> bool:
     uid = event.involved_object.uid
     if not uid:
         return not _is_before(event, pod.metadata.creation_timestamp, _SECOND)
-    # The kubelet knows a static pod by what its mirror has as an annotation.
-    return uid in {pod.metadata.uid, pod.metadata.annotations.get(_MIRROR)}
+    return uid in {pod.metadata.uid, static_pod_uid(pod)}
 
 
 def _is_before(event: Event, made: str | None, more: timedelta = timedelta()) -> bool:
@@ -258,9 +258,10 @@ def _is_before(event: Event, made: str | None, more: timedelta = timedelta()) ->
 
 def _of_last(events: Sequence[Event], present: Pod | None) -> list[Event]:
     """The events about the last pod of a name that is not the present one."""
-    uid = present.metadata.uid if present is not None else ""
+    # The kubelet knows a static pod by what its mirror has as an annotation.
+    uids = {"", present.metadata.uid, static_pod_uid(present)} if present is not None else {""}
     made = present.metadata.creation_timestamp if present is not None else None
-    others = [one for one in events if one.involved_object.uid and one.involved_object.uid != uid]
+    others = [one for one in events if one.involved_object.uid not in uids]
     last = max(others, key=lambda event: event.last or "", default=None)
     known = "" if last is None else last.involved_object.uid
     own = [one for one in others if one.involved_object.uid == known]

@@ -30,7 +30,7 @@ from podrules.died.cause import Cause, Grade
 from podrules.died.container_end import container_verdict, never_ran
 from podrules.died.deleted import disruption
 from podrules.died.evidence import Evidence, Lost, PodEvents, ended_at, first_of
-from podrules.died.gone import gone_verdict, told_by_event
+from podrules.died.gone import LONG, gone_verdict, node_evictor, told_by_event
 from podrules.died.kubelet_stops import stop_of_all
 from podrules.died.manner import Manner, Stop, manner_of, stop_of
 from podrules.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
@@ -40,6 +40,7 @@ from podrules.died.rejections import Rejection, rejection_of
 from podrules.died.stop_order import stopped_at
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, of_event, proven
 from podrules.ending import deleted_at, grace_of
+from podrules.evictors import Evictor, Purpose, manager_of, pod_evictor
 from podrules.model.instant import instant
 from podrules.model.pod import ContainerRef, Pod
 from podrules.platform import pod_platform
@@ -112,6 +113,8 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     """Why the kubelet did not take it on, if that was it."""
     lost: tuple[Lost, ...] = ()
     """Evidence that would have told more."""
+    evictor: Evictor | None = None
+    """The program that evicted it, or that removes or restarts its node; None: nothing shows one."""
 
     @property
     def is_unknown(self) -> bool:
@@ -172,6 +175,7 @@ def last_end(evidence: Evidence) -> PodEnd:
             grace_seconds=None if deleted is None else grace_of(pod).longest,
             rejection=_rejection(evidence, whole),
             lost=_lost(evidence, whole),
+            evictor=_evictor(evidence, whole),
         )
     chosen = _chosen(pod, ends, over=pod.finished or pod.metadata.deletion_timestamp is not None)
     if chosen is None:
@@ -184,6 +188,7 @@ def last_end(evidence: Evidence) -> PodEnd:
         at=chosen.at,
         ends=ends,
         lost=_lost(evidence, chosen.verdict or NOTHING, chosen),
+        evictor=_evictor(evidence, chosen.verdict or NOTHING),
     )
 
 
@@ -267,6 +272,7 @@ def _gone(evidence: Evidence) -> PodEnd:
         numbers=eviction_numbers(message),
         rejection=_rejection(evidence, verdict),
         lost=_lost(evidence, verdict),
+        evictor=_evictor(evidence, verdict),
     )
 
 
@@ -278,6 +284,22 @@ def _rejection(evidence: Evidence, verdict: Verdict) -> Rejection | None:
     if status is not None and status.reason:
         return rejection_of(evidence, status.reason, status.message)
     return None if told is None else rejection_of(evidence, told[1].reason, told[1].message)
+
+
+def _evictor(evidence: Evidence, verdict: Verdict) -> Evictor | None:
+    """The program behind a verdict: by its event about the pod, else by the signs of its node, else of the pod."""
+    causes = {one.cause for one in verdict.suspects}
+    named = next(filter(None, map(pod_evictor, reversed(evidence.known_events.events))), None)
+    at, when = instant(named.at) if named is not None else None, ended_at(evidence)
+    if at is not None and when is not None and when - at > LONG:
+        named = None
+    of_node = node_evictor(evidence) if causes & _BY_EVICTORS else None
+    if named is not None and causes & {Cause.DELETED if named.deletes else Cause.API_EVICTION}:
+        taken = of_node is not None and of_node.purpose is Purpose.INTERRUPTED and of_node.agent is named.agent
+        return replace(named, purpose=Purpose.INTERRUPTED) if taken else named
+    if of_node is not None or evidence.pod is None or Cause.API_EVICTION not in causes:
+        return of_node
+    return manager_of(evidence.pod)
 
 
 def _numbers(evidence: Evidence, pod: Pod) -> EvictionNumbers:
@@ -345,6 +367,7 @@ def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer
     )
 
 
+_BY_EVICTORS: Final = frozenset({Cause.API_EVICTION, Cause.NODE_GONE, Cause.NODE_SHUTDOWN, Cause.NODE_REBOOT})
 _MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Cause.NODE_OUT_OF_MEMORY})
 
 

@@ -205,6 +205,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     C.NODE_GONE: as_cluster(f"{CASES}/cli/states.json", "explain", "pod/nonode"),
     C.NODE_REFUSES: lambda _: run("explain", "--demo", "-f", "-", "-o", "json", stdin=json.dumps(TOO_LARGE)),
     C.READY: demo("explain", "node/cp-a1"),
+    C.NODE_GOING: of_node(node(taints=[{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}])),
     C.CORDONED: demo("explain", "node/node-c1"),
     C.NODE_BACK: demo_with(_fenced_and_back, "explain", "node/node-c3"),
     C.NODE_RETURNING: demo_with(_silent_lease_renewed, "explain", "node/node-c3"),

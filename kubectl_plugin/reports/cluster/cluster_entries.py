@@ -20,6 +20,7 @@ from podrules.budget_risk import Budgets
 from podrules.cluster.origin import Origin
 from podrules.died.oom_kills import OomKill
 from podrules.eviction.signals import NodeCondition, Signal
+from podrules.evictors import Evictor
 from podrules.model.pod import PodQOSClass
 from podrules.model.policy import PriorityClass
 from podrules.platform import Platform
@@ -91,6 +92,8 @@ class NodeEntry(Struct, frozen=True, rename="camel", kw_only=True):
     """What it says that it is short of."""
     platform: Platform
     taints: tuple[str, ...]
+    going: Evictor | None
+    """The program that removes or restarts it; None: nothing shows one."""
     pods: int
     max_pods: int
     pods_by_class: dict[PodQOSClass, int]

@@ -13,6 +13,7 @@ from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.reports.node.partitions import PartitionsReport
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
 from podrules.died.oom_kills import OomKill
+from podrules.model.event import Event
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
@@ -65,6 +66,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     """See `NodeEntry.shortage`, by the node's name."""
     ended: tuple[EndedPod, ...] | None = None
     """See `ClusterReport.ended`."""
+    node_events: Mapping[str, Sequence[Event]] = {}
+    """By the node's name; none where they could not be read."""
     versions: Versions
     unread: tuple[Unread, ...]
 

@@ -26,6 +26,7 @@ from kubectl_plugin.reports.workload.workload_pods import WorkloadPod, workload_
 from podrules.budget_risk import Budgets, budgets_at_stake
 from podrules.eviction.signals import Signal, pressures_of
 from podrules.eviction.usage import stats_by_uid
+from podrules.evictors import going
 from podrules.kubectl_status import kubectl_restarts, kubectl_status, last_restart
 from podrules.model.kubelet import CPUStats
 from podrules.model.node import Node
@@ -190,6 +191,7 @@ class _Entries:
             pressures=pressures_of(node.status.conditions),
             platform=node_platform(node),
             taints=tuple(taint.text for taint in node.spec.taints),
+            going=going(node, self._facts.node_events.get(name, ()), self._facts.at),
             pods=len(pods),
             max_pods=allocatable.get("pods", ZERO).value,
             pods_by_class={one: sum(pod.qos_class is one for pod in asked) for one in PodQOSClass},

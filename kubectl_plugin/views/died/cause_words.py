@@ -7,6 +7,7 @@ from typing import Final
 
 from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.views.died.start_errors import start_error
+from kubectl_plugin.views.evictor_words import evicted_words, node_words, removed_words
 from kubectl_plugin.views.pod.container_words import signal_name
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause
@@ -15,6 +16,7 @@ from podrules.died.rejections import RejectionKind
 from podrules.died.scaling import RESCALED, SCALED
 from podrules.died.verdict import Clue, Source, Suspect
 from podrules.died.windows_exits import windows_exit
+from podrules.evictors import Evictor, Where
 
 __all__ = ["SHORT", "cause_sentence", "rejection_words"]
 
@@ -47,6 +49,7 @@ SHORT: Final = {
     Cause.NODE_SHUTDOWN: "node shutdown",
     Cause.ACTIVE_DEADLINE: "activeDeadlineSeconds",
     Cause.REJECTED: "rejected by the kubelet",
+    Cause.STATIC_MANIFEST: "static manifest",
     Cause.PREEMPTION: "preempted",
     Cause.API_EVICTION: "evicted by the API",
     Cause.TAINT_EVICTION: "taint of the node",
@@ -58,6 +61,7 @@ SHORT: Final = {
 }
 """By cause, for a column or a list."""
 
+_ANYBODY: Final = "somebody evicted the pod through the eviction API, as drains and autoscalers do"
 _CRASHES: Final = frozenset({3, 4, 5, 6, 7, 8, 11, 24, 25, 31})
 """The signals by which a process ends that did something wrong: they leave a core (signal(7))."""
 _Words = Callable[[EndReport, str], str]
@@ -259,6 +263,33 @@ _REJECTIONS: Final = {
 }
 
 
+def _static(report: EndReport, container: str) -> str:
+    del container
+    changed = "changed" if report.earlier else "changed, or removed"
+    return f"the kubelet stopped the static pod: its manifest on {report.node or 'its node'} was {changed}"
+
+
+def _by_program(plain: str, *, deletes: bool) -> _Words:
+    """Which program did it, where one is known."""
+
+    def words(report: EndReport, container: str) -> str:
+        del container
+        by = report.end.evictor
+        return plain if by is None or by.deletes is not deletes else evicted_words(by, report.node)
+
+    return words
+
+
+def _of_node(plain: str, words: Callable[[Evictor, str], str]) -> _Words:
+    """The sentence, with the program that removes or restarts the node, where one is known."""
+
+    def sentence(report: EndReport, container: str) -> str:
+        by, said = report.end.evictor, plain.format(name=_name(container))
+        return said if by is None or by.where is Where.POD_EVENT else f"{said}; {words(by, report.node)}"
+
+    return sentence
+
+
 def _plain(words: str) -> _Words:
     return lambda _report, container: words.format(name=_name(container))
 
@@ -277,7 +308,7 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.SIDECAR_STOPPED: _sidecar,
     Cause.CONTAINER_LOST: _plain("the runtime lost {name}: how it ended is not known"),
     Cause.APPLICATION: _application,
-    Cause.NODE_REBOOT: _plain("its node restarted, and ended {name} without the kubelet"),
+    Cause.NODE_REBOOT: _of_node("its node restarted, and ended {name} without the kubelet", node_words),
     Cause.IMAGE: _waits("its image could not be had"),
     Cause.CONFIGURATION: _waits("its configuration is not complete"),
     Cause.RUNTIME: _waits("the runtime could not start it"),
@@ -289,15 +320,16 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.POD_STORAGE_LIMIT: _storage("its containers wrote more than their ephemeral-storage limit"),
     Cause.EMPTY_DIR_LIMIT: _storage("emptyDir volume{name} grew over its sizeLimit"),
     Cause.KUBELET_PREEMPTION: _plain("the kubelet removed the pod: a critical pod needed its room"),
-    Cause.NODE_SHUTDOWN: _plain("the kubelet ended the pod: its node shut down"),
+    Cause.NODE_SHUTDOWN: _of_node("the kubelet ended the pod: its node shut down", node_words),
     Cause.ACTIVE_DEADLINE: _deadline,
     Cause.REJECTED: _rejected,
+    Cause.STATIC_MANIFEST: _static,
     Cause.PREEMPTION: _preempted,
-    Cause.API_EVICTION: _plain("somebody evicted the pod through the eviction API, as drains and autoscalers do"),
+    Cause.API_EVICTION: _by_program(_ANYBODY, deletes=False),
     Cause.TAINT_EVICTION: _tainted,
-    Cause.NODE_GONE: _plain("garbage collection removed the pod: its Node object is gone"),
+    Cause.NODE_GONE: _of_node("garbage collection removed the pod: its Node object is gone", removed_words),
     Cause.JOB_ENDED: _job,
     Cause.OWNER: _owner,
-    Cause.DELETED: _plain("somebody deleted the pod"),
+    Cause.DELETED: _by_program("somebody deleted the pod", deletes=True),
     Cause.FORCE_DELETED: _plain("somebody deleted the pod without grace"),
 }

@@ -22,6 +22,7 @@ from kubectl_plugin.views.words import clock, counted, cut, lasting, when_words
 from podrules.container_state import ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Lost
+from podrules.died.gone import evictor_clue
 from podrules.died.manner import Manner
 from podrules.died.of_pod import ContainerEnd, EndOf, PodEnd
 from podrules.died.verdict import Clue, Source
@@ -185,6 +186,8 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
             if line not in seen:
                 seen.add(line)
                 yield line
+    if end.evictor is not None and (line := _clue_words(evictor_clue(end.evictor), now, wide=wide)) not in seen:
+        yield line
     if one is not None and one.child_killed:
         yield "OOMKilled here: a process of the container, or its cgroup, ran out of memory while it ran"
     yield from _clock_words(report)

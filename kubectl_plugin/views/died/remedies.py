@@ -7,6 +7,7 @@ from typing import Final
 
 from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
 from kubectl_plugin.views.died.start_errors import start_error
+from kubectl_plugin.views.evictor_words import evictor_remedies
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause, Grade
 from podrules.died.gone import LOST_NODE, NODE_LOST
@@ -156,7 +157,21 @@ def _preemption(report: EndReport) -> Iterator[str]:
 def _eviction(report: EndReport) -> Iterator[str]:
     if report.cordoned:
         yield f"node {report.node} is cordoned: a drain is under way, or was"
+    if report.end.evictor is not None:
+        yield from evictor_remedies(report.end.evictor)
     yield "a PodDisruptionBudget slows evictions down; only more replicas outlast them"
+
+
+def _deleted(report: EndReport) -> Iterator[str]:
+    if report.end.evictor is not None and report.end.evictor.deletes:
+        yield "raise terminationGracePeriod of the NodePool: Karpenter deletes what is left when it is over"
+    else:
+        yield "RBAC decides who may delete pods; a PodDisruptionBudget holds evictions alone"
+
+
+def _manifest(report: EndReport) -> Iterator[str]:
+    node = report.node or "its node"
+    yield f"look at the manifests on {node} (staticPodPath of its kubelet, often /etc/kubernetes/manifests)"
 
 
 def _deadline(report: EndReport) -> Iterator[str]:
@@ -249,12 +264,13 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.NODE_SHUTDOWN: _plain("drain a node before it is shut down: budgets count then"),
     Cause.ACTIVE_DEADLINE: _deadline,
     Cause.REJECTED: _rejected,
+    Cause.STATIC_MANIFEST: _manifest,
     Cause.PREEMPTION: _preemption,
     Cause.API_EVICTION: _eviction,
     Cause.TAINT_EVICTION: _taint,
     Cause.NODE_GONE: _plain("drain a node before its object is deleted"),
     Cause.JOB_ENDED: _plain("the Job's conditions tell why it ended: backoffLimit, podFailurePolicy or a deadline"),
     Cause.OWNER: _plain("nothing: its controller does what its spec asks for"),
-    Cause.DELETED: _plain("RBAC decides who may delete pods; a PodDisruptionBudget holds evictions alone"),
+    Cause.DELETED: _deleted,
     Cause.FORCE_DELETED: _plain("its processes may have run on: delete with grace, unless its node is off"),
 }

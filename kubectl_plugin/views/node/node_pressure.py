@@ -46,7 +46,7 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
     told = node_pressure_verdict(report, now)
     linux = report.platform is Platform.LINUX
     parts = [*_pressure_parts(report, wide=wide)] if linux else [node_platform_section(report.platform)]
-    parts += [*promise_parts(report.promised, wide=wide), full_section(report.promised), _ended(report)]
+    parts += [*promise_parts(report.promised, now, wide=wide), full_section(report.promised), _ended(report)]
     parts.append(versions_section(report.promised.version_notes))
     if report.unread:
         measured = () if report.usage_source is UsageSource.NONE else (report.name,)
