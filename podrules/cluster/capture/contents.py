@@ -36,10 +36,13 @@ from podrules.cluster.kinds import (
 )
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source
+from podrules.died.messages import READ_REASONS
 from podrules.evictors import READ_ANNOTATIONS, is_told
 from podrules.model.base import KubeObject, ObjectMeta
 from podrules.model.event import Event
 from podrules.reachability import LEASE_NAMESPACE
+from podrules.refusals import FAILED_CREATE
+from podrules.stuck import READ_WARNINGS
 from podrules.well_known import SELECTOR_ANNOTATIONS
 
 __all__ = ["ANNOTATIONS", "KindContents", "contents"]
