@@ -251,6 +251,10 @@ class LikelyNodes:
 
         def before(snapshot: ClusterSnapshot) -> tuple[Pod, ClusterSnapshot]:
             snapshot = with_controllers(with_manifest_objects(snapshot, objects), [controlled])
+            if named.spec.node_name:
+                # Claims are bound for pods that the scheduler places.
+                others = (one.pod for one in objects.manifests if not one.pod.spec.node_name)
+                snapshot = replace(snapshot, pods=(*snapshot.pods, *others))
             return with_device_claims(named, with_claims(snapshot, claims))
 
         return self._placed(named, framework, before, coming=True, gates=True)

@@ -92,9 +92,8 @@ def _volume_way(one: VolumePlace) -> str:
     if HOSTNAME in one.labels:
         return "bring the node back, or recreate the claim and restore its data"
     add = f"add a node {' and '.join(_place(key, values) for key, values in one.labels.items()) or 'that it matches'}"
-    if not one.volume:
-        return f"{add}, or recreate the claim with a StorageClass that allows other places"
-    return f"{add}, or restore a copy of the volume where nodes are"
+    other = "restore a copy of the volume where nodes are"
+    return f"{add}, or {other if one.volume else 'recreate the claim with a StorageClass that allows other places'}"
 
 
 def claim_lines(problems: Sequence[ClaimProblem]) -> Iterator[str]:
