@@ -187,8 +187,9 @@ class LikelyNodes:
 
     def waiting(self, pod: Pod) -> LikelyNode:
         """A pod whose kubelet waits for claims that no controller binds; without a placement: it waits for none."""
-        began = any(one.state.waiting is None for one in pod.status.of_containers)
-        if not pod.spec.node_name or pod.status.phase != "Pending" or pod.metadata.deletion_timestamp or began:
+        if not pod.spec.node_name or pod.status.phase != "Pending" or pod.metadata.deletion_timestamp:
+            return LikelyNode()
+        if any(one.state.waiting is None for one in pod.status.of_containers):
             return LikelyNode()
         gatherer, namespace = self._gatherer, pod.metadata.namespace
         read = [gatherer.get(PERSISTENT_VOLUME_CLAIMS, one.claim, namespace) for one in claimed_volumes(pod)]
