@@ -198,8 +198,9 @@ class LikelyNodes:
 
     def waiting(self, pod: Pod) -> LikelyNode:
         """A pod whose kubelet waits for claims that no controller binds; without a placement: it waits for none."""
-        began = any(one.state.waiting is None for one in pod.status.of_containers)
-        if not pod.spec.node_name or pod.status.phase != "Pending" or pod.metadata.deletion_timestamp or began:
+        if not pod.spec.node_name or pod.status.phase != "Pending" or pod.metadata.deletion_timestamp:
+            return LikelyNode()
+        if any(one.state.waiting is None for one in pod.status.of_containers):
             return LikelyNode()
         gatherer, namespace = self._gatherer, pod.metadata.namespace
         read = [gatherer.get(PERSISTENT_VOLUME_CLAIMS, one.claim, namespace) for one in claimed_volumes(pod)]
@@ -262,6 +263,10 @@ class LikelyNodes:
 
         def before(snapshot: ClusterSnapshot) -> tuple[Pod, ClusterSnapshot]:
             snapshot = with_controllers(with_manifest_objects(snapshot, objects), [controlled])
+            if named.spec.node_name:
+                # Claims are bound for pods that the scheduler places.
+                others = (one.pod for one in objects.manifests if not one.pod.spec.node_name)
+                snapshot = replace(snapshot, pods=(*snapshot.pods, *others))
             return with_device_claims(named, with_claims(snapshot, claims))
 
         return self._placed(named, framework, before, coming=True, gates=True)

@@ -32,7 +32,7 @@ from podrules.model.storage import PersistentVolumeClaim
 from podrules.placement.claims import default_class
 from podrules.placement.missing import CLAIMS, CLASSES, VOLUMES
 from podrules.placement.outcome import ClaimProblem, ClaimTrouble
-from podrules.placement.volume_places import volume_place
+from podrules.placement.volume_places import HOSTNAME, volume_place
 from podrules.reading import Unread
 from podrules.scheduler.cycle import Filtered
 from podrules.scheduler.framework.nodes import Nodes
@@ -52,7 +52,6 @@ __all__ = ["claim_problems", "claims_never_bound"]
 
 _SHOWN_CLASSES: Final = 3
 _SHOWN_VOLUMES: Final = 2
-_HOSTNAME: Final = "kubernetes.io/hostname"
 _PASSES: Final = frozenset(
     {
         ClaimTrouble.BEING_DELETED,
@@ -103,7 +102,7 @@ def claims_never_bound(
     # Without what is missing a claim waits for the scheduler all the same, unless a volume is reserved for it.
     told = (one for one in found if one.trouble not in _PASSES)
     sure = (one for one in told if not lacks or one.trouble is ClaimTrouble.NEEDS_SCHEDULER)
-    return tuple(replace(one, hostname=labels.get(_HOSTNAME, "")) for one in sure), lacks
+    return tuple(replace(one, hostname=labels.get(HOSTNAME, "")) for one in sure), lacks
 
 
 def _rank(problem: ClaimProblem) -> int:

@@ -153,10 +153,11 @@ def _all_placed(demands: Sequence[Demand], *, preemption: bool) -> list[PlannedS
     if not demands:
         return found
     table, snapshot = demands[0].situation.table, demands[0].situation.snapshot
+    scheduled = tuple(demand.situation.pod for demand in demands if not demand.situation.pod.spec.node_name)
     budgets: Sequence[PodDisruptionBudget] = snapshot.pod_disruption_budgets
     for demand in sorted(demands, key=lambda one: queue_key(one.origin, one.situation.pod)):
         # Specs may share a name: their place tells their pods apart.
-        replicas = _Replicas(demand, len(found))
+        replicas = _Replicas(demand, len(found), scheduled)
         before = replace(demand.situation, table=table, snapshot=snapshot)
         missing = missing_of(first := replicas.before(demand.first, before))
         known = replace(before, framework=known_part(first, missing).framework)
@@ -175,6 +176,8 @@ class _Replicas(Struct, frozen=True):
     demand: Demand
     place: int
     """The demand's index among all."""
+    scheduled: tuple[Pod, ...] = ()
+    """The pods of all demands that the scheduler places: with them claims are bound."""
 
     @property
     def kind(self) -> str:
@@ -263,7 +266,9 @@ def _place_named(replicas: _Replicas, situation: Situation, budgets: Sequence[Po
     rows: list[int] = []
     for number in replicas.numbers():
         situation = replicas.before(number, situation)
-        found = named_placement(situation, replicas.demand.reach)
+        pods = (*situation.snapshot.pods, *replicas.scheduled)
+        with_others = replace(situation, snapshot=replace(situation.snapshot, pods=pods))
+        found = named_placement(with_others, replicas.demand.reach)
         if not found.best:
             return _Placed(situation.table, situation.snapshot, budgets, tuple(rows), (), found, len(rows))
         rows.append(situation.table.index[found.best[0]])

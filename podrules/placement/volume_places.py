@@ -35,11 +35,12 @@ from podrules.scheduler.plugins.volume_binding.matching import affinity_labels, 
 from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class, storage_index
 from podrules.volumes import volume_backend
 
-__all__ = ["volume_place", "volume_places"]
+__all__ = ["HOSTNAME", "volume_place", "volume_places"]
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 _SHOWN_NODES: Final = 3
 _SHOWN_VOLUMES: Final = 2
+_TRIED_VOLUMES: Final = 100
 
 Mask = NDArray[np.bool_]
 
@@ -51,24 +52,22 @@ def volume_places(filtered: Filtered) -> tuple[VolumePlace, ...]:
     if not isinstance(state, PodVolumeClaims):
         return ()
     index = storage_index(context)
-    bound, _ = find_pod_volumes(index, state, context.features)
-    read = [(one, index.volumes.get(one.claim.spec.volume_name)) for one in bound]
-    found = [
+    verdicts, _ = find_pod_volumes(index, state, context.features)
+    bound = [
         (volume_place(index, one.claim, volume), one.problems == Problem.NONE)
-        for one, volume in read
-        if volume is not None
+        for one in verdicts
+        if (volume := index.volumes.get(one.claim.spec.volume_name)) is not None
     ]
-    for claim in state.delayed:
-        found += _of_waiting(index, claim)
-    some = [(place, nodes) for place, nodes in found if not nodes.all()]
+    waiting = [found for claim in state.delayed for found in _of_waiting(index, claim)]
     return tuple(
         replace(
             place,
             nodes=tuple(index.nodes.names[row] for row in np.flatnonzero(nodes)[:_SHOWN_NODES].tolist()),
             count=int(nodes.sum()),
-            apart=next((other.volume for other, its in some if its.any() and not (its & nodes).any()), ""),
+            apart=next((other.volume for other, its in bound if its.any() and not (its & nodes).any()), ""),
         )
-        for place, nodes in some
+        for place, nodes in (*bound, *waiting)
+        if not nodes.all()
     )
 
 
@@ -91,12 +90,15 @@ def volume_place(index: StorageIndex, claim: PersistentVolumeClaim, volume: Pers
 
 def _of_waiting(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[tuple[VolumePlace, Mask]]:
     found = index.classes[claim_class(claim)]
+    try:
+        free = list(islice(suitable_volumes(index, claim), _TRIED_VOLUMES))
+    except SelectorError:
+        return  # The cycle's error says why.
     if found.provisioner in {"", NO_PROVISIONER}:
-        try:
-            for volume in islice(suitable_volumes(index, claim), _SHOWN_VOLUMES):
-                yield volume_place(index, claim, volume), matches_node_affinity(index.nodes, volume)
-        except SelectorError:
-            return  # The cycle's error says why.
+        offered = [(volume_place(index, claim, volume), matches_node_affinity(index.nodes, volume)) for volume in free]
+        usable = [(place, nodes) for place, nodes in offered if nodes.any()]
+        yield from (usable or offered)[:_SHOWN_VOLUMES]
+    if free or found.provisioner in {"", NO_PROVISIONER}:
         return
     terms = [term.match_label_expressions for term in found.allowed_topologies]
     place = VolumePlace(

@@ -32,22 +32,14 @@ def volume_sentences(volumes: Sequence[VolumePlace]) -> Iterator[str]:
         of = f" of claim {quoted(one.claim)}" if one.volume else ""
         what = f"Volume {quoted(one.volume)}" if one.volume else f"The volume that claim {quoted(one.claim)} is to get"
         yield f"{what}{of}{_facts(one)} can be used only {_where(one)}{_who(one)}."
-    rest = len(volumes) - _SHOWN
-    if rest > 0:
-        yield f"{counted(rest, 'more volume')} can be used on some nodes only."
+    if len(volumes) > _SHOWN:
+        yield f"{counted(len(volumes) - _SHOWN, 'more volume')} can be used on some nodes only."
     if volumes and (way := _volume_way(volumes[0])):
         yield f"Way out: {way}."
 
 
 def volume_command(volumes: Sequence[VolumePlace], pod: str, namespace: str, like: str) -> Iterator[Command]:
-    """For a volume that no node can use: the question whether a node in its zone would help.
-
-    Args:
-        volumes: Those of the pod.
-        pod: Its name.
-        namespace: Its namespace.
-        like: A node to copy.
-    """
+    """For a volume that no node can use: the question whether a node in its zone, like another one, would help."""
     for one in volumes:
         zones = [values for key, values in one.labels.items() if _last(key) == "zone"]
         if not one.count and zones and len(zones[0]) == 1 and like:
@@ -100,9 +92,8 @@ def _volume_way(one: VolumePlace) -> str:
     if HOSTNAME in one.labels:
         return "bring the node back, or recreate the claim and restore its data"
     add = f"add a node {' and '.join(_place(key, values) for key, values in one.labels.items()) or 'that it matches'}"
-    if not one.volume:
-        return f"{add}, or recreate the claim with a StorageClass that allows other places"
-    return f"{add}, or restore a copy of the volume where nodes are"
+    other = "restore a copy of the volume where nodes are"
+    return f"{add}, or {other if one.volume else 'recreate the claim with a StorageClass that allows other places'}"
 
 
 def claim_lines(problems: Sequence[ClaimProblem]) -> Iterator[str]:

@@ -147,3 +147,13 @@ def test_replicas_on_a_named_node_wait_for_their_claim() -> None:
     assert (found.placed, found.proven) == (0, True)
     assert found.stopped is not None
     assert found.stopped.named == NamedNode("a", NamedFate.WAITS)
+
+
+def test_a_pod_of_the_same_plan_has_the_claim_bound() -> None:
+    lists = {"persistentVolumeClaims": [DATA], "storageClasses": [LATE]}
+    nodes = [make_node("a"), make_node("b")]
+    named = Demand("pod/web", situation(using("data", on="a"), nodes, **lists), 1, reach=ANSWERS)
+    through = Demand("pod/through", situation(using("data"), nodes, **lists), 1)
+    for demands in ([named, through], [through, named]):
+        found = {one.name: one.placed for one in plan(demands, preemption=True)}
+        assert found == {"pod/web": 1, "pod/through": 1}

@@ -147,3 +147,22 @@ def test_volumes_that_a_claim_may_be_bound_to() -> None:
 def test_a_volume_that_every_node_can_use_is_left_out() -> None:
     nodes = [host("n1", "a", unschedulable=True)]
     assert places(using("data"), nodes, persistentVolumeClaims=[bound("data")], persistentVolumes=[of("data")]) == ()
+
+
+def test_a_claim_may_take_one_of_two_volumes() -> None:
+    disks = [
+        volume(f"free-{name}", storageClassName="late", nodeAffinity=wants(**{HOST: [f"{name}.example.com"]}))
+        for name in ("n0", "n1", "n2")
+    ]
+    found = places(
+        using("data"),
+        [host("n1", "a", unschedulable=True), host("n2", "a", unschedulable=True), host("n3", "a")],
+        persistentVolumeClaims=[claim(storageClassName="late")],
+        persistentVolumes=disks,
+        storageClasses=[storage_class("late", LATER, makes=False)],
+    )
+    assert [(one.volume, one.nodes, one.apart) for one in found] == [
+        ("free-n1", ("n1",), ""),
+        ("free-n2", ("n2",), ""),
+    ]
+    assert "Way out" not in said(*found)

@@ -136,7 +136,8 @@ class VolumeBinding:
         """The claims that the node cannot use."""
         volumes, has = storage_index(context).volumes, context.table.nodes[row].metadata.labels
         for entry in self.explain(context, state, row).problems:
-            labels = affinity_labels(volumes[entry.volume]) if entry.volume in volumes else {}
+            elsewhere = entry.reason == _REASONS[Problem.NODE_CONFLICT]
+            labels = affinity_labels(volumes[entry.volume]) if elsewhere else {}
             there = {key: has[key] for key in labels if key in has}
             yield ClaimMismatch(entry.claim, entry.volume, entry.storage_class, labels, entry.reason, there)
 
