@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
 from podrules.model.event import Event
-from podrules.model.instant import instant
+from podrules.model.instant import instant, later
 from podrules.model.workload import Workload
 
 __all__ = ["FAILED_CREATE", "RefusedFor", "Refuser", "newest_refusal", "pods_short", "refuser", "said_by_server"]
@@ -27,6 +28,8 @@ __all__ = ["FAILED_CREATE", "RefusedFor", "Refuser", "newest_refusal", "pods_sho
 FAILED_CREATE: Final = "FailedCreate"
 _MAX_TEXT: Final = 4096
 """Characters of a message that are read."""
+_MAX_WAIT: Final = 1200
+"""Seconds after which a controller has tried again."""
 _BEFORE: Final = re.compile(r"(?:Error creating|(?:create|update) (?:Pod|Claim) \S+ .{0,600}? failed error): ")
 """What controllers put before the API server's words."""
 
@@ -135,14 +138,18 @@ def refuser(message: str) -> Refuser | None:
     return None
 
 
-def newest_refusal(events: Iterable[Event]) -> Event | None:
-    """The newest event of a controller that could not make a pod; None: there is none."""
-    failed = [
-        (when, one)
-        for one in events
-        if one.reason == FAILED_CREATE and one.message and (when := instant(one.last)) is not None
-    ]
-    return max(failed, key=lambda dated: dated[0])[1] if failed else None
+def newest_refusal(events: Iterable[Event], now: datetime | None) -> Event | None:
+    """The newest event of a controller that could not make a pod; None: there is none that may still hold.
+
+    A controller tries again within 1000 s (DefaultTypedControllerRateLimiter in
+    k8s.io/client-go/util/workqueue/default_rate_limiters.go at v0.36.3).
+    """
+    found: tuple[datetime, Event] | None = None
+    for one in events:
+        when = instant(one.last) if one.reason == FAILED_CREATE and one.message else None
+        if when is not None and (found is None or when > found[0]) and (now is None or later(when, _MAX_WAIT) >= now):
+            found = when, one
+    return found[1] if found is not None else None
 
 
 def pods_short(kind: str, entry: Workload, wanted: int | None) -> int:

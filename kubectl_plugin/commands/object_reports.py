@@ -33,7 +33,7 @@ from podrules.attachment import VolumePosition, volume_position
 from podrules.budget_risk import eviction_hold
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
-from podrules.cluster.kinds import JOBS, NODES, PDBS, PODS, STATEFUL_SETS, Kind
+from podrules.cluster.kinds import DEPLOYMENTS, JOBS, NODES, PDBS, PODS, STATEFUL_SETS, Kind
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
@@ -457,10 +457,13 @@ class ReportBuilder:
         return next(near_limits(self._pressures().of_bound(pod, node).reports), None)
 
     def _refused(self, entry: Any, kind: Kind[Any]) -> Said | None:
-        """Why pods that a workload lacks cannot be made, by events about itself; those of a Deployment are others'."""
+        """Why pods that a workload lacks cannot be made, by events about itself; a Deployment has none."""
         if not isinstance(entry, Workload) or not pods_short(kind.kind, entry, pods_wanted(kind.kind, entry)):
             return None
-        event = newest_refusal(self._gatherer.noted(self._gatherer.events_about(entry)) or ())
+        if kind is DEPLOYMENTS:
+            return None
+        events = self._gatherer.noted(self._gatherer.events_about(entry)) or ()
+        event = newest_refusal(events, self._source.now)
         return Said(event.reason, said_by_server(event.message)) if event is not None else None
 
     def _workload(

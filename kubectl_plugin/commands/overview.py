@@ -237,7 +237,7 @@ def _refusals(
         about = one.involved_object
         key = about.namespace, about.kind, about.name
         by_workload.setdefault((about.namespace, *owners.get(key, key[1:])), []).append(one)
-    newest = {key: newest_refusal(events) for key, events in by_workload.items()}
+    newest = {key: newest_refusal(events, gatherer.source.now) for key, events in by_workload.items()}
     return {key: one.message for key, one in newest.items() if one is not None}
 
 

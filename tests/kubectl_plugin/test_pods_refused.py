@@ -200,3 +200,46 @@ def test_a_list_without_workloads_is_not_certain(tmp_path: Path) -> None:
     ran = run("report", "-A", "--snapshot", str(file))
     assert ran.code == 11
     assert "deployments.apps" in first_lines(ran)
+
+
+def test_an_old_refusal_does_not_hold(cluster: Any) -> None:
+    status = {"observedGeneration": 3, "replicas": 1}
+    later = {**failed("Pod", "other", "2026-05-04T11:00:00Z"), "reason": "Scheduled"}
+    file = cluster(workload("StatefulSet", status, replicas=2), failed("StatefulSet", "no"), later)
+    report = first_lines(run("report", "-A", "--snapshot", file))
+    assert "1 workload lacks pods." in report
+    assert "pods refused" not in report
+
+
+@pytest.mark.parametrize(("kind", "code"), [("StatefulSet", 11), ("Deployment", 0)])
+def test_events_that_could_name_the_refusal(kind: str, code: int, tmp_path: Path) -> None:
+    status = {"observedGeneration": 3, "replicas": 0}
+    others = [
+        {"apiVersion": version, "kind": other, "metadata": {"name": "news", "namespace": "news"}}
+        for version, other in (
+            ("v1", "Pod"),
+            ("v1", "Namespace"),
+            ("v1", "LimitRange"),
+            ("v1", "ResourceQuota"),
+            ("scheduling.k8s.io/v1", "PriorityClass"),
+        )
+    ]
+    file = tmp_path / "list.json"
+    items = [NODE, workload(kind, status, replicas=2), *others]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    ran = run("explain", f"{kind.lower()}/feed", "-n", "news", "--snapshot", str(file))
+    assert ran.code == code
+    assert ("no events in the file" in ran.out) is (code == 11)
+
+
+def test_a_manifest_without_an_amount_that_a_quota_counts(cluster: Any, tmp_path: Path) -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "team", "namespace": "news"},
+        "status": {"hard": {"limits.cpu": "9"}, "used": {"limits.cpu": "1"}},
+    }
+    manifest = tmp_path / "feed.json"
+    manifest.write_text(json.dumps(workload("Deployment", {}, replicas=1)))
+    said = first_lines(run("explain", "-f", str(manifest), "-n", "news", "--snapshot", cluster(quota)))
+    assert "Quota team is not exceeded: containers lack an amount that it counts. Set limits.cpu for: app" in said

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 import pytest
 
 from podrules.model.event import Event
+from podrules.model.instant import instant
 from podrules.model.workload import Workload, WorkloadSpec, WorkloadStatus
 from podrules.refusals import RefusedFor, Refuser, newest_refusal, pods_short, refuser, said_by_server
 
@@ -157,8 +159,16 @@ def test_newest_refusal() -> None:
         return Event(reason=reason, message="no", last_timestamp=last)
 
     old, new = event("FailedCreate", "2026-03-01T08:00:00Z"), event("FailedCreate", "9999-12-31T23:59:59Z")
-    assert newest_refusal([old, new, event("SuccessfulCreate", "2026-03-02T08:00:00Z")]) is new
-    assert newest_refusal([event("FailedCreate", None)]) is None
+    assert newest_refusal([old, new, event("SuccessfulCreate", "2026-03-02T08:00:00Z")], None) is new
+    assert newest_refusal([old, new], instant("9999-12-31T23:59:59Z")) is new
+    assert newest_refusal([event("FailedCreate", None)], None) is None
+
+
+@pytest.mark.parametrize(("minutes", "holds"), [(19, True), (21, False)])
+def test_a_refusal_that_was_not_repeated(minutes: int, holds: bool) -> None:
+    event = Event(reason="FailedCreate", message="no", last_timestamp="2026-03-01T08:00:00Z")
+    now = datetime(2026, 3, 1, 8, minutes, tzinfo=UTC)
+    assert (newest_refusal([event], now) is event) is holds
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -15,6 +15,9 @@ from podrules.reading import Unread
 from podrules.skew import WorkloadSpread
 
 __all__ = ["WorkloadReport"]
+
+_EVENTS_ALONE: Final = frozenset({"StatefulSet", "DaemonSet", "Job"})
+"""No condition of these says why pods could not be made."""
 
 
 class WorkloadReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="WorkloadExplanation"):
@@ -48,7 +51,9 @@ class WorkloadReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
-        """What could not be read and may change the headline: its pods, their nodes, what decides about the next."""
+        """What could not be read and may change the headline: its pods, their nodes, why some are missing, the next."""
         own = {"nodes"} if self.pods else {"pods"}
+        if self.workload_kind in _EVENTS_ALONE and self.counts is not None and self.counts.missing:
+            own.add("events")
         mine = (one for one in self.unread if one.may_exist and one.resource in own)
         return tuple(dict.fromkeys((*mine, *self.template.lacks)))

@@ -108,6 +108,8 @@ def refusal_remedy(refusal: PodRefusal, namespace: str) -> Iterator[str]:
 
 def refusal_term(refusal: PodRefusal) -> str:
     """What ``kubectl qos why`` explains."""
+    if refusal.by is RefusedBy.RESOURCE_QUOTA and not refusal.resources:
+        return "failed quota"
     return _TERMS[refusal.by]
 
 
