@@ -1,7 +1,7 @@
 """Why a container could not start, by the text of the kubelet or the runtime: what is wrong, and what helps.
 
 Source, at v1.36.3: pkg/kubelet/kuberuntime/security_context.go (verifyRunAsNonRoot), pkg/kubelet/kubelet_pods.go
-(makeEnvironmentVariables, makeMounts); runc, containerd and the NVIDIA container toolkit for the others.
+(makeEnvironmentVariables, makeMounts); runc and containerd for the others.
 """
 
 from __future__ import annotations
