@@ -7,6 +7,7 @@
     holds     the last time was less than 10 min ago: the kubelet waits up to 2 min 2 s between two tries, and after 25
               events about one object a component sends one in five minutes. The attach-detach controller says once
               that a volume is in use elsewhere: that holds until it says that it has attached it
+              A step that follows (Pulling …) ends it, too
     about     the pod itself, then its claims, then its node: only warnings that stop pods are taken from a node
     long      five minutes: two of the kubelet's longest waits
 
@@ -88,6 +89,8 @@ _OTHER: Final = frozenset(
 """Warnings that keep nothing, or that the states of containers tell better."""
 _SUMMARIES: Final = ("Unable to attach or mount volumes", "Unable to mount volumes", "unmounted volumes=")
 """The volume manager says every two minutes which volumes lack; the warning of the volume itself says why."""
+_MOVES: Final = frozenset({"Pulling", "Pulled", "Created", "Started"})
+"""Steps that follow: what kept the pod before has passed."""
 _VOLUME: Final = re.compile(r'volume "[^"]{1,300}"')
 _COMBINED: Final = "(combined from similar events): "
 
@@ -178,12 +181,13 @@ def stuck_by(pod: Pod, wait: Wait, events: Iterable[Event], at: datetime) -> Stu
     began = _began(pod, wait)
     known = [one for one in events if began is None or (last := instant(one.last)) is None or last >= began]
     attached = [one for one in known if one.reason == _ATTACHED]
+    moved = max((one.last or "" for one in known if one.reason in _MOVES and _is_of(one, pod)), default="")
     families: dict[tuple[int, bool, bool], list[Event]] = {}
     for one in known:
         if (rank := _rank(one, pod)) is not None:
             families.setdefault(rank, []).append(one)
     for rank in sorted(families):
-        holding = [one for one in families[rank] if _holds(one, at, attached)]
+        holding = [one for one in families[rank] if _holds(one, at, attached) and (one.last or "") >= moved]
         newest = max(holding, key=lambda event: event.last or "", default=None)
         if newest is None:
             continue
@@ -215,11 +219,15 @@ def _place(event: Event, pod: Pod) -> int | None:
         return None
     about = event.involved_object
     if about.kind == "Pod":
-        uids = {"", pod.metadata.uid, pod.metadata.annotations.get(CONFIG_MIRROR)}
-        return 0 if about.uid in uids and (about.namespace, about.name) == pod.metadata.place else None
+        return 0 if _is_of(event, pod) else None
     if about.kind == "PersistentVolumeClaim" and about.namespace == pod.metadata.namespace:
         return 1 if any(one.claim == about.name for one in claimed_volumes(pod)) else None
     return 2 if about.kind == "Node" and about.name == pod.spec.node_name and event.reason in _OF_NODES else None
+
+
+def _is_of(event: Event, pod: Pod) -> bool:
+    about, uids = event.involved_object, {"", pod.metadata.uid, pod.metadata.annotations.get(CONFIG_MIRROR)}
+    return about.kind == "Pod" and about.uid in uids and (about.namespace, about.name) == pod.metadata.place
 
 
 def _holds(event: Event, at: datetime, attached: Sequence[Event]) -> bool:

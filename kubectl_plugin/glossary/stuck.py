@@ -82,6 +82,15 @@ ENTRIES: Final = (
         see=("FailedCreatePodSandBox",),
     ),
     Entry(
+        name="failed to destroy network for sandbox",
+        pattern=r".*KillPodSandboxError.*network.*",
+        means="The network plugin (CNI) of the node does not take the pod's sandbox down: the pod stays Terminating.",
+        do=("Look at the network plugin's pod on that node, and at its rights: the kubelet tries again by itself.",),
+        commands=(_DESCRIBE,),
+        source=(_SANDBOX, "pkg/kubelet/container/sync_result.go"),
+        see=("FailedKillPod",),
+    ),
+    Entry(
         name="no free pod address",
         also=("failed to assign an IP address to container",),
         pattern=r".*(failed to assign an IP address|no (available|free) IP|no IP addresses available|IP pool exhausted"

@@ -235,15 +235,15 @@ def _waiting(report: PodReport, status: PodStatusReport, now: datetime | None) -
         [said.sentences[0].rpartition(": ")[2]] if said.code is VerdictCode.NOT_YET_BOUND and report.placement else []
     )
     held = said.code in {VerdictCode.UNSCHEDULABLE, VerdictCode.SCHEDULING_GATED, VerdictCode.AWAITING_PREEMPTION}
+    if stuck is not None:
+        first, *more = repeated_sentences(stuck, now)
+        if held or not stuck.long:
+            return replace(said, sentences=(*said.sentences, first, *more))
+        return _trouble(VerdictCode.STUCK, f"{waiting}: {first}", *more, *fits)
     if unseen is not None and unseen.is_long(now) and not held:
         first, *more = unseen_words(unseen)
         return _trouble(VerdictCode.NO_SCHEDULER, f"{waiting}: {first}", *more, *fits)
-    if stuck is None:
-        return said
-    first, *more = repeated_sentences(stuck, now)
-    if held or not stuck.long:
-        return replace(said, sentences=(*said.sentences, first, *more))
-    return _trouble(VerdictCode.STUCK, f"{waiting}: {first}", *more, *fits)
+    return said
 
 
 def _deletion_lead(report: PodReport, status: PodStatusReport, now: datetime | None) -> str:
@@ -279,10 +279,9 @@ def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: dateti
     severity = Severity.NOTICE if passes else Severity.TROUBLE
     said = Verdict(VerdictCode.WAITING_FOR_VOLUME, severity, (waiting, f"{waits[:1].upper()}{waits[1:]}."))
     if report.stuck is not None:
-        more = repeated_sentences(report.stuck, now)
-        said = replace(
-            said, sentences=(*said.sentences, *more), severity=Severity.TROUBLE if report.stuck.long else severity
-        )
+        repeated, *more = repeated_sentences(report.stuck, now)
+        urgent = Severity.TROUBLE if report.stuck.long else severity
+        said = replace(said, sentences=(waiting, repeated, *said.sentences[1:], *more), severity=urgent)
     return _led(_waits(status, now), said)
 
 

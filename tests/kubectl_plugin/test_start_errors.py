@@ -72,6 +72,8 @@ def test_the_message_of_the_report_decides(command: str, name: str, pod: str, sa
             "does not fit its mountPath",
             "subPath",
         ),
+        (f'{OCI}exec: "serve": executable file not found in $PATH: unknown', "is not in the image", "command exists"),
+        ("exec /run.sh: no such file or directory", "is not in the image", "command exists"),
         ("failed to reserve container name app_w_lab_0: name is reserved", "did not make it in time", "node's runtime"),
         (f"{OCI}mkdir /var/lib/x: no space left on device", "a disk of the node is full", "free space"),
     ],
@@ -85,8 +87,15 @@ def test_a_start_error_has_its_own_remedy(message: str, what: str, remedy: str) 
 
 def test_other_messages_keep_the_general_remedy() -> None:
     assert start_error("") is None
-    assert start_error(f'{OCI}exec: "serve": executable file not found in $PATH: unknown') is None
+    assert start_error('path "/sys/fs/bpf" is mounted on "/sys/fs/bpf" but it is not a shared mount') is None
     assert start_error("{0} {limit} " * 9000) is None
+
+
+def test_a_message_that_is_not_known_is_left_to_the_reader(tmp_path: Path) -> None:
+    waiting = {"waiting": {"reason": "CreateContainerConfigError", "message": "the moon is in the wrong house"}}
+    file = written(tmp_path, {"name": "app", "ready": False, "state": waiting})
+    text = " ".join(run("died", "pod/web-1", "-n", "lab", "--snapshot", str(file)).out.split())
+    assert "What helps the message above says what could not be done" in text
 
 
 @pytest.mark.parametrize(

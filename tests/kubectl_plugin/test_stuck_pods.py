@@ -132,7 +132,8 @@ def written(folder: Path, reason: str, message: str, *, events: bool = True, **m
         "count": 41,
     }
     file = folder / "c.json"
-    items = [raw_node("n2", conditions=[ready]), pod, *([event] if events else [])]
+    node = raw_node("n2", conditions=[ready], allocatable={"cpu": "4", "memory": "8Gi", "pods": "110"})
+    items = [node, pod, *([event] if events else [])]
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return file
 
@@ -229,5 +230,56 @@ def test_a_provisioner_that_fails_leads_where_a_node_fits(tmp_path: Path) -> Non
     content["items"][-1]["involvedObject"] = {"kind": "PersistentVolumeClaim", "namespace": "lab", "name": "wal"}
     file.write_text(json.dumps(content))
     text = headline(file, "explain", "pod/probe-4", "-n", "lab")
-    assert "ProvisioningFailed (persistentvolumeclaim/wal) 41 times in 37 min, last 2 min ago" in text
+    assert "Pending for 40 min: ProvisioningFailed (persistentvolumeclaim/wal) 41 times in 37 min, last 2 min" in text
     assert "desc = no capacity" in text
+
+
+def test_a_volume_that_is_not_attached_says_what_the_storage_answers(tmp_path: Path) -> None:
+    said = 'AttachVolume.Attach failed for volume "pv-5" : rpc error: code = Internal desc = disk is attaching'
+    file = written(
+        tmp_path, "FailedAttachVolume", said, volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "wal"}}]
+    )
+    content = json.loads(file.read_text())
+    claim = {"namespace": "lab", "name": "wal", "uid": "c5"}
+    size = {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast"}
+    content["items"] += [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": claim,
+            "spec": {**size, "volumeName": "pv-5"},
+            "status": {"phase": "Bound"},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": "pv-5"},
+            "spec": {**size, "csi": {"driver": "disk.example.com", "volumeHandle": "v5"}, "claimRef": claim},
+            "status": {"phase": "Bound"},
+        },
+    ]
+    file.write_text(json.dumps(content))
+    text = headline(file, "explain", "pod/probe-4", "-n", "lab")
+    assert 'it waits for volume "d". FailedAttachVolume 41 times in 37 min, last 2 min ago: AttachVolume' in text
+    assert "disk is attaching. Attach: its driver has to attach it at n2. Read the text's end" in text
+
+
+def test_a_sandbox_that_the_network_plugin_keeps(tmp_path: Path) -> None:
+    said = (
+        'error killing pod: failed to "KillPodSandbox" for "0f" with KillPodSandboxError: "rpc error: code = Unknown '
+        'desc = failed to destroy network for sandbox: calico failed (delete): connection is unauthorized"'
+    )
+    ended = {"terminated": {"exitCode": 0, "finishedAt": "2026-08-02T08:20:03Z"}}
+    file = written(
+        tmp_path,
+        "FailedKillPod",
+        said,
+        metadata={
+            "creationTimestamp": "2026-08-01T08:00:00Z",
+            "deletionTimestamp": "2026-08-02T08:20:30Z",
+            "deletionGracePeriodSeconds": 30,
+        },
+        status={"phase": "Running", "containerStatuses": [{"name": "app", "state": ended}]},
+    )
+    text = headline(file, "explain", "pod/probe-4", "-n", "lab")
+    assert "Its processes have ended; its kubelet has not cleaned up. Look at the network plugin's pod" in text

@@ -149,6 +149,15 @@ def test_a_volume_in_use_elsewhere_is_said_once_and_holds_until_it_is_attached()
     assert found(error, warning("SuccessfulAttachVolume", done.format(4), type="Normal")) is None
 
 
+def test_a_step_that_follows_ends_a_warning() -> None:
+    """A large image is pulled long after a volume could be mounted."""
+    early = warning("FailedMount", "failed to sync configmap cache: timed out", first=7, last=6, count=3)
+    assert found(early) is not None
+    assert found(early, warning("Pulling", "Pulling image", first=5.5, last=5.5, count=1, type="Normal")) is None
+    again = warning("FailedMount", "no", first=7, last=1)
+    assert found(again, warning("Pulling", "Pulling image", first=5.5, last=5.5, count=1, type="Normal")) is not None
+
+
 def test_claims_and_nodes_are_heard_where_nothing_is_said_of_the_pod() -> None:
     of_claim = {"kind": "PersistentVolumeClaim", "namespace": "bank", "name": "ledger", "uid": "c"}
     claim = warning("ProvisioningFailed", "quota of disks is used up", involvedObject=of_claim)

@@ -87,6 +87,9 @@ _OF_HEALTH: Final = {
 }
 
 
+_MAY_FIT: Final = frozenset({PodRisk.NOT_BOUND, PodRisk.NOT_MODELLED})
+
+
 def pod_risk(
     pod: Pod,
     *,
@@ -131,18 +134,18 @@ def pod_risk(
         return None
     if not pod.spec.node_name:
         waits = _of_waiting(pod, outcome, awaited=awaited)
-        lone = unseen(pod) if waits in {PodRisk.NOT_BOUND, PodRisk.NOT_MODELLED} else None
-        if lone is not None and lone.is_long(at):
-            return PodRisk.NO_SCHEDULER
-        return PodRisk.STUCK if stuck and waits is PodRisk.NOT_BOUND else waits
+        if stuck and waits in _MAY_FIT:
+            return PodRisk.STUCK
+        lone = unseen(pod) if waits in _MAY_FIT else None
+        return PodRisk.NO_SCHEDULER if lone is not None and lone.is_long(at) else waits
     if down:
         return PodRisk.NODE_DOWN
-    if tainted:
-        return PodRisk.TAINTED
     if outcome is PlacementOutcome.NAMED:
         return PodRisk.UNBOUND_CLAIM
     if stuck:
         return PodRisk.STUCK
+    if tainted:
+        return PodRisk.TAINTED
     found = _of_running(pod, near_limit=near_limit, over_request=over_request, at=at)
     if found is None and get_pod_qos(pod, features=features) is PodQOSClass.BEST_EFFORT:
         return PodRisk.BEST_EFFORT

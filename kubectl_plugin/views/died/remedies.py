@@ -99,14 +99,14 @@ def _application(report: EndReport) -> Iterator[str]:
     yield "read the log of the process that ended"
 
 
-def _start(*otherwise: str) -> Callable[[EndReport], Iterator[str]]:
+def _start(otherwise: str) -> Callable[[EndReport], Iterator[str]]:
     """What helps by the message of the kubelet or the runtime."""
 
     def lines(report: EndReport) -> Iterator[str]:
         one = report.end.end_of(report.end.container)
         known = None if one is None else start_error(one.said)
         if one is None or known is None:
-            yield from otherwise
+            yield otherwise if one is None or not one.said else "the message above says what could not be done"
             return
         own = one.limits.own if one.limits is not None else None
         yield known.remedy.format(limit=f" above {memory(own)}" if own else "")
