@@ -121,9 +121,10 @@ def going_verdict(evictor: Evictor, now: datetime | None) -> Verdict:
     """
     said = _AHEAD[evictor.purpose].format(agent=agent_name(evictor), sign=sign_words(evictor))
     when = when_words(evictor.at, now)
-    lines = [f"{said[:1].upper()}{said[1:]}{f', {when}' if when else ''}."]
-    if evictor.says and evictor.where is not Where.LABEL:
-        lines.append(f"Its reason: {_cut(evictor.says)}.")
+    lines = [f"{said}{f', {when}' if when else ''}."]
+    if evictor.says:
+        lines.append(f"{agent_name(evictor)} says: {_cut(evictor.says)}.")
+    lines = [f"{line[:1].upper()}{line[1:]}" for line in lines]
     if evictor.is_announced:
         return Verdict(VerdictCode.READY, Severity.FINE, tuple(lines))
     return Verdict(VerdictCode.NODE_GOING, Severity.NOTICE, tuple(lines))

@@ -111,6 +111,9 @@ def gone_verdict(evidence: Evidence) -> Verdict:
         return weighed({Cause.DELETED: Weight.POSSIBLE, cause: Weight.MUCH}, {cause: [of_event(event)]})
     if began is not None and _is_static(evidence):
         others = dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.POSSIBLE)
+        if evidence.pod_unread:
+            # Its mirror may be there with the same uid.
+            others[Cause.SANDBOX_CHANGED] = Weight.POSSIBLE
         return weighed({**others, Cause.STATIC_MANIFEST: Weight.MUCH}, {Cause.STATIC_MANIFEST: [of_event(stops[-1])]})
     cleanup = cleaned_up(evidence, _made(evidence))
     if cleanup is not None:
