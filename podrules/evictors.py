@@ -50,20 +50,20 @@ _ANY: Final = "*"
 
 
 class Agent(Enum):
-    """A program that ends pods or removes nodes."""
+    """A program that ends pods or removes nodes, by its own name."""
 
     KARPENTER = "Karpenter"
-    CLUSTER_AUTOSCALER = "ClusterAutoscaler"
-    VPA = "VerticalPodAutoscaler"
-    DESCHEDULER = "Descheduler"
-    KURED = "Kured"
-    DRAINO = "Draino"
-    NODE_TERMINATION_HANDLER = "NodeTerminationHandler"
-    MACHINE_CONFIG = "MachineConfigOperator"
-    MACHINE_CONTROLLER = "MachineControllerManager"
+    CLUSTER_AUTOSCALER = "cluster-autoscaler"
+    VPA = "VPA"
+    DESCHEDULER = "descheduler"
+    KURED = "kured"
+    DRAINO = "draino"
+    NODE_TERMINATION_HANDLER = "aws-node-termination-handler"
+    MACHINE_CONFIG = "machine-config-operator"
+    MACHINE_CONTROLLER = "machine-controller-manager"
     GKE = "GKE"
     AKS = "AKS"
-    CLOUD = "CloudControllerManager"
+    CLOUD = "cloud-controller-manager"
 
 
 class Purpose(Enum):

@@ -115,19 +115,19 @@ GONE: Final = [
         "EvictedByVPA",
         "Pod was evicted by VPA Updater to apply resource recommendation.",
         "vpa-updater",
-        "VPA's updater evicted the pod to apply its recommendation.",
+        "VPA evicted the pod to apply its recommendation.",
     ),
     (
         "LowNodeUtilization",
         "pod eviction from worker-a7 node by sigs.k8s.io/descheduler",
         "sigs.k8s.io/descheduler",
-        "The descheduler evicted the pod to move it (LowNodeUtilization).",
+        "Descheduler evicted the pod to move it (LowNodeUtilization).",
     ),
     (
         "Descheduled",
         "pod evicted by sigs.k8s.io/deschedulerPodLifeTime",
         "sigs.k8s.io.descheduler",
-        "The descheduler evicted the pod to move it (PodLifeTime).",
+        "Descheduler evicted the pod to move it (PodLifeTime).",
     ),
 ]
 
@@ -208,7 +208,7 @@ def test_an_annotation_names_who_may_have_evicted_a_pod(tmp_path: Path) -> None:
         tmp_path, node(), evicted_pod(vpaUpdates="Pod resources updated by invoice: container 0: cpu request")
     )
 
-    assert "perhaps by VPA's updater, which manages it" in answer
+    assert "perhaps by VPA, which manages it" in answer
 
 
 def test_an_old_event_names_nobody(tmp_path: Path) -> None:
@@ -407,7 +407,7 @@ def test_a_node_that_karpenter_keeps_says_why(tmp_path: Path) -> None:
 def test_a_node_lists_what_programs_ended_on_it(tmp_path: Path) -> None:
     told = of_pod("EvictedByVPA", "Pod was evicted by VPA Updater to apply resource recommendation.", "09:29:40", "vpa")
 
-    assert "1 evicted by VPA's updater billing/invoice" in ask(tmp_path, [node(), evicted_pod(), told], "node", NODE)
+    assert "1 evicted by VPA billing/invoice" in ask(tmp_path, [node(), evicted_pod(), told], "node", NODE)
 
 
 def test_a_warning_of_the_cloud_outranks_the_taint_of_its_drainer(tmp_path: Path) -> None:
