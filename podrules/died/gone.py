@@ -25,7 +25,7 @@ from typing import Final
 
 from podrules.died.cause import Cause
 from podrules.died.controllers import cleaned_up, excluded_controllers, told_by_controller
-from podrules.died.evidence import Evidence, first_of
+from podrules.died.evidence import Evidence, ended_at, first_of
 from podrules.died.messages import EVENT_CAUSES, TAINTED, UNHEALTHY, cause_of_eviction
 from podrules.died.stop_order import stopped_at
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, Weight, of_event, proven, weighed
@@ -222,11 +222,16 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
 
 
 def node_evictor(evidence: Evidence) -> Evictor | None:
-    """The program that removes or restarts the node of a pod, or removed it; None: nothing shows one."""
+    """The program that removes or restarts the node of a pod, or removed it; None: none that began before its end."""
     events = evidence.node_events.events if evidence.node_events is not None else ()
     if evidence.node is not None:
-        return going(evidence.node, events, evidence.now)
-    return remover(events) if evidence.node_gone else None
+        by = going(evidence.node, events, evidence.now)
+    else:
+        by = remover(events) if evidence.node_gone else None
+    at, end = None if by is None else instant(by.at), stopped_at(evidence) or ended_at(evidence)
+    # The object of a node goes once its pods have gone.
+    later = evidence.clocks.margin + (LONG if evidence.node_gone else _SOON)
+    return None if at is not None and end is not None and at - end > later else by
 
 
 def evictor_clue(by: Evictor) -> Clue:

@@ -211,6 +211,14 @@ def test_an_annotation_names_who_may_have_evicted_a_pod(tmp_path: Path) -> None:
     assert "perhaps by VPA, which manages it" in answer
 
 
+def test_what_began_after_the_end_of_a_pod_did_not_end_it(tmp_path: Path) -> None:
+    told = of_node("DisruptionTerminating", "Disrupting Node: Empty/Delete", "09:27:00", "karpenter")
+
+    answer = died(tmp_path, node("karpenter.sh/disrupted"), *stop("09:05:00"), told)
+
+    assert "Karpenter" not in answer
+
+
 def test_an_old_event_names_nobody(tmp_path: Path) -> None:
     told = of_pod("ScaleDown", "deleting pod for node scale down", "09:05:00", "cluster-autoscaler")
 
