@@ -50,20 +50,20 @@ _ANY: Final = "*"
 
 
 class Agent(Enum):
-    """A program that ends pods or removes nodes."""
+    """A program that ends pods or removes nodes, by its own name."""
 
     KARPENTER = "Karpenter"
-    CLUSTER_AUTOSCALER = "ClusterAutoscaler"
-    VPA = "VerticalPodAutoscaler"
-    DESCHEDULER = "Descheduler"
-    KURED = "Kured"
-    DRAINO = "Draino"
-    NODE_TERMINATION_HANDLER = "NodeTerminationHandler"
-    MACHINE_CONFIG = "MachineConfigOperator"
-    MACHINE_CONTROLLER = "MachineControllerManager"
+    CLUSTER_AUTOSCALER = "cluster-autoscaler"
+    VPA = "VPA"
+    DESCHEDULER = "descheduler"
+    KURED = "kured"
+    DRAINO = "draino"
+    NODE_TERMINATION_HANDLER = "aws-node-termination-handler"
+    MACHINE_CONFIG = "machine-config-operator"
+    MACHINE_CONTROLLER = "machine-controller-manager"
     GKE = "GKE"
     AKS = "AKS"
-    CLOUD = "CloudControllerManager"
+    CLOUD = "cloud-controller-manager"
 
 
 class Purpose(Enum):
@@ -115,6 +115,8 @@ class Evictor(Struct, frozen=True, rename="camel"):
 
 _INTERRUPTED, _REMOVES, _DRAINS, _RESTARTS, _RESIZES, _MOVES, _HELD = Purpose
 _POD_EVENT, _POD_ANNOTATION, _NODE_EVENT, _TAINT, _CONDITION, _ANNOTATION, _LABEL, _FINALIZER = Where
+_SPOKEN: Final = frozenset({_CONDITION, _POD_ANNOTATION})
+"""Signs with words for people; others have a time or a flag."""
 _DELETES: Final = "Disrupted"
 _Sign = tuple[Agent, Purpose, Where, str, str]
 _ROWS: Final[dict[str, tuple[_Sign, ...]]] = {
@@ -239,7 +241,7 @@ def held_back(node: Node, events: Iterable[Event], now: datetime | None) -> Evic
 def remover(events: Iterable[Event]) -> Evictor | None:
     """The program that removed a node which is gone, by the events about it; None: no event names one.
 
-    The cloud's controller removes the objects of all nodes whose machines are gone, whoever removed those.
+    The cloud's controller removes the object of each node without a machine, also where an autoscaler removed that.
     """
     told = [one for one in _told(events, None) if one.purpose is not _HELD]
     return min(told, key=lambda one: (one.agent is Agent.CLOUD, _rank(one)), default=None)
@@ -299,4 +301,4 @@ def _of_state(node: Node) -> Iterator[Evictor]:
 def _found(where: Where, key: str, says: str, shown: str, at: str | None = None) -> Iterator[Evictor]:
     for agent, purpose, words in _SIGNS.get((where, key), ()):
         if words in says:
-            yield Evictor(agent, purpose, where, shown, says, at)
+            yield Evictor(agent, purpose, where, shown, says if where in _SPOKEN else "", at)

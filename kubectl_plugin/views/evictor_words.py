@@ -11,7 +11,6 @@ from kubectl_plugin.views.words import when_words
 from podrules.evictors import Agent, Evictor, Purpose, Where
 
 __all__ = [
-    "agent_name",
     "evicted_words",
     "evictor_remedies",
     "going_verdict",
@@ -26,20 +25,6 @@ _MOST: Final = 160
 """Characters of a message."""
 _DRAINING: Final = "FailedDraining"
 """Karpenter writes it as long as pods are left."""
-_NAMES: Final = {
-    Agent.KARPENTER: "Karpenter",
-    Agent.CLUSTER_AUTOSCALER: "cluster-autoscaler",
-    Agent.VPA: "VPA's updater",
-    Agent.DESCHEDULER: "the descheduler",
-    Agent.KURED: "kured",
-    Agent.DRAINO: "draino",
-    Agent.NODE_TERMINATION_HANDLER: "aws-node-termination-handler",
-    Agent.MACHINE_CONFIG: "machine-config-operator",
-    Agent.MACHINE_CONTROLLER: "the machine controller",
-    Agent.GKE: "GKE",
-    Agent.AKS: "AKS",
-    Agent.CLOUD: "cloud-controller-manager",
-}
 _VERBS: Final = {
     Purpose.INTERRUPTED: "{agent} reports that the cloud takes {node} away",
     Purpose.REMOVES_NODE: "{agent} removes {node}",
@@ -71,11 +56,6 @@ _REMEDIES: Final = {
 _SPOT: Final = "spot machines end at short notice: run replicas on several nodes, or use on-demand machines"
 
 
-def agent_name(evictor: Evictor) -> str:
-    """``Karpenter``."""
-    return _NAMES[evictor.agent]
-
-
 def sign_words(evictor: Evictor) -> str:
     """``taint karpenter.sh/disrupted:NoSchedule``."""
     return f"{evictor.where.value.lower().removeprefix('pod').removeprefix('node')} {evictor.key}"
@@ -83,7 +63,7 @@ def sign_words(evictor: Evictor) -> str:
 
 def evicted_words(evictor: Evictor, node: str) -> str:
     """Who evicted a pod and why; ``probably`` where only its node, or its annotation, shows that."""
-    agent, where = agent_name(evictor), _node(node)
+    agent, where = evictor.agent.value, _node(node)
     if evictor.where is Where.POD_EVENT:
         verb = "deleted" if evictor.deletes else "evicted"
         why = _WHY[evictor.purpose].format(node=where, says=_cut(evictor.says))
@@ -95,7 +75,7 @@ def evicted_words(evictor: Evictor, node: str) -> str:
 
 def node_words(evictor: Evictor, node: str) -> str:
     """``Karpenter removes node n1``."""
-    return _VERBS[evictor.purpose].format(agent=agent_name(evictor), node=_node(node))
+    return _VERBS[evictor.purpose].format(agent=evictor.agent.value, node=_node(node))
 
 
 def removed_words(evictor: Evictor, node: str) -> str:
@@ -103,7 +83,7 @@ def removed_words(evictor: Evictor, node: str) -> str:
     if evictor.agent is Agent.CLOUD:
         return "its machine no longer exists in the cloud"
     taken = ": the cloud took it away" if evictor.purpose is Purpose.INTERRUPTED else ""
-    return f"{agent_name(evictor)} removed {_node(node)}{taken}"
+    return f"{evictor.agent.value} removed {_node(node)}{taken}"
 
 
 def evictor_remedies(evictor: Evictor) -> Iterator[str]:
@@ -119,11 +99,12 @@ def going_verdict(evictor: Evictor, now: datetime | None) -> Verdict:
 
     An event alone gives no code: where events cannot be read, an answer may lack the sentence, and is not wrong.
     """
-    said = _AHEAD[evictor.purpose].format(agent=agent_name(evictor), sign=sign_words(evictor))
+    said = _AHEAD[evictor.purpose].format(agent=evictor.agent.value, sign=sign_words(evictor))
     when = when_words(evictor.at, now)
-    lines = [f"{said[:1].upper()}{said[1:]}{f', {when}' if when else ''}."]
-    if evictor.says and evictor.where is not Where.LABEL:
-        lines.append(f"Its reason: {_cut(evictor.says)}.")
+    lines = [f"{said}{f', {when}' if when else ''}."]
+    if evictor.says:
+        lines.append(f"{evictor.agent.value} says: {_cut(evictor.says)}.")
+    lines = [f"{line[:1].upper()}{line[1:]}" for line in lines]
     if evictor.is_announced:
         return Verdict(VerdictCode.READY, Severity.FINE, tuple(lines))
     return Verdict(VerdictCode.NODE_GOING, Severity.NOTICE, tuple(lines))
@@ -132,13 +113,13 @@ def going_verdict(evictor: Evictor, now: datetime | None) -> Verdict:
 def going_word(evictor: Evictor) -> str:
     """``about to go (Karpenter)``, for a row."""
     said = "about to restart" if evictor.purpose is Purpose.RESTARTS_NODE else "about to go"
-    return f"{said} ({agent_name(evictor)})"
+    return f"{said} ({evictor.agent.value})"
 
 
 def held_words(evictor: Evictor, now: datetime | None) -> str:
     """Why a program did not remove a node."""
     when, does = when_words(evictor.at, now), "waits" if evictor.key == _DRAINING else "did not remove it"
-    return f"{agent_name(evictor)} {does} ({evictor.key}{f', {when}' if when else ''}): {_cut(evictor.says)}"
+    return f"{evictor.agent.value} {does} ({evictor.key}{f', {when}' if when else ''}): {_cut(evictor.says)}"
 
 
 def _node(node: str) -> str:

@@ -25,7 +25,7 @@ from typing import Final
 
 from podrules.died.cause import Cause
 from podrules.died.controllers import cleaned_up, excluded_controllers, told_by_controller
-from podrules.died.evidence import Evidence, first_of
+from podrules.died.evidence import Evidence, ended_at, first_of
 from podrules.died.messages import EVENT_CAUSES, TAINTED, UNHEALTHY, cause_of_eviction, is_rejection
 from podrules.died.scaling import scaling_clues
 from podrules.died.stop_order import stopped_at
@@ -126,6 +126,9 @@ def gone_verdict(evidence: Evidence) -> Verdict:
         return weighed({Cause.DELETED: Weight.POSSIBLE, cause: Weight.MUCH}, {cause: clues})
     if began is not None and _is_static(evidence):
         others = dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.POSSIBLE)
+        if evidence.pod_unread:
+            # Its mirror may be there with the same uid.
+            others[Cause.SANDBOX_CHANGED] = Weight.POSSIBLE
         return weighed({**others, Cause.STATIC_MANIFEST: Weight.MUCH}, {Cause.STATIC_MANIFEST: [of_event(stops[-1])]})
     cleanup = cleaned_up(evidence, _made(evidence))
     if cleanup is not None:
@@ -240,11 +243,16 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
 
 
 def node_evictor(evidence: Evidence) -> Evictor | None:
-    """The program that removes or restarts the node of a pod, or removed it; None: nothing shows one."""
+    """The program that removes or restarts the node of a pod, or removed it; None: none that began before its end."""
     events = evidence.node_events.events if evidence.node_events is not None else ()
     if evidence.node is not None:
-        return going(evidence.node, events, evidence.now)
-    return remover(events) if evidence.node_gone else None
+        by = going(evidence.node, events, evidence.now)
+    else:
+        by = remover(events) if evidence.node_gone else None
+    at, end = None if by is None else instant(by.at), stopped_at(evidence) or ended_at(evidence)
+    # The object of a node goes once its pods have gone.
+    later = evidence.clocks.margin + (LONG if evidence.node_gone else _SOON)
+    return None if at is not None and end is not None and at - end > later else by
 
 
 def evictor_clue(by: Evictor) -> Clue:

@@ -9,6 +9,9 @@ from typing import Any, Final
 
 import pytest
 
+from kubectl_plugin.reports.verdict import VerdictCode
+from kubectl_plugin.views.evictor_words import going_verdict, going_word, held_words, node_words, removed_words
+from podrules.evictors import Agent, Evictor, Purpose, Where
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
@@ -33,7 +36,8 @@ def node(*taints: str, made: str = "08:00:00", **more: Any) -> Object:
     ready = raw_condition("Ready", lastHeartbeatTime=NOW, lastTransitionTime=at("08:00:00"))
     conditions = [ready, *more.pop("conditions", ())]
     metadata = {"creationTimestamp": at(made), "uid": "n-7", **more.pop("metadata", {})}
-    own = [{"key": key, "effect": "NoSchedule", "timeAdded": at("09:25:00")} for key in taints]
+    added = {"value": "1762248300", "effect": "NoSchedule", "timeAdded": at("09:25:00")}
+    own = [{"key": key, **added} for key in taints]
     return raw_node(
         NODE, more.pop("labels", None), metadata=metadata, capacity=SIZE, allocatable=SIZE, conditions=conditions,
         taints=own, **more,
@@ -111,19 +115,19 @@ GONE: Final = [
         "EvictedByVPA",
         "Pod was evicted by VPA Updater to apply resource recommendation.",
         "vpa-updater",
-        "VPA's updater evicted the pod to apply its recommendation.",
+        "VPA evicted the pod to apply its recommendation.",
     ),
     (
         "LowNodeUtilization",
         "pod eviction from worker-a7 node by sigs.k8s.io/descheduler",
         "sigs.k8s.io/descheduler",
-        "The descheduler evicted the pod to move it (LowNodeUtilization).",
+        "Descheduler evicted the pod to move it (LowNodeUtilization).",
     ),
     (
         "Descheduled",
         "pod evicted by sigs.k8s.io/deschedulerPodLifeTime",
         "sigs.k8s.io.descheduler",
-        "The descheduler evicted the pod to move it (PodLifeTime).",
+        "Descheduler evicted the pod to move it (PodLifeTime).",
     ),
 ]
 
@@ -204,7 +208,15 @@ def test_an_annotation_names_who_may_have_evicted_a_pod(tmp_path: Path) -> None:
         tmp_path, node(), evicted_pod(vpaUpdates="Pod resources updated by invoice: container 0: cpu request")
     )
 
-    assert "perhaps by VPA's updater, which manages it" in answer
+    assert "perhaps by VPA, which manages it" in answer
+
+
+def test_what_began_after_the_end_of_a_pod_did_not_end_it(tmp_path: Path) -> None:
+    told = of_node("DisruptionTerminating", "Disrupting Node: Empty/Delete", "09:27:00", "karpenter")
+
+    answer = died(tmp_path, node("karpenter.sh/disrupted"), *stop("09:05:00"), told)
+
+    assert "Karpenter" not in answer
 
 
 def test_an_old_event_names_nobody(tmp_path: Path) -> None:
@@ -276,6 +288,19 @@ def test_a_removed_manifest_stops_a_static_pod(tmp_path: Path) -> None:
     assert f"The kubelet stopped the static pod: its manifest on {NODE} was changed, or removed." in answer
 
 
+def test_a_list_without_the_mirror_of_a_static_pod_is_not_certain(tmp_path: Path) -> None:
+    name = f"audit-proxy-{NODE}"
+    file = tmp_path / "list.json"
+    file.write_text(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": [node(), *stop("09:20:30", STATIC, name)]})
+    )
+
+    ran = run("died", f"pod/{name}", "-n", "billing", "--snapshot", str(file))
+
+    assert ran.code == 11
+    assert "Likely, not certain: also possible: sandbox gone." in " ".join(ran.out.split())
+
+
 # Nodes
 
 
@@ -283,7 +308,7 @@ GOING: Final = [
     ("cluster-autoscaler evicts its pods and removes it (taint ToBe", node("ToBeDeletedByClusterAutoscaler"), []),
     ("Karpenter evicts its pods and removes it (taint karpenter.sh/disrupted", node("karpenter.sh/disrupted"), []),
     (
-        "Its reason: Disrupting Node: Underutilized/Delete.",
+        "Karpenter says: Disrupting Node: Underutilized/Delete.",
         node("karpenter.sh/disrupted"),
         [of_node("DisruptionTerminating", "Disrupting Node: Underutilized/Delete", "09:25:00", "karpenter")],
     ),
@@ -336,6 +361,7 @@ def test_node_and_report_show_a_node_that_is_about_to_go(
     # An event alone gives no code: a List may lack it, and does not know.
     alone = "event" in said
     assert said in page
+    assert "says: 17" not in page
     assert (f"{NODE} is about to go." in report) is not alone
     assert ("NodeGoing" in codes(tmp_path, objects)) is not alone
     assert codes(tmp_path, objects) == codes(tmp_path, [one for one in objects if one["kind"] != "Event"])
@@ -389,7 +415,7 @@ def test_a_node_that_karpenter_keeps_says_why(tmp_path: Path) -> None:
 def test_a_node_lists_what_programs_ended_on_it(tmp_path: Path) -> None:
     told = of_pod("EvictedByVPA", "Pod was evicted by VPA Updater to apply resource recommendation.", "09:29:40", "vpa")
 
-    assert "1 evicted by VPA's updater billing/invoice" in ask(tmp_path, [node(), evicted_pod(), told], "node", NODE)
+    assert "1 evicted by VPA billing/invoice" in ask(tmp_path, [node(), evicted_pod(), told], "node", NODE)
 
 
 def test_a_warning_of_the_cloud_outranks_the_taint_of_its_drainer(tmp_path: Path) -> None:
@@ -398,8 +424,11 @@ def test_a_warning_of_the_cloud_outranks_the_taint_of_its_drainer(tmp_path: Path
 
     page = ask(tmp_path, [node("karpenter.sh/disrupted"), spot, waits], "node", NODE)
 
-    assert "About to go: the cloud takes the machine away (Karpenter: taint karpenter.sh/disrupted:NoSchedule)" in page
-    assert f"Its reason: {SPOT}." in page
+    assert (
+        "About to go: the cloud takes the machine away (Karpenter: taint karpenter.sh/disrupted=1762248300:NoSchedule)"
+        in page
+    )
+    assert f"Karpenter says: {SPOT}." in page
     assert "Held back Karpenter waits (FailedDraining, 10 s ago): Failed to drain node, 3 pods" in page
 
 
@@ -414,6 +443,31 @@ def test_the_object_of_a_machine_that_an_autoscaler_removed_is_removed_by_the_cl
     ]
 
     assert "cluster-autoscaler removed node worker-a7." in died(tmp_path, pod, *told, raw_node("worker-b1"))
+
+
+@pytest.mark.parametrize("agent", Agent)
+@pytest.mark.parametrize("where", Where)
+@pytest.mark.parametrize(
+    "purpose", [one for one in Purpose if one.value.endswith("Node") or one is Purpose.INTERRUPTED]
+)
+def test_every_program_has_its_words(agent: Agent, where: Where, purpose: Purpose) -> None:
+    by = Evictor(agent, purpose, where, "sign")
+    verdict = going_verdict(by, None)
+    said = [*verdict.sentences, going_word(by), held_words(by, None), node_words(by, ""), removed_words(by, "n1")]
+
+    assert all(said)
+    assert verdict.sentences[0].endswith(".")
+    assert (verdict.code is VerdictCode.NODE_GOING) is not by.is_announced
+
+
+@pytest.mark.parametrize("name", ["c33-a", "c33-b"])
+def test_captured_nodes_are_about_to_go(name: str) -> None:
+    file = f"tests/testdata/cases/field/{name}.json"
+
+    ran = run("node", "--snapshot", file, "-o", "json")
+
+    assert '"code": "NodeGoing"' in ran.out
+    assert "is about to go" in run("report", "-A", "--snapshot", file).out
 
 
 def test_a_hostile_message_is_cut_and_escaped(tmp_path: Path) -> None:

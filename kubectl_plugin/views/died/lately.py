@@ -7,7 +7,6 @@ from typing import Final
 
 from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.views.died.cause_words import SHORT
-from kubectl_plugin.views.evictor_words import agent_name
 from kubectl_plugin.views.words import listed
 from podrules.died.cause import Cause
 from podrules.evictors import Evictor, Where
@@ -24,7 +23,7 @@ def causes_words(causes: Iterable[Cause], evictor: Evictor | None = None) -> str
     """``own memory limit``; ``own memory limit or node out of memory``; of many or none that it is not known."""
     told = [SHORT[cause] for cause in causes]
     if evictor is not None and evictor.where is Where.POD_EVENT and len(told) == 1:
-        return f"{'deleted' if evictor.deletes else 'evicted'} by {agent_name(evictor)}"
+        return f"{'deleted' if evictor.deletes else 'evicted'} by {evictor.agent.value}"
     return _STOPPED if len(told) > MOST_CHOICES else " or ".join(told) or "not known"
 
 
