@@ -91,12 +91,21 @@ def _of_names(names: Sequence[str], source: Source) -> Iterator[NodePressureRepo
     gatherer = Gatherer(source)
     for name in names:
         try:
+            alone = len(names) == 1
             report = pressure_report(gatherer, source.get(NODES, name))
-            yield _with_ended(report, gatherer) if len(names) == 1 else report
+            yield _with_ended(_with_shortage(report, gatherer), gatherer) if alone else report
         except Unreachable:
             raise
         except ClusterError as error:
             yield error
+
+
+def _with_shortage(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:
+    """The report with the last kill for lack of memory that events about the node report."""
+    events = gatherer.node_events(report.name)
+    if isinstance(events, Unread):
+        return replace(report, unread=tuple(dict.fromkeys((*report.unread, events))))
+    return replace(report, shortage=node_shortages(events, gatherer.source.now).get(report.name))
 
 
 def _with_ended(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:
@@ -109,10 +118,6 @@ def _with_ended(report: NodePressureReport, gatherer: Gatherer) -> NodePressureR
     now = gatherer.source.now
     if now is None:
         return report
-    told = gatherer.node_events(report.name)
-    if isinstance(told, Unread):
-        return replace(report, unread=tuple(dict.fromkeys((*report.unread, told))))
-    report = replace(report, shortage=node_shortages(told, now).get(report.name))
     try:
         ended = tuple(ended_pods(Ends(gatherer.source, gatherer).on_node(report.name, now - HOUR)))
     except (Forbidden, NotServed, NotCaptured):
@@ -128,7 +133,9 @@ def _of_chosen(options: NodeOptions, source: Source) -> Iterator[NodePressureRep
     pods = _pods_of(nodes, Gatherer(source), everywhere=not options.selection.flags)
     if pods is not None:
         source = RememberedSource(source, nodes, pods)
-    yield from pressure_reports(Gatherer(source), nodes)
+    gatherer = Gatherer(source)
+    for report in pressure_reports(gatherer, nodes):
+        yield _with_shortage(report, gatherer) if len(nodes) == 1 else report
 
 
 def _pods_of(nodes: Sequence[Node], gatherer: Gatherer, *, everywhere: bool) -> Sequence[Pod] | None:
