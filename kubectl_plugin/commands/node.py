@@ -93,7 +93,9 @@ def _of_names(names: Sequence[str], source: Source) -> Iterator[NodePressureRepo
         try:
             node = source.get(NODES, name)
             report = pressure_report(gatherer, node)
-            yield _with_ended(_with_held(report, node, gatherer), gatherer) if len(names) == 1 else report
+            if len(names) == 1:
+                report = _with_shortage(_with_ended(_with_held(report, node, gatherer), gatherer), gatherer)
+            yield report
         except Unreachable:
             raise
         except ClusterError as error:
@@ -112,6 +114,12 @@ def _with_held(report: NodePressureReport, node: Node, gatherer: Gatherer) -> No
     return replace(report, held=tuple(entry for entry in plan.unmoved if entry.hold is not None))
 
 
+def _with_shortage(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:
+    """The report with the last kill for lack of memory that events about the node report."""
+    events = read_or_none(gatherer.node_events(report.name)) or ()
+    return replace(report, shortage=node_shortages(events, gatherer.source.now).get(report.name))
+
+
 def _with_ended(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:
     """The report with what ended on the node in the last hour, if that can be read."""
     # Loaded for a single node.
@@ -122,10 +130,6 @@ def _with_ended(report: NodePressureReport, gatherer: Gatherer) -> NodePressureR
     now = gatherer.source.now
     if now is None:
         return report
-    told = gatherer.node_events(report.name)
-    if isinstance(told, Unread):
-        return replace(report, unread=tuple(dict.fromkeys((*report.unread, told))))
-    report = replace(report, shortage=node_shortages(told, now).get(report.name))
     try:
         ended = tuple(ended_pods(Ends(gatherer.source, gatherer).on_node(report.name, now - HOUR)))
     except (Forbidden, NotServed, NotCaptured):
@@ -141,7 +145,9 @@ def _of_chosen(options: NodeOptions, source: Source) -> Iterator[NodePressureRep
     pods = _pods_of(nodes, Gatherer(source), everywhere=not options.selection.flags)
     if pods is not None:
         source = RememberedSource(source, nodes, pods)
-    yield from pressure_reports(Gatherer(source), nodes)
+    gatherer = Gatherer(source)
+    for report in pressure_reports(gatherer, nodes):
+        yield _with_shortage(report, gatherer) if len(nodes) == 1 else report
 
 
 def _pods_of(nodes: Sequence[Node], gatherer: Gatherer, *, everywhere: bool) -> Sequence[Pod] | None:

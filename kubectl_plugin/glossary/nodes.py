@@ -55,6 +55,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="SystemOOM",
+        also=("OOMKilling",),
         pattern=r"System OOM encountered.*",
         means="The kernel of the node ran out of memory as a whole, and killed a process: no container's own limit.",
         rule=("The process with the most points is killed: usage and oom_score_adj count, not the QoS class.",),

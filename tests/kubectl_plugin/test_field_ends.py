@@ -205,6 +205,7 @@ def test_an_event_of_another_node_does_not_count(tmp_path: Path) -> None:
 def test_node_and_report_show_that_it_ran_out_of_memory() -> None:
     said = first_lines(JAVA, "node", "worker-1")
     assert 'It ran out of memory: the kernel killed process "java" 11 min ago (SystemOOM).' in said
+    assert "It ran out of memory" in first_lines(JAVA, "node")
     data = json.loads(run("node", "worker-1", "-o", "json", "--snapshot", str(FIELD / JAVA)).out)
     assert data["verdict"]["code"] == "NodeOOMKill"
     assert data["verdict"]["severity"] == "trouble"
@@ -466,3 +467,16 @@ def test_older_words_of_the_scheduler_say_the_same() -> None:
     said = first_lines("c29.json", "explain", "pod/web", "-n", "default")
     assert "kube-scheduler said the same" in said
     assert "otherwise" not in said
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Succeeded", "Running"])
+@pytest.mark.parametrize("deadline", ["2026-03-06T09:59:00Z", "9999-12-31T23:59:59Z"])
+def test_the_longest_grace_period_overflows_nowhere(phase: str, deadline: str, tmp_path: Path) -> None:
+    def change(pod: Json) -> None:
+        pod["metadata"] |= {"deletionTimestamp": deadline, "deletionGracePeriodSeconds": 2**63 - 1}
+        pod["spec"]["terminationGracePeriodSeconds"] = 2**63 - 1
+        pod["status"] = {**pod["status"], "phase": phase, "reason": "", "message": ""}
+
+    file = varied(tmp_path, SHUT, change)
+    for words in (("died", *API), ("explain", *API), ("explain", *API, "--timeline"), ("report", "-A"), ("died", "-A")):
+        assert first_lines(file, *words)

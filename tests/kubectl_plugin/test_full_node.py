@@ -31,8 +31,20 @@ def on(tmp_path: Path, pods: Sequence[Mapping[str, Any]], *arguments: str) -> st
         conditions=[raw_condition("Ready")],
     )
     snapshot = tmp_path / "snapshot.json"
-    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, *pods]}))
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, *pods, *_EVENTS]}))
     return flat(run(*arguments, "--snapshot", str(snapshot)))
+
+
+_EVENTS: Final = [
+    {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "n1.1", "namespace": "default"},
+        "involvedObject": {"kind": "Node", "name": "n1"},
+        "reason": "NodeReady",
+    }
+]
+"""Without any they count as unread."""
 
 
 def running(name: str, **requests: str) -> dict[str, Any]:
