@@ -28,7 +28,7 @@ from kubectl_plugin.views.words import counted, for_words, listed, quoted, resou
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
-from podrules.placement.outcome import NamedFate, PlacementOutcome
+from podrules.placement.outcome import NamedFate, Placement, PlacementOutcome
 from podrules.platform import Platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
 from podrules.qos import QOSProblem
@@ -206,11 +206,21 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
             scheduler = f"{waiting}: kube-scheduler says: {status.unschedulable}"
             return _trouble(VerdictCode.UNSCHEDULABLE, scheduler, f"By what was read, {nodes} would fit.")
         fit = f"{nodes} {verb} now" if placement.proven else f"{nodes} would fit"
-        return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}, not yet bound: {fit}.")
+        return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}, not yet bound: {fit}.", *_silent_words(placement))
     if status.unschedulable:
         said = (f"{waiting}: no node fits.", f"kube-scheduler: {status.unschedulable}")
         return _trouble(VerdictCode.UNSCHEDULABLE, *said)
     return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}: not yet bound to a node.")
+
+
+def _silent_words(placement: Placement) -> Iterator[str]:
+    """Nodes that the scheduler may choose, and on which nothing starts."""
+    if placement.silent:
+        one, some = len(placement.silent) == 1, len(placement.silent) < len(placement.best)
+        names = listed(placement.silent, most=3)
+        best = "score highest" if some or not one else "scores highest"
+        among = f"Of the nodes that {best}, {names}" if some else f"{names}, which {best},"
+        yield f"{among} {'does' if one else 'do'} not answer: nothing starts there until then."
 
 
 def _deletion_lead(report: PodReport, status: PodStatusReport, now: datetime | None) -> str:

@@ -220,7 +220,7 @@ def test_a_deferred_resize_names_who_would_have_to_go(tmp_path: Path) -> None:
         (
             {"topologySpreadConstraints": [spread("kubernetes.io/hostname", "w", nodeTaintsPolicy="Honor")]},
             {},
-            "2 nodes, such as m2, do not count: they have taints that it does not tolerate (nodeTaintsPolicy)",
+            "2 nodes, such as m2, do not count: they have a taint that the pod does not tolerate (nodeTaintsPolicy)",
         ),
     ],
 )
@@ -243,6 +243,18 @@ def test_skew_0_on_one_node_says_which_nodes_do_not_count(
     page = asked(tmp_path, objects, "explain", "statefulset/w")
     assert "skew 0 within maxSkew 1 now:" in page
     assert f"; {why}" in page
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_explain_and_place_say_that_a_chosen_node_does_not_answer(tmp_path: Path, nodes: int) -> None:
+    silent = node("m1", conditions=[raw_condition("Ready", "Unknown")])
+    ready = node("m2", conditions=[raw_condition("Ready")])
+    objects = [*[silent, ready][:nodes], waiting("own", "o")]
+    which = "Of the nodes that score highest, m1 does" if nodes == 2 else "m1, which scores highest, does"
+    page = asked(tmp_path, objects, "explain", "pod/own")
+    assert f"not yet bound: {nodes} of {nodes} node" in page
+    assert f"{which} not answer: nothing starts there until then." in page
+    assert "to m1, which does not answer: nothing starts there" in asked(tmp_path, objects, "place", "pod/own")
 
 
 @pytest.mark.parametrize(
