@@ -216,11 +216,11 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
 def _silent_words(placement: Placement) -> Iterator[str]:
     """Nodes that the scheduler may choose, and on which nothing starts."""
     if placement.silent:
-        one, some = len(placement.silent) == 1, len(placement.silent) < len(placement.best)
-        names = listed(placement.silent, most=3)
-        best = "score highest" if some or not one else "scores highest"
-        among = f"Of the nodes that {best}, {names}" if some else f"{names}, which {best},"
-        yield f"{among} {'does' if one else 'do'} not answer: nothing starts there until then."
+        one = len(placement.silent) == 1
+        which = "one of those that score highest" if len(placement.best) > 1 else "which scores highest"
+        which = which if one else "which score highest"
+        names, do = listed(placement.silent, most=3), "does" if one else "do"
+        yield f"{names}, {which}, {do} not answer: nothing starts there."
 
 
 def _deletion_lead(report: PodReport, status: PodStatusReport, now: datetime | None) -> str:
