@@ -295,7 +295,7 @@ def _room_words(room: ResizeRoom | None, status: PodStatusReport) -> Iterator[st
     if room.leaving and not room.pods:
         verb, end = ("is", "has ended") if one else ("are", "have ended")
         free = f"enough is free once {pods}, which {verb} being deleted, {end}"
-    none = "no other pods there that may go would free that"
+    none = "no other pods that were read and may go would free that"
     yield f"{status.node.name} lacks {lacks} for it: {free if room.enough else none}."
 
 

@@ -70,7 +70,7 @@ def test_a_misspelt_topology_key_is_named_with_the_one_that_nodes_have(tmp_path:
     wrong = "topology.kubernetes.io/hostname"
     pod = waiting("q-1", "q", topologySpreadConstraints=[spread(wrong, "q")])
     page = asked(tmp_path, [node("m1"), node("m2"), pod], "explain", "pod/q-1")
-    assert f"2 lack label {wrong} of its topology spread (kubernetes.io/hostname is the one that nodes have)." in page
+    assert f"2 lack label {wrong} of its topology spread (Kubernetes sets kubernetes.io/hostname)." in page
     assert f"Way out: spread over kubernetes.io/hostname instead of {wrong} (then m1 and 1 more node)." in page
 
 

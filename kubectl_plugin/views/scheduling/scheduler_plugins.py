@@ -61,7 +61,7 @@ def rejection_words(group: RejectedGroup, *, one: bool) -> str:
     plugin, reasons = group.plugin, group.reasons
     if group.lacks:
         word = "label" if len(group.lacks) == 1 else "labels"
-        meant = [f"{label} is the one that nodes have" for label in map(meant_label, group.lacks) if label]
+        meant = [f"Kubernetes sets {label}" for label in map(meant_label, group.lacks) if label]
         keys = f"{'lacks' if one else 'lack'} {word} {listed(group.lacks)} of its {_NEED_KEYS[plugin]}"
         return f"{keys} ({listed(meant)})" if meant else keys
     lacking = [reason.removeprefix(_INSUFFICIENT) for reason in reasons if reason.startswith(_INSUFFICIENT)]
