@@ -14,6 +14,7 @@ from msgspec import Struct
 from podrules.placement.facts import facts
 from podrules.placement.outcome import Remedy
 from podrules.placement.situation import Situation
+from podrules.placement.spreading import constraint_spreads
 from podrules.scheduler.cycle import Filtered, score_nodes
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.pod_on_cluster import Applied
@@ -77,7 +78,10 @@ def cheapest_remedy(
 
 
 def softened_spread(situation: Situation, filtered: Filtered, nearest: Sequence[int]) -> Remedy | None:
-    """One hard spread constraint made ScheduleAnyway, where that alone lets the pod onto one of the nearest rows."""
+    """One of several constraints in conflict made ScheduleAnyway, where that lets the pod onto one of the nearest rows."""
+    own = situation.pod.spec.topology_spread_constraints
+    if len(own) < 2 or not any(entry.conflicts_with for entry in constraint_spreads(filtered)):
+        return None
     for row in nearest[:_TRIED_NODES]:
         for applied in _candidates(situation, filtered, SPREAD, row):
             after = applied.then.filtered()
