@@ -78,7 +78,7 @@ def cheapest_remedy(
 
 
 def softened_spread(situation: Situation, filtered: Filtered, nearest: Sequence[int]) -> Remedy | None:
-    """One of several constraints in conflict made ScheduleAnyway, where that lets the pod onto one of the nearest rows."""
+    """One of several constraints in conflict made ScheduleAnyway, where that lets the pod onto a nearest row."""
     own = situation.pod.spec.topology_spread_constraints
     if len(own) < 2 or not any(entry.conflicts_with for entry in constraint_spreads(filtered)):
         return None

@@ -74,6 +74,12 @@ def test_a_misspelt_topology_key_is_named_with_the_one_that_nodes_have(tmp_path:
     assert f"Way out: spread over kubernetes.io/hostname instead of {wrong} (then m1 and 1 more node)." in page
 
 
+def test_a_misspelt_key_of_a_node_selector_is_named_beside_the_nearest_node(tmp_path: Path) -> None:
+    objects = [node("m1", {ZONE: "east"}), waiting("own", "o", nodeSelector={"kubernetes.io/zone": "east"})]
+    page = asked(tmp_path, objects, "explain", "pod/own")
+    assert f"spec.nodeSelector wants kubernetes.io/zone In east (Kubernetes sets {ZONE})" in page
+
+
 def test_nodes_that_lack_different_keys_lack_a_label(tmp_path: Path) -> None:
     objects = [
         node("m1", {RACK: "4"}),

@@ -91,7 +91,10 @@ def _taint(fact: TaintEffect) -> str:
 def _label(fact: LabelMismatch) -> str:
     values = f" {', '.join(fact.values)}" if fact.values else ""
     has = "lacks it" if fact.actual is None else f"has {fact.actual or 'an empty value'}"
-    return f"{has}: {fact.field} wants {fact.key} {fact.operator}{values}"
+    meant = meant_label(fact.key) if fact.actual is None else ""
+    return (
+        f"{has}: {fact.field} wants {fact.key} {fact.operator}{values}{f' (Kubernetes sets {meant})' if meant else ''}"
+    )
 
 
 def _port(fact: PortInUse) -> str:
