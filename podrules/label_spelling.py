@@ -30,7 +30,7 @@ NODE_LABELS: Final = (
 )
 """Where several domains have one name, the one in use today comes first."""
 _OPEN: Final = ("node-role.kubernetes.io", "node-restriction.kubernetes.io", "feature.node.kubernetes.io")
-"""Domains in which others choose the names."""
+"""Domains in which others choose the names; so do CSI drivers."""
 _ALIKE: Final = 0.75
 """The ratio of difflib that makes two names of one domain the same word with a typing error."""
 _DOMAINS_ALIKE: Final = 0.9
@@ -41,7 +41,7 @@ _MAX_LENGTH: Final = 316
 def meant_label(key: str) -> str:
     """The node's label that a key was probably meant to be; empty: it is one, or resembles none."""
     domain, slash, name = key.partition("/")
-    if not slash or key in NODE_LABELS or domain in _OPEN or len(key) > _MAX_LENGTH:
+    if not slash or key in NODE_LABELS or domain in _OPEN or "csi" in domain.split(".") or len(key) > _MAX_LENGTH:
         return ""
     known = [label.partition("/")[::2] for label in NODE_LABELS]
     if any(domain == own or domain.endswith(f".{own}") for own in ("kubernetes.io", "k8s.io")):

@@ -362,8 +362,9 @@ class LikelyNodes:
         return self._schedulers.not_modelled(pod) is not None
 
     def _with_reach(self, placement: Placement) -> Placement:
-        """The placement with the reach of the nominated node, where pods are to leave that node."""
-        nominated = placement.nominated
+        """The placement with the reach of the best nodes, and of the nominated node where pods are to leave that."""
+        quiet = (name for name in placement.best if self._gatherer.reach(name, of_many=True).reach.quiet)
+        placement, nominated = replace(placement, silent=tuple(quiet)), placement.nominated
         if nominated is None or nominated.reach is None:
             return placement
         reach = self._gatherer.reach(nominated.node)

@@ -30,7 +30,7 @@ from kubectl_plugin.views.words import counted, for_words, listed, quoted, resou
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
-from podrules.placement.outcome import ClaimProblem, NamedFate, PlacementOutcome
+from podrules.placement.outcome import ClaimProblem, NamedFate, Placement, PlacementOutcome
 from podrules.platform import Platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
 from podrules.qos import QOSProblem
@@ -220,7 +220,7 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
             scheduler = f"{waiting}: kube-scheduler says: {status.unschedulable}"
             return _trouble(VerdictCode.UNSCHEDULABLE, scheduler, f"By what was read, {nodes} would fit.")
         fit = f"{nodes} {verb} now" if placement.proven else f"{nodes} would fit"
-        return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}, not yet bound: {fit}.")
+        return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}, not yet bound: {fit}.", *_silent_words(placement))
     if status.unschedulable:
         said = (f"{waiting}: no node fits.", f"kube-scheduler: {status.unschedulable}")
         return _trouble(VerdictCode.UNSCHEDULABLE, *said)
@@ -244,6 +244,16 @@ def _waiting(report: PodReport, status: PodStatusReport, now: datetime | None) -
         first, *more = unseen_words(unseen)
         return _trouble(VerdictCode.NO_SCHEDULER, f"{waiting}: {first}", *more, *fits)
     return said
+
+
+def _silent_words(placement: Placement) -> Iterator[str]:
+    """Nodes that the scheduler may choose, and on which nothing starts."""
+    if placement.silent:
+        one = len(placement.silent) == 1
+        which = "one of those that score highest" if len(placement.best) > 1 else "which scores highest"
+        which = which if one else "which score highest"
+        names, do = listed(placement.silent, most=3), "does" if one else "do"
+        yield f"{names}, {which}, {do} not answer: nothing starts there."
 
 
 def _deletion_lead(report: PodReport, status: PodStatusReport, now: datetime | None) -> str:
@@ -330,7 +340,7 @@ def _room_words(room: ResizeRoom | None, status: PodStatusReport) -> Iterator[st
     if room.leaving and not room.pods:
         verb, end = ("is", "has ended") if one else ("are", "have ended")
         free = f"enough is free once {pods}, which {verb} being deleted, {end}"
-    none = "no other pods there that may go would free that"
+    none = "no other pods that were read and may go would free that"
     yield f"{status.node.name} lacks {lacks} for it: {free if room.enough else none}."
 
 

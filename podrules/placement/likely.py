@@ -233,8 +233,7 @@ def rejected_groups(
         found = cheapest_remedy(situation, filtered, plugin, nearest) if remedies else None
         if found is not None:
             nearest.sort(key=lambda row: row != found[0])
-        conflict = remedies and plugin == SPREAD and any(one.conflicts_with for one in constraint_spreads(filtered))
-        soft = softened_spread(situation, filtered, nearest) if conflict else None
+        soft = softened_spread(situation, filtered, nearest) if remedies and plugin == SPREAD else None
         shown = nearest if every_node else nearest[:_SHOWN_NODES]
         yield RejectedGroup(
             plugin=plugin,

@@ -309,6 +309,8 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     """kube-scheduler stops looking after so many nodes that fit, and so may not see the best; None: it sees all."""
     best: tuple[str, ...] = ()
     """Nodes that share the highest score, of which any may be chosen; a nominated node alone, when it fits."""
+    silent: tuple[str, ...] = ()
+    """The best nodes that do not answer: a pod is bound to them, and does not start."""
     scores: tuple[NodeScore, ...] = ()
     """Highest first; all that fit where every node was asked for, else some."""
     rejected: tuple[RejectedGroup, ...] = ()

@@ -20,6 +20,7 @@ from podrules.placement.facts import facts
 from podrules.placement.one_more import best_row, with_pod
 from podrules.placement.outcome import Placement, RejectedGroup, Remedy
 from podrules.placement.situation import Situation
+from podrules.placement.spreading import constraint_spreads
 from podrules.safety import OF_ONE_NODE, Guarantee, owner_guarantee
 from podrules.scheduler.cycle import Filtered, score_nodes
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
@@ -95,7 +96,10 @@ def cheapest_remedy(
 
 
 def softened_spread(situation: Situation, filtered: Filtered, nearest: Sequence[int]) -> Remedy | None:
-    """One hard spread constraint made ScheduleAnyway, where that alone lets the pod onto one of the nearest rows."""
+    """One of several constraints in conflict made ScheduleAnyway, where that lets the pod onto a nearest row."""
+    own = situation.pod.spec.topology_spread_constraints
+    if len(own) < 2 or not any(entry.conflicts_with for entry in constraint_spreads(filtered)):
+        return None
     for row in nearest[:_TRIED_NODES]:
         for applied in _candidates(situation, filtered, SPREAD, row):
             after = applied.then.filtered()

@@ -70,8 +70,14 @@ def test_a_misspelt_topology_key_is_named_with_the_one_that_nodes_have(tmp_path:
     wrong = "topology.kubernetes.io/hostname"
     pod = waiting("q-1", "q", topologySpreadConstraints=[spread(wrong, "q")])
     page = asked(tmp_path, [node("m1"), node("m2"), pod], "explain", "pod/q-1")
-    assert f"2 lack label {wrong} of its topology spread (kubernetes.io/hostname is the one that nodes have)." in page
+    assert f"2 lack label {wrong} of its topology spread (Kubernetes sets kubernetes.io/hostname)." in page
     assert f"Way out: spread over kubernetes.io/hostname instead of {wrong} (then m1 and 1 more node)." in page
+
+
+def test_a_misspelt_key_of_a_node_selector_is_named_beside_the_nearest_node(tmp_path: Path) -> None:
+    objects = [node("m1", {ZONE: "east"}), waiting("own", "o", nodeSelector={"kubernetes.io/zone": "east"})]
+    page = asked(tmp_path, objects, "explain", "pod/own")
+    assert f"spec.nodeSelector wants kubernetes.io/zone In east (Kubernetes sets {ZONE})" in page
 
 
 def test_nodes_that_lack_different_keys_lack_a_label(tmp_path: Path) -> None:
@@ -220,7 +226,7 @@ def test_a_deferred_resize_names_who_would_have_to_go(tmp_path: Path) -> None:
         (
             {"topologySpreadConstraints": [spread("kubernetes.io/hostname", "w", nodeTaintsPolicy="Honor")]},
             {},
-            "2 nodes, such as m2, do not count: they have taints that it does not tolerate (nodeTaintsPolicy)",
+            "2 nodes, such as m2, do not count: they have a taint that the pod does not tolerate (nodeTaintsPolicy)",
         ),
     ],
 )
@@ -243,6 +249,18 @@ def test_skew_0_on_one_node_says_which_nodes_do_not_count(
     page = asked(tmp_path, objects, "explain", "statefulset/w")
     assert "skew 0 within maxSkew 1 now:" in page
     assert f"; {why}" in page
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_explain_and_place_say_that_a_chosen_node_does_not_answer(tmp_path: Path, nodes: int) -> None:
+    silent = node("m1", conditions=[raw_condition("Ready", "Unknown")])
+    ready = node("m2", conditions=[raw_condition("Ready")])
+    objects = [*[silent, ready][:nodes], waiting("own", "o")]
+    which = "one of those that score highest" if nodes == 2 else "which scores highest"
+    page = asked(tmp_path, objects, "explain", "pod/own")
+    assert f"not yet bound: {nodes} of {nodes} node" in page
+    assert f"m1, {which}, does not answer: nothing starts there." in page
+    assert "to m1, which does not answer: nothing starts there" in asked(tmp_path, objects, "place", "pod/own")
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ def test_a_key_that_resembles_a_label_of_nodes(key: str, meant: str) -> None:
         "topology.gke.io/zone",
         "topology.ebs.csi.aws.com/zone",
         "topology.k8s.aws/zone-id",
+        "cluster.x-k8s.io/zone",
+        "topology.disk.csi.k8s.io/zone",
         "topology.kubernetes.azure.com/zone",
         "node-role.kubernetes.io/zone",
         "node-restriction.kubernetes.io/hostname",

@@ -61,7 +61,7 @@ def rejection_words(group: RejectedGroup, *, one: bool) -> str:
     plugin, reasons = group.plugin, group.reasons
     if group.lacks:
         word = "label" if len(group.lacks) == 1 else "labels"
-        meant = [f"{label} is the one that nodes have" for label in map(meant_label, group.lacks) if label]
+        meant = [f"Kubernetes sets {label}" for label in map(meant_label, group.lacks) if label]
         keys = f"{'lacks' if one else 'lack'} {word} {listed(group.lacks)} of its {_NEED_KEYS[plugin]}"
         return f"{keys} ({listed(meant)})" if meant else keys
     lacking = [reason.removeprefix(_INSUFFICIENT) for reason in reasons if reason.startswith(_INSUFFICIENT)]
@@ -91,7 +91,10 @@ def _taint(fact: TaintEffect) -> str:
 def _label(fact: LabelMismatch) -> str:
     values = f" {', '.join(fact.values)}" if fact.values else ""
     has = "lacks it" if fact.actual is None else f"has {fact.actual or 'an empty value'}"
-    return f"{has}: {fact.field} wants {fact.key} {fact.operator}{values}"
+    meant = meant_label(fact.key) if fact.actual is None else ""
+    return (
+        f"{has}: {fact.field} wants {fact.key} {fact.operator}{values}{f' (Kubernetes sets {meant})' if meant else ''}"
+    )
 
 
 def _port(fact: PortInUse) -> str:

@@ -33,8 +33,12 @@ def _uncounted_words(entry: UncountedNodes) -> str:
     return f"{who} not count: {'it' if one else 'they'} {why}"
 
 
+_UNTOLERATED: Final = "a taint that the pod does not tolerate (nodeTaintsPolicy)"
 _UNCOUNTED: Final = {
     Uncounted.LACKS_KEY: ("lacks label {key}", "lack label {key}"),
-    Uncounted.NODE_AFFINITY: tuple(f"{does} not match its node affinity or selector" for does in ("does", "do")),
-    Uncounted.TAINT: tuple(f"{has} taints that it does not tolerate (nodeTaintsPolicy)" for has in ("has", "have")),
+    Uncounted.NODE_AFFINITY: (
+        "does not match its node affinity or selector",
+        "do not match its node affinity or selector",
+    ),
+    Uncounted.TAINT: (f"has {_UNTOLERATED}", f"have {_UNTOLERATED}"),
 }
