@@ -212,6 +212,7 @@ _LABELS: Final = {
     r"kubernetes\.azure\.com/(agentpool|accelerator|mode|node-image-version|os-sku|scalesetpriority|storage.*)": _AKS,
     r"doks\.digitalocean\.com/.+": "docs.digitalocean.com/products/kubernetes",
     r"aws\.amazon\.com/neuron.*": "awsdocs-neuron",
+    r"topology\.(?!kubernetes\.io/)[a-z0-9.-]+/.+": "kubernetes-csi.github.io/docs/topology.html",
 }
 """Labels that describe the machine or its pool, with sources. To write one by hand does not change the machine."""
 

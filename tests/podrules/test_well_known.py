@@ -63,7 +63,9 @@ def test_hardware_is_used_by_a_request_of_the_same_vendor() -> None:
     assert not uses_hardware(fargate, ["cpu"])
 
 
-@pytest.mark.parametrize("label", ["nvidia.com/gpu.product", "feature.node.kubernetes.io/cpu-model.id"])
+@pytest.mark.parametrize(
+    "label", ["nvidia.com/gpu.product", "feature.node.kubernetes.io/cpu-model.id", "topology.x.csi/node"]
+)
 def test_a_label_of_the_machine(label: str) -> None:
     assert is_of_the_machine(label)
 
