@@ -73,3 +73,11 @@ def test_a_label_of_the_machine(label: str) -> None:
 @pytest.mark.parametrize("label", ["disktype", "topology.kubernetes.io/zone", "accelerator", "example.com/gpu.product"])
 def test_a_label_that_people_write(label: str) -> None:
     assert not is_of_the_machine(label)
+
+
+def test_a_hostile_name_takes_no_time() -> None:
+    sku = known_taint("sku", "gpu")
+    assert sku is not None
+    assert not uses_hardware(sku, ["/" * 1_000_000])
+    assert known_taint("/" * 1_000_000, "x" * 1_000_000) is None
+    assert not is_of_the_machine("nvidia.com/" * 100_000)
