@@ -2,6 +2,8 @@
 
     Overlaps       a pod of it is selected by another budget too: the API server never evicts that pod
     BlocksAlways   it desires as many healthy pods as it selects: none may go, however healthy all are
+    Uncounted      the controller cannot count its pods: none may go
+    Unhealthy      it allows no disruption at present, and pods that are not Ready count, too
     BlocksNow      it allows no disruption at present
     NotObserved    the controller has not looked at its newest spec: evictions are refused until it has
     SelectsNothing no pod is selected: it protects nothing
@@ -19,12 +21,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.disruption import SelectingBudgets
+from podrules.disruption import SelectingBudgets, budgets_of, failed_sync, lets_unhealthy_go
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.safety import Guarantee, owner_guarantee
 
-__all__ = ["BudgetRisk", "BudgetStanding", "Budgets", "Unprotected", "budgets_at_stake"]
+__all__ = ["BudgetRisk", "BudgetStanding", "Budgets", "Unprotected", "budgets_at_stake", "eviction_hold"]
 
 _KEPT_ALIKE: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.AT_MOST_ONE})
 
@@ -34,6 +36,8 @@ class BudgetRisk(Enum):
 
     OVERLAPS = "Overlaps"
     BLOCKS_ALWAYS = "BlocksAlways"
+    UNCOUNTED = "Uncounted"
+    UNHEALTHY = "Unhealthy"
     BLOCKS_NOW = "BlocksNow"
     NOT_OBSERVED = "NotObserved"
     SELECTS_NOTHING = "SelectsNothing"
@@ -54,6 +58,8 @@ class BudgetStanding(Struct, frozen=True, rename="camel"):
     desired: int
     allowed: int
     risk: BudgetRisk
+    unready: int = 0
+    """Pods of these that run and are not Ready, and that it does not let go either."""
 
 
 class Unprotected(Struct, frozen=True, rename="camel"):
@@ -76,7 +82,7 @@ class Budgets(Struct, frozen=True, rename="camel"):
 
 def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]) -> Budgets:
     """Judge every budget by the pods that it selects."""
-    counts = dict.fromkeys(map(_key, budgets), 0)
+    counts, unready = (dict.fromkeys(map(_key, budgets), 0) for _ in range(2))
     overlapping: set[tuple[str, str]] = set()
     alone: dict[tuple[str, str, str], int] = {}
     own_budgets = SelectingBudgets(budgets)
@@ -86,13 +92,18 @@ def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]
         own = tuple(map(_key, own_budgets.of(pod)))
         for key in own:
             counts[key] += 1
+            unready[key] += _is_unready(pod)
         if len(own) > 1:
             overlapping.update(own)
         owner = owner_guarantee(pod)
         if not own and owner.guarantee in _KEPT_ALIKE:
             workload = pod.metadata.namespace, owner.kind, owner.name
             alone[workload] = alone.get(workload, 0) + 1
-    standings = (_standing(budget, counts[_key(budget)], overlaps=_key(budget) in overlapping) for budget in budgets)
+    standings = (
+        _standing(budget, counts[key], unready[key], overlaps=key in overlapping)
+        for budget in budgets
+        for key in [_key(budget)]
+    )
     unprotected = (Unprotected(*workload, count) for workload, count in alone.items() if count > 1)
     return Budgets(
         tuple(sorted(standings, key=lambda one: (_RISKS.index(one.risk), one.namespace, one.name))),
@@ -100,8 +111,28 @@ def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]
     )
 
 
-def _standing(budget: PodDisruptionBudget, pods: int, *, overlaps: bool) -> BudgetStanding:
+def eviction_hold(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> BudgetRisk:
+    """Why an eviction that was refused is: what helps this pod. Its budgets count by their own status."""
+    own = budgets_of(pod, budgets)
+    if len(own) != 1:
+        return BudgetRisk.OVERLAPS
+    (budget,), status = own, own[0].status
+    if status.observed_generation < budget.metadata.generation:
+        return BudgetRisk.NOT_OBSERVED
+    if _is_unready(pod) and not lets_unhealthy_go(budget):
+        return BudgetRisk.UNHEALTHY
+    if failed_sync(budget):
+        return BudgetRisk.UNCOUNTED
+    return BudgetRisk.BLOCKS_ALWAYS if status.desired_healthy >= status.expected_pods > 0 else BudgetRisk.BLOCKS_NOW
+
+
+def _is_unready(pod: Pod) -> bool:
+    return pod.status.phase == "Running" and not pod.is_ready and pod.metadata.deletion_timestamp is None
+
+
+def _standing(budget: PodDisruptionBudget, pods: int, unready: int, *, overlaps: bool) -> BudgetStanding:
     status = budget.status
+    unready = 0 if lets_unhealthy_go(budget) else unready
     if overlaps:
         risk = BudgetRisk.OVERLAPS
     elif not pods:
@@ -110,8 +141,12 @@ def _standing(budget: PodDisruptionBudget, pods: int, *, overlaps: bool) -> Budg
         risk = BudgetRisk.NOT_OBSERVED
     elif status.disruptions_allowed > 0:
         risk = BudgetRisk.ALLOWS
+    elif failed_sync(budget):
+        risk = BudgetRisk.UNCOUNTED
+    elif status.desired_healthy >= pods:
+        risk = BudgetRisk.BLOCKS_ALWAYS
     else:
-        risk = BudgetRisk.BLOCKS_ALWAYS if status.desired_healthy >= pods else BudgetRisk.BLOCKS_NOW
+        risk = BudgetRisk.UNHEALTHY if unready else BudgetRisk.BLOCKS_NOW
     return BudgetStanding(
         budget.metadata.namespace,
         budget.metadata.name,
@@ -120,6 +155,7 @@ def _standing(budget: PodDisruptionBudget, pods: int, *, overlaps: bool) -> Budg
         status.desired_healthy,
         status.disruptions_allowed,
         risk,
+        unready,
     )
 
 

@@ -17,7 +17,7 @@ from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import Selector, SelectorError
 
-__all__ = ["Evictions", "SelectingBudgets", "budgets_of"]
+__all__ = ["Evictions", "SelectingBudgets", "budgets_of", "failed_sync", "lets_unhealthy_go"]
 
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 _MAX_DISRUPTED = 2000
@@ -40,7 +40,7 @@ class Evictions:
         if len(own) > 1:
             return SEVERAL
         for budget in own:
-            if pod.is_ready or not _lets_unhealthy_go(budget):
+            if pod.is_ready or not lets_unhealthy_go(budget):
                 return self._taken(budget)
         return None
 
@@ -101,7 +101,7 @@ def _selector(budget: PodDisruptionBudget) -> Selector | None:
         return None
 
 
-def _lets_unhealthy_go(budget: PodDisruptionBudget) -> bool:
+def lets_unhealthy_go(budget: PodDisruptionBudget) -> bool:
     """Whether a pod that is not Ready may go without counting (unhealthyPodEvictionPolicy)."""
     status = budget.status
     if budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
@@ -109,12 +109,18 @@ def _lets_unhealthy_go(budget: PodDisruptionBudget) -> bool:
     return status.current_healthy >= status.desired_healthy > 0
 
 
+def failed_sync(budget: PodDisruptionBudget) -> bool:
+    """Whether the controller cannot count the pods, so that none goes."""
+    conditions = budget.status.conditions
+    return any(one.type == "DisruptionAllowed" and one.reason == _SYNC_FAILED for one in conditions)
+
+
 def _why_none(budget: PodDisruptionBudget) -> str:
     name, status = budget.metadata.name, budget.status
     conditions = (entry for entry in status.conditions if entry.type == "DisruptionAllowed")
     condition = next((entry for entry in conditions if entry.status == "False" and entry.message), None)
     refused = f"The disruption budget {name} does not allow evicting pods currently"
-    if condition is not None and condition.reason == _SYNC_FAILED:
+    if condition is not None and failed_sync(budget):
         return f"{refused} because it failed sync: {condition.message}"
     if status.current_healthy <= status.desired_healthy:
         needs = f"needs {status.desired_healthy} healthy pods and has {status.current_healthy} currently"

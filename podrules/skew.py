@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from msgspec import Struct
 
-__all__ = ["ConstraintSkew", "WorkloadSpread"]
+__all__ = ["ConstraintSkew", "Uncounted", "UncountedNodes", "WorkloadSpread"]
+
+
+class Uncounted(Enum):
+    """Why a node is in no domain of a constraint."""
+
+    LACKS_KEY = "LacksKey"
+    """It lacks a topology key of one of the pod's constraints."""
+    NODE_AFFINITY = "NodeAffinity"
+    """It does not match the pod's node selector or affinity (nodeAffinityPolicy Honor)."""
+    TAINT = "Taint"
+    """It has a taint that the pod does not tolerate (nodeTaintsPolicy Honor)."""
+
+
+class UncountedNodes(Struct, frozen=True, rename="camel"):
+    """Nodes that do not count for one reason."""
+
+    why: Uncounted
+    nodes: int
+    node: str
+    """The first of them."""
+    key: str = ""
+    """The label that they lack."""
 
 
 class ConstraintSkew(Struct, frozen=True, rename="camel"):
@@ -23,6 +47,8 @@ class ConstraintSkew(Struct, frozen=True, rename="camel"):
     """The domain that has the most, the first of several."""
     least_in: str | None = None
     """The domain that has the least, the first of several; None: there are fewer domains than minDomains."""
+    uncounted: tuple[UncountedNodes, ...] = ()
+    """Where one domain alone counts: the nodes that do not."""
 
     @property
     def skew(self) -> int:

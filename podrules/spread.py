@@ -19,7 +19,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.features import REFERENCE, Features
 from podrules.model.node import Node
@@ -31,9 +33,13 @@ from podrules.resources import CPU, MEMORY
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.plugins.pod_topology_spread.common import constraints_in_force
-from podrules.scheduler.plugins.pod_topology_spread.filtering import Spread, spread_state
-from podrules.skew import ConstraintSkew, WorkloadSpread
+from podrules.scheduler.framework.nodes import ABSENT
+from podrules.scheduler.plugins.pod_topology_spread.common import (
+    constraints_in_force,
+    included_nodes,
+)
+from podrules.scheduler.plugins.pod_topology_spread.filtering import Spread, SpreadState, spread_state
+from podrules.skew import ConstraintSkew, Uncounted, UncountedNodes, WorkloadSpread
 
 __all__ = ["ZONE", "ZoneNodes", "spreads_of", "workload_spreads", "zone_nodes", "zone_of"]
 
@@ -139,10 +145,28 @@ def _skews(pod: Pod, table: NodeTable, features: Features) -> Iterator[Constrain
             return
         for spread in state.spreads:
             if spread.domains_num:
-                yield _skew(spread, hard=action == _HARD)
+                alone = tuple(_uncounted(context, state, spread)) if spread.domains_num == 1 else ()
+                yield _skew(spread, alone, hard=action == _HARD)
 
 
-def _skew(spread: Spread, *, hard: bool) -> ConstraintSkew:
+def _uncounted(context: CycleContext, state: SpreadState, spread: Spread) -> Iterator[UncountedNodes]:
+    """The nodes that a constraint does not count, by the first reason."""
+    table, constraint = context.table, spread.constraint
+    keys = dict.fromkeys(one.constraint.topology_key for one in state.spreads)
+    counted = (
+        *((Uncounted.LACKS_KEY, key, table.label(key).codes != ABSENT) for key in keys),
+        (Uncounted.NODE_AFFINITY, "", included_nodes(context, (replace(constraint, node_taints_policy=""),))[0]),
+        (Uncounted.TAINT, "", included_nodes(context, (constraint,))[0]),
+    )
+    left = np.ones(len(table), np.bool_)
+    for why, key, mask in counted:
+        rows = np.flatnonzero(left & ~mask)
+        left &= mask
+        if len(rows):
+            yield UncountedNodes(why, len(rows), table.names[int(rows[0])], key)
+
+
+def _skew(spread: Spread, uncounted: tuple[UncountedNodes, ...], *, hard: bool) -> ConstraintSkew:
     constraint, counts = spread.constraint, spread.match_num[spread.known]
     names = [name for name, known in zip(spread.labels.values, spread.known, strict=True) if known]
     enough = spread.domains_num >= constraint.min_domains
@@ -156,4 +180,5 @@ def _skew(spread: Spread, *, hard: bool) -> ConstraintSkew:
         constraint.max_skew,
         names[int(counts.argmax())],
         names[int(counts.argmin())] if enough else None,
+        uncounted,
     )

@@ -47,6 +47,7 @@ __all__ = [
     "inline_disks",
     "inline_guards",
     "is_multi_attach_allowed",
+    "volume_backend",
     "writer_guard",
 ]
 
@@ -175,6 +176,11 @@ def writer_guard(
     if claimed.read_only or _SHARED_MODES & set(modes):
         lock = WriterLock.NOT_NEEDED
     return WriterGuard(claimed.name, lock, backend, modes)
+
+
+def volume_backend(volume: PersistentVolume) -> str:
+    """What a volume is stored on: ``NFS``, ``AWS EBS``, the CSI driver's name; empty: it is not known."""
+    return _backend(volume, attached=None)[0]
 
 
 def _backend(volume: PersistentVolume, *, attached: bool | None) -> tuple[str, WriterLock]:

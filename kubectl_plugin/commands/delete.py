@@ -13,6 +13,7 @@ from kubectl_plugin.options import DeletionOptions, Streams
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.reports.pod.deletion import DeletionReport, Stakes
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
+from podrules.budget_risk import eviction_hold
 from podrules.cluster.errors import ClusterError, Conflict, Forbidden, RequestRefused
 from podrules.cluster.force_delete_objects import read_guards, read_node_reach, read_renewed
 from podrules.cluster.gather import Gatherer
@@ -176,6 +177,7 @@ class _Deletion(ClusterAction):
         pod, source, now = self._pod, self._source, present(self._source)
         node = read_node_reach(pod.spec.node_name, source, now)
         budgets = self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace))
+        refused = None if budgets is None else Evictions(budgets).refused(pod)
         ending = pod_ending(pod, quiet=node.ends_unknown)
         owner, guards = owner_guarantee(pod), read_guards(pod, source)
         return Stakes(
@@ -185,7 +187,8 @@ class _Deletion(ClusterAction):
             renewed=self._renewed(node),
             volumes=guards,
             safety=pod_force_safety(owner.guarantee, self._plan, node, guards),
-            eviction_refused=None if budgets is None else Evictions(budgets).refused(pod),
+            eviction_refused=refused,
+            eviction_hold=eviction_hold(pod, budgets) if budgets and refused is not None else None,
             deleted=ending.deleted_at,
             may_run_until=ending.ends_by,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final, TypeVar
@@ -106,8 +106,8 @@ class Ends:
             ClusterError: the node or its pods cannot be read.
         """
         found = self._all(EVENTS)
-        events = None if found is None else _on_node(found, name)
         pods = self._all(PODS, field_selector=equal_fields(("spec.nodeName", name))) or ()
+        events = None if found is None else _on_node(found, name, {pod.metadata.place for pod in pods})
         if not events and not pods:
             # Pods and events may tell of a node that is gone, too.
             self._source.get(NODES, name)
@@ -245,9 +245,10 @@ class Ends:
         )
 
 
-def _on_node(events: Sequence[Event], node: str) -> list[Event]:
-    """The events about the pods that ran on a node, not just those of its kubelet."""
-    return [event for own in _by_pod(events).values() if node_of(own) == node for event in own]
+def _on_node(events: Sequence[Event], node: str, there: Collection[tuple[str, str]]) -> list[Event]:
+    """The events about the pods that ran on a node, or are there, not just those of its kubelet."""
+    about = _by_pod(events).items()
+    return [event for place, own in about if place in there or node_of(own) == node for event in own]
 
 
 def _by_pod(events: Sequence[Event]) -> dict[tuple[str, str], list[Event]]:

@@ -17,7 +17,6 @@ from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     DAEMON_SETS,
     NAMESPACES,
-    NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     PODS,
@@ -37,7 +36,6 @@ from podrules.volumes import claimed_volumes
 if TYPE_CHECKING:
     from kubectl_plugin.commands.dry_run import DryRunPod
     from podrules.model.snapshot import ClusterSnapshot
-    from podrules.model.storage import PersistentVolumeClaim
     from podrules.placement.situation import Situation
     from podrules.scheduler.framework.node_table import NodeTable
     from podrules.scheduler.profile import Profile
@@ -198,21 +196,13 @@ class LikelyNodes:
             return LikelyNode(self._not_modelled(pod, framework))
         return self._placed(pod, framework, lambda snapshot: (pod, snapshot), gates=gates)
 
-    def waiting(self, pod: Pod, *, of_many: bool) -> LikelyNode:
-        """A pod whose kubelet waits for claims that no controller binds; without a placement: it waits for none.
-
-        Args:
-            pod: It has a node, and no container of it has started.
-            of_many: It is one of many: the claims of their namespace are read at once.
-        """
+    def waiting(self, pod: Pod) -> LikelyNode:
+        """A pod whose kubelet waits for claims that no controller binds; without a placement: it waits for none."""
+        began = any(one.state.waiting is None for one in pod.status.of_containers)
+        if not pod.spec.node_name or pod.status.phase != "Pending" or pod.metadata.deletion_timestamp or began:
+            return LikelyNode()
         gatherer, namespace = self._gatherer, pod.metadata.namespace
-        names = [one.claim for one in claimed_volumes(pod)]
-        listed = gatherer.list(PERSISTENT_VOLUME_CLAIMS, namespace) if of_many else ()
-        if of_many and not isinstance(listed, Unread) and not self._source.is_plain_list:
-            there = {claim.metadata.name: claim for claim in listed}
-            read: list[PersistentVolumeClaim | Unread | None] = [there.get(name) for name in names]
-        else:
-            read = [gatherer.get(PERSISTENT_VOLUME_CLAIMS, name, namespace) for name in names]
+        read = [gatherer.get(PERSISTENT_VOLUME_CLAIMS, one.claim, namespace) for one in claimed_volumes(pod)]
         claims = [claim for claim in read if claim is not None and not isinstance(claim, Unread)]
         if len(claims) == len(read) and all(claim.spec.volume_name for claim in claims):
             return LikelyNode()
@@ -220,31 +210,27 @@ class LikelyNodes:
         from podrules.placement.claim_problems import claims_never_bound
 
         volumes, classes = gatherer.list(PERSISTENT_VOLUMES), gatherer.list(STORAGE_CLASSES)
-        node, pods = gatherer.get(NODES, pod.spec.node_name), gatherer.list(PODS, namespace)
-        unread = tuple(one for one in (*read, volumes, classes) if isinstance(one, Unread))
+        node, pods = gatherer.node(pod.spec.node_name), gatherer.list(PODS, namespace)
         snapshot = ClusterSnapshot(
-            nodes=() if node is None or isinstance(node, Unread) else (node,),
+            nodes=() if isinstance(node, Unread) else (node,),
             pods=tuple(read_or_none(pods) or ()),
             persistent_volume_claims=tuple(claims),
             persistent_volumes=tuple(read_or_none(volumes) or ()),
             storage_classes=tuple(read_or_none(classes) or ()),
         )
+        unread = [one for one in (*read, volumes, classes) if isinstance(one, Unread)]
         problems, lacks = claims_never_bound(pod, snapshot, unread)
         for one in lacks:
             gatherer.noted(one)
-        if not problems:
-            return LikelyNode(unread=lacks)
-        return LikelyNode(
-            Placement(
-                outcome=PlacementOutcome.NAMED,
-                scheduler_name=pod.spec.scheduler_name,
-                named=NamedNode(pod.spec.node_name, NamedFate.WAITS),
-                claims=problems,
-                assumed=lacks,
-                proven=not lacks,
-            ),
-            lacks,
+        placement = Placement(
+            outcome=PlacementOutcome.NAMED,
+            scheduler_name=pod.spec.scheduler_name,
+            named=NamedNode(pod.spec.node_name, NamedFate.WAITS),
+            claims=problems,
+            assumed=lacks,
+            proven=not lacks,
         )
+        return LikelyNode(placement if problems else None, lacks)
 
     def place_coming(self, pod: Pod, maker: Maker, objects: ManifestObjects, pods: Sequence[Pod]) -> LikelyNode:
         """Where a pod to come would go.

@@ -17,7 +17,7 @@ from kubectl_plugin.reports.node.node_pressure import NodePressureReport
 from podrules.cluster.cached_source import RememberedSource
 from podrules.cluster.errors import ClusterError, Forbidden, NotCaptured, NotServed, Unreachable, UsageError
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import NODES, PODS, find_kind
+from podrules.cluster.kinds import NODES, PDBS, PODS, find_kind
 from podrules.cluster.source import Source
 from podrules.died.oom_kills import node_shortages
 from podrules.model.node import Node
@@ -91,12 +91,25 @@ def _of_names(names: Sequence[str], source: Source) -> Iterator[NodePressureRepo
     gatherer = Gatherer(source)
     for name in names:
         try:
-            report = pressure_report(gatherer, source.get(NODES, name))
-            yield _with_ended(report, gatherer) if len(names) == 1 else report
+            node = source.get(NODES, name)
+            report = pressure_report(gatherer, node)
+            yield _with_ended(_with_held(report, node, gatherer), gatherer) if len(names) == 1 else report
         except Unreachable:
             raise
         except ClusterError as error:
             yield error
+
+
+def _with_held(report: NodePressureReport, node: Node, gatherer: Gatherer) -> NodePressureReport:
+    """The report with the pods that keep a drain from its end, if the node is cordoned and budgets can be read."""
+    pods, budgets = gatherer.pods_on(report.name), gatherer.list(PDBS) if node.spec.unschedulable else ()
+    if isinstance(pods, Unread) or isinstance(budgets, Unread) or not budgets:
+        return report
+    # Loaded for a cordoned node.
+    from podrules.placement.drain import drain_plan
+
+    plan = drain_plan(pods, budgets, report.name, gatherer.reach(report.name))
+    return replace(report, held=tuple(entry for entry in plan.unmoved if entry.hold is not None))
 
 
 def _with_ended(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:

@@ -11,6 +11,7 @@ from podrules.cluster.node_usage import read_usage, read_usages, unread_usage
 from podrules.model.node import Node
 from podrules.pressure.node import node_pressure
 from podrules.pressure.usage import ReadUsage
+from podrules.reading import read_or_none
 
 __all__ = ["pressure_report", "pressure_reports"]
 
@@ -40,6 +41,8 @@ def pressure_report(
         reach=gatherer.reach(name, of_many=of_many),
         source=source.description,
         versions=versions,
+        events=() if of_many else read_or_none(gatherer.node_events(name)) or (),
+        now=source.now,
         unread=gatherer.unread,
     )
     pressure = node_pressure(node, pods or (), read.usage, read.config, features=versions.kubelet(node, read.config))

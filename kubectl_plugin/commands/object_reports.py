@@ -16,6 +16,7 @@ from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.node.node_report import NodeReport, node_report
 from kubectl_plugin.reports.node.node_use import NearLimit
+from kubectl_plugin.reports.pod.pending_resize import pending_resize, resize_message
 from kubectl_plugin.reports.pod.pod_pressure import near_limits
 from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
 from kubectl_plugin.reports.workload.ordinals import missing_pods
@@ -29,34 +30,40 @@ from kubectl_plugin.reports.workload.workload_pods import (
 )
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from podrules.attachment import VolumePosition, volume_position
+from podrules.budget_risk import eviction_hold
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
-from podrules.cluster.kinds import JOBS, NODES, PODS, STATEFUL_SETS, Kind
+from podrules.cluster.kinds import JOBS, NODES, PDBS, PODS, STATEFUL_SETS, Kind
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
 from podrules.died.of_pod import has_ended
+from podrules.disruption import Evictions
 from podrules.ending import JobTracking, tracking_job
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import PodReference
 from podrules.model.workload import CronJob, Workload
 from podrules.placement.outcome import Placement
-from podrules.placement.planned import Budgets
+from podrules.placement.planned import Budgets, Unmoved
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
 from podrules.reading import NOT_FOUND, USAGE_NOT_ASKED, Unread, read_or_none
 from podrules.refusals import newest_refusal, pods_short, said_by_server
+from podrules.resize_room import ResizeRoom, resize_room
+from podrules.safety import Guarantee, owner_guarantee
 from podrules.skew import WorkloadSpread
+from podrules.stuck import Stuck, Wait, may_be_stuck, stuck_by, told_about, waits
 from podrules.volumes import claimed_volumes
 
 if TYPE_CHECKING:
     from kubectl_plugin.commands.pressure import Pressures
     from kubectl_plugin.commands.timeline import Timelines
 
-__all__ = ["Report", "ReportBuilder", "waits_for_claims"]
+__all__ = ["Report", "ReportBuilder"]
 
 Report = PodReport | NodeReport | WorkloadReport
 
@@ -156,9 +163,9 @@ class ReportBuilder:
         """
         return self._place(pod)
 
-    def waiting(self, pod: Pod, *, of_many: bool = False) -> LikelyNode:
-        """A pod with a node whose kubelet waits for claims that no controller binds; else without a placement."""
-        return self._likely_nodes.waiting(pod, of_many=of_many)
+    def waiting(self, pod: Pod) -> LikelyNode:
+        """A pod whose kubelet waits for claims that no controller binds; without a placement: it waits for none."""
+        return self._likely_nodes.waiting(pod)
 
     def _place(self, pod: Pod, *, gates: bool = False) -> LikelyNode:
         """Where a pod of the cluster would go, and which gates decide about it; computed once for each pod."""
@@ -187,7 +194,19 @@ class ReportBuilder:
         tracking = self._tracking(pod)
         # Everything is read before `unread` is asked for.
         in_cluster = self._in_cluster(facts, named=named)
-        return replace(pod_report(facts, in_cluster, gatherer.unread), tracking=tracking)
+        held = self._held(pod, facts.node) if named else None
+        return replace(pod_report(facts, in_cluster, gatherer.unread), tracking=tracking, held=held)
+
+    def _held(self, pod: Pod, node: Node | None) -> Unmoved | None:
+        """Why a drain cannot evict a pod whose node is cordoned: of others a live cluster is asked for no budgets."""
+        if node is None or not node.spec.unschedulable:
+            return None
+        budgets = read_or_none(self._gatherer.list(PDBS, pod.metadata.namespace)) or ()
+        refused = Evictions(budgets).refused(pod)
+        if refused is None or owner_guarantee(pod).guarantee in {Guarantee.KUBELET_OWNED, Guarantee.ONE_PER_NODE}:
+            return None
+        reference = PodReference(pod.metadata.namespace, pod.metadata.name)
+        return Unmoved(reference, PDBS.kind, refused, eviction_hold(pod, budgets))
 
     def _tracking(self, pod: Pod) -> JobTracking | None:
         """The Job that has to count a pod that is kept for it."""
@@ -208,7 +227,7 @@ class ReportBuilder:
         # kube-scheduler skips pods that are being deleted.
         placeable = wanted and not pod.finished and pod.metadata.deletion_timestamp is None
         likely = self._place(pod, gates=facts.named) if placeable else LikelyNode()
-        if not placeable and facts.named and waits_for_claims(pod):
+        if not placeable and facts.named:
             likely = self.waiting(pod)
         if self._timeline_way is not None:
             timeline = self._timelines(self._timeline_way).of_stored(pod)
@@ -217,9 +236,43 @@ class ReportBuilder:
         position = PodPosition() if pod.finished else self._position(facts, likely.placement, named=named)
         config = position.config if self._on is None else self._config(facts)
         last_end = self._last_end(pod) if facts.named and has_ended(pod) else None
+        at, quiet = self._source.now, facts.reach is not None and facts.reach.reach.quiet
+        wait = waits(pod, at, quiet=quiet) if facts.named or not self._source.side_by_side else None
         return PodInCluster(
-            preempted=event, moving=moving, likely=likely, position=position, config=config, last_end=last_end
+            preempted=event,
+            moving=moving,
+            likely=likely,
+            position=position,
+            config=config,
+            last_end=last_end,
+            resize_room=self._resize_room(facts),
+            events_decide=wait is not None and may_be_stuck(pod, at, quiet=quiet),
+            stuck=None if wait is None else self._stuck(pod, wait),
         )
+
+    def _stuck(self, pod: Pod, wait: Wait) -> Stuck | None:
+        """The warning that says why a pod waits: about it, else about its claims, else about its node."""
+        for kind, name in told_about(pod):
+            told = (
+                self._gatherer.node_events(name)
+                if kind == "Node"
+                else self._gatherer.events_of(kind, name, pod.metadata.namespace)
+            )
+            events, at = self._gatherer.noted(told), self._source.now
+            found = None if events is None or at is None else stuck_by(pod, wait, events, at)
+            if found is not None or events is None:
+                return found
+        return None
+
+    def _resize_room(self, facts: PodFacts) -> ResizeRoom | None:
+        pod, node = facts.pod, facts.node
+        if not facts.named or node is None or pending_resize(pod) != "Deferred":
+            return None
+        pods = read_or_none(self._gatherer.pods_on(node.metadata.name))
+        if pods is None:
+            return None
+        features, complete = self._gatherer.versions.kubelet(node), not self._source.is_plain_list
+        return resize_room(pod, node, pods, resize_message(pod), features=features, complete=complete)
 
     def _last_end(self, pod: Pod) -> EndReport:
         # Loaded on demand.
@@ -436,13 +489,6 @@ class ReportBuilder:
             spread=self._spread(pods or (), entry.metadata.namespace),
             unread=self._gatherer.unread,
         )
-
-
-def waits_for_claims(pod: Pod) -> bool:
-    """Whether the kubelet of a pod may wait for its claims: it has a node, and no container of it has started."""
-    starts = pod.spec.node_name and pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None
-    began = any(one.state.waiting is None for one in pod.status.of_containers)
-    return bool(starts) and not began and bool(claimed_volumes(pod))
 
 
 def _may_wait_for_volumes(pod: Pod, reach: NodeReach | None) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from kubectl_plugin.commands.targets import check_namespace, source_pods, targets_of
 from kubectl_plugin.options import NO_SELECTION, Selection
@@ -40,6 +42,7 @@ from podrules.model.workload import Workload
 from podrules.partitions import partitions
 from podrules.reading import read_or_none
 from podrules.refusals import newest_refusal
+from podrules.stuck import Stuck, stuck_by, told_about, waits
 
 __all__ = ["Overview", "Scope", "overview", "scope_of"]
 
@@ -122,7 +125,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     usages, unread = read_usages(gatherer, shown, by_node)
     at = source.now
     namespace = None if scope.everything or scope.nodes else source.namespace
-    node_events = gatherer.list(EVENTS) if namespace is None else gatherer.node_events()
+    node_events = gatherer.noted(gatherer.list(EVENTS) if namespace is None else gatherer.node_events()) or ()
     classes, budgets = gatherer.noted(gatherer.classes()), gatherer.noted(gatherer.list(PDBS, namespace))
     owners = _owners(gatherer, namespace)
     facts = ClusterFacts(
@@ -142,11 +145,15 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         refusals=_refusals(gatherer, namespace, owners) if workloads else {},
         usages=usages,
         partitions=None if at is None else _partitions(gatherer, listed_nodes, nodes, at),
-        shortages=node_shortages(gatherer.noted(node_events) or (), at),
+        shortages=node_shortages(node_events, at),
+        node_events=_by_node(node_events),
         ended=None if at is None else _ended(gatherer, namespace, listed_pods, at),
         versions=gatherer.versions,
         unread=(),
     )
+    if at is not None:
+        silent = {one.reach.name for one in facts.partitions.nodes} if facts.partitions is not None else set()
+        facts = replace(facts, stuck=_stuck(gatherer, namespace, pods, silent, at))
     facts = _with_unread(facts, first, gatherer, unread)
     shown_pods = [pod for pod in pods if listed_pods is None or pod_key(pod) in listed_pods]
     return Overview(facts, gatherer, remembered, shown_pods)
@@ -160,8 +167,6 @@ def _origin(source: Source) -> Origin:
 
 
 def _with_unread(facts: ClusterFacts, first: Gatherer, then: Gatherer, usage: Iterable[Any]) -> ClusterFacts:
-    from msgspec.structs import replace
-
     return replace(facts, unread=tuple(dict.fromkeys((*first.unread, *then.unread, *usage))))
 
 
@@ -252,6 +257,31 @@ def _ended(
     own = [pod for pod in pods if listed is None or pod_key(pod) in listed]
     told = [one for one in events if listed is None or _place(one) in listed]
     return tuple(ended_pods(Ends(gatherer.source, gatherer).among(own, told, at - HOUR)))
+
+
+def _stuck(
+    gatherer: Gatherer, namespace: str | None, pods: Iterable[Pod], silent: Container[str], at: datetime
+) -> dict[PodKey, Stuck]:
+    """The warnings that have repeated for long about pods that wait, by the events that are read once."""
+    waiting = [(pod, wait) for pod in pods if (wait := waits(pod, at, quiet=pod.spec.node_name in silent)) is not None]
+    events = gatherer.noted(gatherer.list(EVENTS, namespace)) or () if waiting else ()
+    about: dict[tuple[str, str], list[Event]] = {}
+    for one in events:
+        about.setdefault((one.involved_object.kind, one.involved_object.name), []).append(one)
+    found: dict[PodKey, Stuck] = {}
+    for pod, wait in waiting:
+        stuck = stuck_by(pod, wait, [one for place in told_about(pod) for one in about.get(place, ())], at)
+        if stuck is not None and stuck.long:
+            found[pod_key(pod)] = stuck
+    return found
+
+
+def _by_node(events: Iterable[Event]) -> dict[str, list[Event]]:
+    found: dict[str, list[Event]] = {}
+    for event in events:
+        if event.involved_object.kind == NODES.kind:
+            found.setdefault(event.involved_object.name, []).append(event)
+    return found
 
 
 def _place(event: Event) -> PodKey:

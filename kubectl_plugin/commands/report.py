@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, joined
-from kubectl_plugin.commands.object_reports import ReportBuilder, waits_for_claims
+from kubectl_plugin.commands.object_reports import ReportBuilder
 from kubectl_plugin.commands.overview import Overview, overview, scope_of
 from kubectl_plugin.commands.previous_report import read_previous_report
 from kubectl_plugin.exit_codes import REFUSED, certainty, tell, warn
@@ -40,6 +40,7 @@ from podrules.plain_names import is_plain_name
 from podrules.pressure.node import node_pressure
 from podrules.pressure.usage import NO_USAGE, ReadUsage
 from podrules.reading import Unread
+from podrules.stuck import may_be_stuck
 
 if TYPE_CHECKING:
     from kubectl_plugin.commands.manifest_files import ManifestFile
@@ -69,7 +70,8 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     read = overview(scope, source, live=options.cluster.live)
     reporter = ReportBuilder(read.source, _explaining(options), read.gatherer)
     awaited = frozenset(pod_key(pod) for pod in read.pods if reporter.preemption_under_way(pod))
-    lacks = [one for one in read.facts.unread if one.may_exist and one.resource in _DECISIVE]
+    decisive = _DECISIVE | {"events"} if any(may_be_stuck(pod, read.facts.at) for pod in read.pods) else _DECISIVE
+    lacks = [one for one in read.facts.unread if one.may_exist and one.resource in decisive]
     outcomes, missing = _outcomes(read, reporter)
     disabled = reporter.preemption_disabled()
     facts = replace(
@@ -156,8 +158,8 @@ def _outcomes(read: Overview, reporter: ReportBuilder) -> tuple[Mapping[PodKey, 
                 lacks += likely.placement.assumed or likely.unread
         if outcome is not None and outcome is not PlacementOutcome.UNKNOWN:
             outcomes[pod_key(pod)] = outcome
-    for pod in filter(waits_for_claims, read.pods):
-        likely = reporter.waiting(pod, of_many=True)
+    for pod in read.pods:
+        likely = reporter.waiting(pod)
         lacks += likely.unread
         if likely.placement is not None:
             outcomes[pod_key(pod)] = likely.placement.outcome
@@ -248,6 +250,8 @@ def _node_pages(read: Overview, report: ClusterReport) -> Iterator[tuple[str, Pa
             reach=read.gatherer.reach(name, of_many=True),
             source=facts.source,
             versions=versions,
+            events=facts.node_events.get(name, ()),
+            now=facts.at,
             unread=(),
         )
         known = usage or _NOT_READ

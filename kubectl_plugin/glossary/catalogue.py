@@ -19,6 +19,7 @@ from kubectl_plugin.glossary import (
     scheduling,
     spread,
     starting,
+    stuck,
 )
 from kubectl_plugin.glossary.entry import Entry, Topic
 
@@ -31,7 +32,7 @@ CATALOGUE: Final[dict[Topic, tuple[Entry, ...]]] = {
     Topic.SPREAD: spread.ENTRIES,
     Topic.PRIORITY: priority.ENTRIES,
     Topic.REFUSED: refused.ENTRIES,
-    Topic.STARTING: (*starting.ENTRIES, *images.ENTRIES),
+    Topic.STARTING: (*stuck.ENTRIES, *starting.ENTRIES, *images.ENTRIES),
     Topic.ENDING: (*ending.ENTRIES, *exits.ENTRIES),
     Topic.VOLUMES: claims.ENTRIES,
     Topic.NODES: nodes.ENTRIES,

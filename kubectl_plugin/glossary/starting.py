@@ -85,7 +85,10 @@ ENTRIES: Final = (
             "Also an image that runs as root, where runAsNonRoot is set.",
             "The container was not started, so it does not restart: the kubelet tries again until the object is there.",
         ),
-        do=("Create what the message names, in the pod's namespace, or mark the reference optional.",),
+        do=(
+            "Create what the message names, in the pod's namespace, or mark the reference optional.",
+            "Where it names runAsNonRoot, set runAsUser, or use an image with a numeric USER other than 0.",
+        ),
         commands=(_DESCRIBE,),
         source=(_CONTAINER, _PODS),
         see=("ContainerCreating",),

@@ -99,7 +99,7 @@ def document(report: ClusterReport, explained: Explained, target: Target) -> str
 def _header(report: ClusterReport) -> Markup:
     when = clock(report.at, None) if report.at is not None else "at an unknown time"
     if report.at is not None and report.at_is_newest:
-        when = f"now is taken to be {when}, the newest time in it"
+        when = f"now is taken to be {when}, by the times in it"
     return element(
         "header",
         element(

@@ -77,6 +77,7 @@ class VerdictCode(Enum):
     RUNNING = "Running"
     STARTING = "Starting"
     INITIALIZING = "Initializing"
+    STUCK = "Stuck"
     WAITING_FOR_VOLUME = "WaitingForVolume"
     NOT_READY = "NotReady"
     CONTAINER_WAITING = "ContainerWaiting"
@@ -101,6 +102,7 @@ class VerdictCode(Enum):
     CORDONED = "Cordoned"
     NODE_BACK = "NodeBack"
     NODE_RETURNING = "NodeReturning"
+    NODE_GOING = "NodeGoing"
     NODE_FULL = "NodeFull"
     REQUESTS_OVER_ALLOCATABLE = "RequestsOverAllocatable"
     EVICTING = "Evicting"
@@ -112,6 +114,7 @@ class VerdictCode(Enum):
     SCHEDULING_GATED = "SchedulingGated"
     UNSCHEDULABLE = "Unschedulable"
     AWAITING_PREEMPTION = "AwaitingPreemption"
+    NO_SCHEDULER = "NoScheduler"
     NOT_YET_BOUND = "NotYetBound"
     PLACEMENT_NOT_MODELLED = "PlacementNotModelled"
     # A pod that ends or has ended.

@@ -21,11 +21,12 @@ from kubectl_plugin.views.pod.claim_words import claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict
 from kubectl_plugin.views.pod.refusal_words import refusal_remedy
+from kubectl_plugin.views.pod.stuck_words import ending_verdict, repeated_sentences, starting_verdict, unseen_words
 from kubectl_plugin.views.pod.volume_move import waiting_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, room_words
 from kubectl_plugin.views.unread import assumed_words
-from kubectl_plugin.views.words import counted, for_words, listed, quoted
+from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
 from podrules.attachment import MoveStep
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
@@ -33,6 +34,7 @@ from podrules.placement.outcome import ClaimProblem, NamedFate, PlacementOutcome
 from podrules.platform import Platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
 from podrules.qos import QOSProblem
+from podrules.resize_room import ResizeRoom
 
 __all__ = ["also_refused", "refused_words", "verdict"]
 
@@ -72,16 +74,21 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
     if status.phase == "Succeeded":
         return state_verdict(status.health, now)
     if status.node is None:
-        return _led(_PENDING, _pending(report, status, now))
+        return _led(_PENDING, _waiting(report, status, now))
     if (quiet := quiet_node(report)) is not None and quiet.reach is not None:
         told = (*running_sentences(report, quiet, now), *overdue_sentences(quiet, now))
         return _trouble(QUIET_CODES[quiet.reach.reach], *told)
     waits = status.phase == "Pending" and report.moving
-    state = _waiting_for_volumes(report, status, now) if waits else state_verdict(status.health, now)
+    if waits:
+        state = _waiting_for_volumes(report, status, now)
+    elif report.stuck is not None:
+        state = starting_verdict(report.stuck, status.health, now)
+    else:
+        state = state_verdict(status.health, now)
     if report.placement is not None and report.placement.named is not None and report.placement.claims:
         state = _waiting_for_claims(report.placement.claims, status, now)
     node = (*node_sentences(status, now), *pressed_sentences(status.node, report.pressure))
-    return joined_verdict((state, *node, *(() if waits else _running(report, status))))
+    return joined_verdict((state, *node, *(() if waits or report.stuck is not None else _running(report, status))))
 
 
 def _refused(report: PodReport) -> Iterator[str]:
@@ -181,9 +188,13 @@ def _gated(gates: Sequence[str]) -> str:
     return f"scheduler does not look at it until scheduling {gates_are} removed (spec.schedulingGates)."
 
 
+def _waits(status: PodStatusReport, now: datetime | None) -> str:
+    """``Pending for 3 min``."""
+    return " ".join(filter(None, (_PENDING, for_words(status.created, now))))
+
+
 def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
-    age = for_words(status.created, now)
-    waiting = f"{_PENDING} {age}" if age else _PENDING
+    waiting = _waits(status, now)
     if status.gates:
         return _notice(VerdictCode.SCHEDULING_GATED, f"{waiting}: the {_gated(status.gates)}")
     placement = report.placement
@@ -216,6 +227,25 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}: not yet bound to a node.")
 
 
+def _waiting(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
+    """The verdict on a pod without a node; what no scheduler or provisioner has done for it leads, unless none fits."""
+    said, unseen, stuck = _pending(report, status, now), report.unseen, report.stuck
+    waiting = f"{_PENDING} {for_words(status.created, now)}".rstrip()
+    fits = (
+        [said.sentences[0].rpartition(": ")[2]] if said.code is VerdictCode.NOT_YET_BOUND and report.placement else []
+    )
+    held = said.code in {VerdictCode.UNSCHEDULABLE, VerdictCode.SCHEDULING_GATED, VerdictCode.AWAITING_PREEMPTION}
+    if unseen is not None and unseen.is_long(now) and not held:
+        first, *more = unseen_words(unseen)
+        return _trouble(VerdictCode.NO_SCHEDULER, f"{waiting}: {first}", *more, *fits)
+    if stuck is None:
+        return said
+    first, *more = repeated_sentences(stuck, now)
+    if held or not stuck.long:
+        return replace(said, sentences=(*said.sentences, first, *more))
+    return _trouble(VerdictCode.STUCK, f"{waiting}: {first}", *more, *fits)
+
+
 def _deletion_lead(report: PodReport, status: PodStatusReport, now: datetime | None) -> str:
     grace = status.deletion_grace_period_seconds or 0
     return f"Being deleted since {deletion_time(report.ending, now)}, grace {grace} s"
@@ -230,6 +260,9 @@ def _terminating(report: PodReport, status: PodStatusReport, lead: str, now: dat
         return _trouble(VerdictCode.TERMINATING_STUCK, *told(report, quiet, lead, now))
     if report.ending.processes and report.platform is Platform.VIRTUAL_KUBELET:
         return _notice(VerdictCode.TERMINATING, f"{lead}: when it ends is {NOT_KNOWN}.", *why)
+    if report.stuck is not None and report.stuck.long:
+        ending = ending_verdict(report.stuck, report, lead, now)
+        return replace(ending, sentences=(*ending.sentences, *why))
     sentences, late = ending_sentences(report, lead, now)
     if late:
         return _trouble(VerdictCode.TERMINATING_LATE, *sentences, *why)
@@ -238,24 +271,26 @@ def _terminating(report: PodReport, status: PodStatusReport, lead: str, now: dat
 
 def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
     """A pod that has a node, and not yet its volumes."""
-    age = for_words(status.created, now)
     first = min(report.moving, key=lambda entry: list(MoveStep).index(entry.step))
     waits = waiting_words(first, now)
-    lead = f"{_PENDING} {age}" if age else _PENDING
-    waiting = f"{lead}: it waits for volume {quoted(first.volume)}."
+    waiting = f"{_waits(status, now)}: it waits for volume {quoted(first.volume)}."
     # Attaching and mounting pass by themselves; what another node holds may not.
     passes = first.step in {MoveStep.ATTACH, MoveStep.START} and not first.error
     severity = Severity.NOTICE if passes else Severity.TROUBLE
     said = Verdict(VerdictCode.WAITING_FOR_VOLUME, severity, (waiting, f"{waits[:1].upper()}{waits[1:]}."))
-    return _led(lead, said)
+    if report.stuck is not None:
+        more = repeated_sentences(report.stuck, now)
+        said = replace(
+            said, sentences=(*said.sentences, *more), severity=Severity.TROUBLE if report.stuck.long else severity
+        )
+    return _led(_waits(status, now), said)
 
 
 def _waiting_for_claims(claims: Sequence[ClaimProblem], status: PodStatusReport, now: datetime | None) -> Verdict:
     """A pod on a node that waits for claims which no controller binds."""
-    age = for_words(status.created, now)
-    waiting = f"{_PENDING} {age}" if age else _PENDING
     first, *more = claim_sentences(claims)
-    return _led(_PENDING, _trouble(VerdictCode.WAITING_FOR_VOLUME, f"{waiting}: {first[:1].lower()}{first[1:]}", *more))
+    waiting = f"{_waits(status, now)}: {first[:1].lower()}{first[1:]}"
+    return _led(_PENDING, _trouble(VerdictCode.WAITING_FOR_VOLUME, waiting, *more))
 
 
 def _ended(report: PodReport, status: PodStatusReport, now: datetime | None) -> Verdict:
@@ -273,7 +308,8 @@ def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
     best_effort = report.qos.qos_class is PodQOSClass.BEST_EFFORT
     yield (_notice if best_effort else _fine)(VerdictCode.RUNNING, _standing(report))
     if status.resize:
-        yield _notice(VerdictCode.RESIZE_PENDING, f"An in-place resize is not done: {_resize_words(status)}.")
+        resize = f"An in-place resize is not done: {_resize_words(status)}."
+        yield _notice(VerdictCode.RESIZE_PENDING, resize, *_room_words(report.resize_room, status))
     if report.termination.processes and report.termination.grace.seconds == 0:
         force = "A plain delete is a force delete here: its grace period is 0."
         yield _notice(VerdictCode.NO_GRACE_PERIOD, force)
@@ -282,6 +318,21 @@ def _running(report: PodReport, status: PodStatusReport) -> Iterator[Verdict]:
 def _resize_words(status: PodStatusReport) -> str:
     said = status.resize_message.rstrip(". ")
     return f"{status.resize}: {said}" if said else f"{status.resize}"
+
+
+def _room_words(room: ResizeRoom | None, status: PodStatusReport) -> Iterator[str]:
+    """What a deferred resize waits for."""
+    if room is None or status.node is None:
+        return
+    lacks = listed([resource_amount(name, amount, enough=True) for name, amount in room.lacks.items()])
+    names = [f"{pod.namespace}/{pod.name}" for pod in (*room.leaving, *room.pods)]
+    pods, one = listed(names, most=3), len(names) == 1
+    free = f"enough is free without {pods}"
+    if room.leaving and not room.pods:
+        verb, end = ("is", "has ended") if one else ("are", "have ended")
+        free = f"enough is free once {pods}, which {verb} being deleted, {end}"
+    none = "no other pods there that may go would free that"
+    yield f"{status.node.name} lacks {lacks} for it: {free if room.enough else none}."
 
 
 def _standing(report: PodReport) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from podrules.model.instant import instant
 from podrules.model.quantity import Quantity
@@ -16,6 +18,7 @@ __all__ = [
     "cores",
     "counted",
     "cpu",
+    "cut",
     "duration",
     "for_words",
     "lasting",
@@ -29,6 +32,12 @@ __all__ = [
     "when_words",
 ]
 
+_MAX_READ: Final = 16_384
+"""Characters of a message that are read."""
+_LONG_ID: Final = re.compile(
+    r"\b([0-9a-f]{8})(?:[0-9a-f]{24,56}\b|-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
+)
+"""Of containers and sandboxes, digests, uids."""
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi")
 
 
@@ -140,14 +149,18 @@ def clock(when: datetime, now: datetime | None) -> str:
     return utc.strftime("%H:%M:%S UTC" if today else "%Y-%m-%d %H:%M:%S UTC")
 
 
-def now_words(now: datetime, source: str) -> str:
+def now_words(now: datetime, source: str, later: datetime | None = None) -> str:
     """Which time counts as the present for a List that does not say when it was made.
 
     Args:
         now: The newest time in it.
         source: What a message calls it: ``snapshot nodes.yaml``.
+        later: The newest time in it, which is too long after all heartbeats to count; None: none is.
     """
-    return f"Now is taken to be {clock(now, None)}, the newest time in {source.removeprefix('snapshot ')}."
+    taken, file = f"Now is taken to be {clock(now, None)}", source.removeprefix("snapshot ")
+    if later is not None:
+        return f"{taken}, by the heartbeats in {file}; later times, up to {clock(later, None)}, do not count."
+    return f"{taken}, the newest time in {file}."
 
 
 def duration(span: timedelta) -> str:
@@ -191,3 +204,15 @@ def for_words(stamp: str | None, now: datetime | None) -> str:
 
 def _ago(span: timedelta) -> str:
     return f"{lasting(span)} ago" if span >= timedelta(seconds=1) else "just now"
+
+
+def cut(message: str, most: int = 240) -> str:
+    """A message in one line: long ids shortened, then its middle left out, for the decisive part often ends it."""
+    text = " ".join(message[:_MAX_READ].split())
+    if len(message) > _MAX_READ:
+        text = f"{text[: _MAX_READ // 2]} {' '.join(message[-_MAX_READ // 2 :].split())}"
+    text = _LONG_ID.sub(r"\1…", text)
+    if len(text) <= most:
+        return text
+    head, tail = text[: most // 2].rpartition(" ")[0], text[-(most // 2) :].partition(" ")[2]
+    return f"{head or text[: most // 2]} … {tail or text[-(most // 2) :]}"

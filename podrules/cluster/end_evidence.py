@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from podrules.cluster.field_selector import equal_fields
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     CRON_JOBS,
@@ -30,10 +29,12 @@ from podrules.cluster.kinds import (
 )
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.container_state import OOM_KILLED
+from podrules.died.cause import Cause
 from podrules.died.evidence import Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at
 from podrules.died.memory import SIGKILL_CODE, start_ran_out
-from podrules.died.messages import deleted_name
+from podrules.died.messages import cause_of_status, deleted_name
 from podrules.died.replacement import replacement_of
+from podrules.died.scaling import RESCALED, SCALED
 from podrules.model.base import KubeObject, OwnerReference
 from podrules.model.event import Event
 from podrules.model.instant import instant
@@ -42,6 +43,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.selectors import Selector, SelectorError
 from podrules.model.workload import Workload, selector_of
+from podrules.priority import static_pod_uid
 from podrules.reading import Unread, read_or_none
 
 __all__ = ["EndReader", "is_of_workload", "node_of"]
@@ -55,7 +57,6 @@ _SUFFIX: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{5}")
 _HASH: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{1,10}")
 """What a Deployment puts at the end of a ReplicaSet's name."""
 _ASSIGNED: Final = " to "
-_MIRROR: Final = "kubernetes.io/config.mirror"
 _FORBIDDEN: Final = "forbidden"
 _SEEN_LATE: Final = timedelta(seconds=10)
 """A controller replaces a pod when its deletion begins; the event of a busy kubelet may come seconds later."""
@@ -117,8 +118,10 @@ class EndReader:
             owner=owner if isinstance(owner, Workload) else None,
             owner_gone=owner_gone,
             owner_events=self._owner_events(controller, namespace),
+            scalings=self._scalings(namespace) if alone else (),
             node=node,
             node_gone=alone and bool(node_name) and self._is_gone(node_name),
+            node_events=self._node_events(node_name) if alone else None,
             pod_unread=present is None and self._gatherer.source.is_plain_list,
             clocks=clocks_of(told or ()),
         )
@@ -142,18 +145,18 @@ class EndReader:
             owner=owner if isinstance(owner, Workload) else None,
             owner_gone=owner_gone,
             owner_events=self._owner_events(controller, meta.namespace) if ended else None,
+            scalings=self._scalings(meta.namespace) if ended and controller is not None else (),
             node=node,
             node_gone=alone and bool(node_name) and self._is_gone(node_name),
             config=self._config(node_name) if asks_memory else None,
-            neighbours=self._neighbours(pod) if asks_memory else None,
-            node_events=self._node_events(node_name) if may_be_memory or (alone and pod.finished) else None,
+            neighbours=self._neighbours(pod) if asks_memory or (alone and _was_rejected(pod)) else None,
+            node_events=self._node_events(node_name) if may_be_memory or ended else None,
             clocks=clocks_of(events) if events else Clocks(),
         )
         return self._with_replacement(evidence, owner) if ended else KnownEnd(evidence)
 
     def _events_about(self, kind: str, name: str, namespace: str) -> Sequence[Event] | None:
-        about = equal_fields(("involvedObject.kind", kind), ("involvedObject.name", name))
-        return self._gatherer.noted(self._gatherer.list(EVENTS, namespace, field_selector=about))
+        return self._gatherer.noted(self._gatherer.events_of(kind, name, namespace))
 
     def _owner(self, controller: OwnerReference | None, namespace: str) -> tuple[KubeObject | None, bool]:
         """A pod's controller, and whether that is known to be gone or to go."""
@@ -173,6 +176,10 @@ class EndReader:
             return None
         found = self._events_about(controller.kind, controller.name, namespace)
         return None if found is None else PodEvents.of(found)
+
+    def _scalings(self, namespace: str) -> Sequence[Event]:
+        reads = (self._gatherer.list(EVENTS, namespace, field_selector=f"reason={one}") for one in (SCALED, RESCALED))
+        return [event for found in reads for event in read_or_none(found) or ()]
 
     def _node_events(self, node: str) -> PodEvents | None:
         found = read_or_none(self._gatherer.node_events(node)) if node else None
@@ -241,8 +248,7 @@ def _is_about(event: Event, pod: Pod) -> bool:
     uid = event.involved_object.uid
     if not uid:
         return not _is_before(event, pod.metadata.creation_timestamp, _SECOND)
-    # The kubelet knows a static pod by what its mirror has as an annotation.
-    return uid in {pod.metadata.uid, pod.metadata.annotations.get(_MIRROR)}
+    return uid in {pod.metadata.uid, static_pod_uid(pod)}
 
 
 def _is_before(event: Event, made: str | None, more: timedelta = timedelta()) -> bool:
@@ -252,9 +258,10 @@ def _is_before(event: Event, made: str | None, more: timedelta = timedelta()) ->
 
 def _of_last(events: Sequence[Event], present: Pod | None) -> list[Event]:
     """The events about the last pod of a name that is not the present one."""
-    uid = present.metadata.uid if present is not None else ""
+    # The kubelet knows a static pod by what its mirror has as an annotation.
+    uids = {"", present.metadata.uid, static_pod_uid(present)} if present is not None else {""}
     made = present.metadata.creation_timestamp if present is not None else None
-    others = [one for one in events if one.involved_object.uid and one.involved_object.uid != uid]
+    others = [one for one in events if one.involved_object.uid not in uids]
     last = max(others, key=lambda event: event.last or "", default=None)
     known = "" if last is None else last.involved_object.uid
     own = [one for one in others if one.involved_object.uid == known]
@@ -268,6 +275,10 @@ def node_of(events: Sequence[Event]) -> str:
     hosts = [event.source.host for event in events if event.source.host]
     assigned = [event.message.rpartition(_ASSIGNED)[2] for event in events if event.reason == _SCHEDULED]
     return next(iter((*hosts, *assigned)), "")
+
+
+def _was_rejected(pod: Pod) -> bool:
+    return pod.finished and cause_of_status(pod.status.reason, pod.status.message) is Cause.REJECTED
 
 
 def _may_be_memory(pod: Pod) -> bool:

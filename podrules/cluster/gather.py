@@ -313,6 +313,11 @@ class Gatherer:
         about = equal_fields(("involvedObject.uid", entry.metadata.uid))
         return self.list(EVENTS, entry.metadata.namespace, field_selector=about)
 
+    def events_of(self, kind: str, name: str, namespace: str) -> Sequence[Event] | Unread:
+        """The events about a name: also about an earlier object that had it."""
+        about = equal_fields(("involvedObject.kind", kind), ("involvedObject.name", name))
+        return self.list(EVENTS, namespace, field_selector=about)
+
     def classes(self) -> dict[str, PriorityClass] | Unread:
         """All PriorityClasses by name."""
         found = self.list(PRIORITY_CLASSES)

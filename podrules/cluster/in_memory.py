@@ -12,7 +12,7 @@ from podrules.cluster.event_forms import as_core_event
 from podrules.cluster.field_selector import FieldIndex, FieldTerm
 from podrules.cluster.kinds import Kind
 from podrules.cluster.kubelet import KubeletEndpoint
-from podrules.cluster.list_time import newest_time
+from podrules.cluster.list_time import NewestTimes, newest_times
 from podrules.defaults import default_grace_period
 from podrules.model.base import KubeObject, Model
 from podrules.model.decode import DecodeError, from_object
@@ -65,7 +65,8 @@ class MemorySource:
         self.namespace = namespace
         self.git_version = git_version
         self.is_plain_list = is_plain_list
-        self.now = newest_time(objects) if now is None else now
+        times = newest_times(objects) if now is None else NewestTimes(now)
+        self.now, self.later_time = times.now, times.later
         self._kubelets = kubelets
         self._objects: dict[tuple[str, str], list[Raw]] = {}
         self._indexed: dict[Kind[Any], dict[tuple[str, str], Raw]] = {}

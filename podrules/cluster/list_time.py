@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from podrules.model.instant import instant, later
 
-__all__ = ["newest_time"]
+__all__ = ["NewestTimes", "newest_time", "newest_times"]
 
 _MAX_AFTER_HEARTBEAT: Final = 3600
 """Seconds after the newest heartbeat that a time may still count."""
@@ -62,8 +62,22 @@ _MAX_GRACE: Final = 2**31
 """Seconds, 68 years: nobody waits for a longer grace period."""
 
 
+class NewestTimes(NamedTuple):
+    """The newest time that counts, and one after it that does not."""
+
+    now: datetime | None
+    """None: no object has a time."""
+    later: datetime | None = None
+    """The newest of those that are too long after the newest heartbeat; None: there are none."""
+
+
 def newest_time(objects: Iterable[Mapping[str, Any]]) -> datetime | None:
-    """The newest time at which something happened; None: no object has a time.
+    """See `newest_times`."""
+    return newest_times(objects).now
+
+
+def newest_times(objects: Iterable[Mapping[str, Any]]) -> NewestTimes:
+    """The newest time at which something happened.
 
     Args:
         objects: Plain API objects; values that are not times are skipped.
@@ -71,8 +85,10 @@ def newest_time(objects: Iterable[Mapping[str, Any]]) -> datetime | None:
     objects = list(objects)
     newest_heartbeat = max((when for entry in objects for when in _heartbeats(entry)), default=None)
     latest = later(newest_heartbeat, _MAX_AFTER_HEARTBEAT) if newest_heartbeat is not None else None
-    times = (when for entry in objects for when in _times(entry))
-    return max((when for when in times if latest is None or when <= latest), default=None)
+    times = {when for entry in objects for when in _times(entry)}
+    now = max((when for when in times if latest is None or when <= latest), default=None)
+    newest = max(times, default=None)
+    return NewestTimes(now, newest if newest != now else None)
 
 
 def _heartbeats(entry: Mapping[str, Any]) -> Iterator[datetime]:

@@ -11,8 +11,10 @@ kubelet_stops   why a kubelet may have stopped a container
 container_end   what ended one container
 stop_order      whether containers ended before the deletion, or for it
 controllers     what a controller tells of having deleted a pod
+scaling         why a controller had fewer pods to keep
 deleted         who deleted a pod that is there
 gone            what events tell of a pod that is gone
+rejections      why a kubelet did not take a pod on
 pod_end         what ended a pod that is there as a whole
 replacement     the pod that was made in its place
 of_pod          the end of a pod: of all, or of the container that ended last

@@ -72,6 +72,8 @@ class Cause(Enum):
     """activeDeadlineSeconds was over."""
     REJECTED = "Rejected"
     """The kubelet did not take it on."""
+    STATIC_MANIFEST = "StaticManifest"
+    """The manifest of a static pod was changed, or removed from its node."""
 
     # The control plane and its clients.
     PREEMPTION = "Preemption"

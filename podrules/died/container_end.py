@@ -4,6 +4,7 @@ The kubelet's own word about this end decides. Without it, each cause that nothi
 
     the kubelet     for what the spec allows, see `kubelet_stops`
     memory          OOMKilled, or exit code 137; not where all its processes die together and the code is another
+    the hook        waiting reason PostStartHookError: the kubelet keeps why the last start failed (reason_cache.go)
     application     always, but where all its processes died together of memory, or the kubelet stopped all of the pod
 
 What exit codes say alone: 128 + n of signal n, which the process may also return by itself, and a shell returns for its
@@ -35,6 +36,7 @@ from podrules.died.messages import NEVER_RAN
 from podrules.died.reboot import reboot_after
 from podrules.died.verdict import Clue, Source, Verdict, Weight, of_event, proven, weighed
 from podrules.model.pod import ContainerRef, Pod
+from podrules.processes import status_of
 
 __all__ = ["container_verdict", "never_ran"]
 
@@ -81,9 +83,15 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
     if stopped is not None and not stops and not stored:
         # With its pod, and neither the pod's status nor another event says why.
         return Verdict(Grade.NOTHING, clues=(of_event(stopped),))
+    hook = _failed_hook(pod, ref)
+    if hook is not None:
+        if end.exit_code in STOP_CODES and end.reason != OOM_KILLED:
+            return proven(Cause.POST_START_HOOK, hook)
+        stops[Cause.POST_START_HOOK] = Weight.MUCH
+        clues[Cause.POST_START_HOOK] = [hook]
     weights |= stops | dict.fromkeys(stored, Weight.MUCH if always else Weight.POSSIBLE)
     if not (stored and always):
-        weights[Cause.APPLICATION] = _application(end, weights)
+        weights[Cause.APPLICATION] = min(_application(end, weights), Weight.SOME if hook is not None else Weight.MUCH)
     reboot = reboot_after(evidence, pod, ref, end)
     if reboot is not None:
         weights[Cause.NODE_REBOOT] = Weight.MUCH if end.exit_code in STOP_CODES else Weight.SOME
@@ -96,6 +104,15 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
 def _failed_despite_zero(ref: ContainerRef, end: Termination) -> bool:
     """Whether an init container failed for OOMKilled alone."""
     return ref.is_init and not ref.is_sidecar and end.exit_code == 0 and end.fails_init
+
+
+def _failed_hook(pod: Pod, ref: ContainerRef) -> Clue | None:
+    """That the last start of a container failed for its postStart hook; None: its status does not say so."""
+    status = status_of(pod, ref.container.name)
+    waiting = status.state.waiting if status is not None else None
+    if waiting is None or NEVER_RAN.get(waiting.reason) is not Cause.POST_START_HOOK:
+        return None
+    return Clue(Source.POD, "state.waiting", f"{waiting.reason}: {waiting.message}")
 
 
 def _by_status(end: Termination) -> Cause | None:

@@ -20,6 +20,7 @@ from typing import Final
 from podrules.died.cause import Cause
 from podrules.died.evidence import Evidence
 from podrules.died.messages import CLEANED_UP, deleted_name, tells_of_pod
+from podrules.died.scaling import scaling_clues
 from podrules.died.verdict import Clue, Source, of_event
 from podrules.model.base import Condition
 from podrules.model.event import Event
@@ -49,8 +50,8 @@ def told_by_controller(evidence: Evidence, made: datetime | None) -> dict[Cause,
     for event, when in _deletions(evidence):
         if made is not None and when <= made:
             break
-        clue = of_event(event, Source.OWNER_EVENT)
-        return {cause: [clue, *more] for cause, more in _causes(evidence, event, when)}
+        clues = [of_event(event, Source.OWNER_EVENT), *scaling_clues(evidence.scalings, evidence.name, when)]
+        return {cause: [*clues, *more] for cause, more in _causes(evidence, event, when)}
     return {}
 
 

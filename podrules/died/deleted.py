@@ -3,6 +3,7 @@
     DisruptionTarget    the scheduler, the eviction API, the taint managers and garbage collection set it right before
                         they delete. Set after the deletion, or after the kubelet had begun to stop the pod, it tells of
                         a second request
+    an evictor          an autoscaler or the like names the pod in an event; see `podrules.evictors`
     its controller      says so in an event; see `controllers`
     nobody says so      its controller, its owner that is gone, or anybody
     no grace            deletionGracePeriodSeconds 0 is that of a forced deletion, or of the kubelet's last request
@@ -22,10 +23,13 @@ from podrules.died.cause import Cause
 from podrules.died.container_end import container_verdict
 from podrules.died.controllers import excluded_controllers, job_may_have_ended, told_by_controller
 from podrules.died.evidence import Evidence
+from podrules.died.gone import told_by_event
 from podrules.died.messages import DISRUPTIONS
+from podrules.died.scaling import scaling_clues
 from podrules.died.stop_order import app_ends, stopped_at, was_reset
-from podrules.died.verdict import Clue, Source, Verdict, Weight, weighed
+from podrules.died.verdict import Clue, Source, Verdict, Weight, of_event, weighed
 from podrules.ending import deleted_at
+from podrules.evictors import pod_evictor
 from podrules.model.base import Condition
 from podrules.model.instant import instant
 from podrules.model.pod import Pod
@@ -51,11 +55,24 @@ def deleted_verdict(evidence: Evidence, pod: Pod, *, surely: bool) -> Verdict:
         surely: Whether its containers ended for that, and had not ended before.
     """
     condition = disruption(pod)
-    weights, clues = _deleters(evidence, pod) if condition is None else _disrupted(evidence, pod, condition)
+    if condition is None:
+        weights, clues = _by_evictor(evidence, pod) or _deleters(evidence, pod)
+    else:
+        weights, clues = _disrupted(evidence, pod, condition)
     if not surely:
         for cause in _by_themselves(evidence, pod):
             weights.setdefault(cause, Weight.SOME)
     return weighed(weights, clues)
+
+
+def _by_evictor(evidence: Evidence, pod: Pod) -> _Weighed | None:
+    """What an event of a program that evicts pods says of this deletion; None: none came with it."""
+    told, when = told_by_event(evidence), deleted_at(pod)
+    by = None if told is None else pod_evictor(told[1])
+    at = None if told is None or by is None else instant(told[1].last)
+    if told is None or at is None or when is None or was_reset(pod) or abs(when - at) > _NEAR:
+        return None
+    return {told[0]: Weight.MUCH}, {told[0]: [of_event(told[1])]}
 
 
 def disruption(pod: Pod) -> Condition | None:
@@ -120,8 +137,12 @@ def _deleters(evidence: Evidence, pod: Pod) -> _Weighed:
     if forced is not True:
         weights[Cause.DELETED] = Weight.SOME
         weights |= dict(_controllers(evidence, excluded_controllers(evidence, made, when)))
+    scaled = scaling_clues(evidence.scalings, evidence.name, when) if Cause.OWNER in weights else []
     asked = [Clue(Source.POD, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp or "")]
     clues = {Cause.DELETED: asked, Cause.FORCE_DELETED: asked}
+    if scaled:
+        weights[Cause.OWNER] = Weight.MUCH
+        clues[Cause.OWNER] = scaled
     if evidence.owner_gone:
         clues[Cause.OWNER] = [Clue(Source.OWNER, "metadata.ownerReferences", "gone")]
     return weights, clues

@@ -166,6 +166,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """The controller that the pod names is not there, or is being deleted."""
     owner_events: PodEvents | None = None
     """About the controller; None: they could not be read, or there is none."""
+    scalings: Sequence[Event] = ()
+    """Those by which Deployments and autoscalers of the namespace report other sizes; see `scaling`."""
     node: Node | None = None
     node_gone: bool = False
     """The Node that the pod names does not exist."""

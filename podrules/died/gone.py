@@ -7,6 +7,8 @@
     node Ready since       its kubelet has not shut it down
     the kubelet stopped    and no event says for whom: all who delete pods without one about the pod. Until all events
                            are known to be there, also all who write one
+    a program says so      an autoscaler or another evictor names the pod in an event, or is about to remove its node
+    a static pod           its uid is a hash of its manifest: nothing that deletes objects stops it
     init containers alone  the kubelet stopped no app container: either none ran yet, or all had ended, and it stopped
                            the sidecars for that
     nothing                its containers may have ended by themselves, or its node was gone
@@ -16,6 +18,7 @@ Source: as of `deleted`, and pkg/kubelet/eviction/eviction_manager.go (evictPod)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -23,14 +26,25 @@ from typing import Final
 from podrules.died.cause import Cause
 from podrules.died.controllers import cleaned_up, excluded_controllers, told_by_controller
 from podrules.died.evidence import Evidence, first_of
-from podrules.died.messages import EVENT_CAUSES, TAINTED, UNHEALTHY, cause_of_eviction
+from podrules.died.messages import EVENT_CAUSES, TAINTED, UNHEALTHY, cause_of_eviction, is_rejection
+from podrules.died.scaling import scaling_clues
 from podrules.died.stop_order import stopped_at
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, Weight, of_event, proven, weighed
+from podrules.evictors import Evictor, Where, going, pod_evictor, remover
 from podrules.model.event import Event
 from podrules.model.instant import instant
 from podrules.tolerations import NO_EXECUTE
 
-__all__ = ["DELETERS", "LOST_NODE", "gone_verdict", "told_by_event"]
+__all__ = [
+    "DELETERS",
+    "LONG",
+    "LOST_NODE",
+    "NODE_LOST",
+    "evictor_clue",
+    "gone_verdict",
+    "node_evictor",
+    "told_by_event",
+]
 
 _SILENT: Final = (
     Cause.API_EVICTION,
@@ -70,20 +84,29 @@ _OF_CONTAINERS: Final = (
 """By which the containers of a pod may have ended before it was deleted."""
 LOST_NODE: Final = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 """The taints of a node that does not answer, or is not Ready."""
+NODE_LOST: Final = "NodeNotReady"
+"""The reason of the node controller's event about a pod of such a node."""
 _NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_GONE)
 """By which a pod has ended before its controller deletes it, whatever is left of its events."""
 _MAKES_ANOTHER: Final = frozenset({"StatefulSet", "DaemonSet"})
 """Kinds whose controllers delete a pod that has ended, to make another of its name or on its node."""
-DELETERS: Final = frozenset({Cause.PREEMPTION, Cause.TAINT_EVICTION})
+DELETERS: Final = frozenset({Cause.PREEMPTION, Cause.TAINT_EVICTION, Cause.API_EVICTION, Cause.DELETED})
 """Those delete the pod through the API, and do not end it first: it is gone then, or being deleted."""
 _STARTED: Final = "Started"
 _APP: Final = "spec.containers{"
 _MARKING: Final = "Marking for deletion"
 _PREEMPTED: Final = "Preempted"
 _IN_MEMORY: Final = "in kube-scheduler memory"
-_LONG: Final = timedelta(minutes=10)
+LONG: Final = timedelta(minutes=10)
 """An event so long before the kubelet stopped the pod was about something else."""
 _SECOND: Final = timedelta(seconds=1)
+_SOURCES: Final = {
+    Where.POD_EVENT: Source.EVENT,
+    Where.POD_ANNOTATION: Source.POD,
+    Where.NODE_EVENT: Source.NODE_EVENT,
+}
+_STATIC_UID: Final = re.compile("[0-9a-f]{32}")
+"""A kubelet's hash of a manifest; the API server's uids have dashes."""
 _SOON: Final = timedelta(seconds=10)
 """A kubelet that answers begins to stop a pod sooner."""
 
@@ -92,12 +115,18 @@ def gone_verdict(evidence: Evidence) -> Verdict:
     """What ended a pod whose object is gone."""
     told, stops, began = told_by_event(evidence), evidence.known_events.stops(), stopped_at(evidence)
     when = instant(told[1].first) if told is not None else None
-    if told is not None and not (when is not None and began is not None and began - when > _LONG):
+    if told is not None and not (when is not None and began is not None and began - when > LONG):
         cause, event = told
+        clues = [of_event(event)]
+        if cause is Cause.TAINT_EVICTION:
+            clues += map(of_event, evidence.known_events.named(NODE_LOST)[-1:])
         at_once = when is not None and began is not None and when - _SECOND <= began <= when + _SOON
         if at_once and (cause is not Cause.TAINT_EVICTION or _is_tainted(evidence)):
-            return proven(cause, of_event(event))
-        return weighed({cause: Weight.MUCH, Cause.DELETED: Weight.POSSIBLE}, {cause: [of_event(event)]})
+            return proven(cause, *clues)
+        return weighed({Cause.DELETED: Weight.POSSIBLE, cause: Weight.MUCH}, {cause: clues})
+    if began is not None and _is_static(evidence):
+        others = dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.POSSIBLE)
+        return weighed({**others, Cause.STATIC_MANIFEST: Weight.MUCH}, {Cause.STATIC_MANIFEST: [of_event(stops[-1])]})
     cleanup = cleaned_up(evidence, _made(evidence))
     if cleanup is not None:
         ends = dict.fromkeys((*_ends_by_kubelet(evidence, stops), *_NO_EVENT_NEEDED), Weight.SOME)
@@ -149,6 +178,12 @@ def _is_ready_since(evidence: Evidence, stops: Sequence[Event]) -> bool:
     return since is not None and began is not None and since < began
 
 
+def _is_static(evidence: Evidence) -> bool:
+    """Whether a pod that is gone was a static one, by the uid in its events."""
+    uids = {event.involved_object.uid for event in evidence.known_events.events} - {""}
+    return bool(uids) and all(map(_STATIC_UID.fullmatch, uids))
+
+
 def _is_tainted(evidence: Evidence) -> bool:
     """Whether its node has a taint that somebody gave it, not for falling silent.
 
@@ -162,6 +197,10 @@ def told_by_event(evidence: Evidence) -> tuple[Cause, Event] | None:
     """The last event that names what ended the pod as a whole."""
     for event in reversed(evidence.known_events.events):
         cause = cause_of_eviction(event.message) if event.reason == "Evicted" else EVENT_CAUSES.get(event.reason)
+        if is_rejection(event.reason):
+            cause = Cause.REJECTED
+        if cause is None and (by := pod_evictor(event)) is not None:
+            return Cause.DELETED if by.deletes else Cause.API_EVICTION, event
         if event.reason in TAINTED and not event.message.startswith(_MARKING):
             # It is written of each pod that goes while it was to be deleted later.
             continue
@@ -186,11 +225,31 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
         ran = any(map(_is_of_app, evidence.known_events.named(_STARTED)))
         weights[Cause.SIDECAR_STOPPED] = Weight.MUCH if ran else Weight.SOME
     clues = {cause: [of_event(stops[-1])] for cause in weights}
-    node = evidence.node
-    if node is not None and node.spec.unschedulable:
+    scaled = scaling_clues(evidence.scalings, evidence.name, began) if Cause.OWNER in weights else []
+    if scaled:
+        weights[Cause.OWNER] = Weight.MUCH
+        clues[Cause.OWNER] += scaled
+    node, by = evidence.node, node_evictor(evidence)
+    drained = [Clue(Source.NODE, "spec.unschedulable", "true")] if node is not None and node.spec.unschedulable else []
+    if by is not None:
+        drained.append(evictor_clue(by))
+    if drained:
         weights[Cause.API_EVICTION] = Weight.MUCH
-        clues[Cause.API_EVICTION].append(Clue(Source.NODE, "spec.unschedulable", "true"))
+        clues[Cause.API_EVICTION] += drained
     return weighed(weights, clues)
+
+
+def node_evictor(evidence: Evidence) -> Evictor | None:
+    """The program that removes or restarts the node of a pod, or removed it; None: nothing shows one."""
+    events = evidence.node_events.events if evidence.node_events is not None else ()
+    if evidence.node is not None:
+        return going(evidence.node, events, evidence.now)
+    return remover(events) if evidence.node_gone else None
+
+
+def evictor_clue(by: Evictor) -> Clue:
+    """The sign of a program as a piece of evidence."""
+    return Clue(_SOURCES.get(by.where, Source.NODE), by.key, by.says, by.at)
 
 
 def _is_of_app(event: Event) -> bool:
@@ -214,10 +273,14 @@ def _first(evidence: Evidence) -> datetime | None:
 
 
 def _made(evidence: Evidence) -> datetime | None:
-    """The first moment at which the pod surely existed, from its events.
+    """The first moment at which the pod surely existed, from its events; None: any deletion of that name was its own.
 
-    If the kubelet's stop is the first event, the pod existed a moment earlier: a deletion came before the stop.
+    Only the pods of a StatefulSet have the names of earlier ones. Another name never comes back, so that a deletion
+    before the first event that is left is its own: the earlier events are gone. If the kubelet's stop is the first
+    event, the pod existed a moment earlier: a deletion came before the stop.
     """
+    if not evidence.name.rpartition("-")[2].isdecimal():
+        return None
     first, stopped = _first(evidence), first_of(evidence.known_events.stops())
     return first if first is None or stopped is None or first < stopped else stopped - _SOON
 

@@ -28,6 +28,7 @@ from podrules.died.cause import Cause
 __all__ = [
     "BY_KUBELET",
     "CLEANED_UP",
+    "CONDITION",
     "DISRUPTIONS",
     "EVENT_CAUSES",
     "NEVER_RAN",
@@ -43,6 +44,7 @@ __all__ = [
     "deleted_name",
     "eviction_numbers",
     "is_plain_stop",
+    "is_rejection",
     "tells_of_pod",
 ]
 
@@ -69,7 +71,7 @@ _ADMISSION: Final = frozenset(
 )
 """Reasons of a kubelet that did not take a pod on; older ones write no common text."""
 _OLD_REJECTED: Final = "Pod "
-_CONDITION: Final = "The node had condition: "
+CONDITION: Final = "The node had condition: "
 _SHUTDOWN: Final = "Pod was terminated in response to imminent node shutdown."
 _OLD_SHUTDOWN: Final = "Node is shutting"
 _CRITICAL: Final = "Pod was preempted by Kubelet to accommodate a critical pod."
@@ -137,8 +139,9 @@ NEVER_RAN: Final = {
         ("CreateContainerError", "RunContainerError", "StartError", "ContainerCannotRun", "PreStartHookError"),
         Cause.RUNTIME,
     ),
+    "PostStartHookError": Cause.POST_START_HOOK,
 }
-"""Why a container waits, or what its status says in place of an end: it never ran."""
+"""Why a container waits, or what its status says in place of an end: it never ran, or was stopped as it started."""
 
 
 class OverUse(Struct, frozen=True, rename="camel"):
@@ -166,7 +169,7 @@ class EvictionNumbers(Struct, frozen=True, rename="camel"):
 
 def cause_of_status(reason: str, message: str) -> Cause | None:
     """The cause that a finished pod's status names (``status.reason`` and ``status.message``); None: none."""
-    if message.startswith(_REJECTED) or reason in _ADMISSION or reason.startswith(_OUT_OF):
+    if message.startswith(_REJECTED) or is_rejection(reason):
         return Cause.REJECTED
     if reason == "Evicted":
         return cause_of_eviction(message)
@@ -179,6 +182,11 @@ def cause_of_status(reason: str, message: str) -> Cause | None:
     return None
 
 
+def is_rejection(reason: str) -> bool:
+    """Whether a reason of a status or an event is that of a kubelet that did not take a pod on."""
+    return reason in _ADMISSION or reason.startswith(_OUT_OF)
+
+
 def cause_of_condition(message: str) -> Cause | None:
     """The cause that condition DisruptionTarget names, where the kubelet set it; None: none that is known."""
     if message == _SHUTDOWN:
@@ -188,7 +196,7 @@ def cause_of_condition(message: str) -> Cause | None:
 
 def cause_of_eviction(message: str) -> Cause | None:
     """The cause that the message of an eviction names; None: somebody else than the kubelet wrote it."""
-    if message.removeprefix(_REJECTED).removeprefix(_OLD_REJECTED).startswith(_CONDITION):
+    if message.removeprefix(_REJECTED).removeprefix(_OLD_REJECTED).startswith(CONDITION):
         return Cause.REJECTED
     if message.startswith(_LOW):
         return _RESOURCES.get(message.removeprefix(_LOW).partition(". ")[0].rstrip("."))

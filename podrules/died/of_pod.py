@@ -30,15 +30,17 @@ from podrules.died.cause import Cause, Grade
 from podrules.died.container_end import container_verdict, never_ran
 from podrules.died.deleted import disruption
 from podrules.died.evidence import Evidence, Lost, PodEvents, ended_at, first_of
-from podrules.died.gone import gone_verdict
+from podrules.died.gone import LONG, gone_verdict, node_evictor, told_by_event
 from podrules.died.kubelet_stops import stop_of_all
 from podrules.died.manner import Manner, Stop, manner_of, stop_of
 from podrules.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
 from podrules.died.messages import BY_KUBELET, EvictionNumbers, eviction_numbers
 from podrules.died.pod_end import pod_verdict
+from podrules.died.rejections import Rejection, rejection_of
 from podrules.died.stop_order import stopped_at
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, of_event, proven
 from podrules.ending import deleted_at, grace_of
+from podrules.evictors import Evictor, Purpose, manager_of, pod_evictor
 from podrules.model.instant import instant
 from podrules.model.pod import ContainerRef, Pod
 from podrules.platform import pod_platform
@@ -48,6 +50,8 @@ __all__ = ["ContainerEnd", "EndOf", "PodEnd", "has_ended", "last_end", "may_have
 _NOT_STARTED: Final = 128
 """The exit code of a container that the runtime could not start."""
 _EVICTED: Final = "Evicted"
+_LIMITED: Final = frozenset({OOM_KILLED, "StartError"})
+"""Reasons of ends that a memory limit may explain."""
 
 
 class EndOf(Enum):
@@ -85,6 +89,11 @@ class ContainerEnd(Struct, frozen=True, rename="camel"):
     child_killed: bool = False
     """A process of it ran out of memory while it ran; that did not end it."""
 
+    @property
+    def said(self) -> str:
+        """What its last end, or the kubelet, says of it."""
+        return self.end.message if self.end is not None and self.end.message else self.waits_message
+
 
 class PodEnd(Struct, frozen=True, rename="camel"):
     """What ended a pod, or a container of it."""
@@ -100,8 +109,12 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     numbers: EvictionNumbers = EvictionNumbers()
     grace_seconds: int | None = None
     """How long its containers had to stop, where it was deleted."""
+    rejection: Rejection | None = None
+    """Why the kubelet did not take it on, if that was it."""
     lost: tuple[Lost, ...] = ()
     """Evidence that would have told more."""
+    evictor: Evictor | None = None
+    """The program that evicted it, or that removes or restarts its node; None: nothing shows one."""
 
     @property
     def is_unknown(self) -> bool:
@@ -160,7 +173,9 @@ def last_end(evidence: Evidence) -> PodEnd:
             ends=ends,
             numbers=_numbers(evidence, pod),
             grace_seconds=None if deleted is None else grace_of(pod).longest,
+            rejection=_rejection(evidence, whole),
             lost=_lost(evidence, whole),
+            evictor=_evictor(evidence, whole),
         )
     chosen = _chosen(pod, ends, over=pod.finished or pod.metadata.deletion_timestamp is not None)
     if chosen is None:
@@ -173,6 +188,7 @@ def last_end(evidence: Evidence) -> PodEnd:
         at=chosen.at,
         ends=ends,
         lost=_lost(evidence, chosen.verdict or NOTHING, chosen),
+        evictor=_evictor(evidence, chosen.verdict or NOTHING),
     )
 
 
@@ -197,7 +213,7 @@ def _missing(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) -> 
         yield Lost.POD_UNREAD if evidence.pod_unread else Lost.POD_GONE
     if events is None:
         yield Lost.EVENTS_UNREAD
-    elif not _is_settled(evidence, one):
+    elif not _is_settled(evidence, verdict, one):
         yield Lost.EVENTS_COMING
     elif not _are_left(evidence, events, one):
         yield Lost.EVENTS_EXPIRED
@@ -228,18 +244,22 @@ def _began(evidence: Evidence) -> datetime | None:
     return first_of(evidence.known_events.stops())
 
 
-def _is_settled(evidence: Evidence, one: ContainerEnd | None) -> bool:
-    """Whether all that was written of an end must have come."""
-    if one is not None and one.end is not None:
+def _is_settled(evidence: Evidence, verdict: Verdict, one: ContainerEnd | None) -> bool:
+    """Whether all that was written of an end must have come; also where its time is not known."""
+    if one is not None and one.end is not None and one.end.finished_at is not None:
         return evidence.has_come(one.end)
-    when = ended_at(evidence)
-    return when is not None and evidence.is_settled(when)
+    when = ended_at(evidence) or max((time for text in _told_at(verdict) if (time := instant(text))), default=None)
+    return when is None or evidence.now is None or evidence.is_settled(when)
+
+
+def _told_at(verdict: Verdict) -> list[str]:
+    return [clue.at for one in verdict.suspects for clue in one.clues if clue.at]
 
 
 def _gone(evidence: Evidence) -> PodEnd:
     verdict, stopped = gone_verdict(evidence), stopped_at(evidence)
     events = evidence.known_events.events
-    told = [clue.at for one in verdict.suspects for clue in one.clues if clue.at]
+    told = _told_at(verdict)
     message = next((event.message for event in reversed(events) if event.reason == _EVICTED), "")
     nothing = verdict.grade is Grade.NOTHING
     if nothing and events:
@@ -250,8 +270,36 @@ def _gone(evidence: Evidence) -> PodEnd:
         verdict,
         at=None if nothing else when,
         numbers=eviction_numbers(message),
+        rejection=_rejection(evidence, verdict),
         lost=_lost(evidence, verdict),
+        evictor=_evictor(evidence, verdict),
     )
+
+
+def _rejection(evidence: Evidence, verdict: Verdict) -> Rejection | None:
+    """Why the kubelet did not take the pod on: by its status, else by the event."""
+    if verdict.cause is not Cause.REJECTED:
+        return None
+    status, told = evidence.pod.status if evidence.pod is not None else None, told_by_event(evidence)
+    if status is not None and status.reason:
+        return rejection_of(evidence, status.reason, status.message)
+    return None if told is None else rejection_of(evidence, told[1].reason, told[1].message)
+
+
+def _evictor(evidence: Evidence, verdict: Verdict) -> Evictor | None:
+    """The program behind a verdict: by its event about the pod, else by the signs of its node, else of the pod."""
+    causes = {one.cause for one in verdict.suspects}
+    named = next(filter(None, map(pod_evictor, reversed(evidence.known_events.events))), None)
+    at, when = instant(named.at) if named is not None else None, ended_at(evidence)
+    if at is not None and when is not None and when - at > LONG:
+        named = None
+    of_node = node_evictor(evidence) if causes & _BY_EVICTORS else None
+    if named is not None and causes & {Cause.DELETED if named.deletes else Cause.API_EVICTION}:
+        taken = of_node is not None and of_node.purpose is Purpose.INTERRUPTED and of_node.agent is named.agent
+        return replace(named, purpose=Purpose.INTERRUPTED) if taken else named
+    if of_node is not None or evidence.pod is None or Cause.API_EVICTION not in causes:
+        return of_node
+    return manager_of(evidence.pod)
 
 
 def _numbers(evidence: Evidence, pod: Pod) -> EvictionNumbers:
@@ -302,7 +350,7 @@ def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer
         verdict = container_verdict(evidence, pod, ref, Termination(_NOT_STARTED, one.reason, one.message))
     elif unable is not None and end is None:
         verdict = proven(unable, Clue(Source.POD, "state.waiting", f"{one.reason}: {one.message}"))
-    memory = (verdict is not None and bool(verdict.causes & _MEMORY)) or (end is not None and end.reason == OOM_KILLED)
+    memory = (verdict is not None and bool(verdict.causes & _MEMORY)) or (end is not None and end.reason in _LIMITED)
     return ContainerEnd(
         container=one.name,
         kind=one.kind,
@@ -319,6 +367,7 @@ def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer
     )
 
 
+_BY_EVICTORS: Final = frozenset({Cause.API_EVICTION, Cause.NODE_GONE, Cause.NODE_SHUTDOWN, Cause.NODE_REBOOT})
 _MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Cause.NODE_OUT_OF_MEMORY})
 
 

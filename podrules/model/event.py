@@ -46,6 +46,8 @@ class Event(KubeObject, frozen=True):
     """A second object that is involved."""
     reason: str = ""
     message: str = ""
+    type: str = ""
+    """``Normal`` or ``Warning``."""
     source: EventSource = field(default_factory=EventSource)
     reporting_component: str = ""
     count: int = 0

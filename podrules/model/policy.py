@@ -124,6 +124,8 @@ class PodDisruptionBudgetStatus(Model, frozen=True):
     current_healthy: int = 0
     desired_healthy: int = 0
     disruptions_allowed: int = 0
+    expected_pods: int = 0
+    """How many pods the controller counts; 0 also where it has not counted."""
     conditions: tuple[Condition, ...] = ()
     disrupted_pods: dict[str, str] = {}
     """Pods whose eviction was granted and that still exist: the time by the pod's name."""

@@ -32,6 +32,7 @@ from podrules.model.storage import PersistentVolumeClaim
 from podrules.placement.claims import default_class
 from podrules.placement.missing import CLAIMS, CLASSES, VOLUMES
 from podrules.placement.outcome import ClaimProblem, ClaimTrouble
+from podrules.placement.volume_places import volume_place
 from podrules.reading import Unread
 from podrules.scheduler.cycle import Filtered
 from podrules.scheduler.framework.nodes import Nodes
@@ -50,6 +51,7 @@ from podrules.scheduler.plugins.volume_binding.storage_index import (
 __all__ = ["claim_problems", "claims_never_bound"]
 
 _SHOWN_CLASSES: Final = 3
+_SHOWN_VOLUMES: Final = 2
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _PASSES: Final = frozenset(
     {
@@ -129,9 +131,8 @@ def _problems(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
         problem = replace(
             problem, volume=claim.spec.volume_name, storage_class=claim_class(claim), wanted=tuple(_wanted(claim))
         )
-        told = (
-            problem if state in _STATES else _of_volume(index, claim, state, problem, passes=bool(pod.spec.node_name))
-        )
+        passes = bool(pod.spec.node_name)
+        told = problem if state in _STATES else _of_volume(index, claim, state, problem, passes=passes)
         if told is not None:
             yield told
 
@@ -146,15 +147,7 @@ def _wanted(claim: PersistentVolumeClaim) -> Iterator[str]:
 def _of_volume(
     index: StorageIndex, claim: PersistentVolumeClaim, state: ClaimState, problem: ClaimProblem, *, passes: bool
 ) -> ClaimProblem | None:
-    """The problem of a claim that can be used once it has its volume; None: it has it, or the nodes decide.
-
-    Args:
-        index: The storage objects.
-        claim: Not deleted, and the pod's.
-        state: Its own.
-        problem: With its names.
-        passes: Whether the pod passes the scheduler over.
-    """
+    """The problem of a claim that can be used once it has its volume; None: it has it, or the nodes decide."""
     named = claim.spec.volume_name
     if named:
         volume = index.volumes.get(named)
@@ -212,7 +205,9 @@ def _of_class(
         first = "" if default is None else default.metadata.name
         return replace(problem, trouble=ClaimTrouble.CLASS_MISSING, classes=_classes(index, first))
     if found.provisioner in {"", NO_PROVISIONER}:
-        return replace(problem, trouble=ClaimTrouble.NO_VOLUME)
+        unbound = [one for one in index.volumes_by_class.get(problem.storage_class, ()) if one.status.phase != "Bound"]
+        near = tuple(volume_place(index, claim, one) for one in unbound[:_SHOWN_VOLUMES])
+        return replace(problem, trouble=ClaimTrouble.NO_VOLUME, near=near)
     if state is ClaimState.DELAYED:
         return None
     return replace(problem, trouble=ClaimTrouble.WAITS_FOR_PROVISIONER, provisioner=found.provisioner)

@@ -23,6 +23,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podrules.budget_risk import eviction_hold
 from podrules.disruption import Evictions
 from podrules.ending import stop_plan
 from podrules.model.node import Node, Taint
@@ -62,7 +63,7 @@ class DrainPlan(Struct, frozen=True):
         return sum(pod is not None for pod in self.left.values())
 
 
-def drain_plan(pods: Iterable[Pod], budgets: Iterable[PodDisruptionBudget], name: str, reach: NodeReach) -> DrainPlan:
+def drain_plan(pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget], name: str, reach: NodeReach) -> DrainPlan:
     """What a drain of a node does.
 
     Args:
@@ -80,7 +81,8 @@ def drain_plan(pods: Iterable[Pod], budgets: Iterable[PodDisruptionBudget], name
     for pod in own:
         reason, detail = _kept(pod, evictions) or _not_made_anew(pod, name, silent=silent)
         if reason:
-            unmoved.append(Unmoved(PodReference(pod.metadata.namespace, pod.metadata.name), reason, detail))
+            hold = eviction_hold(pod, budgets) if reason == _BUDGET else None
+            unmoved.append(Unmoved(PodReference(pod.metadata.namespace, pod.metadata.name), reason, detail, hold))
         else:
             moved.append(pod)
         if reason not in _STAYING:
@@ -104,7 +106,8 @@ def drained(snapshot: ClusterSnapshot, plan: DrainPlan) -> ClusterSnapshot:
     return devices_freed(replace(snapshot, nodes=nodes, pods=pods), gone)
 
 
-_STAYING: Final = frozenset({"DaemonSet", "StaticPod", "PodDisruptionBudget"})
+_BUDGET: Final = "PodDisruptionBudget"
+_STAYING: Final = frozenset({"DaemonSet", "StaticPod", _BUDGET})
 
 
 def _kept(pod: Pod, evictions: Evictions) -> tuple[str, str] | None:
@@ -115,7 +118,7 @@ def _kept(pod: Pod, evictions: Evictions) -> tuple[str, str] | None:
     if controller is not None and controller.kind == "DaemonSet" and not pod.finished:
         return "DaemonSet", controller.name
     refused = evictions.refused(pod)
-    return None if refused is None else ("PodDisruptionBudget", refused)
+    return None if refused is None else (_BUDGET, refused)
 
 
 def _not_made_anew(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:

@@ -31,6 +31,7 @@ from podrules.placement.remedies import by_nearness, cheapest_remedy, softened_s
 from podrules.placement.scheduler_condition import told_before
 from podrules.placement.situation import Situation
 from podrules.placement.spreading import SoftSpreads, constraint_spreads
+from podrules.placement.volume_places import volume_places
 from podrules.reachability import NodeReach, Reach, node_reach
 from podrules.reading import NOT_ALL_IN_FILE, Unread
 from podrules.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes
@@ -112,6 +113,7 @@ def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways
             message=filtered.message,
             nowhere=pinned_nowhere(pod, anew.table.nodes),
             claims=claim_problems(filtered),
+            volumes=volume_places(filtered),
             preemption=preview(filtered, anew.snapshot.pod_disruption_budgets) if ways_out else None,
             current=_current(pod, filtered, None),
             told=_scheduler_message(pod, filtered.message),

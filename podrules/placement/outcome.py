@@ -30,6 +30,7 @@ __all__ = [
     "SoftSpreadScore",
     "SpreadTerm",
     "ToldBefore",
+    "VolumePlace",
 ]
 
 
@@ -81,6 +82,29 @@ class ClaimTrouble(Enum):
     """Unbound: its class makes volumes at once, and has not made this one."""
 
 
+class VolumePlace(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A volume of the pod, there or to be made, that only some nodes can use."""
+
+    claim: str
+    volume: str
+    """Empty: none yet. The claim's StorageClass makes one where its allowedTopologies lets it."""
+    size: str
+    phase: str
+    """The volume's, else the claim's."""
+    kind: str
+    """What it is stored on: ``ebs.csi.aws.com``, ``local``; else the provisioner."""
+    labels: dict[str, tuple[str, ...]]
+    """The labels that a node needs, with their values; empty: they are asked for in another form."""
+    hostnames: dict[str, str] = {}
+    """The labels kubernetes.io/hostname of nodes that have the wanted one as their name."""
+    nodes: tuple[str, ...] = ()
+    """Some nodes that can use it."""
+    count: int = 0
+    """How many can."""
+    apart: str = ""
+    """Another volume of the pod with which it has no node in common, though each of the two has some."""
+
+
 class ClaimProblem(Struct, frozen=True, kw_only=True, rename="camel"):
     """A claim of the pod that keeps it from every node."""
 
@@ -99,6 +123,8 @@ class ClaimProblem(Struct, frozen=True, kw_only=True, rename="camel"):
     """What it asks of a volume: the size and the access modes."""
     classes: tuple[str, ...] = ()
     """For one whose class is not there: some StorageClasses that are, the default first."""
+    near: tuple[VolumePlace, ...] = ()
+    """For one that no volume matches: some volumes of its class that are not bound."""
     hostname: str = ""
     """For one that needs the scheduler: the label kubernetes.io/hostname of the pod's node; empty: it has none."""
 
@@ -293,6 +319,8 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     claims: tuple[ClaimProblem, ...] = ()
     """For a pod that fits nowhere: its claims that no node can use; the one that the scheduler stops at comes first.
     For one that names its node: the claims without which its kubelet starts no container."""
+    volumes: tuple[VolumePlace, ...] = ()
+    """For a pod that fits nowhere: its volumes that only some nodes can use."""
     named: NamedNode | None = None
     """For Named."""
     current: CurrentNode | None = None

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from podrules.budget_risk import BudgetRisk
 from podrules.budget_room import BudgetRoom
 from podrules.limits.room import QuotaRoom
 from podrules.model.pod_reference import PodReference
@@ -242,6 +243,8 @@ class Unmoved(Struct, frozen=True, rename="camel"):
     ``NodeSilent``."""
     detail: str
     """The budget and what it allows; the controller; who makes no other."""
+    hold: BudgetRisk | None = None
+    """Why a PodDisruptionBudget holds it; None: none does."""
 
 
 class DrainFlag(Struct, frozen=True, rename="camel"):

@@ -2,6 +2,7 @@
 
     0/12 nodes are available: 2 Insufficient memory, 10 node(s) had untolerated taint(s). preemption: 0/12 nodes …
 
+Older versions worded some reasons otherwise: meanings are compared, not texts.
 The histogram is FitError's, which this product words itself; what follows it is PostFilter's.
 
 Source: FitError.Error in pkg/scheduler/framework/types.go at v1.36.3.
@@ -10,6 +11,7 @@ Source: FitError.Error in pkg/scheduler/framework/types.go at v1.36.3.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from podrules.model.quantity import whole_number
@@ -19,13 +21,28 @@ __all__ = ["histogram", "told_before"]
 
 _SENTENCE: Final = re.compile(r"0/\d+ nodes are available: (.*?)\.(?: |$)", re.DOTALL)
 _ENTRY: Final = re.compile(r"(\d+) (.+)", re.DOTALL)
+_OLDER: Final = (
+    (re.compile(r"node\(s\) had untolerated taint \{.*\}", re.DOTALL), "node(s) had untolerated taint(s)"),
+    (re.compile(r"node\(s\) had taint.* that the pod didn't tolerate", re.DOTALL), "node(s) had untolerated taint(s)"),
+    (
+        re.compile(r"node\(s\) didn't match (?:node selector|node affinity|Pod's node affinity)"),
+        "node(s) didn't match Pod's node affinity/selector",
+    ),
+    (
+        re.compile(r"node\(s\) had volume node affinity conflict"),
+        "node(s) didn't match PersistentVolume's node affinity",
+    ),
+)
+"""Patterns of older wording, and today's."""
 
 
 def told_before(message: str, now: str) -> ToldBefore:
     """Compare the condition's message with the sentence of now, which is empty when a node fits now."""
     if now and (message == now or message.startswith(f"{now} ")):
         return ToldBefore(message, agrees=True, changed=())
-    then_counts, now_counts = histogram(message), histogram(now)
+    then_counts, now_counts = _in_todays_words(histogram(message)), histogram(now)
+    if then_counts == now_counts and then_counts and message.partition(" ")[0] == now.partition(" ")[0]:
+        return ToldBefore(message, agrees=True, changed=())
     if not then_counts:
         return ToldBefore(message, agrees=False, changed=())
     reasons = sorted({*then_counts, *now_counts})
@@ -44,3 +61,11 @@ def histogram(message: str) -> dict[str, int]:
         return {}
     entries = [_ENTRY.fullmatch(entry) for entry in re.split(r", (?=\d+ )", sentence.group(1))]
     return {entry.group(2): whole_number(entry.group(1)) for entry in entries if entry is not None}
+
+
+def _in_todays_words(counts: Mapping[str, int]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for reason, nodes in counts.items():
+        words = next((today for older, today in _OLDER if older.fullmatch(reason)), reason)
+        found[words] = found.get(words, 0) + nodes
+    return found

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.running import run, write_cluster
-from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod, raw_workload
 from tests.tree import ROOT
 
 FIELD: Final = ROOT / "tests/testdata/cases/field"
@@ -188,6 +188,61 @@ def test_a_taint_and_not_a_condition_keeps_pods_away(
     fits = not taint
     assert ("1 of 1 node fits now" in asked(tmp_path, objects, "explain", "pod/own")) == fits
     assert ("own is pending and fits, on m1" in asked(tmp_path, objects, "place", "pod/own")) == fits
+
+
+def test_a_deferred_resize_names_who_would_have_to_go(tmp_path: Path) -> None:
+    deferred = raw_condition("PodResizePending", reason="Deferred", message="Node didn't have enough resource: cpu")
+    own = running("own", "o", "m1", containers=[raw_container(requests={"cpu": "3"})])
+    own["status"]["conditions"] = [deferred]
+    other = running("idle-7", "i", "m1", containers=[raw_container(requests={"cpu": "2500m"})])
+    page = asked(tmp_path, [node("m1"), own, other], "explain", "pod/own")
+    assert "m1 lacks 1.5 cpu for it: enough is free without default/idle-7." in page
+    other["metadata"] |= {"deletionTimestamp": "2026-05-01T08:00:30Z", "deletionGracePeriodSeconds": 30}
+    page = asked(tmp_path, [node("m1"), own, other], "explain", "pod/own")
+    assert "enough is free once default/idle-7, which is being deleted, has ended." in page
+    own["status"]["conditions"] = [deferred | {"reason": "Infeasible"}]
+    assert "lacks" not in asked(tmp_path, [node("m1"), own, other], "explain", "pod/own")
+
+
+@pytest.mark.parametrize(
+    ("spec", "labels", "why"),
+    [
+        (
+            {"nodeSelector": {"pool": "big"}},
+            {"pool": "big"},
+            "2 nodes, such as m2, do not count: they do not match its node affinity or selector",
+        ),
+        (
+            {"topologySpreadConstraints": [spread(RACK, "w")]},
+            {RACK: "r"},
+            "2 nodes, such as m2, do not count: they lack label rack.example.com/row",
+        ),
+        (
+            {"topologySpreadConstraints": [spread("kubernetes.io/hostname", "w", nodeTaintsPolicy="Honor")]},
+            {},
+            "2 nodes, such as m2, do not count: they have taints that it does not tolerate (nodeTaintsPolicy)",
+        ),
+    ],
+)
+def test_skew_0_on_one_node_says_which_nodes_do_not_count(
+    tmp_path: Path, spec: dict[str, Any], labels: dict[str, str], why: str
+) -> None:
+    hard = {"topologySpreadConstraints": [spread("kubernetes.io/hostname", "w")], **spec}
+    template = {"containers": [raw_container()], **hard}
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "w", "uid": "s", "controller": True}
+    taints = [{"key": "own", "effect": "NoSchedule"}]
+    objects = [
+        node("m1", labels),
+        node("m2", taints=taints),
+        node("m3", taints=taints),
+        raw_workload("StatefulSet", "w", replicas=2, serviceName="w", pod_spec=template),
+        *(running(f"w-{n}", "w", "m1", **hard) for n in range(2)),
+    ]
+    for pod in objects[4:]:
+        pod["metadata"]["ownerReferences"] = [owner]
+    page = asked(tmp_path, objects, "explain", "statefulset/w")
+    assert "skew 0 within maxSkew 1 now:" in page
+    assert f"; {why}" in page
 
 
 @pytest.mark.parametrize(

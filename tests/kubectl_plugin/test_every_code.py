@@ -183,6 +183,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
             status={"initContainerStatuses": [{**RUNNING, "name": "migrate", "ready": False}]},
         )
     ),
+    C.STUCK: of("explain", "pod/cm", "--snapshot", f"{CASES}/field/L-cm.json"),
     C.WAITING_FOR_VOLUME: of("explain", "pod/pod2", "--snapshot", f"{CASES}/s3c.json"),
     C.NOT_READY: states("notready"),
     C.CONTAINER_WAITING: states("crash"),
@@ -204,6 +205,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     C.NODE_GONE: as_cluster(f"{CASES}/cli/states.json", "explain", "pod/nonode"),
     C.NODE_REFUSES: lambda _: run("explain", "--demo", "-f", "-", "-o", "json", stdin=json.dumps(TOO_LARGE)),
     C.READY: demo("explain", "node/cp-a1"),
+    C.NODE_GOING: of_node(node(taints=[{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}])),
     C.CORDONED: demo("explain", "node/node-c1"),
     C.NODE_BACK: demo_with(_fenced_and_back, "explain", "node/node-c3"),
     C.NODE_RETURNING: demo_with(_silent_lease_renewed, "explain", "node/node-c3"),
@@ -217,6 +219,7 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     C.SCHEDULING_GATED: demo("explain", "-n", "ml", "pod/evaluate-j3xhf"),
     C.UNSCHEDULABLE: demo("explain", "-n", "shop", "pod/checkout-mv9cgvs6p-x2x7p"),
     C.AWAITING_PREEMPTION: demo("explain", "-n", "payments", "pod/fraud-score-w88lqz7hx-c8z2n"),
+    C.NO_SCHEDULER: of("explain", "pod/fresh", "--snapshot", f"{CASES}/field/c26.json"),
     C.NOT_YET_BOUND: states("nostatus"),
     C.PLACEMENT_NOT_MODELLED: states("daemonsched"),
     C.TERMINATING: demo("explain", "-n", "batch", "pod/nightly-index-w5k9d"),

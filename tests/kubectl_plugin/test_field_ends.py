@@ -224,3 +224,245 @@ def test_a_list_without_events_leaves_that_open() -> None:
     ran = run("node", "worker-1", "--snapshot", str(FIELD / GROWN))
     assert ran.code == 11
     assert "Not certain: no events in the file: assumed none." in ran.out
+
+
+# Pods that a kubelet did not take on
+
+SHUT: Final = "H2-shutdown-old.json"
+API: Final = ("pod/api-66-x", "-n", "prod")
+SHORT_OF_DISK: Final = {"reason": "Evicted", "message": "Pod was rejected: The node had condition: [DiskPressure]. "}
+NO_DEVICE: Final = {
+    "reason": "UnexpectedAdmissionError",
+    "message": "Pod was rejected: Allocate failed due to no healthy devices present; cannot allocate",
+}
+BACK: Final = {"key": "node.kubernetes.io/disk-pressure", "operator": "Exists"}
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "helps"),
+    [
+        (SHORT_OF_DISK, "did not take the pod on: its node had DiskPressure.", "free what worker-1 lacks"),
+        (
+            {"reason": "Evicted", "message": "Pod The node had condition: [MemoryPressure PIDPressure]. "},
+            "did not take the pod on: its node had MemoryPressure, PIDPressure.",
+            "free what worker-1 lacks",
+        ),
+        (
+            {"reason": "NodeShutdown", "message": "Pod was rejected: The node is shutting down"},
+            "did not take the pod on: its node was shutting down.",
+            "nothing while the node shuts down",
+        ),
+        (
+            {"reason": "NodeShutdown", "message": "Pod Pod was rejected as the node is shutting down."},
+            "did not take the pod on: its node was shutting down.",
+            "nothing while the node shuts down",
+        ),
+        (NO_DEVICE, "a device plugin or another part of the kubelet refused it.", "device plugin runs and is Ready"),
+        (
+            {"reason": "MatchNodeSelector", "message": "Pod Predicate MatchNodeSelector failed"},
+            "did not take the pod on (MatchNodeSelector).",
+            "the pod was bound past the scheduler",
+        ),
+    ],
+)
+def test_why_a_kubelet_did_not_take_a_pod_on(status: Json, said: str, helps: str, tmp_path: Path) -> None:
+    page = first_lines(varied(tmp_path, SHUT, rejected(status)), "died", *API, whole=True)
+    assert said in page
+    assert helps in page
+    assert ("bound past" in page) == ("bound past" in helps)
+
+
+@pytest.mark.parametrize(("count", "tolerates"), [(1, False), (1, True), (5, False), (5, True)])
+def test_rejections_that_repeat_are_counted_with_the_toleration(count: int, tolerates: bool, tmp_path: Path) -> None:
+    items = json.loads((FIELD / SHUT).read_text())["items"]
+    for pod in [entry for entry in items if entry["kind"] == "Pod"]:
+        rejected(SHORT_OF_DISK)(pod)
+        pod["spec"]["tolerations"] = [BACK] if tolerates else []
+        for number in range(count - 1):
+            again = json.loads(json.dumps(pod))
+            again["metadata"] |= {"name": f"api-66-y{number}", "uid": f"y{number}"}
+            items.append(again)
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    page = first_lines(file, "died", *API, whole=True)
+    assert ("5 pods of ReplicaSet api-66 were rejected there" in page) == (count == 5)
+    brings_back = "tolerates node.kubernetes.io/disk-pressure:NoSchedule, so new pods come back there at once"
+    assert (brings_back in page) == tolerates
+    assert ("remove the toleration of node.kubernetes.io/disk-pressure" in page) == tolerates
+
+
+def test_a_daemon_pod_keeps_the_tolerations_of_its_controller(tmp_path: Path) -> None:
+    def change(pod: Json) -> None:
+        rejected(SHORT_OF_DISK)(pod)
+        pod["spec"]["tolerations"] = [{"operator": "Exists"}]
+        pod["metadata"]["ownerReferences"][0].update({"kind": "DaemonSet", "name": "agent"})
+
+    items = json.loads(varied(tmp_path, SHUT, change).read_text())["items"]
+    items.append(
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": "agent.1", "namespace": "prod", "creationTimestamp": "2026-03-06T09:00:00Z"},
+            "involvedObject": {"kind": "DaemonSet", "namespace": "prod", "name": "agent"},
+            "reason": "FailedDaemonPod",
+            "message": "Found failed daemon pod prod/agent-x on node worker-1, will try to kill it",
+            "firstTimestamp": "2026-03-06T09:00:00Z",
+            "lastTimestamp": "2026-03-06T09:58:00Z",
+            "count": 14,
+        }
+    )
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    page = first_lines(file, "died", *API, whole=True)
+    assert "14 pods of DaemonSet agent were rejected there; it tolerates all taints" in page
+    assert "remove the toleration" not in page
+
+
+# Stock sentences
+
+
+def test_an_old_end_has_not_ended_just_now() -> None:
+    page = first_lines("AB-gone-taint.json", "died", "pod/web-x", whole=True)
+    assert "34 min ago" in page
+    assert "just now" not in page
+    assert "ask again" not in page
+    assert "its node was lost" in page
+
+
+def test_an_end_of_seconds_ago_may_still_get_events(tmp_path: Path) -> None:
+    def change(event: Json) -> None:
+        event.update({"firstTimestamp": "2026-03-06T09:59:40Z", "lastTimestamp": "2026-03-06T09:59:40Z"})
+
+    file = varied(tmp_path, "AB-gone-taint.json", change, "Event")
+    assert "it ended just now" in first_lines(file, "died", "pod/web-x", whole=True)
+
+
+def test_which_times_count_as_the_present(tmp_path: Path) -> None:
+    said = first_lines(GROWN, "died", "pod/grow-1", "-n", "prod")
+    assert "Now is taken to be 2026-03-06 10:00:00 UTC, by the heartbeats in" in said
+    assert "later times, up to 2026-03-24 01:00:00 UTC, do not count." in said
+    assert "the newest time in" not in said
+    assert "the newest time in" in first_lines(JAVA, "died", *JAVA_POD)
+
+    def change(pod: Json) -> None:
+        pod["metadata"] |= {"deletionTimestamp": "2026-03-06T11:30:00Z", "deletionGracePeriodSeconds": 7200}
+
+    said = first_lines(varied(tmp_path, JAVA, change), "died", *JAVA_POD)
+    assert "the newest time in" in said
+
+
+# Hooks
+
+
+def hooked(code: int, reason: str = "Error", *, ran: bool = True) -> Callable[[Json], None]:
+    """A container that waits because its postStart hook failed."""
+
+    def change(pod: Json) -> None:
+        pod["spec"]["containers"][0]["lifecycle"] = {"postStart": {"exec": {"command": ["warm"]}}}
+        status = pod["status"]["containerStatuses"][0]
+        status["restartCount"] = 0
+        status["state"] = {"waiting": {"reason": "PostStartHookError", "message": "command 'warm' exited with 1"}}
+        status["lastState"]["terminated"].update({"exitCode": code, "reason": reason})
+        status["lastState"] = status["lastState"] if ran else {}
+
+    return change
+
+
+@pytest.mark.parametrize("code", [0, 137, 143])
+@pytest.mark.parametrize("ran", [True, False])
+def test_a_post_start_hook_that_fails_in_a_loop_is_certain(code: int, ran: bool, tmp_path: Path) -> None:
+    ran_out = varied(tmp_path, JAVA, hooked(code, ran=ran))
+    result = run("died", *JAVA_POD, "--snapshot", str(ran_out))
+    assert result.code == 0
+    assert "The kubelet stopped container java: its postStart hook failed." in " ".join(result.out.split())
+
+
+def test_an_exit_code_of_its_own_beside_a_failed_hook_is_likely(tmp_path: Path) -> None:
+    said = first_lines(varied(tmp_path, JAVA, hooked(3)), "died", *JAVA_POD)
+    assert "The kubelet stopped container java: its postStart hook failed." in said
+    assert "Likely, not certain" in said
+
+
+# Pods that are gone
+
+GONE: Final = "AC2-gone-scaledown-nodes-pods-events.json"
+
+
+def from_controller(kind: str, name: str, reason: str, message: str, clock: str) -> Json:
+    """An event of a controller."""
+    when = f"2026-03-06T{clock}Z"
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.{clock}", "namespace": "default", "creationTimestamp": when},
+        "involvedObject": {"kind": kind, "namespace": "default", "name": name},
+        "reason": reason,
+        "message": message,
+        "firstTimestamp": when,
+        "lastTimestamp": when,
+    }
+
+
+def of_gone(folder: Path, without: set[str], *more: Json) -> str:
+    """What is said of ``web-y`` without some events, and with others."""
+    items = json.loads((FIELD / GONE).read_text())["items"]
+    left = [entry for entry in items if entry.get("reason") not in without]
+    file = folder / "c.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*left, *more]}))
+    return first_lines(file, "died", "pod/web-y", "-n", "default")
+
+
+DOWN: Final = from_controller(
+    "Deployment", "shop", "ScalingReplicaSet", "Scaled down replica set web from 5 to 4", "09:39:58"
+)
+OLD_DOWN: Final = from_controller(
+    "Deployment", "shop", "ScalingReplicaSet", "Scaled down replica set web to 4", "09:39:58"
+)
+UP: Final = from_controller(
+    "Deployment", "shop", "ScalingReplicaSet", "Scaled up replica set web2 from 0 to 2", "09:38:10"
+)
+RESCALE: Final = from_controller(
+    "HorizontalPodAutoscaler", "busy", "SuccessfulRescale", "New size: 4; reason: All metrics below target", "09:39:57"
+)
+OTHER_SIZE: Final = from_controller(
+    "HorizontalPodAutoscaler", "x", "SuccessfulRescale", "New size: 7; reason: cpu", "09:39:57"
+)
+
+
+@pytest.mark.parametrize(
+    "without",
+    [set(), {"Scheduled"}, {"Scheduled", "Killing"}, {"Scheduled", "Killing", "Unhealthy"}, {"Scheduled", "Unhealthy"}],
+)
+def test_the_controllers_event_decides_whatever_else_has_expired(without: set[str], tmp_path: Path) -> None:
+    said = of_gone(tmp_path, without)
+    assert "ReplicaSet web removed the pod" in said
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ((DOWN,), "ReplicaSet web removed the pod: it was scaled down from 5 to 4."),
+        ((OLD_DOWN,), "ReplicaSet web removed the pod: it was scaled down to 4."),
+        ((DOWN, RESCALE), "HorizontalPodAutoscaler busy scaled it down from 5 to 4 (All metrics below target)."),
+        ((DOWN, OTHER_SIZE), "ReplicaSet web removed the pod: it was scaled down from 5 to 4."),
+        ((UP, DOWN), "it was scaled down from 5 to 4 in a rollout to web2."),
+        ((UP,), "ReplicaSet web removed the pod, for a rollout or a smaller number."),
+    ],
+)
+@pytest.mark.parametrize("without", [set(), {"Scheduled", "Unhealthy"}])
+def test_why_its_replica_set_had_fewer_pods(
+    events: tuple[Json, ...], said: str, without: set[str], tmp_path: Path
+) -> None:
+    assert said in of_gone(tmp_path, without, *events)
+
+
+def test_a_deployment_that_scales_down_is_likely_without_the_event_of_its_replica_set(tmp_path: Path) -> None:
+    said = of_gone(tmp_path, {"SuccessfulDelete"}, DOWN, RESCALE)
+    assert "removed the pod: HorizontalPodAutoscaler busy scaled it down from 5 to 4" in said
+    assert "Likely, not certain" in said
+
+
+def test_older_words_of_the_scheduler_say_the_same() -> None:
+    said = first_lines("c29.json", "explain", "pod/web", "-n", "default")
+    assert "kube-scheduler said the same" in said
+    assert "otherwise" not in said

@@ -79,3 +79,24 @@ def test_a_claim_or_class_that_was_not_captured_is_no_cause(missing: str, tmp_pa
         assert "unbound" not in ran.out
         assert "does not exist" not in ran.out
         assert ran.code == 11, words
+
+
+@pytest.mark.parametrize("command", ["explain", "place"])
+def test_a_volume_names_its_zone_and_what_would_help(command: str) -> None:
+    _, text = flat("c21.json", command, "pod/worker-0", "-n", "ci")
+    assert (
+        'Volume "pvc-9" of claim "work-0" (20Gi, Bound, ebs.csi.aws.com) can be used only in zone us-east-2a '
+        "(topology.ebs.csi.aws.com/zone), and no node is there. Way out: add a node in zone us-east-2a, or restore a "
+        "copy of the volume where nodes are."
+    ) in text
+    assert (f"--add-node like={NODE},zone=us-east-2a" in text) == (command == "explain")
+
+
+def test_a_volume_names_its_host_and_what_would_help() -> None:
+    _, text = flat("c20.json", "explain", "pod/svc")
+    assert (
+        'Volume "log-pv" of claim "log-pvc" (20Gi, Bound, hostPath) can be used only on host node4 '
+        "(kubernetes.io/hostname), and no node has that label: it is node4.corp.local on node node4. Way out: recreate "
+        'PersistentVolume "log-pv" with spec.nodeAffinity for host node4.corp.local.'
+    ) in text
+    assert "kubernetes.io/hostname in node4, and the node has node4.corp.local" in text

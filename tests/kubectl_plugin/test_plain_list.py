@@ -71,7 +71,7 @@ def test_data_is_told_by_the_same_time() -> None:
 
 def test_the_page_of_a_list_says_so() -> None:
     page = run("report", "--snapshot", str(SEED), "-o", "-").out
-    assert "now is taken to be 2026-11-22 10:05:00 UTC, the newest time in it" in page
+    assert "now is taken to be 2026-11-22 10:05:00 UTC, by the times in it" in page
     assert "now is taken" not in run("report", "--demo", "-o", "-").out
 
 

@@ -70,17 +70,8 @@ def test_T5_nothing_is_late_where_only_a_provider_knows() -> None:
         pytest.param(
             RISK_SEVERITY,
             [
-                *(
-                    "NodeDown",
-                    "Unschedulable",
-                    "HeldUp",
-                    "OOMKilled",
-                    "TerminatingLate",
-                    "Tainted",
-                    "UnboundClaim",
-                    "NeverStarted",
-                ),
-                *("Disrupted", "Failed"),
+                *("NodeDown", "Unschedulable", "HeldUp", "OOMKilled", "Stuck", "TerminatingLate", "Tainted"),
+                *("UnboundClaim", "NeverStarted", "NoScheduler", "Disrupted", "Failed"),
             ],
             id="pods",
         ),

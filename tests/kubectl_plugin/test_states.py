@@ -92,7 +92,7 @@ def test_T5_one_way_begins_when_that_began() -> None:
             'Running, not ready: "app" CrashLoopBackOff, 12 restarts, last exit 1 (Error) just now: back-off 5m0s',
         ),
         ("image", 'Pending for 60 s: "app" ImagePullBackOff: Back-off pulling image "x". Guaranteed'),
-        ("config", 'Pending for 60 s: "app" CreateContainerConfigError: secret "foo" not found. Guaranteed'),
+        ("config", 'Pending for 60 s: "app" CreateContainerConfigError: secret "foo" not found. Create it'),
         (
             "initfail",
             'Pending for 60 s: init container "mig" CrashLoopBackOff, 5 restarts, last exit 2 (Error). Guaranteed',

@@ -20,6 +20,7 @@ from podrules.budget_risk import Budgets
 from podrules.cluster.origin import Origin
 from podrules.died.oom_kills import OomKill
 from podrules.eviction.signals import NodeCondition, Signal
+from podrules.evictors import Evictor
 from podrules.model.pod import PodQOSClass
 from podrules.model.policy import PriorityClass
 from podrules.platform import Platform
@@ -27,6 +28,7 @@ from podrules.pressure.usage import UsageSource
 from podrules.reading import Unread
 from podrules.skew import WorkloadSpread
 from podrules.spread import ZoneNodes
+from podrules.stuck import Stuck
 from podrules.versions import VersionNote
 
 __all__ = ["ClusterReport", "EvictionLevel", "NodeEntry", "PodEntry", "PodKey", "Promised"]
@@ -90,6 +92,8 @@ class NodeEntry(Struct, frozen=True, rename="camel", kw_only=True):
     """What it says that it is short of."""
     platform: Platform
     taints: tuple[str, ...]
+    going: Evictor | None
+    """The program that removes or restarts it; None: nothing shows one."""
     pods: int
     max_pods: int
     pods_by_class: dict[PodQOSClass, int]
@@ -142,6 +146,8 @@ class PodEntry(Struct, frozen=True, rename="camel", kw_only=True):
     """On the pod's node, from 1; None: never, or not measured."""
     risk: PodRisk | None
     """The worst."""
+    stuck: Stuck | None = None
+    """The warning that has repeated for long while it does not start or end."""
 
     @property
     def key(self) -> PodKey:

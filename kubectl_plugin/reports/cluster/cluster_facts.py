@@ -13,6 +13,7 @@ from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.reports.node.partitions import PartitionsReport
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
 from podrules.died.oom_kills import OomKill
+from podrules.model.event import Event
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
@@ -20,6 +21,7 @@ from podrules.model.workload import Workload
 from podrules.placement.outcome import PlacementOutcome
 from podrules.pressure.usage import ReadUsage
 from podrules.reading import Unread
+from podrules.stuck import Stuck
 from podrules.versions import Versions
 
 __all__ = ["ClusterFacts", "pod_key"]
@@ -53,6 +55,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     usages: Mapping[str, ReadUsage] = {}
     awaited: frozenset[PodKey] = frozenset()
     """Pending pods for which preemption is making room."""
+    stuck: Mapping[PodKey, Stuck] = {}
+    """The warnings that have repeated for long about pods that do not start or end."""
     preemption_disabled: bool = False
     """Whether no profile of the scheduler preempts."""
     outcomes: Mapping[PodKey, PlacementOutcome] = {}
@@ -62,6 +66,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     """See `NodeEntry.shortage`, by the node's name."""
     ended: tuple[EndedPod, ...] | None = None
     """See `ClusterReport.ended`."""
+    node_events: Mapping[str, Sequence[Event]] = {}
+    """By the node's name; none where they could not be read."""
     versions: Versions
     unread: tuple[Unread, ...]
 

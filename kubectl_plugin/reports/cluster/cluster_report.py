@@ -26,6 +26,7 @@ from kubectl_plugin.reports.workload.workload_pods import WorkloadPod, workload_
 from podrules.budget_risk import Budgets, budgets_at_stake
 from podrules.eviction.signals import Signal, pressures_of
 from podrules.eviction.usage import stats_by_uid
+from podrules.evictors import going
 from podrules.kubectl_status import kubectl_restarts, kubectl_status, last_restart
 from podrules.model.kubelet import CPUStats
 from podrules.model.node import Node
@@ -190,6 +191,7 @@ class _Entries:
             pressures=pressures_of(node.status.conditions),
             platform=node_platform(node),
             taints=tuple(taint.text for taint in node.spec.taints),
+            going=going(node, self._facts.node_events.get(name, ()), self._facts.at),
             pods=len(pods),
             max_pods=allocatable.get("pods", ZERO).value,
             pods_by_class={one: sum(pod.qos_class is one for pod in asked) for one in PodQOSClass},
@@ -288,6 +290,7 @@ class _Entries:
             oom_rank=place.oom_rank,
             eviction_rank=place.eviction_rank,
             risk=self._risk(pod, place),
+            stuck=self._facts.stuck.get(pod_key(pod)),
         )
 
     def _risk(self, pod: Pod, place: _Place) -> PodRisk | None:
@@ -299,6 +302,7 @@ class _Entries:
             provider=pod.spec.node_name in self._virtual,
             tainted=self._is_tainted(pod),
             awaited=pod_key(pod) in self._facts.awaited,
+            stuck=pod_key(pod) in self._facts.stuck,
             outcome=self._facts.outcomes.get(pod_key(pod)),
             at=self._facts.at,
             features=self._facts.versions.api_server,

@@ -9,6 +9,7 @@ from msgspec import Struct
 from kubectl_plugin.reports.died.end_report import EndReport
 from podrules.died.cause import Cause, Grade
 from podrules.died.of_pod import EndOf
+from podrules.evictors import Evictor
 
 __all__ = ["EndedPod", "ended_pods"]
 
@@ -24,6 +25,8 @@ class EndedPod(Struct, frozen=True, rename="camel"):
     grade: Grade
     causes: tuple[Cause, ...]
     """Several, where as much speaks for each."""
+    evictor: Evictor | None = None
+    """See `PodEnd.evictor`."""
 
 
 def ended_pods(reports: Iterable[EndReport]) -> Iterator[EndedPod]:
@@ -32,4 +35,4 @@ def ended_pods(reports: Iterable[EndReport]) -> Iterator[EndedPod]:
         end = report.end
         if end.of is not EndOf.NOTHING:
             causes = tuple(one.cause for one in end.verdict.suspects)
-            yield EndedPod(report.namespace, report.name, end.container, end.at, end.verdict.grade, causes)
+            yield EndedPod(report.namespace, report.name, end.container, end.at, end.verdict.grade, causes, end.evictor)

@@ -29,6 +29,7 @@ from podrules.model.kubelet import PSIStats
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.quantity import ZERO, Quantity
+from podrules.placement.planned import Unmoved
 from podrules.platform import Platform
 from podrules.pressure.nearness import is_near_limit, limit_percent
 from podrules.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource
@@ -183,6 +184,8 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
     over_limits: tuple[OverLimitReport, ...]
     """They go in the kubelet's next pass."""
     promised: NodeReport
+    held: tuple[Unmoved, ...] = ()
+    """The pods that a drain cannot evict now, of a node that is cordoned and was asked for alone."""
     ended: tuple[EndedPod, ...] | None = None
     """What ended on it in the hour before, the latest first; None: not asked for, or events could not be read."""
     shortage: OomKill | None = None

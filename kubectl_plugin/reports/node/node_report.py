@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
@@ -11,7 +12,9 @@ from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.node.node_use import NodeUse
 from podrules.allocation import ResourceAllocation, node_allocation, percent_of
 from podrules.eviction.signals import NodeCondition, pressures_of
+from podrules.evictors import Evictor, going, held_back
 from podrules.features import Features
+from podrules.model.event import Event
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
@@ -73,6 +76,10 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     platform: Platform
     """The platform whose rules hold for its pods."""
     taints: tuple[str, ...]
+    going: Evictor | None
+    """The program that removes or restarts it; None: nothing shows one."""
+    held_back: Evictor | None
+    """The program that wanted to remove it within the last hour, and why it did not; None: no event says so."""
     evictions: tuple[Eviction, ...]
     """The pods that its taints delete, one entry each; empty also if the node does not answer."""
     pods: int | None
@@ -110,6 +117,8 @@ def node_report(
     reach: NodeReach | None = None,
     source: str,
     versions: Versions,
+    events: Iterable[Event] = (),
+    now: datetime | None = None,
     unread: tuple[Unread, ...],
 ) -> NodeReport:
     """The report of one node, without its usage, which `node_pressure_report` adds."""
@@ -127,6 +136,8 @@ def node_report(
         pressures=pressures_of(node.status.conditions),
         platform=node_platform(node),
         taints=tuple(taint.text for taint in node.spec.taints),
+        going=going(node, events, now),
+        held_back=held_back(node, events, now),
         evictions=() if quiet else tuple(filter(None, (pod_eviction(pod, node.spec.taints) for pod in pods or ()))),
         pods=None if pods is None else allocation.pods,
         max_pods=allocation.max_pods,

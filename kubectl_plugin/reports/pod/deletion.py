@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.steps import Refusal, Step, StepOutcome
+from podrules.budget_risk import BudgetRisk
 from podrules.deletion import Members
 from podrules.ending import StopPlan
 from podrules.reachability import NodeReach
@@ -31,6 +32,8 @@ class Stakes(Struct, frozen=True, rename="camel"):
     volumes: tuple[WriterGuard, ...]
     eviction_refused: str | None
     """Why the API server would not evict it, in its words; a deletion does not ask. None: it would, or nobody knows."""
+    eviction_hold: BudgetRisk | None
+    """What would let it go, where that is refused."""
     deleted: datetime | None
     """When it was deleted before; None: it was not."""
     safety: ForceSafety

@@ -30,14 +30,16 @@ from podrules.model.policy import PriorityClass
 from podrules.oom import MemoryTooLow, memory_too_low
 from podrules.placement.eligible import eligible_nodes
 from podrules.placement.outcome import Placement
-from podrules.placement.planned import Budgets, PlannedSpec
+from podrules.placement.planned import Budgets, PlannedSpec, Unmoved
 from podrules.placement.preemption_victims import Preempted
 from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
 from podrules.reachability import NodeReach
 from podrules.reading import NOT_ALL_IN_FILE, Owner, Unread
+from podrules.resize_room import ResizeRoom
 from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
+from podrules.stuck import Stuck, Unseen, unseen
 from podrules.termination import EvictionStop, eviction_stop
 from podrules.timeline.events import PodTimeline, Way
 from podrules.version_changes import AssumedGate, assumed_gates
@@ -137,8 +139,13 @@ class PodInCluster(Struct, frozen=True, kw_only=True):
     """None: it was not asked for."""
     config: KubeletConfiguration | None = None
     """What the kubelet of its node goes by; None: it was not read."""
+    resize_room: ResizeRoom | None = None
+    """For a deferred resize; None: it has none, there is room, or it is one of many."""
     last_end: EndReport | None = None
     """What ended it, or a container of it, last; None: nothing has ended, or it is one of many."""
+    events_decide: bool = False
+    """Whether events may show that it is stuck."""
+    stuck: Stuck | None = None
 
 
 class RefusedField(Struct, frozen=True, rename="camel"):
@@ -201,6 +208,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """How it ends: when it was deleted, by when its processes are gone, and what keeps its object."""
     tracking: JobTracking | None = None
     """The Job that has to count it first, where only that keeps its object."""
+    held: Unmoved | None = None
+    """Why a drain of its cordoned node cannot evict it; None: it can, or nobody asked."""
     hard_eviction: EvictionStop | None
     """When a Linux kubelet evicts it at a hard threshold; None: it is critical, or does not run, or not there."""
     owner: OwnerGuarantee
@@ -240,6 +249,12 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """What the PodDisruptionBudgets of the same files let go of all pods of a manifest, if each is Ready."""
     last_end: EndReport | None = None
     """As `kubectl qos died` tells it; None: nothing has ended, or the pod is one of many."""
+    resize_room: ResizeRoom | None = None
+    """What a deferred resize waits for; None: nothing is known to lack, or the pod is one of many."""
+    stuck: Stuck | None = None
+    """The warning that repeats while it does not start or end, about it, its claims or its node; None: none does."""
+    unseen: Unseen | None = None
+    """That no scheduler has looked at it; None: one has, or none need."""
 
     @property
     def refused(self) -> bool:
@@ -319,6 +334,9 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         refusal=facts.refusal,
         warning=facts.warning,
         last_end=cluster.last_end,
+        resize_room=cluster.resize_room,
+        stuck=cluster.stuck,
+        unseen=unseen(pod) if admitted is None else None,
     )
 
 
@@ -356,6 +374,8 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
         yield from (one for one in by_kind if one.resource in ADMISSION and one != others)
     if pod.finished and pod.metadata.deletion_timestamp is None:
         return
+    if cluster.events_decide and cluster.stuck is None:
+        yield from (one for one in by_kind if one.resource == "events")
     timeline = cluster.timeline
     if timeline is not None and not timeline.budgets_known and timeline.ways[:1] and timeline.ways[0].way is Way.DRAIN:
         yield from (one for one in by_kind if one.resource == "poddisruptionbudgets.policy")

@@ -16,6 +16,7 @@ from podrules.model.instant import later
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.placement.outcome import PlacementOutcome
 from podrules.qos import get_pod_qos
+from podrules.stuck import unseen
 
 __all__ = ["PodRisk", "may_have_no_place", "pod_risk"]
 
@@ -30,6 +31,8 @@ class PodRisk(Enum):
     """A container of it waits or has ended, and more than time is needed."""
     OOM_KILLED = "OOMKilled"
     """A container of it was killed for memory, at last."""
+    STUCK = "Stuck"
+    """A warning has repeated for 5 min while it does not start, does not end or gets no volume."""
     TERMINATING_LATE = "TerminatingLate"
     """Its processes should have ended by now."""
     TAINTED = "Tainted"
@@ -38,6 +41,8 @@ class PodRisk(Enum):
     """It has a node, and waits for a claim that no controller binds."""
     NEVER_STARTED = "NeverStarted"
     """It has had a node for more than 10 min, and its containers do not run yet."""
+    NO_SCHEDULER = "NoScheduler"
+    """It has waited for 5 min, and no scheduler has looked at it."""
     DISRUPTED = "Disrupted"
     """It is to be evicted, preempted or deleted (DisruptionTarget)."""
     FAILED = "Failed"
@@ -91,6 +96,7 @@ def pod_risk(
     provider: bool = False,
     tainted: bool = False,
     awaited: bool = False,
+    stuck: bool = False,
     outcome: PlacementOutcome | None = None,
     at: datetime | None,
     features: Features,
@@ -105,6 +111,7 @@ def pod_risk(
         provider: Whether its node is a virtual kubelet: when anything ends there is not known.
         tainted: Whether NoExecute taints of its node delete it.
         awaited: Whether preemption is making room for it.
+        stuck: Whether a warning has repeated about it for long (`podrules.stuck`).
         outcome: Of a pod that waits for a node: what the rules of the scheduler give now; None: they were not asked.
             NAMED, of a pod that has one: it waits for a claim that no controller binds.
         at: When it was so; None: not known.
@@ -114,7 +121,7 @@ def pod_risk(
     if _is_kept(ending, at):
         return PodRisk.KEPT
     if pod.metadata.deletion_timestamp:
-        return _of_ending(pod, ending, down=down, at=at)
+        return PodRisk.STUCK if stuck and not down else _of_ending(pod, ending, down=down, at=at)
     if pod.status.phase == "Failed":
         return PodRisk.FAILED
     disruption = pod.status.condition("DisruptionTarget")
@@ -123,13 +130,19 @@ def pod_risk(
     if pod.status.phase == "Succeeded":
         return None
     if not pod.spec.node_name:
-        return _of_waiting(pod, outcome, awaited=awaited)
+        waits = _of_waiting(pod, outcome, awaited=awaited)
+        lone = unseen(pod) if waits in {PodRisk.NOT_BOUND, PodRisk.NOT_MODELLED} else None
+        if lone is not None and lone.is_long(at):
+            return PodRisk.NO_SCHEDULER
+        return PodRisk.STUCK if stuck and waits is PodRisk.NOT_BOUND else waits
     if down:
         return PodRisk.NODE_DOWN
     if tainted:
         return PodRisk.TAINTED
     if outcome is PlacementOutcome.NAMED:
         return PodRisk.UNBOUND_CLAIM
+    if stuck:
+        return PodRisk.STUCK
     found = _of_running(pod, near_limit=near_limit, over_request=over_request, at=at)
     if found is None and get_pod_qos(pod, features=features) is PodQOSClass.BEST_EFFORT:
         return PodRisk.BEST_EFFORT

@@ -16,6 +16,7 @@ from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.views.node.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
 from kubectl_plugin.views.pod.refusal_words import creation_remedy
 from kubectl_plugin.views.pod.risk_words import RISK_MEANINGS, RISK_SEVERITY, RISK_WORDS, urgency_words
+from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.scheduling.skew_words import domain_words, skew_words
 from kubectl_plugin.views.words import ago, counted, listed
 from podrules.budget_risk import BudgetRisk, BudgetStanding
@@ -42,6 +43,8 @@ __all__ = [
 BUDGET_WORDS: Final = {
     BudgetRisk.OVERLAPS: "never: two budgets",
     BudgetRisk.BLOCKS_ALWAYS: "never: it needs every pod",
+    BudgetRisk.UNCOUNTED: "never: its pods cannot be counted",
+    BudgetRisk.UNHEALTHY: "not now: pods are not Ready",
     BudgetRisk.BLOCKS_NOW: "not now",
     BudgetRisk.NOT_OBSERVED: "not yet looked at",
     BudgetRisk.SELECTS_NOTHING: "selects no pod",
@@ -51,7 +54,8 @@ BUDGET_WORDS: Final = {
 _MAX_REFUSED: Final = 4
 """Findings about refusals."""
 _MAX_SAID: Final = 240
-_STOPS: Final = frozenset({BudgetRisk.OVERLAPS, BudgetRisk.BLOCKS_ALWAYS, BudgetRisk.BLOCKS_NOW})
+_NEVER: Final = frozenset({BudgetRisk.OVERLAPS, BudgetRisk.BLOCKS_ALWAYS, BudgetRisk.UNCOUNTED})
+_STOPS: Final = _NEVER | {BudgetRisk.UNHEALTHY, BudgetRisk.BLOCKS_NOW}
 
 
 class SummaryFinding(Struct, frozen=True):
@@ -225,13 +229,16 @@ def _of_budgets(report: ClusterReport) -> Iterator[SummaryFinding]:
         return
     stops = [one for one in report.budgets.standings if one.risk in _STOPS]
     if stops:
-        names = ", ".join(f"{one.namespace}/{one.name}" for one in stops[:3])
-        more = f" and {len(stops) - 3} more" if len(stops) > 3 else ""
-        always = [one for one in stops if one.risk is not BudgetRisk.BLOCKS_NOW]
+        by_risk: dict[BudgetRisk, list[str]] = {}
+        for one in stops:
+            for risk in {one.risk: 0, **({BudgetRisk.UNHEALTHY: 0} if one.unready else {})}:
+                by_risk.setdefault(risk, []).append(f"{one.namespace}/{one.name}")
+        helps = " ".join(f"{listed(names, most=3)}: {BUDGET_REMEDIES[risk]}." for risk, names in by_risk.items())
+        always = not _NEVER.isdisjoint(by_risk)
         yield SummaryFinding(
             Severity.TROUBLE if always else Severity.NOTICE,
             f"{counted(len(stops), 'disruption budget')} would stop a drain.",
-            f"{names}{more}.",
+            helps,
             "budgets",
         )
 
@@ -281,7 +288,7 @@ def spread_words(spread: WorkloadSpread) -> tuple[Severity, str]:
 
 def budget_words(standing: BudgetStanding) -> tuple[Severity, str]:
     """Whether a drain may take a pod of it."""
-    if standing.risk in {BudgetRisk.OVERLAPS, BudgetRisk.BLOCKS_ALWAYS}:
+    if standing.risk in _NEVER:
         return Severity.TROUBLE, BUDGET_WORDS[standing.risk]
     if standing.risk is BudgetRisk.ALLOWS:
         return Severity.FINE, f"{standing.allowed} now"

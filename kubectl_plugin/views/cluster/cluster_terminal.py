@@ -63,7 +63,16 @@ def summary_page(report: ClusterReport) -> Page:
 
 def _named(report: ClusterReport, finding: SummaryFinding) -> str:
     """The pods that a finding is about, if the page has no list of them."""
-    names = [f"{pod.namespace}/{pod.name}" for pod in report.pods if pod.risk is finding.risk is not None]
+    names = [
+        f"{pod.namespace}/{pod.name}"
+        + (
+            f" ({pod.stuck.reason} {counted(pod.stuck.times, 'time')})"
+            if pod.stuck and pod.risk is PodRisk.STUCK
+            else ""
+        )
+        for pod in report.pods
+        if pod.risk is finding.risk is not None
+    ]
     return f"{listed(names, most=_MAX_NAMED)}. " if names else ""
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.views.died.start_errors import start_error
+from kubectl_plugin.views.evictor_words import evicted_words, node_words, removed_words
 from kubectl_plugin.views.pod.container_words import signal_name
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause
 from podrules.died.of_pod import ContainerEnd
-from podrules.died.verdict import Source, Suspect
+from podrules.died.rejections import RejectionKind
+from podrules.died.scaling import RESCALED, SCALED
+from podrules.died.verdict import Clue, Source, Suspect
 from podrules.died.windows_exits import windows_exit
+from podrules.evictors import Evictor, Where
 
-__all__ = ["SHORT", "cause_sentence"]
+__all__ = ["SHORT", "cause_sentence", "rejection_words"]
 
 SHORT: Final = {
     Cause.OWN_MEMORY_LIMIT: "own memory limit",
@@ -44,6 +49,7 @@ SHORT: Final = {
     Cause.NODE_SHUTDOWN: "node shutdown",
     Cause.ACTIVE_DEADLINE: "activeDeadlineSeconds",
     Cause.REJECTED: "rejected by the kubelet",
+    Cause.STATIC_MANIFEST: "static manifest",
     Cause.PREEMPTION: "preempted",
     Cause.API_EVICTION: "evicted by the API",
     Cause.TAINT_EVICTION: "taint of the node",
@@ -55,6 +61,7 @@ SHORT: Final = {
 }
 """By cause, for a column or a list."""
 
+_ANYBODY: Final = "somebody evicted the pod through the eviction API, as drains and autoscalers do"
 _CRASHES: Final = frozenset({3, 4, 5, 6, 7, 8, 11, 24, 25, 31})
 """The signals by which a process ends that did something wrong: they leave a core (signal(7))."""
 _Words = Callable[[EndReport, str], str]
@@ -130,7 +137,9 @@ def _waits(what: str) -> _Words:
     def words(report: EndReport, container: str) -> str:
         one = _its(report, container)
         reason = "" if one is None else one.waits or (one.end.reason if one.end is not None else "")
-        return f"{_name(container)} could not start: {what}{f' ({reason})' if reason else ''}"
+        known = None if one is None else start_error(one.said)
+        why = what if known is None else known.what
+        return f"{_name(container)} could not start: {why}{f' ({reason})' if reason else ''}"
 
     return words
 
@@ -183,7 +192,25 @@ def _owner(report: EndReport, container: str) -> str:
     if report.owner_gone and not any(clue.source is Source.OWNER_EVENT for clue in clues):
         return f"{whose} was deleted, and the pod with it"
     kind = report.owner.kind if report.owner is not None else ""
+    if scaled := _scaled_words(clues):
+        return f"{whose} removed the pod: {scaled}"
     return f"{whose} removed the pod, {_REASONS.get(kind, 'for a rollout or a smaller number')}"
+
+
+def _scaled_words(clues: Sequence[Clue]) -> str:
+    """Why a ReplicaSet was to have fewer pods, by the events of `scaling`; empty: none says so."""
+    said = [clue.says for clue in clues if clue.where == SCALED]
+    if not said:
+        return ""
+    sizes = " ".join(word for word in said[0].split()[5:] if word.isdecimal() or word in {"from", "to"})
+    rescaled = next((clue for clue in clues if clue.where.startswith(RESCALED)), None)
+    if rescaled is not None:
+        why = rescaled.says.partition("reason: ")[2][:_MOST_WHY]
+        by = f"HorizontalPodAutoscaler {rescaled.where.rpartition(' ')[2]}"
+        return f"{by} scaled it down {sizes}{f' ({why})' if why else ''}"
+    if len(said) > 1:
+        return f"it was scaled down {sizes} in a rollout to {said[1].split()[4]}"
+    return f"it was scaled down {sizes}"
 
 
 _REASONS: Final = {
@@ -209,7 +236,58 @@ def _rejected(report: EndReport, container: str) -> str:
     del container
     if any(one.end is not None for one in report.end.ends):
         return "the kubelet restarted, and did not take the pod on again"
-    return "the kubelet did not take the pod on"
+    found = report.end.rejection
+    why = "" if found is None else _REJECTIONS[found.kind].format(conditions=", ".join(found.conditions))
+    return f"the kubelet did not take the pod on{why or (f' ({found.reason})' if found is not None else '')}"
+
+
+def rejection_words(report: EndReport) -> str:
+    """How often that came, and what brings such pods back; empty: nothing is known of that."""
+    found, owner = report.end.rejection, report.owner
+    if found is None or (found.times < _AGAIN and not found.toleration):
+        return ""
+    whose = f"{owner.kind} {owner.name}" if owner is not None else "its controller"
+    again = f"{found.times} pods of {whose} were rejected there" if found.times >= _AGAIN else ""
+    back = f"it tolerates {found.toleration}, so new pods come back there at once" if found.toleration else ""
+    return f"{'; '.join(filter(None, (again, back)))}."
+
+
+_AGAIN: Final = 2
+_MOST_WHY: Final = 120
+"""Characters of an autoscaler's reason."""
+_REJECTIONS: Final = {
+    RejectionKind.SHUTDOWN: ": its node was shutting down",
+    RejectionKind.PRESSURE: ": its node had {conditions}",
+    RejectionKind.ADMISSION: ": a device plugin or another part of the kubelet refused it",
+    RejectionKind.NO_FIT: "",
+}
+
+
+def _static(report: EndReport, container: str) -> str:
+    del container
+    changed = "changed" if report.earlier else "changed, or removed"
+    return f"the kubelet stopped the static pod: its manifest on {report.node or 'its node'} was {changed}"
+
+
+def _by_program(plain: str, *, deletes: bool) -> _Words:
+    """Which program did it, where one is known."""
+
+    def words(report: EndReport, container: str) -> str:
+        del container
+        by = report.end.evictor
+        return plain if by is None or by.deletes is not deletes else evicted_words(by, report.node)
+
+    return words
+
+
+def _of_node(plain: str, words: Callable[[Evictor, str], str]) -> _Words:
+    """The sentence, with the program that removes or restarts the node, where one is known."""
+
+    def sentence(report: EndReport, container: str) -> str:
+        by, said = report.end.evictor, plain.format(name=_name(container))
+        return said if by is None or by.where is Where.POD_EVENT else f"{said}; {words(by, report.node)}"
+
+    return sentence
 
 
 def _plain(words: str) -> _Words:
@@ -230,7 +308,7 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.SIDECAR_STOPPED: _sidecar,
     Cause.CONTAINER_LOST: _plain("the runtime lost {name}: how it ended is not known"),
     Cause.APPLICATION: _application,
-    Cause.NODE_REBOOT: _plain("its node restarted, and ended {name} without the kubelet"),
+    Cause.NODE_REBOOT: _of_node("its node restarted, and ended {name} without the kubelet", node_words),
     Cause.IMAGE: _waits("its image could not be had"),
     Cause.CONFIGURATION: _waits("its configuration is not complete"),
     Cause.RUNTIME: _waits("the runtime could not start it"),
@@ -242,15 +320,16 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.POD_STORAGE_LIMIT: _storage("its containers wrote more than their ephemeral-storage limit"),
     Cause.EMPTY_DIR_LIMIT: _storage("emptyDir volume{name} grew over its sizeLimit"),
     Cause.KUBELET_PREEMPTION: _plain("the kubelet removed the pod: a critical pod needed its room"),
-    Cause.NODE_SHUTDOWN: _plain("the kubelet ended the pod: its node shut down"),
+    Cause.NODE_SHUTDOWN: _of_node("the kubelet ended the pod: its node shut down", node_words),
     Cause.ACTIVE_DEADLINE: _deadline,
     Cause.REJECTED: _rejected,
+    Cause.STATIC_MANIFEST: _static,
     Cause.PREEMPTION: _preempted,
-    Cause.API_EVICTION: _plain("somebody evicted the pod through the eviction API, as drains and autoscalers do"),
+    Cause.API_EVICTION: _by_program(_ANYBODY, deletes=False),
     Cause.TAINT_EVICTION: _tainted,
-    Cause.NODE_GONE: _plain("garbage collection removed the pod: its Node object is gone"),
+    Cause.NODE_GONE: _of_node("garbage collection removed the pod: its Node object is gone", removed_words),
     Cause.JOB_ENDED: _job,
     Cause.OWNER: _owner,
-    Cause.DELETED: _plain("somebody deleted the pod"),
+    Cause.DELETED: _by_program("somebody deleted the pod", deletes=True),
     Cause.FORCE_DELETED: _plain("somebody deleted the pod without grace"),
 }

@@ -7,8 +7,10 @@ from typing import Final
 
 from kubectl_plugin.reports.died.ended import EndedPod
 from kubectl_plugin.views.died.cause_words import SHORT
+from kubectl_plugin.views.evictor_words import agent_name
 from kubectl_plugin.views.words import listed
 from podrules.died.cause import Cause
+from podrules.evictors import Evictor, Where
 
 __all__ = ["MOST_CHOICES", "by_cause", "causes_words"]
 
@@ -18,9 +20,11 @@ MOST_CHOICES: Final = 3
 _STOPPED: Final = "stopped, not known why"
 
 
-def causes_words(causes: Iterable[Cause]) -> str:
+def causes_words(causes: Iterable[Cause], evictor: Evictor | None = None) -> str:
     """``own memory limit``; ``own memory limit or node out of memory``; of many or none that it is not known."""
     told = [SHORT[cause] for cause in causes]
+    if evictor is not None and evictor.where is Where.POD_EVENT and len(told) == 1:
+        return f"{'deleted' if evictor.deletes else 'evicted'} by {agent_name(evictor)}"
     return _STOPPED if len(told) > MOST_CHOICES else " or ".join(told) or "not known"
 
 
@@ -28,6 +32,6 @@ def by_cause(ended: Iterable[EndedPod]) -> Iterator[tuple[int, str, str]]:
     """How many ended by a cause, the cause, and some of the pods; the most frequent first."""
     found: dict[str, list[str]] = {}
     for one in ended:
-        found.setdefault(causes_words(one.causes), []).append(f"{one.namespace}/{one.name}")
+        found.setdefault(causes_words(one.causes, one.evictor), []).append(f"{one.namespace}/{one.name}")
     for cause, pods in sorted(found.items(), key=lambda entry: (-len(entry[1]), entry[0])):
         yield len(pods), cause, listed(list(dict.fromkeys(pods)), most=_FEW)

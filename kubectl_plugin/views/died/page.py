@@ -12,16 +12,17 @@ from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity
 from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode
-from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence
+from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence, rejection_words
 from kubectl_plugin.views.died.lately import MOST_CHOICES
 from kubectl_plugin.views.died.remedies import remedies
 from kubectl_plugin.views.died.telling import telling
-from kubectl_plugin.views.pod.container_words import end_words
+from kubectl_plugin.views.pod.container_words import decisive, end_words
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.words import clock, counted, lasting, when_words
+from kubectl_plugin.views.words import clock, counted, cut, lasting, when_words
 from podrules.container_state import ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Lost
+from podrules.died.gone import evictor_clue
 from podrules.died.manner import Manner
 from podrules.died.of_pod import ContainerEnd, EndOf, PodEnd
 from podrules.died.verdict import Clue, Source
@@ -29,8 +30,6 @@ from podrules.model.instant import instant
 
 __all__ = ["end_page", "end_verdict", "last_end_lines"]
 
-_MOST: Final = 240
-"""Characters of a message."""
 _FEW: Final = 4
 _CODES: Final = {
     Grade.CERTAIN: VerdictCode.END_CERTAIN,
@@ -109,6 +108,8 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
         yield f"{'Both fit' if len(told) == 2 else f'All {len(told)} fit'} what is left of the evidence."
         return
     yield f"{_capital(told[0])}.{when}"
+    if again := rejection_words(report):
+        yield _capital(again)
     if end.verdict.grade is Grade.LIKELY:
         others = [SHORT[one.cause] for one in end.verdict.others]
         shown = ", ".join(others[:_FEW]) + (f" and {len(others) - _FEW} more" if len(others) > _FEW else "")
@@ -174,6 +175,8 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
         yield _clue_words(clue, now, wide=wide)
     if one is not None and one.end is not None:
         yield f"status of container {one.container}: {_end_words(one.end, one, now)}"
+        if one.end.message:
+            yield f"its message: {cut(one.end.message) if wide else decisive(one.end.message)}"
     seen: set[str] = set()
     for suspect in end.verdict.suspects:
         for clue in suspect.clues:
@@ -183,6 +186,8 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
             if line not in seen:
                 seen.add(line)
                 yield line
+    if end.evictor is not None and (line := _clue_words(evictor_clue(end.evictor), now, wide=wide)) not in seen:
+        yield line
     if one is not None and one.child_killed:
         yield "OOMKilled here: a process of the container, or its cgroup, ran out of memory while it ran"
     yield from _clock_words(report)
@@ -203,7 +208,7 @@ def _clue_words(clue: Clue, now: datetime | None, *, wide: bool) -> str:
     when = instant(clue.at)
     at = f" at {clock(when, now)}" if when is not None else ""
     said = clue.says.strip()
-    said = said if wide or len(said) <= _MOST else f"{said[:_MOST]}…"
+    said = said if wide else cut(said)
     return f"{_SOURCES[clue.source]}{clue.where}{at}{f': {said}' if said else ''}"
 
 

@@ -6,18 +6,23 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
+from kubectl_plugin.views.died.start_errors import start_error
+from kubectl_plugin.views.evictor_words import evictor_remedies
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause, Grade
-from podrules.died.gone import LOST_NODE
+from podrules.died.gone import LOST_NODE, NODE_LOST
 from podrules.died.manner import Manner
 from podrules.died.messages import OverUse
 from podrules.died.of_pod import EndOf
+from podrules.died.rejections import RejectionKind
 from podrules.model.pod import Probe
 from podrules.model.quantity import Quantity, QuantityError
 
 __all__ = ["remedies"]
 
 _PLAIN: Final = frozenset({Cause.OWNER, Cause.JOB_ENDED, Cause.DELETED, Cause.FORCE_DELETED})
+_DAEMON_SET: Final = "DaemonSet"
+"""Its controller adds tolerations of taints by which the scheduler keeps pods away."""
 _ENOUGH: Final = 2
 """Of so many causes each gets its remedy; of more none stands out."""
 
@@ -94,6 +99,21 @@ def _application(report: EndReport) -> Iterator[str]:
     yield "read the log of the process that ended"
 
 
+def _start(*otherwise: str) -> Callable[[EndReport], Iterator[str]]:
+    """What helps by the message of the kubelet or the runtime."""
+
+    def lines(report: EndReport) -> Iterator[str]:
+        one = report.end.end_of(report.end.container)
+        known = None if one is None else start_error(one.said)
+        if one is None or known is None:
+            yield from otherwise
+            return
+        own = one.limits.own if one.limits is not None else None
+        yield known.remedy.format(limit=f" above {memory(own)}" if own else "")
+
+    return lines
+
+
 def _evicted_memory(report: EndReport) -> Iterator[str]:
     for over in report.end.numbers.over:
         used, asked = _mebibytes(over.used), _mebibytes(over.requested)
@@ -137,7 +157,21 @@ def _preemption(report: EndReport) -> Iterator[str]:
 def _eviction(report: EndReport) -> Iterator[str]:
     if report.cordoned:
         yield f"node {report.node} is cordoned: a drain is under way, or was"
+    if report.end.evictor is not None:
+        yield from evictor_remedies(report.end.evictor)
     yield "a PodDisruptionBudget slows evictions down; only more replicas outlast them"
+
+
+def _deleted(report: EndReport) -> Iterator[str]:
+    if report.end.evictor is not None and report.end.evictor.deletes:
+        yield "raise terminationGracePeriod of the NodePool: Karpenter deletes what is left when it is over"
+    else:
+        yield "RBAC decides who may delete pods; a PodDisruptionBudget holds evictions alone"
+
+
+def _manifest(report: EndReport) -> Iterator[str]:
+    node = report.node or "its node"
+    yield f"look at the manifests on {node} (staticPodPath of its kubelet, often /etc/kubernetes/manifests)"
 
 
 def _deadline(report: EndReport) -> Iterator[str]:
@@ -146,7 +180,9 @@ def _deadline(report: EndReport) -> Iterator[str]:
 
 
 def _taint(report: EndReport) -> Iterator[str]:
-    if any(taint.startswith(LOST_NODE) for taint in report.taints):
+    suspects = (*report.end.verdict.suspects, *report.end.verdict.others)
+    lost = any(clue.where == NODE_LOST for one in suspects for clue in one.clues)
+    if lost or any(taint.startswith(LOST_NODE) for taint in report.taints):
         yield "its node was lost: Kubernetes deletes pods there once their tolerationSeconds are over, by default 300 s"
         return
     taints = ", ".join(report.taints) or "the taint"
@@ -156,6 +192,18 @@ def _taint(report: EndReport) -> Iterator[str]:
 def _rejected(report: EndReport) -> Iterator[str]:
     if any(one.end is not None for one in report.end.ends):
         yield "the node changed while the pod ran, and its kubelet restarted after that: let its controller try again"
+        return
+    found = report.end.rejection
+    kind, node = found.kind if found is not None else RejectionKind.NO_FIT, report.node or "the node"
+    if found is not None and found.toleration and (report.owner is None or report.owner.kind != _DAEMON_SET):
+        yield f"remove the toleration of {found.toleration}: the scheduler then waits until {node} recovers"
+    if kind is RejectionKind.SHUTDOWN:
+        yield "nothing while the node shuts down: its controller makes another pod; drain a node before that"
+    elif kind is RejectionKind.PRESSURE:
+        yield f"free what {node} lacks: kubectl qos node shows who uses most"
+    elif kind is RejectionKind.ADMISSION:
+        yield f"see that the device plugin runs and is Ready on {node}: pods come too early after a kubelet's restart"
+        yield "a rejected pod stays Failed: delete it, or let its controller make another"
     else:
         yield "the pod was bound past the scheduler, or the node changed meanwhile: let its controller try again"
 
@@ -203,8 +251,8 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.APPLICATION: _application,
     Cause.NODE_REBOOT: _plain("drain a node before it is restarted, or let its kubelet shut down gracefully"),
     Cause.IMAGE: _plain("correct the image's name or tag, or the pull secret; see that the node reaches the registry"),
-    Cause.CONFIGURATION: _plain("make the ConfigMap, Secret or key that the message names"),
-    Cause.RUNTIME: _plain("see that the command exists in the image, and may be run there"),
+    Cause.CONFIGURATION: _start("make the ConfigMap, Secret or key that the message names"),
+    Cause.RUNTIME: _start("see that the command exists in the image, and may be run there"),
     Cause.EVICTED_MEMORY: _evicted_memory,
     Cause.EVICTED_DISK: _evicted_disk,
     Cause.EVICTED_INODES: _plain("write fewer files, and remove those that are done with"),
@@ -216,12 +264,13 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.NODE_SHUTDOWN: _plain("drain a node before it is shut down: budgets count then"),
     Cause.ACTIVE_DEADLINE: _deadline,
     Cause.REJECTED: _rejected,
+    Cause.STATIC_MANIFEST: _manifest,
     Cause.PREEMPTION: _preemption,
     Cause.API_EVICTION: _eviction,
     Cause.TAINT_EVICTION: _taint,
     Cause.NODE_GONE: _plain("drain a node before its object is deleted"),
     Cause.JOB_ENDED: _plain("the Job's conditions tell why it ended: backoffLimit, podFailurePolicy or a deadline"),
     Cause.OWNER: _plain("nothing: its controller does what its spec asks for"),
-    Cause.DELETED: _plain("RBAC decides who may delete pods; a PodDisruptionBudget holds evictions alone"),
+    Cause.DELETED: _deleted,
     Cause.FORCE_DELETED: _plain("its processes may have run on: delete with grace, unless its node is off"),
 }

@@ -80,7 +80,7 @@ def cause_counts(reports: Sequence[EndReport]) -> list[tuple[str, int]]:
 
 def short_verdict(report: EndReport) -> str:
     """``own memory limit``; ``own memory limit or node out of memory``."""
-    return causes_words(one.cause for one in report.end.verdict.suspects)
+    return causes_words((one.cause for one in report.end.verdict.suspects), report.end.evictor)
 
 
 def _cells(report: EndReport, now: datetime | None, *, everywhere: bool) -> Iterator[str]:

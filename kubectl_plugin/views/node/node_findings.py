@@ -14,6 +14,7 @@ from kubectl_plugin.reports.node.node_condition import node_standing
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.node.node_use import NodeUse, ThresholdReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.evictor_words import going_verdict
 from kubectl_plugin.views.node.pressure import SIGNAL_NAMES, eviction_amount, near_limit_words
 from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.node.taint_words import count_words
@@ -80,7 +81,8 @@ def _state(report: NodeReport, now: datetime | None) -> tuple[Verdict, ...]:
     if report.pressures and not quiet:
         pressed = f"It has {pressure_names(report.pressures)}: {EVICTING}."
         told.append(Verdict(VerdictCode.NODE_PRESSURE, Severity.TROUBLE, (pressed,)))
-    told += _standing(report, now)
+    goes = () if report.going is None else (going_verdict(report.going, now),)
+    told += sorted((*goes, *_standing(report, now)), key=lambda one: -one.severity.urgency)
     if report.evictions:
         told.append(Verdict(VerdictCode.NODE_TAINT_EVICTS, Severity.TROUBLE, (count_words(report.evictions, now),)))
     return tuple(told)

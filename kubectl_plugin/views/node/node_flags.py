@@ -12,6 +12,7 @@ from msgspec import Struct
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.cluster.cluster_entries import NodeEntry
 from kubectl_plugin.reports.verdict import trouble_until
+from kubectl_plugin.views.evictor_words import going_word, node_words, sign_words
 from kubectl_plugin.views.node.node_findings import full_words
 from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.words import counted, listed, memory
@@ -41,6 +42,8 @@ class NodeMark(Enum):
     CLOSE_TO_EVICTION = "CloseToEviction"
     """So near that one process brings it about."""
     # From here on: a notice, no trouble.
+    GOING = "Going"
+    """An autoscaler, a drainer or the cloud removes or restarts it."""
     NEAR_EVICTION = "NearEviction"
     CPU_BEYOND = "CPUBeyond"
     """More is requested than is allocatable."""
@@ -72,7 +75,14 @@ _NEAR: Final = {Nearness.CLOSE: NodeMark.CLOSE_TO_EVICTION, Nearness.NEAR: NodeM
 
 def node_flags(node: NodeEntry) -> tuple[NodeFlag, ...]:
     """Everything that is the matter with a node, the worst first; none: it is Ready, and nothing is near its limit."""
-    return (*_of_kubelet(node), *_of_requests(node), *([NodeFlag(NodeMark.CORDONED, "cordoned")] * node.unschedulable))
+    by = node.going
+    goes = [NodeFlag(NodeMark.GOING, going_word(by))] if by is not None and not by.is_announced else []
+    return (
+        *_of_kubelet(node),
+        *goes,
+        *_of_requests(node),
+        *([NodeFlag(NodeMark.CORDONED, "cordoned")] * node.unschedulable),
+    )
 
 
 def _of_kubelet(node: NodeEntry) -> Iterator[NodeFlag]:
@@ -133,6 +143,8 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
                 f"{name} {'answer' if more else 'answers'} again, and {'are' if more else 'is'} still out of service."
             )
             return fact, "Pods that are deleted there go at once while their processes may run: kubectl qos unfence."
+        case NodeMark.GOING:
+            return f"{name} {'are' if more else 'is'} about to go.", _going(nodes)
         case NodeMark.EVICTING:
             return f"{name} {'are' if more else 'is'} under pressure.", "The kubelet evicts pods there now."
         case NodeMark.PRESSURE:
@@ -170,6 +182,12 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
             return f"{name}: as many pods as the kubelet takes.", "No other pod fits, whatever it requests."
         case NodeMark.CORDONED:
             return f"{name} {'are' if more else 'is'} cordoned.", "No new pod is placed there (spec.unschedulable)."
+
+
+def _going(nodes: Sequence[NodeEntry]) -> str:
+    """Who removes or restarts each."""
+    said = [f"{node_words(node.going, node.name)} ({sign_words(node.going)})" for node in nodes if node.going]
+    return f"{listed(said, _MAX_NAMED)}: its pods are evicted." if len(said) == 1 else f"{listed(said, _MAX_NAMED)}."
 
 
 def _nearest(nodes: Sequence[NodeEntry]) -> str:

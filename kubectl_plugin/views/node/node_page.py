@@ -9,6 +9,7 @@ from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.views.evictor_words import held_words
 from kubectl_plugin.views.node.node_findings import full_words, node_findings
 from kubectl_plugin.views.node.platform_words import node_platform_section
 from kubectl_plugin.views.node.reach_commands import reach_commands
@@ -30,7 +31,7 @@ def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
     """What the node has promised; ``wide`` adds requests by QoS class and what the system keeps."""
     told = node_verdict(report, now)
     platform = node_platform_section(report.platform)
-    parts = [*promise_parts(report, wide=wide), *([platform] if platform.lines else [])]
+    parts = [*promise_parts(report, now, wide=wide), *([platform] if platform.lines else [])]
     if report.version_notes:
         parts.append(versions_section(report.version_notes))
     if report.unread:
@@ -45,13 +46,15 @@ def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
     )
 
 
-def promise_parts(report: NodeReport, *, wide: bool) -> list[Section | Table]:
+def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> list[Section | Table]:
     """What the node has promised, and which pods stay away; ``wide`` as for the page."""
     parts: list[Section | Table] = []
     if report.pods is not None:
         parts += [_table(report), *([_by_class(report)] if wide else []), *_kept(report), _pods(report)]
     if report.taints:
         parts.append(Section("Taints", report.taints))
+    if report.held_back is not None:
+        parts.append(Section("Held back", (held_words(report.held_back, now),)))
     return parts
 
 

@@ -26,6 +26,7 @@ from kubectl_plugin.views.node.pressure_orders import (
     threshold_tables,
 )
 from kubectl_plugin.views.node.reach_commands import reach_commands
+from kubectl_plugin.views.scheduling.budget_words import hold_words
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import memory
@@ -45,7 +46,7 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
     told = node_pressure_verdict(report, now)
     linux = report.platform is Platform.LINUX
     parts = [*_pressure_parts(report, wide=wide)] if linux else [node_platform_section(report.platform)]
-    parts += [*promise_parts(report.promised, wide=wide), full_section(report.promised), _ended(report)]
+    parts += [*promise_parts(report.promised, now, wide=wide), full_section(report.promised), _ended(report)]
     parts.append(versions_section(report.promised.version_notes))
     if report.unread:
         measured = () if report.usage_source is UsageSource.NONE else (report.name,)
@@ -97,6 +98,10 @@ def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> V
         if not report.thresholds and report.usage_source is not UsageSource.NONE:
             none = "No eviction threshold is set: the kubelet evicts nobody."
             said.append(Verdict(VerdictCode.READY, Severity.FINE, (none,)))
+    if report.held:
+        pods = "1 pod is" if len(report.held) == 1 else f"{len(report.held)} pods are"
+        lead = f"A drain does not end: {pods} held by a PodDisruptionBudget."
+        said.insert(0, Verdict(VerdictCode.CORDONED, Severity.NOTICE, (lead, *hold_words(report.held))))
     short = () if report.shortage is None else (shortage_verdict(report.shortage, now),)
     assumed = assumed_words(one for one in report.lacks if one.resource == EVENTS.plural)
     return lacking(joined_verdict((*short, *found.now, *said, *found.ahead)), assumed)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kubectl_plugin.render.command import Command, kubectl, why
-from kubectl_plugin.views.words import listed, quoted
-from podrules.placement.outcome import ClaimProblem, ClaimTrouble
+from kubectl_plugin.render.command import Command, kubectl, qos, why
+from kubectl_plugin.views.words import counted, listed, quoted
+from podrules.placement.outcome import ClaimProblem, ClaimTrouble, VolumePlace
 
-__all__ = ["claim_command", "claim_lines", "claim_sentences"]
+__all__ = ["claim_command", "claim_lines", "claim_sentences", "volume_command", "volume_sentences"]
 
 _SHOWN: Final = 2
+HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 def claim_sentences(problems: Sequence[ClaimProblem]) -> Iterator[str]:
@@ -22,6 +23,86 @@ def claim_sentences(problems: Sequence[ClaimProblem]) -> Iterator[str]:
     if rest > 0:
         yield f"{rest} more of its claims {'has' if rest == 1 else 'have'} no volume either."
     yield f"Way out: {_WAY[problems[0].trouble](problems[0])}."
+
+
+def volume_sentences(volumes: Sequence[VolumePlace]) -> Iterator[str]:
+    """For a verdict: where the first volumes can be used, and what helps where no node is there."""
+    volumes = sorted(volumes, key=lambda one: one.count)
+    for one in volumes[:_SHOWN]:
+        of = f" of claim {quoted(one.claim)}" if one.volume else ""
+        what = f"Volume {quoted(one.volume)}" if one.volume else f"The volume that claim {quoted(one.claim)} is to get"
+        yield f"{what}{of}{_facts(one)} can be used only {_where(one)}{_who(one)}."
+    rest = len(volumes) - _SHOWN
+    if rest > 0:
+        yield f"{counted(rest, 'more volume')} can be used on some nodes only."
+    if volumes and (way := _volume_way(volumes[0])):
+        yield f"Way out: {way}."
+
+
+def volume_command(volumes: Sequence[VolumePlace], pod: str, namespace: str, like: str) -> Iterator[Command]:
+    """For a volume that no node can use: the question whether a node in its zone would help.
+
+    Args:
+        volumes: Those of the pod.
+        pod: Its name.
+        namespace: Its namespace.
+        like: A node to copy.
+    """
+    for one in volumes:
+        zones = [values for key, values in one.labels.items() if _last(key) == "zone"]
+        if not one.count and zones and len(zones[0]) == 1 and like:
+            options = "--add-node like={},zone={}"
+            yield qos("place pod/{}", pod, like, zones[0][0], namespace=namespace, options=options)
+            return
+
+
+def _facts(one: VolumePlace) -> str:
+    facts = ", ".join(filter(None, (one.size, one.phase, one.kind)))
+    return f" ({facts})" if facts else ""
+
+
+def _where(one: VolumePlace) -> str:
+    """``in zone a (topology.kubernetes.io/zone)``."""
+    places = [f"{_place(key, values)} ({key})" for key, values in one.labels.items()]
+    return listed(places) if places else "where its node affinity matches"
+
+
+def _place(key: str, values: Sequence[str]) -> str:
+    """``in zone a``."""
+    lead = {"zone": "in zone", "region": "in region", "hostname": "on host"}.get(_last(key), "where the label is")
+    more = f" or {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+    return f"{lead} {' or '.join(values[:_SHOWN])}{more}"
+
+
+def _last(key: str) -> str:
+    """What a label names, whatever its prefix is: ``zone``."""
+    return key.rpartition("/")[2]
+
+
+def _who(one: VolumePlace) -> str:
+    if one.count:
+        nodes = list(one.nodes) if one.count <= len(one.nodes) else [*one.nodes, f"{one.count - len(one.nodes)} more"]
+        if one.apart:
+            return f": on {listed(nodes)}, and volume {quoted(one.apart)} on none of these"
+        return f": on {listed(nodes)}, which {'rejects' if one.count == 1 else 'reject'} the pod for other reasons"
+    if one.hostnames:
+        labels = [f"{label or 'missing'} on node {node}" for node, label in one.hostnames.items()]
+        return f", and no node has that label: it is {listed(labels)}"
+    return ", and no node is there" if one.labels else ", and no node does"
+
+
+def _volume_way(one: VolumePlace) -> str:
+    """What lets a node use it; empty: other changes let the pod onto one that can."""
+    if one.count:
+        return f"recreate its claim where volume {quoted(one.apart)} is, from a snapshot or backup" if one.apart else ""
+    if hosts := [label for label in one.hostnames.values() if label]:
+        return f"recreate PersistentVolume {quoted(one.volume)} with spec.nodeAffinity for host {' or '.join(hosts)}"
+    if HOSTNAME in one.labels:
+        return "bring the node back, or recreate the claim and restore its data"
+    add = f"add a node {' and '.join(_place(key, values) for key, values in one.labels.items()) or 'that it matches'}"
+    if not one.volume:
+        return f"{add}, or recreate the claim with a StorageClass that allows other places"
+    return f"{add}, or restore a copy of the volume where nodes are"
 
 
 def claim_lines(problems: Sequence[ClaimProblem]) -> Iterator[str]:
@@ -61,6 +142,18 @@ def _nor_any(problem: ClaimProblem) -> str:
     return "" if problem.classes else ", and there is no other"
 
 
+def _near(problem: ClaimProblem) -> str:
+    """Volumes that do not match it, with what may be the reason."""
+    names = [f"{quoted(one.volume)}{_facts(one)}" for one in problem.near]
+    return f"; there {'is' if len(names) == 1 else 'are'} {listed(names)}" if names else ""
+
+
+def _released(problem: ClaimProblem) -> str:
+    """How a volume of an earlier claim is used again."""
+    released = any(one.phase == "Released" for one in problem.near)
+    return "; a Released one is Available again without its spec.claimRef" if released else ""
+
+
 def _no_default(problem: ClaimProblem) -> str:
     return "none is the default" if problem.classes else "there is none"
 
@@ -97,7 +190,7 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ),
     ClaimTrouble.NO_CLASS: lambda one: f"is unbound: it names no StorageClass, and {_no_default(one)}",
     ClaimTrouble.NO_VOLUME: lambda one: (
-        f"is unbound: no PersistentVolume {_of_class(one)} matches it, and nobody makes one"
+        f"is unbound: no PersistentVolume {_of_class(one)} matches it, and nobody makes one{_near(one)}"
     ),
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"is unbound: its StorageClass {quoted(one.storage_class)} has no volumeBindingMode"
@@ -127,7 +220,9 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.VOLUME_TAKEN: lambda _: "recreate the claim without spec.volumeName, or with a free volume",
     ClaimTrouble.CLASS_MISSING: _anew,
     ClaimTrouble.NO_CLASS: _by_default,
-    ClaimTrouble.NO_VOLUME: lambda one: f"make a PersistentVolume {_of_class(one)} that matches it{_wanted(one)}",
+    ClaimTrouble.NO_VOLUME: lambda one: (
+        f"make a PersistentVolume {_of_class(one)} that matches it{_wanted(one)}{_released(one)}"
+    ),
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"recreate StorageClass {quoted(one.storage_class)} with a volumeBindingMode"
     ),

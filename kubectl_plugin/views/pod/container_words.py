@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.views.words import amount, counted, for_words, lasting, when_words
+from kubectl_plugin.views.words import amount, counted, cut, for_words, lasting, when_words
 from podrules.container_state import (
     OOM_KILLED,
     STATUS_UNKNOWN,
@@ -17,10 +18,12 @@ from podrules.container_state import (
 from podrules.died.windows_exits import windows_exit
 from podrules.resources import MEMORY
 
-__all__ = ["container_words", "end_words", "signal_name"]
+__all__ = ["container_words", "decisive", "end_words", "signal_name"]
 
 _MOST: Final = 200
 """Characters of a message: one may be the end of a log."""
+_BACK_OFF: Final = "back-off "
+_FATAL: Final = re.compile(r"\b(panic|fatal|FATAL|Exception in thread|Caused by|level=(fatal|error)|[Ee]rror:)")
 _ERROR: Final = "Error"
 """The kubelet's word for any end with an exit code other than 0."""
 _NAMES: Final = (
@@ -61,12 +64,15 @@ def container_words(
         facts, message = _running(one, now, whole=whole), ""
     else:
         facts, message = [one.reason or "waits"], one.message
+        # How long the kubelet waits says less than why the container ended.
+        if one.last is not None and one.last.message and message.startswith(_BACK_OFF):
+            message = one.last.message
     if one.restarts:
         span = f" in {lasting(now - since)}" if one.restarts > 1 and now is not None and since is not None else ""
         facts.append(f"{counted(one.restarts, 'restart')}{span}")
     if one.end is None and one.last is not None:
         facts.append(f"last {end_words(one.last, one, now)}")
-    said = message if whole else _shortened(message)
+    said = message if whole else decisive(message.partition(" pod=")[0])
     return f"{', '.join(facts)}{f': {said}' if said else ''}"
 
 
@@ -111,7 +117,8 @@ def _running(one: ObservedContainer, now: datetime | None, *, whole: bool) -> li
     return [runs, "ready" if one.ready else "not ready"]
 
 
-def _shortened(message: str) -> str:
-    """What the kubelet says, without the pod's name and uid that follow in it."""
-    said = message.partition(" pod=")[0].rstrip(". \n")
-    return said if len(said) <= _MOST else f"{said[:_MOST]}…"
+def decisive(message: str) -> str:
+    """The line of a message that says why, cut: of a log the first that names a panic or the like, else its last."""
+    lines = [line for line in message.strip().splitlines() if line.strip()]
+    named = (line for line in lines if _FATAL.search(line[:_MOST]))
+    return cut(next(named, lines[-1] if lines else ""), _MOST).rstrip(". ")

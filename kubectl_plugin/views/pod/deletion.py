@@ -25,6 +25,7 @@ from kubectl_plugin.views.pod.safety_words import (
     reach_words,
     until_words,
 )
+from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.steps import outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.words import clock, listed
 from podrules.deletion import CONFIRMATION, Members
@@ -161,7 +162,8 @@ def _member_lines(members: Members | None) -> tuple[str, ...]:
 def _budget_lines(stakes: Stakes) -> tuple[str, ...]:
     if stakes.eviction_refused is None:
         return ()
-    return (f"an eviction would be refused: {stakes.eviction_refused}", "a deletion does not ask")
+    helps = () if stakes.eviction_hold is None else (BUDGET_REMEDIES[stakes.eviction_hold],)
+    return (f"an eviction would be refused: {stakes.eviction_refused}", *helps, "a deletion does not ask")
 
 
 def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:

@@ -12,6 +12,7 @@ from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.node.platform_words import NOT_KNOWN
 from kubectl_plugin.views.node.silent_node import ended_line, quiet_node, quiet_stop_lines
 from kubectl_plugin.views.pod.safety_words import holder_words
+from kubectl_plugin.views.pod.stuck_words import running_names
 from kubectl_plugin.views.words import clock
 from podrules.ending import PATIENCE, Ending
 from podrules.model.instant import later
@@ -66,7 +67,9 @@ def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tupl
         return (f"{lead}.",), False
     by, then = clock(ending.ends_by, now), (f"Then {holder_words(ending.holders)}.",) if ending.holders else ()
     if now is not None and now > ending.ends_by:
-        return (f"{lead}: overdue since {by}.", _UNCONFIRMED, *then), ending.is_late(now)
+        runs = running_names(report)
+        still = f"; {runs} by its status" if runs else ""
+        return (f"{lead}: overdue since {by}{still}.", _UNCONFIRMED, *then), ending.is_late(now)
     if ending.grace.first is not None:
         second = "That may be a second delete's period, which does not shorten the stop in flight."
         return (f"{lead}: its processes may run until {by}.", second, *then), False

@@ -8,13 +8,14 @@ from typing import Final
 
 from kubectl_plugin.reports.pod.health_verdict import ephemeral_trouble, health_verdict, lately_ended
 from kubectl_plugin.reports.verdict import Verdict
+from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.pod.container_words import container_words, end_words
 from kubectl_plugin.views.words import for_words, listed, quoted, when_words
 from podrules.container_state import ContainerKind, ObservedContainer
 from podrules.health import Health, TroubleKind, UnmetGate
 from podrules.model.instant import instant
 
-__all__ = ["state_line", "state_verdict", "why_words"]
+__all__ = ["lead_words", "state_line", "state_verdict", "why_words"]
 
 _CONTAINERS_NOT_READY: Final = "ContainersNotReady"
 """The Ready condition's reason that says no more than the states of the containers do."""
@@ -40,7 +41,7 @@ def _state(health: Health, now: datetime | None) -> tuple[str, str]:
     """The state, and what is known of its reason."""
     if health.phase in {"Failed", "Succeeded"}:
         return _ended(health, now)
-    return _lead(health, now), why_words(health, now)
+    return lead_words(health, now), why_words(health, now)
 
 
 def why_words(health: Health, now: datetime | None) -> str:
@@ -69,6 +70,12 @@ def _further(health: Health) -> Iterator[str]:
                 f"Container {quoted(one.name)} has no memory limit of its own: whether the pod or the node ran out of "
                 "memory the status does not tell."
             )
+    for trouble in health.of_kind(TroubleKind.HELD_UP)[:1]:
+        one = health.container(trouble.container)
+        known = start_error(one.last.message if one.last is not None and one.last.message else one.message)
+        if known is not None:
+            remedy = known.remedy.format(limit=f" above {one.memory_limit}" if one.memory_limit else "")
+            yield f"{remedy[:1].upper()}{remedy[1:]}."
     if health.phase == "Running" and not health.ready and not health.broken:
         yield "Services that want ready pods send it nothing."
         if health.unmet_gates:
@@ -109,7 +116,7 @@ def _ended(health: Health, now: datetime | None) -> tuple[str, str]:
     return lead, "; ".join(said) or "the status does not say which container ended with an error"
 
 
-def _lead(health: Health, now: datetime | None) -> str:
+def lead_words(health: Health, now: datetime | None) -> str:
     """Phase and readiness, and since when."""
     if health.phase != "Running":
         lasts = for_words(health.created or health.started, now) if health.phase == "Pending" else ""

@@ -14,7 +14,7 @@ from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.views.node.platform_words import pod_platform_section
 from kubectl_plugin.views.node.reach_commands import reach_commands
 from kubectl_plugin.views.node.silent_node import quiet_node
-from kubectl_plugin.views.pod.claim_words import claim_command
+from kubectl_plugin.views.pod.claim_words import claim_command, volume_command
 from kubectl_plugin.views.pod.container_words import container_words
 from kubectl_plugin.views.pod.dry_run import dry_run_section
 from kubectl_plugin.views.pod.ending import stop_lines, tracking_commands
@@ -38,7 +38,7 @@ from podrules.cgroup import ResourceConfig
 from podrules.container_state import ContainerKind
 from podrules.died.of_pod import EndOf
 from podrules.memory_qos import MemoryQoS
-from podrules.model.pod import PodQOSClass
+from podrules.model.pod import DEFAULT_SCHEDULER_NAME, PodQOSClass
 from podrules.platform import Platform
 from podrules.reachability import Reach
 from podrules.reading import Unread
@@ -103,7 +103,7 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     yield _writers_section(report)
     yield moving_section(report.moving, now)
     yield _owner_section(report)
-    yield budget_section(report.budgets)
+    yield budget_section(report.budgets, report.held)
     yield pod_security_section(report.warning)
     yield dry_run_section(report.dry_run)
     yield versions_section(report.version_notes, report.assumed_gates)
@@ -225,6 +225,9 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     status = report.status
     if report.placement is not None:
         yield from claim_command(report.placement.claims)
+        near = [node.node for group in report.placement.rejected for node in group.nodes]
+        volumes = report.placement.volumes if status is not None else ()
+        yield from volume_command(volumes, report.name, report.namespace, next(iter(near), ""))
     if report.refused:
         terms = [entry.term for entry in report.refusals if entry.term]
         terms += ["PriorityClass"] if report.priority.rejected and not terms else []
@@ -235,6 +238,10 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     if quiet_node(report) is None and not status.deletion_timestamp:
         yield from health_commands(status.health, report.name, report.namespace, now)
     yield from tracking_commands(report, now)
+    if report.stuck is not None:
+        yield why(report.stuck.reason)
+    elif report.unseen is not None and report.unseen.is_long(now) and report.unseen.scheduler == DEFAULT_SCHEDULER_NAME:
+        yield kubectl("get lease kube-scheduler", namespace="kube-system")
     reach = status.node.reach if status.node is not None else None
     yield from reach_commands(reach)
     if report.last_end is not None and report.last_end.end.of is not EndOf.NOTHING:

@@ -18,10 +18,12 @@ RISK_WORDS: Final = {
     PodRisk.UNSCHEDULABLE: "no node fits",
     PodRisk.HELD_UP: "container does not run",
     PodRisk.OOM_KILLED: "OOMKilled",
+    PodRisk.STUCK: "stuck: a warning repeats",
     PodRisk.TERMINATING_LATE: "should have ended",
     PodRisk.TAINTED: "deleted by a taint",
     PodRisk.UNBOUND_CLAIM: "claim stays unbound",
     PodRisk.NEVER_STARTED: "not started in 10 min",
+    PodRisk.NO_SCHEDULER: "no scheduler has looked",
     PodRisk.DISRUPTED: "disrupted",
     PodRisk.FAILED: "failed",
     PodRisk.NEAR_LIMIT: "near the memory limit",
@@ -47,12 +49,14 @@ RISK_MEANINGS: Final = {
         "The kubelet tried to start it, and waits longer each time: ImagePullBackOff, CrashLoopBackOff and so on."
     ),
     PodRisk.OOM_KILLED: "A container's limit, or its node's memory, was too small.",
+    PodRisk.STUCK: "The same step has failed again and again for 5 min or more: the pod's page has the message.",
     PodRisk.TERMINATING_LATE: "The grace period is over, and the kubelet has not confirmed it.",
     PodRisk.TAINTED: (
         "The node's taint is not tolerated, or only for a time: kube-controller-manager deletes once that is over."
     ),
     PodRisk.UNBOUND_CLAIM: "Nothing binds a claim of it, often because spec.nodeName passes the scheduler over.",
     PodRisk.NEVER_STARTED: "A node is chosen, and the containers do not start by themselves.",
+    PodRisk.NO_SCHEDULER: "Pending for 5 min or more without a PodScheduled condition: see spec.schedulerName.",
     PodRisk.DISRUPTED: "Condition DisruptionTarget is True: an eviction or preemption is under way.",
     PodRisk.FAILED: "A failed pod does not come back by itself; its owner may have made another.",
     PodRisk.NEAR_LIMIT: (

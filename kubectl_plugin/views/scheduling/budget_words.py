@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.words import counted, listed
-from podrules.placement.planned import Budgets, HeldPods, PlannedBudget
+from podrules.budget_risk import BudgetRisk
+from podrules.placement.planned import Budgets, HeldPods, PlannedBudget, Unmoved
 
-__all__ = ["blocked_words", "budget_section", "budgets_table"]
+__all__ = ["BUDGET_REMEDIES", "blocked_words", "budget_section", "budgets_table", "hold_words"]
 
+BUDGET_REMEDIES: Final = {
+    BudgetRisk.OVERLAPS: "two budgets select the same pods. Waiting does not help: let one of them select these pods",
+    BudgetRisk.BLOCKS_ALWAYS: "every pod is needed. Waiting does not help: lower minAvailable or raise maxUnavailable; "
+    "where minAvailable is a number, another replica helps, too",
+    BudgetRisk.UNCOUNTED: "the pods cannot be counted. Waiting does not help: give minAvailable as a number",
+    BudgetRisk.UNHEALTHY: "a pod that is not Ready is held, too: unhealthyPodEvictionPolicy AlwaysAllow lets it go",
+    BudgetRisk.BLOCKS_NOW: "wait until more of the pods are Ready",
+    BudgetRisk.NOT_OBSERVED: "wait until the disruption controller has seen its newest spec",
+}
+"""What lets pods go that a budget holds."""
 _NAMED: Final = 3
 _SENTENCES: Final = 3
 _OTHERS_UNCOUNTED: Final = (
@@ -28,6 +39,16 @@ def blocked_words(found: Budgets) -> Iterator[str]:
         yield f"So it is for {len(told) - _SENTENCES} more (below)."
 
 
+def hold_words(unmoved: Iterable[Unmoved]) -> Iterator[str]:
+    """What lets the pods go that budgets hold."""
+    held: dict[BudgetRisk, list[str]] = {}
+    for entry in unmoved:
+        if entry.hold is not None:
+            held.setdefault(entry.hold, []).append(f"{entry.pod.namespace}/{entry.pod.name}")
+    for hold, names in held.items():
+        yield f"{listed(names, most=2)}: {BUDGET_REMEDIES[hold]}."
+
+
 def budgets_table(found: Budgets, *, replaced: bool) -> Table:
     """A line for each budget.
 
@@ -42,8 +63,11 @@ def budgets_table(found: Budgets, *, replaced: bool) -> Table:
     return Table(title, ("budget", "evicted at once", "why"), rows)
 
 
-def budget_section(found: Budgets) -> Section:
-    """The budgets of the pods that a manifest makes; no lines where there are none."""
+def budget_section(found: Budgets, held_by_drain: Unmoved | None = None) -> Section:
+    """The budgets of the pods that a manifest makes, or what one of a cordoned node waits for; else no lines."""
+    if held_by_drain is not None and held_by_drain.hold is not None:
+        drain = f"a drain of its node does not end: {held_by_drain.detail.removesuffix('.')}"
+        return Section("Budget", (drain, BUDGET_REMEDIES[held_by_drain.hold]))
     held = [f"{_held_of(one)}{_waits_words([one.name])}" for one in found.held]
     return Section("Budget", (*held, *(_told(one) for one in found.budgets)))
 
@@ -88,7 +112,20 @@ def _all_blocked(found: Budgets) -> Iterator[str]:
         specs, why = _drained(budget.specs), _blocked(budget, names.of(budget))
         if specs and why and budget.placed and budget.held < budget.pods:
             lead = _nothing_of(*specs, pods=budget.pods - budget.others, of=budget.pods_of_specs)
-            yield f"{lead} be evicted: PodDisruptionBudget {why}. A drain waits{_how_long(specs, budget)}."
+            waits = f"A drain waits{_how_long(specs, budget)}.{_helps(budget)}"
+            yield f"{lead} be evicted: PodDisruptionBudget {why}. {waits}"
+
+
+def _helps(budget: PlannedBudget) -> str:
+    """What lets a pod go, where waiting does not."""
+    if budget.room is not None and budget.room.failure:
+        return " Give minAvailable as a number: it counts the pods themselves."
+    if budget.may_grow or _setting(budget) == _NO_SETTING:
+        return ""
+    if budget.min_available is None:
+        return " Raise maxUnavailable."
+    # A percentage may need another pod just as well.
+    return f" Lower minAvailable{', or add a replica' if isinstance(budget.min_available, int) else ''}."
 
 
 def _told(budget: PlannedBudget) -> str:

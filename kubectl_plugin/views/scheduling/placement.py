@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
-from kubectl_plugin.views.pod.claim_words import claim_lines, claim_sentences
+from kubectl_plugin.views.pod.claim_words import claim_lines, claim_sentences, volume_sentences
 from kubectl_plugin.views.scheduling.changes import remedy_words, ways_out
 from kubectl_plugin.views.scheduling.preemption import (
     defeated_words,
@@ -73,6 +73,7 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
         sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")
     if any(group.plugin == "PodTopologySpread" for group in groups):
         sentences += conflict_words(placement.spread)
+    sentences += volume_sentences(placement.volumes)
     ways = ways_out(placement, drained=drained)
     if ways:
         *others, last = ways

@@ -9,7 +9,7 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.pod.pod_page import unread_section
-from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table
+from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table, hold_words
 from kubectl_plugin.views.scheduling.daemon_words import daemon_tables, daemon_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.plan_more import (
@@ -222,6 +222,7 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
     if blocked:
         pods = "1 pod is" if blocked == 1 else f"{blocked} pods are"
         yield f"The drain does not end: {pods} held by a PodDisruptionBudget."
+        yield from hold_words(report.unmoved)
     if report.stuck:
         pods = "1 pod stays" if report.stuck == 1 else f"{report.stuck} pods stay"
         yield f"The drain does not end: {node} does not answer, and {pods} Terminating until it does, or is fenced."

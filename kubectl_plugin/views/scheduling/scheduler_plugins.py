@@ -165,7 +165,8 @@ def _claim(fact: ClaimMismatch) -> str:
     what = f"claim {fact.claim}" if fact.claim else f"volume {fact.volume}"
     bound = f" (volume {fact.volume})" if fact.claim and fact.volume else ""
     labels = "; ".join(f"{key} in {', '.join(values)}" for key, values in fact.labels.items())
-    return f"{what}{bound}: {labels or fact.reason}"
+    has = f", and the node has {listed(list(fact.has.values()))}" if fact.has else ""
+    return f"{what}{bound}: {f'{labels}{has}' if labels else fact.reason}"
 
 
 _NEEDED_LABEL: Final = "a label that its topology spread needs"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kubectl_plugin.views.words import counted
-from podrules.skew import ConstraintSkew
+from podrules.skew import ConstraintSkew, Uncounted, UncountedNodes
 
 __all__ = ["domain_words", "skew_words"]
 
@@ -20,4 +22,19 @@ def domain_words(one: ConstraintSkew) -> str:
     if one.least_in is None:
         verb = "is" if one.domains == 1 else "are"
         least = f"least counts as 0, because {counted(one.domains, 'domain')} {verb} fewer than minDomains"
-    return f"{one.most_in} has {one.most}, {least} ({one.topology_key}, {kind})"
+    more = "".join(f"; {_uncounted_words(entry)}" for entry in one.uncounted if one.most > 1)
+    return f"{one.most_in} has {one.most}, {least} ({one.topology_key}, {kind}){more}"
+
+
+def _uncounted_words(entry: UncountedNodes) -> str:
+    one = entry.nodes == 1
+    who = f"{entry.node} does" if one else f"{entry.nodes} nodes, such as {entry.node}, do"
+    why = _UNCOUNTED[entry.why][not one].format(key=entry.key)
+    return f"{who} not count: {'it' if one else 'they'} {why}"
+
+
+_UNCOUNTED: Final = {
+    Uncounted.LACKS_KEY: ("lacks label {key}", "lack label {key}"),
+    Uncounted.NODE_AFFINITY: tuple(f"{does} not match its node affinity or selector" for does in ("does", "do")),
+    Uncounted.TAINT: tuple(f"{has} taints that it does not tolerate (nodeTaintsPolicy)" for has in ("has", "have")),
+}

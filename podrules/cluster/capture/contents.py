@@ -37,17 +37,19 @@ from podrules.cluster.kinds import (
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source
 from podrules.died.messages import READ_REASONS
+from podrules.evictors import READ_ANNOTATIONS, is_told
 from podrules.model.base import KubeObject, ObjectMeta
 from podrules.model.event import Event
 from podrules.reachability import LEASE_NAMESPACE
 from podrules.refusals import FAILED_CREATE
+from podrules.stuck import READ_WARNINGS
 from podrules.well_known import SELECTOR_ANNOTATIONS
 
 __all__ = ["ANNOTATIONS", "KindContents", "contents"]
 
 T = TypeVar("T", bound=Struct)
 
-ANNOTATIONS: Final = frozenset(
+ANNOTATIONS: Final = READ_ANNOTATIONS | frozenset(
     {
         "kubectl-qos.io/confirm-force-delete",
         "kubernetes.io/config.mirror",
@@ -63,6 +65,8 @@ ANNOTATIONS: Final = frozenset(
     }
 )
 """The annotations that rules read."""
+_READ: Final = READ_REASONS | READ_WARNINGS | {FAILED_CREATE}
+"""The reasons of events whose messages an answer may need."""
 _REASONS: Final = {Forbidden: "forbidden", NotServed: NOT_SERVED, NotCaptured: "not in the snapshot it is made of"}
 
 
@@ -113,7 +117,7 @@ def _listed(source: Source, kind: Kind[Any], only: str = "") -> KindContents:
 def _events(source: Source) -> KindContents:
     found = _listed(source, EVENTS)
     told = (one for one in found.objects if isinstance(one, Event))
-    kept = (one if one.reason in {*READ_REASONS, FAILED_CREATE} else replace(one, message="") for one in told)
+    kept = (one if one.reason in _READ or is_told(one) else replace(one, message="") for one in told)
     return found._replace(objects=tuple(kept))
 
 

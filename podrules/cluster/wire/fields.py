@@ -413,6 +413,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "firstTimestamp": (6, "meta/v1.Time"),
         "lastTimestamp": (7, "meta/v1.Time"),
         "count": (8, "int32"),
+        "type": (9, "string"),
         "eventTime": (10, "meta/v1.MicroTime"),
         "series": (11, "*core/v1.EventSeries"),
         "related": (13, "*core/v1.ObjectReference"),
@@ -908,6 +909,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "disruptionsAllowed": (3, "int32"),
         "currentHealthy": (4, "int32"),
         "desiredHealthy": (5, "int32"),
+        "expectedPods": (6, "int32"),
         "conditions": (7, "[]meta/v1.Condition"),
     },
     "scheduling/v1.PriorityClass": {

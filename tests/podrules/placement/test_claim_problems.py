@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kubectl_plugin.views.pod.claim_words import claim_sentences
 from podrules.model.decode import from_object
 from podrules.placement.likely import likely_placement
 from podrules.placement.outcome import ClaimProblem, ClaimTrouble, Placement, PlacementOutcome
@@ -187,3 +188,21 @@ def test_what_the_profile_does_not_ask_is_no_problem(disabled: list[str], claims
     found = likely_placement(replace(cluster, framework=new_framework(Profile("default-scheduler", plugins=plugins))))
     assert found.outcome is PlacementOutcome.UNSCHEDULABLE
     assert [problem.claim for problem in found.claims] == claims
+
+
+def test_volumes_that_do_not_match_are_named() -> None:
+    small = volume("small", "5Gi", storageClassName="disks", local={})
+    earlier = volume("earlier", "20Gi", of="gone", storageClassName="disks", nfs={})
+    volumes = [small, {**earlier, "status": {"phase": "Released"}}, volume("used", of="x", storageClassName="disks")]
+    asked = claim(storageClassName="disks")
+    found = placed(using("data"), [asked], volumes, [storage_class("disks", makes=False)])
+    assert [(one.volume, one.size, one.phase, one.kind) for one in only(found).near] == [
+        ("small", "5Gi", "Available", "local"),
+        ("earlier", "20Gi", "Released", "NFS"),
+    ]
+    assert " ".join(claim_sentences(found.claims)) == (
+        'Claim "data" is unbound: no PersistentVolume of class "disks" matches it, and nobody makes one; there are '
+        '"small" (5Gi, Available, local) and "earlier" (20Gi, Released, NFS). Way out: make a PersistentVolume of '
+        'class "disks" that matches it (10Gi, ReadWriteOnce); a Released one is Available again without its '
+        "spec.claimRef."
+    )

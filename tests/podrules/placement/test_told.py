@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 
 from podrules.placement.outcome import ReasonCount
@@ -15,6 +17,40 @@ PREEMPTION = "no new claims to deallocate, preemption: 0/3 nodes are available: 
 def test_what_preemption_adds_does_not_count(message: str) -> None:
     told = told_before(message, NOW)
     assert (told.agrees, told.changed, told.message) == (True, (), message)
+
+
+LED: Final = "0/3 nodes are available: 1 Insufficient memory"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"{LED}, 2 node(s) had untolerated taint {{gpu: a100}}.",
+        f"{LED}, 1 node(s) had untolerated taint {{a: b, c}}, 1 node(s) had untolerated taint {{x: y}}. {PREEMPTION}",
+        f"{LED}, 2 node(s) had taint {{gpu: a100}}, that the pod didn't tolerate.",
+        f"{LED}, 2 node(s) had taints that the pod didn't tolerate.",
+    ],
+)
+def test_older_words_with_the_same_meaning_agree(message: str) -> None:
+    assert told_before(message, NOW).agrees
+
+
+@pytest.mark.parametrize(
+    ("older", "today"),
+    [
+        ("node(s) didn't match node selector", "node(s) didn't match Pod's node affinity/selector"),
+        ("node(s) didn't match Pod's node affinity", "node(s) didn't match Pod's node affinity/selector"),
+        ("node(s) had volume node affinity conflict", "node(s) didn't match PersistentVolume's node affinity"),
+    ],
+)
+def test_reasons_of_older_versions(older: str, today: str) -> None:
+    now = f"0/2 nodes are available: 2 {today}."
+    assert told_before(f"0/2 nodes are available: 2 {older}.", now).agrees
+    assert told_before(f"0/2 nodes are available: 1 {older}, 1 Too many pods.", now).changed == (
+        ReasonCount("Too many pods", 1, 0),
+        ReasonCount(today, 1, 2),
+    )
+    assert not told_before(f"0/4 nodes are available: 2 {older}.", now).agrees
 
 
 def test_reasons_whose_numbers_changed_are_told() -> None:

@@ -51,6 +51,7 @@ __all__ = [
     "PodVolumeClaims",
     "Problem",
     "find_pod_volumes",
+    "matches_topologies",
     "provision_problems",
     "reported_capacity",
     "reserved_volumes",
@@ -198,14 +199,14 @@ def provision_problems(index: StorageIndex, claim: PersistentVolumeClaim) -> Pro
     found = index.classes.get(claim_class(claim))
     if found is None or found.provisioner in {"", NO_PROVISIONER}:
         return problems
-    allowed = _matches_topologies(index.nodes, found.allowed_topologies)
+    allowed = matches_topologies(index.nodes, found.allowed_topologies)
     reported = reported_capacity(index, claim)
     enough = allowed if reported is None else reported.enough
     problems[allowed] = np.where(enough, Problem.NONE, Problem.NOT_ENOUGH_SPACE)[allowed]
     return problems
 
 
-def _matches_topologies(nodes: Nodes, topologies: Sequence[TopologySelectorTerm]) -> Mask:
+def matches_topologies(nodes: Nodes, topologies: Sequence[TopologySelectorTerm]) -> Mask:
     """MatchTopologySelectorTerms: one of the terms, all of its labels; without terms every node."""
     if not topologies:
         return np.ones(len(nodes), np.bool_)

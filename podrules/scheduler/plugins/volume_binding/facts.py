@@ -14,5 +14,7 @@ class ClaimMismatch(Fact, frozen=True):
     volume: str
     storage_class: str
     labels: dict[str, tuple[str, ...]]
-    """Zone and region labels of the volume, with the values it allows."""
+    """Labels that the volume asks of a node, with the values it allows: its node affinity, or its own zone labels."""
     reason: str
+    has: dict[str, str] = {}
+    """Those of them that the node has."""

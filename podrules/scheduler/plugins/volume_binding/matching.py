@@ -36,6 +36,7 @@ __all__ = [
     "NO_VOLUME",
     "AttributesClassError",
     "ClaimMatches",
+    "affinity_labels",
     "find_matching_volumes",
     "matches_node_affinity",
     "suitable_volumes",
@@ -70,6 +71,14 @@ def matches_node_affinity(nodes: Nodes, volume: PersistentVolume) -> Mask:
     if any(not term.match_expressions for term in terms):
         return np.ones(len(nodes), np.bool_)
     return match_node_selector(nodes, NodeSelector(terms))
+
+
+def affinity_labels(volume: PersistentVolume) -> dict[str, tuple[str, ...]]:
+    """The labels and values that a volume's node affinity asks for; empty: it is none, or says it in another form."""
+    affinity = volume.spec.node_affinity
+    terms = () if affinity is None or affinity.required is None else affinity.required.node_selector_terms
+    wanted = terms[0].match_expressions if len(terms) == 1 else ()
+    return {one.key: one.values for one in wanted} if all(one.operator == "In" for one in wanted) else {}
 
 
 def find_matching_volumes(

@@ -31,6 +31,7 @@ from podrules.scheduler.plugins.volume_binding.binder import (
 )
 from podrules.scheduler.plugins.volume_binding.claim_state import UNUSABLE, ClaimState, claim_state
 from podrules.scheduler.plugins.volume_binding.facts import ClaimMismatch
+from podrules.scheduler.plugins.volume_binding.matching import affinity_labels
 from podrules.scheduler.plugins.volume_binding.scorer import DEFAULT_SHAPE, VolumeBindingArgs, storage_scores
 from podrules.scheduler.plugins.volume_binding.storage_index import (
     ClaimReference,
@@ -133,8 +134,11 @@ class VolumeBinding:
 
     def facts(self, context: CycleContext, state: PodVolumeClaims, row: int) -> Iterator[Fact]:
         """The claims that the node cannot use."""
+        volumes, has = storage_index(context).volumes, context.table.nodes[row].metadata.labels
         for entry in self.explain(context, state, row).problems:
-            yield ClaimMismatch(entry.claim, entry.volume, entry.storage_class, {}, entry.reason)
+            labels = affinity_labels(volumes[entry.volume]) if entry.volume in volumes else {}
+            there = {key: has[key] for key in labels if key in has}
+            yield ClaimMismatch(entry.claim, entry.volume, entry.storage_class, labels, entry.reason, there)
 
     def pre_score(self, context: CycleContext, feasible: NDArray[np.int32]) -> PreScoreResult:
         """Skip without the gate StorageCapacityScoring."""

@@ -1,0 +1,102 @@
+"""Why a container could not start, by the text of the kubelet or the runtime: what is wrong, and what helps.
+
+Source, at v1.36.3: pkg/kubelet/kuberuntime/security_context.go (verifyRunAsNonRoot), pkg/kubelet/kubelet_pods.go
+(makeEnvironmentVariables, makeMounts); runc, containerd and the NVIDIA container toolkit for the others.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+__all__ = ["StartError", "start_error"]
+
+_MAX_READ: Final = 8_192
+"""Characters of a message that are read: its end decides."""
+_USER: Final = "or use an image with a numeric USER other than 0"
+_OPTIONAL: Final = "or mark the reference optional"
+
+
+class StartError(NamedTuple):
+    """One text, and what it means."""
+
+    what: str
+    remedy: str
+
+
+_ROWS: Final = tuple(
+    (re.compile(pattern), StartError(what, remedy))
+    for pattern, what, remedy in (
+        (
+            r"runAsNonRoot and image will run as root",
+            "runAsNonRoot is set, and its image runs as root",
+            f"set runAsUser to a number other than 0, {_USER}",
+        ),
+        (
+            r"image has non-numeric user \(([^)]{1,60})\)",
+            'runAsNonRoot is set, and its image names user "{0}", not a number',
+            f"set runAsUser to the number of that user, {_USER}",
+        ),
+        (
+            r"runAsUser breaks non-root policy|regarded as root identity",
+            "runAsNonRoot is set, and its own user is root",
+            "set runAsUser to a number other than 0, or remove runAsNonRoot",
+        ),
+        (
+            r'([Cc]onfig[Mm]ap|[Ss]ecret) "([^"]{1,253})" not found',
+            '{0} "{1}" was not found',
+            f"create it in the pod's namespace, {_OPTIONAL}",
+        ),
+        (
+            r"couldn't find key (\S{1,253}) in (ConfigMap|Secret) (\S{1,320})",
+            "{1} {2} has no key {0}",
+            f"add the key, {_OPTIONAL}",
+        ),
+        (
+            r"[sS]ubPath",
+            "its subPath could not be prepared",
+            "check the path in the volume, and that it may be made there",
+        ),
+        (
+            r"memory(\.limit_in_bytes|\.max): device or resource busy|[Mm]inimum memory limit allowed",
+            "its memory limit is too small for the runtime",
+            "raise its memory limit{limit}: the runtime needs some MiB to start a container",
+        ),
+        (
+            r"exec format error",
+            "its command is for another processor",
+            "use an image for the node's architecture; a script needs a first line such as #!/bin/sh",
+        ),
+        (
+            r'exec: "[^"]{1,500}": permission denied',
+            "its command may not be executed",
+            "make the file executable in the image, or name its interpreter in command",
+        ),
+        (
+            r"Are you trying to mount a directory onto a file|not a directory",
+            "a volume does not fit its mountPath",
+            "mount one file with subPath, or a folder at another mountPath",
+        ),
+        (r"no space left on device", "a disk of the node is full", "free space on the node, or let it evict pods"),
+        (
+            r"unable to find (?:user|group) ([^\s:]{1,60})",
+            'its image has no user "{0}"',
+            "use a number in runAsUser, or a user of the image",
+        ),
+        (r"chdir to cwd", "its workingDir cannot be entered", "correct workingDir, or the rights of that folder"),
+        (
+            r"is reserved for|failed to reserve (container|sandbox) name|context deadline exceeded|DeadlineExceeded",
+            "the runtime did not make it in time",
+            "look at the node's runtime, disk and load: an earlier attempt may still be under way",
+        ),
+    )
+)
+
+
+def start_error(message: str) -> StartError | None:
+    """What a message says; None: none of these."""
+    text = message[-_MAX_READ:]
+    for pattern, said in _ROWS:
+        if found := pattern.search(text):
+            return StartError(said.what.format(*found.groups()), said.remedy)
+    return None

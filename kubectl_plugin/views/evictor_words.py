@@ -1,0 +1,150 @@
+"""Programs that end pods and remove nodes, in words: who did it, why, and what keeps them from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.words import when_words
+from podrules.evictors import Agent, Evictor, Purpose, Where
+
+__all__ = [
+    "agent_name",
+    "evicted_words",
+    "evictor_remedies",
+    "going_verdict",
+    "going_word",
+    "held_words",
+    "node_words",
+    "removed_words",
+    "sign_words",
+]
+
+_MOST: Final = 160
+"""Characters of a message."""
+_DRAINING: Final = "FailedDraining"
+"""Karpenter writes it as long as pods are left."""
+_NAMES: Final = {
+    Agent.KARPENTER: "Karpenter",
+    Agent.CLUSTER_AUTOSCALER: "cluster-autoscaler",
+    Agent.VPA: "VPA's updater",
+    Agent.DESCHEDULER: "the descheduler",
+    Agent.KURED: "kured",
+    Agent.DRAINO: "draino",
+    Agent.NODE_TERMINATION_HANDLER: "aws-node-termination-handler",
+    Agent.MACHINE_CONFIG: "machine-config-operator",
+    Agent.MACHINE_CONTROLLER: "the machine controller",
+    Agent.GKE: "GKE",
+    Agent.AKS: "AKS",
+    Agent.CLOUD: "cloud-controller-manager",
+}
+_VERBS: Final = {
+    Purpose.INTERRUPTED: "{agent} reports that the cloud takes {node} away",
+    Purpose.REMOVES_NODE: "{agent} removes {node}",
+    Purpose.DRAINS_NODE: "{agent} drains {node}",
+    Purpose.RESTARTS_NODE: "{agent} restarts {node}",
+}
+_WHY: Final = {
+    Purpose.INTERRUPTED: ": the cloud takes {node} away",
+    Purpose.REMOVES_NODE: " to remove {node}",
+    Purpose.RESIZES_POD: " to apply its recommendation",
+    Purpose.MOVES_POD: " to move it ({says})",
+}
+"""Of an event about a pod; a spot interruption explains Karpenter's."""
+_AHEAD: Final = {
+    Purpose.INTERRUPTED: "About to go: the cloud takes the machine away ({agent}: {sign})",
+    Purpose.REMOVES_NODE: "About to go: {agent} evicts its pods and removes it ({sign})",
+    Purpose.DRAINS_NODE: "{agent} drains it: its pods are evicted ({sign})",
+    Purpose.RESTARTS_NODE: "About to restart: {agent} evicts its pods first ({sign})",
+}
+_REMEDIES: Final = {
+    Agent.KARPENTER: 'annotation karpenter.sh/do-not-disrupt: "true" on the pod, or a NodePool budget, keeps its node',
+    Agent.CLUSTER_AUTOSCALER: 'annotation cluster-autoscaler.kubernetes.io/safe-to-evict: "false" keeps its node',
+    Agent.VPA: "updateMode Initial or Off changes new pods only; InPlaceOrRecreate resizes in place where it can",
+    Agent.DESCHEDULER: "exclude the pod in the descheduler's policy: by namespace, labelSelector or priorityThreshold",
+    Agent.KURED: "kured restarts nodes within its time window (--start-time, --end-time, --reboot-days)",
+    Agent.DRAINO: "look at the node's conditions: draino drains nodes that have those of its command line",
+    Agent.MACHINE_CONFIG: "a MachineConfig changed; a paused MachineConfigPool restarts no node",
+}
+_SPOT: Final = "spot machines end at short notice: run replicas on several nodes, or use on-demand machines"
+
+
+def agent_name(evictor: Evictor) -> str:
+    """``Karpenter``."""
+    return _NAMES[evictor.agent]
+
+
+def sign_words(evictor: Evictor) -> str:
+    """``taint karpenter.sh/disrupted:NoSchedule``."""
+    return f"{evictor.where.value.lower().removeprefix('pod').removeprefix('node')} {evictor.key}"
+
+
+def evicted_words(evictor: Evictor, node: str) -> str:
+    """Who evicted a pod and why; ``probably`` where only its node, or its annotation, shows that."""
+    agent, where = agent_name(evictor), _node(node)
+    if evictor.where is Where.POD_EVENT:
+        verb = "deleted" if evictor.deletes else "evicted"
+        why = _WHY[evictor.purpose].format(node=where, says=_cut(evictor.says))
+        return f"{agent} {verb} the pod{why}"
+    if evictor.where is Where.POD_ANNOTATION:
+        return f"the pod was evicted through the eviction API, perhaps by {agent}, which manages it"
+    return f"the pod was evicted through the eviction API, probably because {node_words(evictor, node)}"
+
+
+def node_words(evictor: Evictor, node: str) -> str:
+    """``Karpenter removes node n1``."""
+    return _VERBS[evictor.purpose].format(agent=agent_name(evictor), node=_node(node))
+
+
+def removed_words(evictor: Evictor, node: str) -> str:
+    """``Karpenter removed node n1``."""
+    if evictor.agent is Agent.CLOUD:
+        return "its machine no longer exists in the cloud"
+    taken = ": the cloud took it away" if evictor.purpose is Purpose.INTERRUPTED else ""
+    return f"{agent_name(evictor)} removed {_node(node)}{taken}"
+
+
+def evictor_remedies(evictor: Evictor) -> Iterator[str]:
+    """What keeps the program from it."""
+    if evictor.purpose is Purpose.INTERRUPTED:
+        yield _SPOT
+    elif evictor.agent in _REMEDIES:
+        yield _REMEDIES[evictor.agent]
+
+
+def going_verdict(evictor: Evictor, now: datetime | None) -> Verdict:
+    """That a node is about to go or to restart, and what an event says of it.
+
+    An event alone gives no code: where events cannot be read, an answer may lack the sentence, and is not wrong.
+    """
+    said = _AHEAD[evictor.purpose].format(agent=agent_name(evictor), sign=sign_words(evictor))
+    when = when_words(evictor.at, now)
+    lines = [f"{said[:1].upper()}{said[1:]}{f', {when}' if when else ''}."]
+    if evictor.says and evictor.where is not Where.LABEL:
+        lines.append(f"Its reason: {_cut(evictor.says)}.")
+    if evictor.is_announced:
+        return Verdict(VerdictCode.READY, Severity.FINE, tuple(lines))
+    return Verdict(VerdictCode.NODE_GOING, Severity.NOTICE, tuple(lines))
+
+
+def going_word(evictor: Evictor) -> str:
+    """``about to go (Karpenter)``, for a row."""
+    said = "about to restart" if evictor.purpose is Purpose.RESTARTS_NODE else "about to go"
+    return f"{said} ({agent_name(evictor)})"
+
+
+def held_words(evictor: Evictor, now: datetime | None) -> str:
+    """Why a program did not remove a node."""
+    when, does = when_words(evictor.at, now), "waits" if evictor.key == _DRAINING else "did not remove it"
+    return f"{agent_name(evictor)} {does} ({evictor.key}{f', {when}' if when else ''}): {_cut(evictor.says)}"
+
+
+def _node(node: str) -> str:
+    return f"node {node}" if node else "its node"
+
+
+def _cut(text: str) -> str:
+    said = text.strip().rstrip(".")
+    return said if len(said) <= _MOST else f"{said[: _MOST // 2]} … {said[-_MOST // 2 :]}"

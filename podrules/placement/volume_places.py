@@ -1,0 +1,110 @@
+"""Where the volumes of a pod can be used, for a pod that fits nowhere.
+
+    bound                a node matches the volume's node affinity; where a CSI driver has taken over, the driver's form
+    waits, provisioned   a node matches allowedTopologies of the StorageClass; without these any node does
+    waits, not so        the volumes that the claim could be bound to, each by its own node affinity
+
+Volumes that every node can use are left out. Two volumes may have nodes each, and none together.
+
+Source: pkg/scheduler/framework/plugins/volumebinding/binder.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from podrules.model.selectors import SelectorError
+from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
+from podrules.placement.outcome import VolumePlace
+from podrules.scheduler.cycle import Filtered
+from podrules.scheduler.plugins.volume_binding import VolumeBinding
+from podrules.scheduler.plugins.volume_binding.binder import (
+    NO_PROVISIONER,
+    PodVolumeClaims,
+    Problem,
+    find_pod_volumes,
+    matches_topologies,
+)
+from podrules.scheduler.plugins.volume_binding.matching import affinity_labels, matches_node_affinity, suitable_volumes
+from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class, storage_index
+from podrules.volumes import volume_backend
+
+__all__ = ["volume_place", "volume_places"]
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+_SHOWN_NODES: Final = 3
+_SHOWN_VOLUMES: Final = 2
+
+Mask = NDArray[np.bool_]
+
+
+def volume_places(filtered: Filtered) -> tuple[VolumePlace, ...]:
+    """The volumes of a cycle's pod that only some nodes can use; nothing where VolumeBinding does not ask."""
+    context = filtered.context
+    state = context.states.get(VolumeBinding.name)
+    if not isinstance(state, PodVolumeClaims):
+        return ()
+    index = storage_index(context)
+    bound, _ = find_pod_volumes(index, state, context.features)
+    read = [(one, index.volumes.get(one.claim.spec.volume_name)) for one in bound]
+    found = [
+        (volume_place(index, one.claim, volume), one.problems == Problem.NONE)
+        for one, volume in read
+        if volume is not None
+    ]
+    for claim in state.delayed:
+        found += _of_waiting(index, claim)
+    some = [(place, nodes) for place, nodes in found if not nodes.all()]
+    return tuple(
+        replace(
+            place,
+            nodes=tuple(index.nodes.names[row] for row in np.flatnonzero(nodes)[:_SHOWN_NODES].tolist()),
+            count=int(nodes.sum()),
+            apart=next((other.volume for other, its in some if its.any() and not (its & nodes).any()), ""),
+        )
+        for place, nodes in some
+    )
+
+
+def volume_place(index: StorageIndex, claim: PersistentVolumeClaim, volume: PersistentVolume) -> VolumePlace:
+    """A volume that a claim has or may have, without the nodes."""
+    labels, rows = affinity_labels(volume), index.nodes.rows
+    # The writer of a node's name in place of its label means that node.
+    nodes = [index.nodes[rows[one]].metadata for one in labels.get(HOSTNAME, ()) if one in rows]
+    named = [node for node in nodes if node.labels.get(HOSTNAME) != node.name]
+    return VolumePlace(
+        claim=claim.metadata.name,
+        volume=volume.metadata.name,
+        size=str(volume.spec.capacity.get(STORAGE, "")),
+        phase=volume.status.phase,
+        kind=volume_backend(volume),
+        labels=labels,
+        hostnames={node.name: node.labels.get(HOSTNAME, "") for node in named[:_SHOWN_NODES]},
+    )
+
+
+def _of_waiting(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[tuple[VolumePlace, Mask]]:
+    found = index.classes[claim_class(claim)]
+    if found.provisioner in {"", NO_PROVISIONER}:
+        try:
+            for volume in islice(suitable_volumes(index, claim), _SHOWN_VOLUMES):
+                yield volume_place(index, claim, volume), matches_node_affinity(index.nodes, volume)
+        except SelectorError:
+            return  # The cycle's error says why.
+        return
+    terms = [term.match_label_expressions for term in found.allowed_topologies]
+    place = VolumePlace(
+        claim=claim.metadata.name,
+        volume="",
+        size=str(claim.spec.resources.requests.get(STORAGE, "")),
+        phase=claim.status.phase,
+        kind=found.provisioner,
+        labels={entry.key: entry.values for entry in terms[0]} if len(terms) == 1 else {},
+    )
+    yield place, matches_topologies(index.nodes, found.allowed_topologies)

@@ -1,0 +1,233 @@
+"""Pages of pods that are stuck: the warning leads, with count, span and what helps; the report lists them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+from tests.tree import ROOT
+
+FIELD: Final = ROOT / "tests" / "testdata" / "cases" / "field"
+
+
+def headline(file: Path, *words: str) -> str:
+    ran = run(*words, "--snapshot", str(file))
+    assert "Traceback" not in ran.err
+    return " ".join(ran.out.split()).partition("Now is taken")[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "pod", "said"),
+    [
+        (
+            "L-cm",
+            "cm",
+            (
+                "Pending for 60 min: FailedMount 30 times in 57 min, last 2 min ago: MountVolume.SetUp failed for "
+                'volume "cfg" : configmap "app-config" not found. Create it in the pod\'s namespace, or set optional'
+            ),
+        ),
+        (
+            "L-rc",
+            "rc",
+            (
+                "Pending for 60 min: FailedCreatePodSandBox 30 times in 57 min, last 2 min ago: Failed to create pod "
+                'sandbox: rpc error: code = Unknown desc = failed to get sandbox runtime: no runtime for "gvisor" is '
+                "configured. Configure the handler in that node's runtime, or correct runtimeClassName."
+            ),
+        ),
+        (
+            "AI-killfail",
+            "killfail",
+            "Being deleted since 07:40:00 UTC, grace 30 s: FailedKillPod 60 times in 136 min, last 90 s ago: error",
+        ),
+        ("AI-killfail", "killfail", 'Overdue since 07:40:30 UTC: container "app" still runs by its status.'),
+        (
+            "AI-unmount",
+            "unmount",
+            (
+                "Being deleted since 07:40:00 UTC, grace 30 s: FailedUnMount 60 times in 136 min, last 90 s ago: "
+                'UnmountVolume.TearDown failed for volume "d"'
+            ),
+        ),
+        (
+            "AI-unmount",
+            "unmount",
+            "device is busy. Its processes have ended; its kubelet has not cleaned up. On the node",
+        ),
+        (
+            "c26",
+            "typo",
+            (
+                'Pending for 10 min: no scheduler has looked at it (spec.schedulerName "my-scheduler", no PodScheduled '
+                'condition). Check that a scheduler of that name runs; the default is "default-scheduler".'
+            ),
+        ),
+        (
+            "c26",
+            "fresh",
+            (
+                'Pending for 10 min: no scheduler has looked at it (spec.schedulerName "default-scheduler", no '
+                "PodScheduled condition). Check that kube-scheduler runs and renews its Lease. 1 of 1 node fits now."
+            ),
+        ),
+    ],
+)
+def test_the_warning_leads(name: str, pod: str, said: str) -> None:
+    assert said in headline(FIELD / f"{name}.json", "explain", f"pod/{pod}")
+
+
+@pytest.mark.parametrize(
+    ("name", "risk", "said"),
+    [
+        ("L-cm", "Stuck", "trouble 1 pod: stuck: a warning repeats. default/cm (FailedMount 30 times)."),
+        ("L-rc", "Stuck", "default/rc (FailedCreatePodSandBox 30 times)"),
+        ("AI-killfail", "Stuck", "default/killfail (FailedKillPod 60 times)"),
+        ("AI-unmount", "Stuck", "default/unmount (FailedUnMount 60 times)"),
+        ("c26", "NoScheduler", "trouble 3 pods: no scheduler has looked. default/vc, default/typo and default/fresh."),
+    ],
+)
+def test_the_report_lists_it_as_trouble(name: str, risk: str, said: str) -> None:
+    file = str(FIELD / f"{name}.json")
+    # A table wraps in columns: one wide enough has no breaks.
+    report = json.loads(run("report", "-A", "--snapshot", file, "-o", "json").out)
+    assert risk in {one["risk"] for one in report["pods"]}
+    text = " ".join(run("report", "-A", "--snapshot", file, env={**os.environ, "COLUMNS": "250"}).out.split())
+    assert said in text
+
+
+NOW: Final = "2026-08-02T09:00:00Z"
+OF_POD: Final = {"kind": "Pod", "namespace": "lab", "name": "probe-4", "uid": "p4"}
+PATIENT: Final = "2026-08-02T08:20:00Z"
+
+
+def written(folder: Path, reason: str, message: str, *, events: bool = True, **more: Any) -> Path:
+    """A pod of 40 minutes that waits on node n2, and the warning about it."""
+    metadata = {"uid": "p4", "creationTimestamp": PATIENT, **more.pop("metadata", {})}
+    status = {
+        "phase": "Pending",
+        "conditions": [raw_condition("PodScheduled"), raw_condition("PodReadyToStartContainers", "False")],
+        "containerStatuses": [{"name": "app", "state": {"waiting": {"reason": "ContainerCreating"}}}],
+        **more.pop("status", {}),
+    }
+    pod = raw_pod("probe-4", "lab", metadata=metadata, status=status, **{"nodeName": "n2", **more})
+    ready = raw_condition("Ready", lastHeartbeatTime=NOW, lastTransitionTime="2026-08-01T09:00:00Z")
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "probe-4.1", "namespace": "lab", "creationTimestamp": "2026-08-02T08:21:00Z"},
+        "involvedObject": OF_POD,
+        "reason": reason,
+        "message": message,
+        "type": "Warning",
+        "source": {"component": "kubelet", "host": "n2"},
+        "firstTimestamp": "2026-08-02T08:21:00Z",
+        "lastTimestamp": "2026-08-02T08:58:00Z",
+        "count": 41,
+    }
+    file = folder / "c.json"
+    items = [raw_node("n2", conditions=[ready]), pod, *([event] if events else [])]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return file
+
+
+SANDBOX: Final = "Failed to create pod sandbox: rpc error: code = Unknown desc = "
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "said"),
+    [
+        (
+            "FailedCreatePodSandBox",
+            (
+                f'{SANDBOX}failed to setup network for sandbox "{"5a" * 32}": plugin type="aws-cni" failed (add): '
+                "add cmd: failed to assign an IP address to container"
+            ),
+            "failed to assign an IP address to container. Free addresses on that node or give its network plugin more",
+        ),
+        (
+            "FailedMount",
+            (
+                'MountVolume.MountDevice failed for volume "pvc-7f" : kubernetes.io/csi: attacher.MountDevice failed '
+                "to create client: driver name efs.csi.aws.com not found in the list of registered CSI drivers"
+            ),
+            "Look at the driver's DaemonSet: its pod on that node has to run",
+        ),
+        (
+            "FailedMount",
+            (
+                'MountVolume.SetUp failed for volume "home" : mount failed: exit status 32 Output: mount.nfs: access '
+                "denied by server while mounting 10.2.0.9:/export/home"
+            ),
+            "Check the server and path of the volume, and that the server exports it to that node.",
+        ),
+        (
+            "NetworkNotReady",
+            (
+                "network is not ready: container runtime network not ready: NetworkReady=false "
+                "reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
+            ),
+            "See whether the pod of the network plugin runs on that node.",
+        ),
+        (
+            "BranchAllocationFailed",
+            "no free branch interface",
+            "BranchAllocationFailed 41 times in 37 min, last 2 min ago",
+        ),
+    ],
+)
+def test_what_helps_is_that_of_the_message(reason: str, message: str, said: str, tmp_path: Path) -> None:
+    text = headline(written(tmp_path, reason, message), "explain", "pod/probe-4", "-n", "lab")
+    assert said in text
+    assert f"Pending for 40 min: {reason} 41 times in 37 min" in text
+
+
+def test_a_long_message_keeps_its_end_and_loses_long_ids(tmp_path: Path) -> None:
+    message = (
+        f'{SANDBOX}for sandbox "{"0123456789abcdef" * 4}": ' + "by a very long way round, " * 20 + "disk quota exceeded"
+    )
+    text = headline(written(tmp_path, "FailedCreatePodSandBox", message), "explain", "pod/probe-4", "-n", "lab")
+    assert 'for sandbox "01234567…"' in text
+    assert " … " in text
+    assert "disk quota exceeded." in text
+    assert len(text) < 700
+
+
+def test_a_hostile_message_is_escaped_and_bounded(tmp_path: Path) -> None:
+    text = headline(
+        written(tmp_path, "FailedMount", "\x1b[2J" + '" : configmap "' * 5000), "explain", "pod/probe-4", "-n", "lab"
+    )
+    assert "\x1b" not in text
+    assert len(text) < 900
+
+
+def test_without_events_the_answer_says_less_and_is_not_certain(tmp_path: Path) -> None:
+    file = written(tmp_path, "FailedMount", "no", events=False)
+    ran = run("explain", "pod/probe-4", "-n", "lab", "--snapshot", str(file))
+    assert ran.code == 11
+    assert "Not certain: no events in the file" in " ".join(ran.out.split())
+    assert run("report", "-A", "--snapshot", str(file)).code == 11
+
+
+def test_a_provisioner_that_fails_leads_where_a_node_fits(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        "ProvisioningFailed",
+        'failed to provision volume with StorageClass "fast": rpc error: code = ResourceExhausted desc = no capacity',
+        nodeName=None,
+        volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "wal"}}],
+        containers=[raw_container()],
+        status={"conditions": [], "containerStatuses": []},
+    )
+    content = json.loads(file.read_text())
+    content["items"][-1]["involvedObject"] = {"kind": "PersistentVolumeClaim", "namespace": "lab", "name": "wal"}
+    file.write_text(json.dumps(content))
+    text = headline(file, "explain", "pod/probe-4", "-n", "lab")
+    assert "ProvisioningFailed (persistentvolumeclaim/wal) 41 times in 37 min, last 2 min ago" in text
+    assert "desc = no capacity" in text
