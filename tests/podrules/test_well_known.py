@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from podrules.evictors import going
+from podrules.model.decode import from_object
+from podrules.model.node import Node
 from podrules.well_known import Meaning, is_of_the_machine, known_taint, uses_hardware
+from tests.objects import raw_node
 
 
 @pytest.mark.parametrize(
@@ -30,6 +34,25 @@ def test_known(key: str, value: str, meaning: Meaning, owner: str) -> None:
     assert found is not None
     assert (found.meaning, found.owner) == (meaning, owner)
     assert found.source
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "ToBeDeletedByClusterAutoscaler",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/disruption",
+        "aws-node-termination-handler/spot-itn",
+        "cloud.google.com/impending-node-termination",
+        "remediator.kubernetes.azure.com/unschedulable",
+    ],
+)
+def test_a_node_that_is_about_to_go_is_so_for_pods_that_wait(key: str) -> None:
+    found = known_taint(key, "")
+    assert found is not None
+    assert found.meaning is Meaning.LEAVING
+    node = from_object(raw_node(taints=[{"key": key, "effect": "NoSchedule"}]), Node)
+    assert going(node, (), None) is not None
 
 
 @pytest.mark.parametrize(
