@@ -212,10 +212,13 @@ _LABELS: Final = {
     r"kubernetes\.azure\.com/(agentpool|accelerator|mode|node-image-version|os-sku|scalesetpriority|storage.*)": _AKS,
     r"doks\.digitalocean\.com/.+": "docs.digitalocean.com/products/kubernetes",
     r"aws\.amazon\.com/neuron.*": "awsdocs-neuron",
+    r"topology\.(?!kubernetes\.io/)[a-z0-9.-]+/.+": "kubernetes-csi.github.io/docs/topology.html",
 }
 """Labels that describe the machine or its pool, with sources. To write one by hand does not change the machine."""
 
 
+_MAX_TEXT: Final = 512
+"""The API server takes no longer keys and values."""
 _MACHINE: Final = "|".join(_LABELS)
 _KEYS: Final = [row.taint.partition("=")[0] for row in _TAINTS]
 _PUBLIC: Final = "|".join((_MACHINE, *(key for key in _KEYS if "?P<owner>" not in key)))
@@ -230,23 +233,24 @@ Source: openshift/apiserver-library-go pkg/admission; kubernetes plugin/pkg/admi
 @lru_cache(maxsize=1024)
 def known_taint(key: str, value: str) -> KnownTaint | None:
     """The row of a taint, with its owner named; None: the cluster's own."""
-    for row in _TAINTS:
-        if found := re.fullmatch(rf"(?:{row.taint})(?:=.*)?", f"{key}={value}"):
+    text = f"{key}={value}"
+    for row in _TAINTS if len(text) <= _MAX_TEXT else ():
+        if found := re.fullmatch(rf"(?:{row.taint})(?:=.*)?", text):
             return KnownTaint(row.taint, row.meaning, row.owner.format(**found.groupdict()), row.source, row.uses)
     return None
 
 
 def uses_hardware(known: KnownTaint, resources: Iterable[str]) -> bool:
     """Whether one of these resources is that of the node's hardware."""
-    return bool(known.uses) and any(re.fullmatch(known.uses, resource) for resource in resources)
+    return bool(known.uses) and any(re.fullmatch(known.uses, resource[:_MAX_TEXT]) for resource in resources)
 
 
 @lru_cache(maxsize=1024)
 def is_of_the_machine(label: str) -> bool:
     """Whether a label describes the machine or its pool, so that only another node has another value."""
-    return re.fullmatch(_MACHINE, label) is not None
+    return re.fullmatch(_MACHINE, label[:_MAX_TEXT]) is not None
 
 
 def is_public_key(key: str) -> bool:
     """Whether a key of a taint or label is of this table and names nothing of the cluster's own."""
-    return re.fullmatch(_PUBLIC, key) is not None
+    return len(key) <= _MAX_TEXT and re.fullmatch(_PUBLIC, key) is not None

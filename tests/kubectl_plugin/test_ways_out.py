@@ -11,7 +11,7 @@ import pytest
 from tests.controlplane.client import Object
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.test_field_cases import FIELD
-from tests.objects import raw_condition, raw_node, raw_pod
+from tests.objects import raw_condition, raw_node, raw_pod, raw_workload
 
 
 def said(*words: str) -> str:
@@ -114,6 +114,17 @@ def test_one_reason_is_named_once(tmp_path: Path) -> None:
     full["status"]["allocatable"] = {**ROOM, "pods": "0"}
     page = explained(tmp_path, node("rack-1"), full, pending(requests={"cpu": "9"}))
     assert "Of 2 nodes, 2 lack cpu." in page
+
+
+def test_pods_of_a_daemon_set_that_wait_for_one_reason_are_named_together(tmp_path: Path) -> None:
+    full = node("rack-2")
+    full["status"]["allocatable"] = {**ROOM, "pods": "0"}
+    daemons = raw_workload("DaemonSet", "agent", "shop", pod_spec=raw_pod(requests={"cpu": "9"})["spec"])
+    manifest, cluster = tmp_path / "agent.json", tmp_path / "cluster.json"
+    manifest.write_text(json.dumps(daemons))
+    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node("rack-1"), full]}))
+    page = said("place", "-f", str(manifest), "--snapshot", str(cluster))
+    assert "rack-1 and rack-2 lack cpu." in page
 
 
 WRITERS: Final = [

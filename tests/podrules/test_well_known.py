@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from podrules.evictors import going
+from podrules.model.decode import from_object
+from podrules.model.node import Node
 from podrules.well_known import Meaning, is_of_the_machine, known_taint, uses_hardware
+from tests.objects import raw_node
 
 
 @pytest.mark.parametrize(
@@ -30,6 +34,25 @@ def test_known(key: str, value: str, meaning: Meaning, owner: str) -> None:
     assert found is not None
     assert (found.meaning, found.owner) == (meaning, owner)
     assert found.source
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "ToBeDeletedByClusterAutoscaler",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/disruption",
+        "aws-node-termination-handler/spot-itn",
+        "cloud.google.com/impending-node-termination",
+        "remediator.kubernetes.azure.com/unschedulable",
+    ],
+)
+def test_a_node_that_is_about_to_go_is_so_for_pods_that_wait(key: str) -> None:
+    found = known_taint(key, "")
+    assert found is not None
+    assert found.meaning is Meaning.LEAVING
+    node = from_object(raw_node(taints=[{"key": key, "effect": "NoSchedule"}]), Node)
+    assert going(node, (), None) is not None
 
 
 @pytest.mark.parametrize(
@@ -63,7 +86,9 @@ def test_hardware_is_used_by_a_request_of_the_same_vendor() -> None:
     assert not uses_hardware(fargate, ["cpu"])
 
 
-@pytest.mark.parametrize("label", ["nvidia.com/gpu.product", "feature.node.kubernetes.io/cpu-model.id"])
+@pytest.mark.parametrize(
+    "label", ["nvidia.com/gpu.product", "feature.node.kubernetes.io/cpu-model.id", "topology.x.csi/node"]
+)
 def test_a_label_of_the_machine(label: str) -> None:
     assert is_of_the_machine(label)
 
@@ -71,3 +96,11 @@ def test_a_label_of_the_machine(label: str) -> None:
 @pytest.mark.parametrize("label", ["disktype", "topology.kubernetes.io/zone", "accelerator", "example.com/gpu.product"])
 def test_a_label_that_people_write(label: str) -> None:
     assert not is_of_the_machine(label)
+
+
+def test_a_hostile_name_takes_no_time() -> None:
+    sku = known_taint("sku", "gpu")
+    assert sku is not None
+    assert not uses_hardware(sku, ["/" * 1_000_000])
+    assert known_taint("/" * 1_000_000, "x" * 1_000_000) is None
+    assert not is_of_the_machine("nvidia.com/" * 100_000)

@@ -88,7 +88,7 @@ def remedy_words(remedy: Remedy, spread: tuple[ConstraintSpread, ...]) -> str:
     """``free 220Mi memory on node-a1``, ``maxSkew 3 on zone (then node-b2)``."""
     changes = _changes_words(remedy.changes, spread)
     if remedy.helped is not None and remedy.helped < remedy.waiting:
-        changes += f", which helps {remedy.helped} of {remedy.waiting} pods"
+        changes += f", which helps {remedy.helped} of {counted(remedy.waiting, 'pod')}"
     if any(change.node for change in remedy.changes):
         elsewhere = any(pod.node != remedy.node for change in remedy.changes for pod in change.pods)
         return f"{changes} (then {remedy.node})" if elsewhere else changes

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.scheduling.changes import ways_out
-from kubectl_plugin.views.scheduling.placement import rejected_phrases, why_no_node
+from kubectl_plugin.views.scheduling.placement import alike_joined, rejected_phrases, why_no_node
 from kubectl_plugin.views.scheduling.plan_more import paid_words
 from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
 from kubectl_plugin.views.words import counted, listed
@@ -55,7 +55,7 @@ def stuck_words(spec: PlannedSpec, *, drained: str = "") -> Iterator[str]:
     if not pending.rejected or not all(group.nodes for group in pending.rejected):
         yield " ".join((f"{lead}.", *why_no_node(pending, drained=drained)))
         return
-    why = listed([f"{_names(group)} {_verb(group)}" for group in pending.rejected], most=_SHOWN_NAMES)
+    why = listed([f"{_names(group)} {_verb(group)}" for group in alike_joined(pending.rejected)], most=_SHOWN_NAMES)
     yield f"{lead}: {why}.{_ways(pending, drained)}"
 
 
@@ -145,10 +145,11 @@ def _without(daemon: DaemonNodes) -> str:
     count = sum(group.count for group in daemon.without)
     new = "new pod" if _staying(daemon) else "pod"
     lead = f"1 node gets no {new}" if count == 1 else f"{count} nodes get no {new}"
-    if count <= _SHOWN_NAMES and len(daemon.without) == 1:
-        (only,) = daemon.without
+    groups = alike_joined(daemon.without)
+    if count <= _SHOWN_NAMES and len(groups) == 1:
+        (only,) = groups
         return f"{lead}: {_names(only)} {_verb(only)}"
-    return f"{lead}: {listed([phrase for group in daemon.without for phrase in rejected_phrases(group)])}"
+    return f"{lead}: {listed([phrase for group in groups for phrase in rejected_phrases(group)])}"
 
 
 def _replaced(there: int, spec: PlannedSpec, daemon: DaemonNodes) -> str:

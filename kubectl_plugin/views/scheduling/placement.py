@@ -33,7 +33,7 @@ from podrules.placement.outcome import (
     ToldBefore,
 )
 
-__all__ = ["named_words", "placement_parts", "rejected_phrases", "why_no_node"]
+__all__ = ["alike_joined", "named_words", "placement_parts", "rejected_phrases", "why_no_node"]
 
 _LABEL = "Placement"
 _SHOWN_GROUPS_IN_VERDICT = 3
@@ -55,7 +55,7 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
     if placement.outcome is PlacementOutcome.HELD:
         return (f"The scheduler does not look at it: {placement.reason}.",)
     # A plugin that rejects a pod for a claim before it looks at any node says no more than the claim.
-    groups = _alike_joined(group for group in placement.rejected if group.nodes or not placement.claims)
+    groups = alike_joined(group for group in placement.rejected if group.nodes or not placement.claims)
     if placement.nowhere:
         groups = [group for group in groups if group.plugin != "NodeAffinity"]
     # One more group is as short as saying that there is one.
@@ -88,13 +88,18 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _alike_joined(groups: Iterable[RejectedGroup]) -> list[RejectedGroup]:
+def _joined(one: RejectedGroup, other: RejectedGroup) -> RejectedGroup:
+    nodes, silent = (*one.nodes, *other.nodes), (*one.silent, *other.silent)
+    return replace(one, count=one.count + other.count, nodes=nodes, silent=silent)
+
+
+def alike_joined(groups: Iterable[RejectedGroup]) -> list[RejectedGroup]:
     """Groups that read alike as one."""
     found: dict[str, RejectedGroup] = {}
     for group in groups:
         phrase = next(rejected_phrases(replace(group, count=2, silent=())))
-        same = found.get(phrase, replace(group, count=0, silent=()))
-        found[phrase] = replace(same, count=same.count + group.count, silent=(*same.silent, *group.silent))
+        same = found.get(phrase)
+        found[phrase] = group if same is None else _joined(same, group)
     return list(found.values())
 
 
