@@ -30,7 +30,10 @@ _MAX_TEXT: Final = 4096
 """Characters of a message that are read."""
 _MAX_WAIT: Final = 1200
 """Seconds after which a controller has tried again."""
-_BEFORE: Final = re.compile(r"(?:Error creating|(?:create|update) (?:Pod|Claim) \S+ .{0,600}? failed error): ")
+_BEFORE: Final = re.compile(
+    r"(?:\(combined from similar events\): )?"
+    r"(?:Error creating|(?:create|update) (?:Pod|Claim) \S+ .{0,600}? failed error): "
+)
 """What controllers put before the API server's words."""
 
 

@@ -46,7 +46,7 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     refused = refusal_of(report)
     remedy = creation_remedy(refused.message, report.namespace) if refused is not None else ""
     if report.pods is None or report.counts is None:
-        if refused is not None and report.replicas:
+        if refused is not None and report.replicas != 0:
             words = (f"Its controller cannot make pods: {said_words(refused)}.", *filter(None, (remedy,)))
             return Verdict(VerdictCode.PODS_REFUSED, Severity.TROUBLE, words)
         return None if report.schedule is None else schedule_verdict(report.schedule, now)

@@ -34,7 +34,7 @@ from podrules.model.workload import UpdateStrategy
 from podrules.placement.claim_problems import claim_problems
 from podrules.placement.devices import devices_freed
 from podrules.placement.existing import daemon_pods
-from podrules.placement.facts import facts, lacked_labels
+from podrules.placement.facts import facts, shared_keys
 from podrules.placement.likely import likely_placement, named_placement, rejected_groups
 from podrules.placement.one_more import make_room, with_pod
 from podrules.placement.outcome import Placement, PlacementOutcome, RejectedGroup, RejectedNode
@@ -331,7 +331,7 @@ def _group(plugin: str, reasons: tuple[str, ...], found: Sequence[_Stuck]) -> Re
         preemption_may_help=any(stuck.status.code is Code.UNSCHEDULABLE for stuck in found),
         nodes=tuple(stuck.node for stuck in found),
         remedy=None if remedy is None else remedy[1],
-        lacks=lacked_labels(stuck.node.facts for stuck in found),
+        keys=shared_keys(stuck.node.facts for stuck in found),
     )
 
 

@@ -8,9 +8,10 @@ from podrules.scheduler.cycle import Filtered
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
 from podrules.scheduler.plugins.pod_topology_spread.filtering import TopologySkew
+from podrules.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduler.registry import EXPLAINED_PLUGINS
 
-__all__ = ["facts", "lacked_labels"]
+__all__ = ["facts", "shared_keys"]
 
 
 def facts(filtered: Filtered, plugin: str, row: int) -> tuple[Fact, ...]:
@@ -27,14 +28,16 @@ def facts(filtered: Filtered, plugin: str, row: int) -> tuple[Fact, ...]:
     return tuple(explained.facts(context, context.states[plugin], row))
 
 
-def lacked_labels(nodes: Iterable[Iterable[Fact]]) -> tuple[str, ...]:
-    """The topology keys that each of these nodes lacks by its facts, in the order of the pod's fields."""
+def shared_keys(nodes: Iterable[Iterable[Fact]]) -> tuple[str, ...]:
+    """The topology keys that each of these nodes lacks, or the keys of taints that each has, by its facts."""
     common: tuple[str, ...] | None = None
     for found in nodes:
-        lacked = (
-            fact for fact in found if isinstance(fact, TopologySkew | PodAffinityConflict) and fact.domain is None
+        keys = dict.fromkeys(
+            fact.key if isinstance(fact, TaintEffect) else fact.topology_key
+            for fact in found
+            if isinstance(fact, TaintEffect)
+            or (isinstance(fact, TopologySkew | PodAffinityConflict) and fact.domain is None)
         )
-        keys = dict.fromkeys(fact.topology_key for fact in lacked)
         common = tuple(key for key in keys if common is None or key in common)
         if not common:
             break

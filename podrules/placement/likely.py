@@ -13,7 +13,7 @@ from podrules.lost_node import UNREACHABLE
 from podrules.model.pod import Pod
 from podrules.placement.claim_problems import claim_problems, claims_never_bound
 from podrules.placement.device_claims import missing_templates
-from podrules.placement.facts import facts, lacked_labels
+from podrules.placement.facts import facts, shared_keys
 from podrules.placement.missing import NODES, Missing, known_part, missing_of
 from podrules.placement.node_name import named_node
 from podrules.placement.outcome import (
@@ -235,6 +235,7 @@ def rejected_groups(
             nearest.sort(key=lambda row: row != found[0])
         soft = softened_spread(situation, filtered, nearest) if remedies and plugin == SPREAD else None
         shown = nearest if every_node else nearest[:_SHOWN_NODES]
+        silent = {row for row in rows if plugin == "TaintToleration" and _silent(filtered, row)}
         yield RejectedGroup(
             plugin=plugin,
             reasons=reasons,
@@ -243,13 +244,9 @@ def rejected_groups(
             preemption_may_help=any(filtered.status(row).code is Code.UNSCHEDULABLE for row in rows),
             nodes=tuple(_rejected_node(filtered, plugin, row) for row in shown),
             remedy=None if found is None else found[1],
-            silent=tuple(
-                filtered.context.table.names[row]
-                for row in (sorted(rows) if plugin == "TaintToleration" else ())
-                if _silent(filtered, row)
-            ),
+            silent=tuple(filtered.context.table.names[row] for row in sorted(silent)),
             softened=None if found is not None and soft == found[1] else soft,
-            lacks=lacked_labels(facts(filtered, plugin, row) for row in nearest),
+            keys=shared_keys(facts(filtered, plugin, row) for row in nearest if row not in silent),
         )
     left_out = len(situation.table) - int(filtered.considered.sum())
     if left_out:

@@ -214,8 +214,9 @@ class RejectedGroup(Struct, frozen=True, rename="camel"):
     """The cheapest that was found, for a pod that fits nowhere; None: nothing that these rules know of helps."""
     silent: tuple[str, ...] = ()
     """Of TaintToleration's, the nodes that do not answer and have the taint node.kubernetes.io/unreachable."""
-    lacks: tuple[str, ...] = ()
-    """Keys of labels that the topology spread or the affinity needs, and that each of these nodes lacks."""
+    keys: tuple[str, ...] = ()
+    """Of labels that the topology spread or the affinity needs and each of these nodes lacks; of TaintToleration's, of
+    taints that each has, but for those that are silent."""
     softened: Remedy | None = None
     """For constraints that conflict: one of them becomes ScheduleAnyway; None: that is the remedy, or does not help."""
 

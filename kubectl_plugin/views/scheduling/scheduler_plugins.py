@@ -59,10 +59,12 @@ def fact_words(node: RejectedNode) -> str:
 def rejection_words(group: RejectedGroup, *, one: bool) -> str:
     """Why a plugin rejects one node of a group, or several: ``lack memory``."""
     plugin, reasons = group.plugin, group.reasons
-    if group.lacks:
-        word = "label" if len(group.lacks) == 1 else "labels"
-        meant = [f"Kubernetes sets {label}" for label in map(meant_label, group.lacks) if label]
-        keys = f"{'lacks' if one else 'lack'} {word} {listed(group.lacks)} of its {_NEED_KEYS[plugin]}"
+    if group.keys and plugin == "TaintToleration":
+        return f"{'has' if one else 'have'} taint {group.keys[0]} that it does not tolerate"
+    if group.keys:
+        word = "label" if len(group.keys) == 1 else "labels"
+        meant = [f"Kubernetes sets {label}" for label in map(meant_label, group.keys) if label]
+        keys = f"{'lacks' if one else 'lack'} {word} {listed(group.keys)} of its {_NEED_KEYS[plugin]}"
         return f"{keys} ({listed(meant)})" if meant else keys
     lacking = [reason.removeprefix(_INSUFFICIENT) for reason in reasons if reason.startswith(_INSUFFICIENT)]
     if lacking:
