@@ -82,7 +82,7 @@ def test_pending_pod_is_told_what_the_scheduler_says_and_why(
     assert said.startswith(placement["message"])
     assert placement["told"]["agrees"] is True
     assert "Pending for" in text
-    assert "no node fits. Of 2 nodes, 1 lacks cpu and 1 has a taint that it does not tolerate." in text
+    assert f"no node fits. Of 2 nodes, 1 lacks cpu and 1 has taint {TAINT['key']} that it does not tolerate." in text
     assert f"{small} lacks 1 cpu: 1 of 1 free, asks 2" in text
     assert f"kube-scheduler said the same: {flat(said)}" in text
 
