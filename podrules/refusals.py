@@ -28,6 +28,8 @@ __all__ = ["FAILED_CREATE", "RefusedFor", "Refuser", "newest_refusal", "pods_sho
 FAILED_CREATE: Final = "FailedCreate"
 _MAX_TEXT: Final = 4096
 """Characters of a message that are read."""
+_MAX_NAME: Final = 253
+"""Characters of a name, or of a detail, that are kept."""
 _MAX_WAIT: Final = 1200
 """Seconds after which a controller has tried again."""
 _BEFORE: Final = re.compile(r"(?:Error creating|(?:create|update) (?:Pod|Claim) \S+ .{0,600}? failed error): ")
@@ -128,13 +130,14 @@ def refuser(message: str) -> Refuser | None:
     for why, pattern in _ROWS:
         if (match := re.search(pattern, text)) is not None:
             parts = match.groupdict()
-            return Refuser(why, parts.get("name") or "", (parts.get("detail") or "").rstrip(". "))
+            name, detail = parts.get("name") or "", (parts.get("detail") or "").rstrip(". ")
+            return Refuser(why, name[:_MAX_NAME], detail if len(detail) <= _MAX_NAME else f"{detail[:_MAX_NAME]}…")
         # Next to the refusal of a webhook, which may quote any other.
         if why is RefusedFor.WEBHOOK_REFUSES and (call := _CALL.search(text)) is not None:
             service = _SERVICE.search(text, call.end())
             place = f"{service[2]}/{service[1]}" if service is not None else ""
             cause = next(cause for cause, words in _CALLS if re.search(words, text[call.end() :]))
-            return Refuser(cause, call[1], place)
+            return Refuser(cause, call[1][:_MAX_NAME], place[:_MAX_NAME])
     return None
 
 

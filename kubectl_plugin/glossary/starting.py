@@ -47,9 +47,7 @@ ENTRIES: Final = (
         also=("insufficient quota",),
         pattern=r".*insufficient quota to (match these scopes|consume): .*",
         means="This cluster allows such pods only in a namespace that has a ResourceQuota for them, and it has none.",
-        rule=(
-            "The API server's configuration names them (limitedResources), such as critical PriorityClasses.",
-        ),
+        rule=("The API server's configuration names them (limitedResources), such as critical PriorityClasses.",),
         do=("Create a ResourceQuota with that scopeSelector in the namespace, or take another priorityClassName.",),
         commands=("kubectl get resourcequota -n NAMESPACE",),
         source=("pkg/quota/v1/evaluator/core/pods.go",),

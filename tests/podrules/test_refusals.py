@@ -127,6 +127,12 @@ def test_refuser_by_message(message: str, why: RefusedFor, name: str, detail: st
     assert refuser(message) == Refuser(why, name, detail)
 
 
+def test_long_names_are_cut() -> None:
+    found = refuser(f"failed quota: {'q' * 400}: must specify {'limits.cpu for: a,' * 40}")
+    assert found is not None
+    assert (len(found.name), len(found.detail)) == (253, 254)
+
+
 def test_unknown_refuser() -> None:
     assert refuser("Error creating: the server is currently unable to handle the request") is None
 
