@@ -28,6 +28,8 @@ __all__ = ["FAILED_CREATE", "RefusedFor", "Refuser", "newest_refusal", "pods_sho
 FAILED_CREATE: Final = "FailedCreate"
 _MAX_TEXT: Final = 4096
 """Characters of a message that are read."""
+_MAX_NAME: Final = 253
+"""Characters of a name, or of a detail, that are kept."""
 _MAX_WAIT: Final = 1200
 """Seconds after which a controller has tried again."""
 _BEFORE: Final = re.compile(
@@ -47,6 +49,7 @@ class RefusedFor(StrEnum):
     WEBHOOK_PORT = "WebhookPort"
     WEBHOOK_LATE = "WebhookLate"
     WEBHOOK_FAILS = "WebhookFails"
+    SERVER_LATE = "ServerLate"
     POLICY = "Policy"
     QUOTA_SCOPE = "QuotaScope"
     QUOTA_NONE = "QuotaNone"
@@ -61,6 +64,7 @@ class RefusedFor(StrEnum):
     RUNTIME_CLASS = "RuntimeClass"
     NODE_SELECTOR = "NodeSelector"
     NAMESPACE_ENDS = "NamespaceEnds"
+    NAME_ENDS = "NameEnds"
     NAME_TAKEN = "NameTaken"
     INVALID = "Invalid"
 
@@ -75,14 +79,14 @@ class Refuser(Struct, frozen=True, rename="camel"):
     """What it wants, or who has to answer it: resources, scopes, a level, a service as ``namespace/name``."""
 
 
-_CALL: Final = re.compile(r'failed calling webhook "([^"]+)"')
+_CALL: Final = re.compile(r'failed calling (?:admission )?webhook "([^"]+)"')
 _SERVICE: Final = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
 _CALLS: Final[tuple[tuple[RefusedFor, str], ...]] = (
     (RefusedFor.WEBHOOK_SERVICE_EMPTY, r"no endpoints available for service"),
     (RefusedFor.WEBHOOK_SERVICE_MISSING, r'service "[^"]*" not found'),
     (RefusedFor.WEBHOOK_CERTIFICATE, r"\bx509: |\btls: "),
     (RefusedFor.WEBHOOK_PORT, r"connection refused"),
-    (RefusedFor.WEBHOOK_LATE, r"deadline exceeded|Timeout exceeded|i/o timeout|timed out"),
+    (RefusedFor.WEBHOOK_LATE, r"deadline exceeded|Timeout exceeded|(?:i/o|handshake) timeout|timed out"),
     (RefusedFor.WEBHOOK_FAILS, r""),
 )
 _ROWS: Final[tuple[tuple[RefusedFor, str], ...]] = (
@@ -94,12 +98,12 @@ _ROWS: Final[tuple[tuple[RefusedFor, str], ...]] = (
     (RefusedFor.QUOTA_UNCOUNTED, r"status unknown for quota: (?P<name>[^\s,]+)"),
     (
         RefusedFor.QUOTA_EXCEEDED,
-        r"exceeded quota: (?P<name>[^\s,]+), (?P<detail>requested: \S+ used: \S+ limited: \S+)",
+        r"[Ee]xceeded quota: (?P<name>[^\s,]+), (?P<detail>requested: \S+ used: \S+ limited: \S+)",
     ),
     (RefusedFor.POD_SECURITY, r'violates PodSecurity "(?P<name>[^":]+)[^"]*": (?P<detail>.+)'),
     (
         RefusedFor.SECURITY_CONTEXT,
-        r"unable to validate against any (?:security context constraint|pod security policy)",
+        r"unable to validate against any (?P<name>security context constraint|pod security policy)",
     ),
     (
         RefusedFor.LIMIT_RANGE,
@@ -108,11 +112,13 @@ _ROWS: Final[tuple[tuple[RefusedFor, str], ...]] = (
             r"|\S+ max limit to request ratio per \w+ is \S+ but [^,\]]+)"
         ),
     ),
-    (RefusedFor.SERVICE_ACCOUNT, r"error looking up service account [^\s/]+/(?P<name>[^\s:]+)"),
+    (RefusedFor.SERVICE_ACCOUNT, r"service account [^\s/]+/(?P<name>[^\s:]+)(?:: | was not found)"),
     (RefusedFor.PRIORITY_CLASS, r"no PriorityClass with name (?P<name>\S+) was found"),
     (RefusedFor.RUNTIME_CLASS, r'RuntimeClass "(?P<name>[^"]+)" not found'),
     (RefusedFor.NODE_SELECTOR, r"pod node label selector (?:labels )?conflicts? with its namespace"),
+    (RefusedFor.SERVER_LATE, r"^Timeout: request did not complete"),
     (RefusedFor.NAMESPACE_ENDS, r"because it is being terminated"),
+    (RefusedFor.NAME_ENDS, r'object is being deleted: pods "(?P<name>[^"]+)" already exists'),
     (RefusedFor.NAME_TAKEN, r'(?:pods|persistentvolumeclaims) "(?P<name>[^"]+)" already exists'),
     (RefusedFor.INVALID, r'(?:Pod|PersistentVolumeClaim) "[^"]*" is invalid: (?P<detail>[\w.\[\]]+)'),
 )
@@ -131,13 +137,14 @@ def refuser(message: str) -> Refuser | None:
     for why, pattern in _ROWS:
         if (match := re.search(pattern, text)) is not None:
             parts = match.groupdict()
-            return Refuser(why, parts.get("name") or "", (parts.get("detail") or "").rstrip(". "))
+            name, detail = parts.get("name") or "", (parts.get("detail") or "").rstrip(". ")
+            return Refuser(why, name[:_MAX_NAME], detail if len(detail) <= _MAX_NAME else f"{detail[:_MAX_NAME]}…")
         # Next to the refusal of a webhook, which may quote any other.
         if why is RefusedFor.WEBHOOK_REFUSES and (call := _CALL.search(text)) is not None:
             service = _SERVICE.search(text, call.end())
             place = f"{service[2]}/{service[1]}" if service is not None else ""
             cause = next(cause for cause, words in _CALLS if re.search(words, text[call.end() :]))
-            return Refuser(cause, call[1], place)
+            return Refuser(cause, call[1][:_MAX_NAME], place[:_MAX_NAME])
     return None
 
 

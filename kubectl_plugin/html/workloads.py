@@ -68,7 +68,7 @@ def _worst_words(entry: WorkloadEntry) -> str:
     if entry.code is VerdictCode.NEAR_MEMORY_LIMIT:
         return RISK_WORDS[PodRisk.NEAR_LIMIT]
     if entry.refused:
-        return f"{missing}: pods refused"
+        return ": ".join(filter(None, (missing, "pods refused")))
     if entry.worst is None:
         return missing or entry.code.value
     state = "" if entry.worst_status == entry.worst.value else f" ({entry.worst.value})"

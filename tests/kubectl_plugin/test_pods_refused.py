@@ -150,7 +150,7 @@ def test_field_workloads_without_pods(name: str, namespace: str, target: str, sh
             },
             {"replicas": 2},
             "",
-            "Ask for less, delete other pods of namespace news, or raise quota team.",
+            "Ask for less, delete what else quota team of namespace news counts, or raise it.",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) and value.isalpha() else "",

@@ -37,6 +37,22 @@ SPREAD = 'allowPrivilegeEscalation != false (container "a" must set securityCont
         (f"{POST}dial tcp 10.9.0.4:443: connect: connection refused", RefusedFor.WEBHOOK_PORT, "pods.guard.io", AT),
         (f"{POST}context deadline exceeded", RefusedFor.WEBHOOK_LATE, "pods.guard.io", AT),
         (f"{POST}dial tcp 10.9.0.4:9443: i/o timeout", RefusedFor.WEBHOOK_LATE, "pods.guard.io", AT),
+        (f"{POST}net/http: TLS handshake timeout", RefusedFor.WEBHOOK_LATE, "pods.guard.io", AT),
+        (
+            (
+                'Error creating: Internal error occurred: failed calling admission webhook "old.io": Post '
+                "https://o.p.svc:443/?timeout=30s: net/http: request canceled (Client.Timeout exceeded while awaiting)"
+            ),
+            RefusedFor.WEBHOOK_LATE,
+            "old.io",
+            "p/o",
+        ),
+        (
+            "Error creating: Timeout: request did not complete within requested timeout - context deadline exceeded",
+            RefusedFor.SERVER_LATE,
+            "",
+            "",
+        ),
         (f"{POST}EOF", RefusedFor.WEBHOOK_FAILS, "pods.guard.io", AT),
         (
             "ValidatingAdmissionPolicy 'no-root' with binding 'all' denied request: run as somebody",
@@ -68,7 +84,7 @@ SPREAD = 'allowPrivilegeEscalation != false (container "a" must set securityCont
         (
             f"{FORBIDDEN}unable to validate against any security context constraint: [provider restricted-v2: no]",
             RefusedFor.SECURITY_CONTEXT,
-            "",
+            "security context constraint",
             "",
         ),
         (
@@ -93,6 +109,18 @@ SPREAD = 'allowPrivilegeEscalation != false (container "a" must set securityCont
             f'{FORBIDDEN}error looking up service account shop/builder: serviceaccount "builder" not found',
             RefusedFor.SERVICE_ACCOUNT,
             "builder",
+            "",
+        ),
+        (
+            f"{FORBIDDEN}service account shop/etl was not found, retry after the service account is created",
+            RefusedFor.SERVICE_ACCOUNT,
+            "etl",
+            "",
+        ),
+        (
+            'create Pod db-1 in StatefulSet db failed error: object is being deleted: pods "db-1" already exists',
+            RefusedFor.NAME_ENDS,
+            "db-1",
             "",
         ),
         (f"{FORBIDDEN}no PriorityClass with name gold was found", RefusedFor.PRIORITY_CLASS, "gold", ""),
@@ -125,6 +153,12 @@ SPREAD = 'allowPrivilegeEscalation != false (container "a" must set securityCont
 )
 def test_refuser_by_message(message: str, why: RefusedFor, name: str, detail: str) -> None:
     assert refuser(message) == Refuser(why, name, detail)
+
+
+def test_long_names_are_cut() -> None:
+    found = refuser(f"failed quota: {'q' * 400}: must specify {'limits.cpu for: a,' * 40}")
+    assert found is not None
+    assert (len(found.name), len(found.detail)) == (253, 254)
 
 
 def test_unknown_refuser() -> None:

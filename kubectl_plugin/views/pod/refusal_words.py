@@ -32,6 +32,8 @@ _REMEDIES: Final = {
     RefusedFor.WEBHOOK_LATE: "Webhook {name}{at} does not answer in time: check its pods, and whether the control "
     "plane reaches their port (firewall, NetworkPolicy)",
     RefusedFor.WEBHOOK_FAILS: "Webhook {name}{at} does not answer: check its pods and its Service",
+    RefusedFor.SERVER_LATE: "The API server did not answer in time, as where a webhook does not answer: check the pods "
+    "of the webhooks",
     RefusedFor.POLICY: "Correct what ValidatingAdmissionPolicy {name} forbids",
     RefusedFor.QUOTA_SCOPE: "Namespace {namespace} has no ResourceQuota with these scopes, which this cluster "
     "requires: create one there, or take another priorityClassName",
@@ -39,11 +41,12 @@ _REMEDIES: Final = {
     RefusedFor.QUOTA_UNSPECIFIED: "Quota {name} is not exceeded: containers lack an amount that it counts. Set "
     "{detail}, or give namespace {namespace} a LimitRange with a default",
     RefusedFor.QUOTA_UNCOUNTED: "Quota {name} is not counted yet: the controller tries again by itself",
-    RefusedFor.QUOTA_EXCEEDED: "Ask for less, delete other pods of namespace {namespace}, or raise quota {name}",
+    RefusedFor.QUOTA_EXCEEDED: "Ask for less, delete what else quota {name} of namespace {namespace} counts, or raise "
+    "it",
     RefusedFor.POD_SECURITY: "Correct these fields of the template: namespace {namespace} enforces level {name} "
     "(label pod-security.kubernetes.io/enforce)",
     RefusedFor.SECURITY_CONTEXT: "Ask for less in securityContext, or let the ServiceAccount of the pods use a "
-    "SecurityContextConstraints that allows it",
+    "{name} that allows it",
     RefusedFor.LIMIT_RANGE: "Write amounts in the range of the LimitRange in namespace {namespace}, or change it",
     RefusedFor.SERVICE_ACCOUNT: "Create ServiceAccount {name} in namespace {namespace}, or correct serviceAccountName",
     RefusedFor.PRIORITY_CLASS: "Create PriorityClass {name}, or correct priorityClassName",
@@ -51,7 +54,8 @@ _REMEDIES: Final = {
     RefusedFor.NODE_SELECTOR: "Make nodeSelector agree with the annotation scheduler.alpha.kubernetes.io/node-selector "
     "of namespace {namespace}",
     RefusedFor.NAMESPACE_ENDS: "Namespace {namespace} is being deleted, and takes no new object",
-    RefusedFor.NAME_TAKEN: "{name} exists and belongs to another owner: delete or rename it",
+    RefusedFor.NAME_ENDS: "Pod {name} is still being deleted: another can have its name once it is gone",
+    RefusedFor.NAME_TAKEN: "{name} exists and is not of this workload: delete or rename it",
     RefusedFor.INVALID: "Correct {detail} in the template",
 }
 """What lets the pods of a controller in."""
@@ -74,7 +78,7 @@ def creation_commands(message: str, namespace: str) -> Iterator[Command]:
             RefusedFor.WEBHOOK_SERVICE_EMPTY | RefusedFor.WEBHOOK_PORT | RefusedFor.WEBHOOK_LATE, _, place
         ) if place:
             yield qos("explain pods", namespace=place.partition("/")[0])
-        case Refuser(why) if why.value.startswith("Webhook"):
+        case Refuser(why) if why.value.startswith(("Webhook", "ServerLate")):
             yield kubectl(_CONFIGURATIONS)
         case Refuser(RefusedFor.POLICY, name):
             yield kubectl("get validatingadmissionpolicy {}", name, options="-o yaml")
@@ -84,6 +88,8 @@ def creation_commands(message: str, namespace: str) -> Iterator[Command]:
             yield kubectl("get resourcequota", namespace=namespace)
         case Refuser(RefusedFor.LIMIT_RANGE):
             yield kubectl("describe limitrange", namespace=namespace)
+        case Refuser(RefusedFor.NAME_ENDS | RefusedFor.NAME_TAKEN, name):
+            yield qos("explain pod/{}", name, namespace=namespace)
         case Refuser(RefusedFor.SERVICE_ACCOUNT):
             yield kubectl("get serviceaccounts", namespace=namespace)
         case Refuser(RefusedFor.POD_SECURITY | RefusedFor.NODE_SELECTOR | RefusedFor.NAMESPACE_ENDS):
