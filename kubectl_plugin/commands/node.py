@@ -101,7 +101,7 @@ def _of_names(names: Sequence[str], source: Source) -> Iterator[NodePressureRepo
 
 
 def _with_shortage(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:
-    """The report with the last kill for lack of memory that events about the node report."""
+    """The report with the last OOM kill that events about the node report."""
     events = gatherer.node_events(report.name)
     if isinstance(events, Unread):
         return replace(report, unread=tuple(dict.fromkeys((*report.unread, events))))

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import pytest
 
+from podrules.died.messages import READ_REASONS
+from podrules.died.scaling import RESCALED, SCALED
 from tests.kubectl_plugin.running import run
 from tests.tree import ROOT
 
@@ -480,3 +482,7 @@ def test_the_longest_grace_period_overflows_nowhere(phase: str, deadline: str, t
     file = varied(tmp_path, SHUT, change)
     for words in (("died", *API), ("explain", *API), ("explain", *API, "--timeline"), ("report", "-A"), ("died", "-A")):
         assert first_lines(file, *words)
+
+
+def test_snapshots_keep_the_messages_that_are_read() -> None:
+    assert {"SystemOOM", "OOMKilling", SCALED, RESCALED} <= READ_REASONS
