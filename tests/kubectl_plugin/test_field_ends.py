@@ -68,6 +68,19 @@ def test_an_init_container_that_completes_is_done(tmp_path: Path) -> None:
     assert "failed despite" not in first_lines(file, "died", *PREP)
 
 
+def test_an_init_container_before_app_containers_that_run_has_not_failed(tmp_path: Path) -> None:
+    def change(pod: Json) -> None:
+        init, app = pod["status"]["initContainerStatuses"][0], pod["status"]["containerStatuses"][0]
+        init.update({"state": init["lastState"], "lastState": {}, "restartCount": 0})
+        app.update({"state": {"running": {"startedAt": "2021-08-19T13:25:31Z"}}, "ready": True})
+        pod["status"] |= {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+    file = varied(tmp_path, MULTI, change)
+    assert "Nothing of it has ended." in first_lines(file, "died", *PREP)
+    assert "Running and ready" in first_lines(file, "explain", *PREP)
+    assert "failed" not in first_lines(file, "explain", *PREP)
+
+
 def test_the_node_may_have_been_it_without_a_limit_of_its_own(tmp_path: Path) -> None:
     def change(pod: Json) -> None:
         pod["spec"]["initContainers"][0]["resources"] = {}
