@@ -32,6 +32,7 @@ __all__ = [
     "ObservedContainer",
     "StateKind",
     "Termination",
+    "fails_init",
     "observed_containers",
     "observed_ephemeral",
 ]
@@ -76,11 +77,6 @@ class Termination(Struct, frozen=True, rename="camel"):
     started_at: str | None = None
     finished_at: str | None = None
 
-    @property
-    def fails_init(self) -> bool:
-        """Whether an init container that ended so failed: OOMKilled alone is enough, even with exit code 0."""
-        return self.exit_code != 0 or self.reason == OOM_KILLED
-
 
 class ObservedContainer(Struct, frozen=True, rename="camel"):
     """One container, as its status reports it."""
@@ -106,6 +102,11 @@ class ObservedContainer(Struct, frozen=True, rename="camel"):
     def latest(self) -> Termination | None:
         """How it last ended; None if it has not ended or its status does not say."""
         return self.end or self.last
+
+
+def fails_init(pod: Pod, exit_code: int, reason: str) -> bool:
+    """Whether an init container that ended so failed: OOMKilled alone is enough, unless the app containers run."""
+    return exit_code != 0 or (reason == OOM_KILLED and pod.status.phase != "Running")
 
 
 def observed_containers(pod: Pod, platform: Platform) -> tuple[ObservedContainer, ...]:

@@ -33,6 +33,7 @@ from podrules.container_state import (
     ContainerKind,
     ObservedContainer,
     StateKind,
+    fails_init,
     observed_containers,
     observed_ephemeral,
 )
@@ -265,7 +266,7 @@ def _kind(pod: Pod, one: ObservedContainer) -> TroubleKind | None:
     init, sidecar = one.kind is ContainerKind.INIT, one.kind is ContainerKind.SIDECAR
     if one.end is not None:
         anew = sidecar or (not init and pod.spec.restart_policy in {"", "Always"})
-        failed = one.end.fails_init if init else bool(one.end.exit_code)
+        failed = fails_init(pod, one.end.exit_code, one.end.reason) if init else bool(one.end.exit_code)
         return TroubleKind.ENDED if failed or anew else None
     if one.state is StateKind.WAITING:
         return TroubleKind.STARTING if one.reason in PASSES else TroubleKind.HELD_UP

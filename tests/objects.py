@@ -16,6 +16,7 @@ __all__ = [
     "raw_condition",
     "raw_container",
     "raw_node",
+    "raw_node_event",
     "raw_pod",
     "raw_priority_class",
     "raw_service_account",
@@ -107,6 +108,14 @@ def raw_node(
 def raw_condition(kind: str, status: str = "True", **more: Any) -> Object:
     """One of ``status.conditions`` of a pod or a node; ``more`` has ``lastTransitionTime``, ``reason`` and so on."""
     return _named({"type": kind, "status": status, **more})
+
+
+def raw_node_event(node: str, reason: str = "NodeReady", message: str = "") -> Object:
+    """An event about a node; a List without events leaves open whether it ran out of memory."""
+    metadata = {"name": f"{node}.{reason}", "namespace": "default"}
+    about = {"kind": "Node", "name": node}
+    told = {"metadata": metadata, "involvedObject": about, "reason": reason, "message": message}
+    return {"apiVersion": "v1", "kind": "Event", **told}
 
 
 def raw_workload(

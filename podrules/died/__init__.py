@@ -5,7 +5,7 @@ messages        what Kubernetes' components write about an end
 evidence        what is known, what is missing, and how far the clocks are apart
 verdict         weighs the causes that fit
 windows_exits   what exit codes of Windows mean
-oom_kills       what events about a node report of kills for lack of memory
+oom_kills       what events about a node report of OOM kills
 memory          which memory limit it was
 kubelet_stops   why a kubelet may have stopped a container
 container_end   what ended one container

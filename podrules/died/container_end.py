@@ -19,7 +19,7 @@ import signal
 from collections.abc import Mapping
 from typing import Final
 
-from podrules.container_state import OOM_KILLED, STATUS_UNKNOWN, Termination
+from podrules.container_state import OOM_KILLED, STATUS_UNKNOWN, Termination, fails_init
 from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Evidence
 from podrules.died.kubelet_stops import (
@@ -63,7 +63,7 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
         ref: The container.
         end: How it ended.
     """
-    if start_ran_out(end.message) or _failed_despite_zero(ref, end):
+    if start_ran_out(end.message) or _failed_despite_zero(pod, ref, end):
         return weighed(*memory_weights(evidence, pod, ref, end))
     said = _by_status(end)
     if said is not None:
@@ -101,9 +101,9 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
     return weighed(weights, clues)
 
 
-def _failed_despite_zero(ref: ContainerRef, end: Termination) -> bool:
+def _failed_despite_zero(pod: Pod, ref: ContainerRef, end: Termination) -> bool:
     """Whether an init container failed for OOMKilled alone."""
-    return ref.is_init and not ref.is_sidecar and end.exit_code == 0 and end.fails_init
+    return ref.is_init and not ref.is_sidecar and end.exit_code == 0 and fails_init(pod, 0, end.reason)
 
 
 def _failed_hook(pod: Pod, ref: ContainerRef) -> Clue | None:

@@ -119,6 +119,7 @@ CLEANED_UP: Final = frozenset(
 StatefulSets of older versions do so, too."""
 READ_REASONS: Final = frozenset(
     {*EVENT_CAUSES, *CLEANED_UP, "Evicted", "Killing", "SandboxChanged", "Scheduled", "SuccessfulDelete"}
+    | {"SystemOOM", "OOMKilling", "ScalingReplicaSet", "SuccessfulRescale"}
 )
 """The reasons of events whose messages are read."""
 NEVER_RAN: Final = {

@@ -24,6 +24,7 @@ from podrules.container_state import (
     ContainerKind,
     ObservedContainer,
     Termination,
+    fails_init,
     observed_containers,
 )
 from podrules.died.cause import Cause, Grade
@@ -135,7 +136,7 @@ def has_ended(pod: Pod) -> bool:
         end = status.latest_end
         # An init container that is done stays so; one that waits to run again is not.
         done = status.name in init and status.state.waiting is None
-        if end is not None and (end.exit_code or end.reason == OOM_KILLED or not done):
+        if end is not None and (fails_init(pod, end.exit_code, end.reason) or not done):
             return True
     return False
 
@@ -317,16 +318,18 @@ def _ends(evidence: Evidence, pod: Pod, whole: Verdict | None, stop: Stop | None
     observed = {one.name: one for one in observed_containers(pod, pod_platform(pod, evidence.node))}
     for ref in pod.containers():
         one = observed.get(ref.container.name)
-        if one is None or _is_done(one):
+        if one is None or _is_done(pod, one):
             continue
         if one.latest is not None or never_ran(one.reason) is not None:
             with_pod = whole is not None and _tells(whole, pod, evidence, ref, one)
             yield _end(evidence, pod, ref, one, stop if with_pod else None)
 
 
-def _is_done(one: ObservedContainer) -> bool:
+def _is_done(pod: Pod, one: ObservedContainer) -> bool:
     """Whether it is an init container that did what it was there for."""
-    return one.kind is ContainerKind.INIT and one.end is not None and not one.end.fails_init
+    if one.kind is not ContainerKind.INIT or one.end is None:
+        return False
+    return not fails_init(pod, one.end.exit_code, one.end.reason)
 
 
 def _tells(whole: Verdict, pod: Pod, evidence: Evidence, ref: ContainerRef, one: ObservedContainer) -> bool:

@@ -1,4 +1,4 @@
-"""Events about a node that report kills for lack of memory: who was killed, and whether the whole node ran out.
+"""Events about a node that report OOM kills: who was killed, and whether the whole node ran out.
 
     SystemOOM     the kubelet's: "System OOM encountered, victim process: java, pid: 18421". It reports only victims
                   that it cannot attribute to a container's cgroup: those of a shortage of the node
@@ -42,10 +42,10 @@ _NEAR: Final = 10
 
 
 class OomKill(Struct, frozen=True, rename="camel"):
-    """One event about kills for lack of memory."""
+    """One event about OOM kills."""
 
     reason: str
-    """Of the event: ``SystemOOM``, ``OOMKilling``."""
+    """The event's: ``SystemOOM``, ``OOMKilling``."""
     process: str
     """The name of the victim, as the kernel has it; empty: not named."""
     first: str | None

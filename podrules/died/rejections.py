@@ -62,7 +62,7 @@ class Rejection(Struct, frozen=True, rename="camel"):
     reason: str
     """The kubelet's word."""
     conditions: tuple[str, ...] = ()
-    """Of a node under pressure."""
+    """What a node under pressure is short of: ``DiskPressure``."""
     times: int = 1
     """How many pods of the same controller its node rejected, as far as is known; this one counts."""
     toleration: str = ""

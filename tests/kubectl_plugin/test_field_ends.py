@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import pytest
 
+from podrules.died.messages import READ_REASONS
+from podrules.died.scaling import RESCALED, SCALED
 from tests.kubectl_plugin.running import run
 from tests.tree import ROOT
 
@@ -64,6 +66,19 @@ def test_an_init_container_that_is_oom_killed_failed_despite_exit_code_0() -> No
 def test_an_init_container_that_completes_is_done(tmp_path: Path) -> None:
     file = varied(tmp_path, MULTI, ended(0, "initContainerStatuses", reason="Completed"))
     assert "failed despite" not in first_lines(file, "died", *PREP)
+
+
+def test_an_init_container_before_app_containers_that_run_has_not_failed(tmp_path: Path) -> None:
+    def change(pod: Json) -> None:
+        init, app = pod["status"]["initContainerStatuses"][0], pod["status"]["containerStatuses"][0]
+        init.update({"state": init["lastState"], "lastState": {}, "restartCount": 0})
+        app.update({"state": {"running": {"startedAt": "2021-08-19T13:25:31Z"}}, "ready": True})
+        pod["status"] |= {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+    file = varied(tmp_path, MULTI, change)
+    assert "Nothing of it has ended." in first_lines(file, "died", *PREP)
+    assert "Running and ready" in first_lines(file, "explain", *PREP)
+    assert "failed" not in first_lines(file, "explain", *PREP)
 
 
 def test_the_node_may_have_been_it_without_a_limit_of_its_own(tmp_path: Path) -> None:
@@ -480,3 +495,7 @@ def test_the_longest_grace_period_overflows_nowhere(phase: str, deadline: str, t
     file = varied(tmp_path, SHUT, change)
     for words in (("died", *API), ("explain", *API), ("explain", *API, "--timeline"), ("report", "-A"), ("died", "-A")):
         assert first_lines(file, *words)
+
+
+def test_snapshots_keep_the_messages_that_are_read() -> None:
+    assert {"SystemOOM", "OOMKilling", SCALED, RESCALED} <= READ_REASONS

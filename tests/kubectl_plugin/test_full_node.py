@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.running import Ran, run
-from tests.objects import raw_condition, raw_node, raw_pod
+from tests.objects import raw_condition, raw_node, raw_node_event, raw_pod
 
 NOMEM: Final = Path(__file__).parents[1] / "testdata/cases/cli/nomem.yaml"
 NO_MEMORY: Final = "no pod that requests memory fits here"
@@ -31,20 +31,8 @@ def on(tmp_path: Path, pods: Sequence[Mapping[str, Any]], *arguments: str) -> st
         conditions=[raw_condition("Ready")],
     )
     snapshot = tmp_path / "snapshot.json"
-    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, *pods, *_EVENTS]}))
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, *pods, raw_node_event("n1")]}))
     return flat(run(*arguments, "--snapshot", str(snapshot)))
-
-
-_EVENTS: Final = [
-    {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": "n1.1", "namespace": "default"},
-        "involvedObject": {"kind": "Node", "name": "n1"},
-        "reason": "NodeReady",
-    }
-]
-"""Without any they count as unread."""
 
 
 def running(name: str, **requests: str) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def test_T5_nothing_is_late_where_only_a_provider_knows() -> None:
         ),
         pytest.param(
             {mark: NodeFlag(mark, "").severity for mark in NodeMark},
-            ["Silent", "NotReady", "Fenced", "Evicting", "Pressure", "CloseToEviction"],
+            ["Silent", "NotReady", "Fenced", "Evicting", "Pressure", "OutOfMemory", "CloseToEviction"],
             id="nodes",
         ),
     ],

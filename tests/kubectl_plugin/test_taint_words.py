@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_condition, raw_node, raw_pod
+from tests.objects import raw_condition, raw_node, raw_node_event, raw_pod
 
 NOW: Final = "2026-11-23T07:30:00Z"
 BEFORE: Final = "2026-11-23T06:30:00Z"
@@ -40,7 +40,7 @@ def _cluster(directory: Path, taint: Mapping[str, str], ready: str, *own: Mappin
     limits = {"cpu": "1", "memory": "1Gi"}
     pod = raw_pod("web", nodeName="n1", requests=limits, limits=limits, tolerations=list(own), status=status)
     file = directory / "cluster.json"
-    items = [raw_node("n1", conditions=[condition], taints=[taint], **spec), pod]
+    items = [raw_node("n1", conditions=[condition], taints=[taint], **spec), raw_node_event("n1"), pod]
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return str(file)
 

@@ -194,7 +194,7 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
-        """See `NodeReport.lacks`; and events, which report kills for lack of memory."""
+        """See `NodeReport.lacks`; and events, which report OOM kills."""
         return (*self.promised.lacks, *(one for one in self.unread if one.resource == EVENTS.plural))
 
     def oom_of(self, scope: OOMScope) -> OOMOrderReport | None:

@@ -61,7 +61,7 @@ def _further(health: Health) -> Iterator[str]:
     """What follows from the state, a sentence each."""
     for one in health.oom_killed:
         if one.latest is not None and one.latest.exit_code == 0:
-            if one.kind is ContainerKind.INIT:
+            if one.kind is ContainerKind.INIT and health.phase != "Running":
                 yield "It failed despite exit code 0: for an init container OOMKilled alone counts."
             else:
                 yield "Only a child was killed: its main process lived on, and ended by itself with 0."
