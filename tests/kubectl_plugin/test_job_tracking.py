@@ -55,6 +55,7 @@ def explained(file: str, name: str, namespace: str) -> tuple[str, Any]:
 def test_field_job_that_the_file_lacks() -> None:
     page, tracking = explained(str(FIELD / "I2-jobfinalizer-jobs-listed.json"), "trig-2819-0-hgdzc", "default")
     assert "Check whether Job trig-2819 exists (kubectl get job). If it does not, no Job counts the pod" in page
+    assert "A webhook that changes or refuses pods on UPDATE stops the Job controller, and a patch, too" in page
     assert tracking == {"job": "trig-2819", "exists": None}
 
 
@@ -67,7 +68,7 @@ REMOVE: Final = "no Job counts the pod. Remove the finalizer (kubectl patch pod)
         ([pod()], f"its Job nightly does not exist: {REMOVE}", False),
         ([pod(), job("job-2")], f"its Job nightly does not exist: {REMOVE}", False),
         ([pod(ownerReferences=[])], f"it has no Job: {REMOVE}", False),
-        ([pod(), job("job-1")], "Job nightly exists: remove no finalizer", True),
+        ([pod(), job("job-1")], "Job nightly exists: do not remove it by hand", True),
         ([pod(deleted="2026-08-02T10:59:50Z")], "until the Job controller removes it.", False),
     ],
 )

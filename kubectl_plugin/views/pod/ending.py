@@ -11,6 +11,7 @@ from kubectl_plugin.render.page import Row
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.views.node.platform_words import NOT_KNOWN
 from kubectl_plugin.views.node.silent_node import ended_line, quiet_node, quiet_stop_lines
+from kubectl_plugin.views.pod.refusal_words import CONFIGURATIONS
 from kubectl_plugin.views.pod.safety_words import holder_words
 from kubectl_plugin.views.pod.stuck_words import running_names
 from kubectl_plugin.views.words import clock
@@ -98,8 +99,7 @@ def tracking_sentences(report: PodReport, now: datetime | None) -> Iterator[str]
     if now <= later(told, report.ending.grace.longest + PATIENCE.total_seconds()):
         return
     if tracking.exists:
-        yield f"Job {tracking.job} exists: remove no finalizer, it would count wrong."
-        yield "Check that kube-controller-manager runs, and spec.managedBy of the Job."
+        yield f"Job {tracking.job} exists: do not remove it by hand, the Job would count wrong."
     elif tracking.exists is None:
         yield f"Check whether Job {tracking.job} exists (kubectl get job)."
         yield "If it does not, no Job counts the pod: remove the finalizer (kubectl patch pod)."
@@ -107,6 +107,11 @@ def tracking_sentences(report: PodReport, now: datetime | None) -> Iterator[str]
         what = f"its Job {tracking.job} does not exist" if tracking.job else "it has no Job"
         yield f"The Job controller should have removed it, for {what}: no Job counts the pod."
         yield "Remove the finalizer (kubectl patch pod)."
+    # Source: "My pod stays terminating" in kubernetes.io/docs/tasks/debug/debug-application/debug-pods.
+    yield (
+        "A webhook that changes or refuses pods on UPDATE stops the Job controller, and a patch, too: limit it to "
+        "CREATE."
+    )
 
 
 def tracking_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
@@ -114,6 +119,7 @@ def tracking_commands(report: PodReport, now: datetime | None) -> Iterator[Comma
     tracking = report.tracking
     if tracking is None or not any(tracking_sentences(report, now)):
         return
+    yield kubectl(CONFIGURATIONS)
     if tracking.job:
         yield kubectl("get job {}", tracking.job, namespace=report.namespace)
     if not tracking.exists:

@@ -10,7 +10,14 @@ from kubectl_plugin.render.page import Section
 from podrules.admission import PodRefusal, RefusedBy
 from podrules.refusals import RefusedFor, Refuser, refuser
 
-__all__ = ["creation_commands", "creation_remedy", "pod_security_section", "refusal_remedy", "refusal_term"]
+__all__ = [
+    "CONFIGURATIONS",
+    "creation_commands",
+    "creation_remedy",
+    "pod_security_section",
+    "refusal_remedy",
+    "refusal_term",
+]
 
 _TERMS: Final = {
     RefusedBy.VALIDATION: "LimitRange",
@@ -59,7 +66,7 @@ _REMEDIES: Final = {
     RefusedFor.INVALID: "Correct {detail} in the template",
 }
 """What lets the pods of a controller in."""
-_CONFIGURATIONS: Final = "get validatingwebhookconfigurations,mutatingwebhookconfigurations"
+CONFIGURATIONS: Final = "get validatingwebhookconfigurations,mutatingwebhookconfigurations"
 
 
 def creation_remedy(message: str, namespace: str) -> str:
@@ -79,7 +86,7 @@ def creation_commands(message: str, namespace: str) -> Iterator[Command]:
         ) if place:
             yield qos("explain pods", namespace=place.partition("/")[0])
         case Refuser(why) if why.value.startswith(("Webhook", "ServerLate")):
-            yield kubectl(_CONFIGURATIONS)
+            yield kubectl(CONFIGURATIONS)
         case Refuser(RefusedFor.POLICY, name):
             yield kubectl("get validatingadmissionpolicy {}", name, options="-o yaml")
         case Refuser(RefusedFor.QUOTA_EXCEEDED | RefusedFor.QUOTA_UNSPECIFIED | RefusedFor.QUOTA_UNCOUNTED, name):
