@@ -70,7 +70,8 @@ def evicted_words(evictor: Evictor, node: str) -> str:
         return f"{agent} {verb} the pod{why}"
     if evictor.where is Where.POD_ANNOTATION:
         return f"the pod was evicted through the eviction API, perhaps by {agent}, which manages it"
-    return f"the pod was evicted through the eviction API, probably because {node_words(evictor, node)}"
+    why = f"{node_words(evictor, node)} ({sign_words(evictor)})"
+    return f"the pod was evicted through the eviction API, probably because {why}"
 
 
 def node_words(evictor: Evictor, node: str) -> str:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Final
 
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.reports.workload.rollout import Rollout, Said, Schedule
-from kubectl_plugin.views.words import ago, counted
+from kubectl_plugin.views.words import ago, counted, cut
 
 __all__ = ["old_words", "rollout_verdicts", "said_words", "schedule_verdict"]
 
 
+_MOST: Final = 400
+"""Characters of a message."""
+_POD_SECURITY: Final = "violates PodSecurity"
+_FIELDS: Final = re.compile(r" \([^()]{1,400}\)")
+"""What each field of a violation has to be: `lint` says it of the template."""
+
+
 def said_words(said: Said) -> str:
     """``FailedCreate: pods "web-1" is forbidden: exceeded quota``: a condition's own words, without a full stop."""
-    return ": ".join(filter(None, (said.reason, said.message.strip().rstrip("."))))
+    message = _FIELDS.sub("", said.message) if _POD_SECURITY in said.message else said.message
+    return ": ".join(filter(None, (said.reason, cut(message, _MOST).rstrip("."))))
 
 
 def old_words(rollout: Rollout | None) -> Iterator[str]:

@@ -19,6 +19,7 @@ from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.words import ago, counted
 from kubectl_plugin.views.workload_words import by_trouble, new_pods_refused, place_words, refusal_of, standing
 from podrules.pod_state import PodState
+from podrules.refusals import refuser
 from podrules.skew import ConstraintSkew
 
 __all__ = ["next_pod_title", "workload_page", "workload_verdict"]
@@ -84,7 +85,9 @@ def _has_all_that_fit(report: WorkloadReport) -> bool:
 def _of_template(report: WorkloadReport, sentences: tuple[str, ...]) -> tuple[str, ...]:
     """What the next pod would be like, after what the pods do."""
     if refused := new_pods_refused(report):
-        return (refused,)
+        now, new = refusal_of(report), report.template.refusal
+        same = now is not None and new is not None and refuser(now.message) == refuser(new.message) is not None
+        return () if same else (refused,)
     first, *rest = sentences
     return f"Each new pod: {first}", *rest
 

@@ -29,7 +29,7 @@ from podrules.model.node import Taint
 from podrules.model.pod import Pod
 from podrules.tolerations import NO_SCHEDULE, tolerates_taint
 
-__all__ = ["Rejection", "RejectionKind", "rejection_of"]
+__all__ = ["LABEL_REASONS", "Rejection", "RejectionKind", "rejection_of"]
 
 _SHUTTING_DOWN: Final = re.compile("node is shutting down", re.IGNORECASE)
 _CONDITIONS: Final = re.compile(rf"{re.escape(CONDITION)}\[([^\]]{{1,200}})\]")
@@ -41,6 +41,8 @@ _TAINTS: Final = {
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 """The taint of a node that shuts down: its kubelet reports that it is not Ready."""
 _DAEMON_FAILED: Final = "FailedDaemonPod"
+LABEL_REASONS: Final = frozenset({"NodeAffinity", "MatchNodeSelector"})
+"""The labels of the node do not match the pod; older kubelets write the second."""
 _MAX_READ: Final = 2000
 _ALL: Final = "all taints"
 

@@ -12,7 +12,7 @@ from kubectl_plugin.views.pod.container_words import signal_name
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause
 from podrules.died.of_pod import ContainerEnd
-from podrules.died.rejections import RejectionKind
+from podrules.died.rejections import LABEL_REASONS, RejectionKind
 from podrules.died.scaling import RESCALED, SCALED
 from podrules.died.verdict import Clue, Source, Suspect
 from podrules.died.windows_exits import windows_exit
@@ -237,6 +237,8 @@ def _rejected(report: EndReport, container: str) -> str:
     if any(one.end is not None for one in report.end.ends):
         return "the kubelet restarted, and did not take the pod on again"
     found = report.end.rejection
+    if found is not None and found.reason in LABEL_REASONS:
+        return f"the kubelet did not take the pod on: the labels of {report.node or 'its node'} do not match {_SELECTS}"
     why = "" if found is None else _REJECTIONS[found.kind].format(conditions=", ".join(found.conditions))
     return f"the kubelet did not take the pod on{why or (f' ({found.reason})' if found is not None else '')}"
 
@@ -252,6 +254,7 @@ def rejection_words(report: EndReport) -> str:
     return f"{'; '.join(filter(None, (again, back)))}."
 
 
+_SELECTS: Final = "its node selector or affinity"
 _AGAIN: Final = 2
 _MOST_WHY: Final = 120
 """Characters of an autoscaler's reason."""

@@ -14,7 +14,7 @@ from podrules.died.gone import LOST_NODE, NODE_LOST
 from podrules.died.manner import Manner
 from podrules.died.messages import OverUse
 from podrules.died.of_pod import EndOf
-from podrules.died.rejections import RejectionKind
+from podrules.died.rejections import LABEL_REASONS, RejectionKind
 from podrules.model.pod import Probe
 from podrules.model.quantity import Quantity, QuantityError
 
@@ -204,8 +204,11 @@ def _rejected(report: EndReport) -> Iterator[str]:
     elif kind is RejectionKind.ADMISSION:
         yield f"see that the device plugin runs and is Ready on {node}: pods come too early after a kubelet's restart"
         yield "a rejected pod stays Failed: delete it, or let its controller make another"
+    elif found is not None and found.reason in LABEL_REASONS:
+        yield f"compare the labels of {node} (kubectl get node --show-labels) with its nodeSelector and node affinity"
+        yield "a rejected pod stays Failed: delete it, or let its controller make another"
     else:
-        yield "the pod was bound past the scheduler, or the node changed meanwhile: let its controller try again"
+        yield "the node changed, or spec.nodeName bypassed the scheduler: delete the pod; its controller makes another"
 
 
 def _plain(*lines: str) -> Callable[[EndReport], Iterator[str]]:
@@ -222,7 +225,7 @@ def _stubborn(report: EndReport) -> Iterator[str]:
     if not killed or report.end.grace_seconds is None:
         return
     hooks = any(one.name in killed and one.pre_stop for one in report.containers)
-    also = ", of which its preStop hook takes a part" if hooks else ""
+    also = ": its preStop hook takes part of that" if hooks else ""
     yield f"{', '.join(killed)}: let it end on SIGTERM; a shell as PID 1 passes no signal on (use exec)"
     given, own = report.end.grace_seconds, report.grace_seconds or 0
     if given < own:
