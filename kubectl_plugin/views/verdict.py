@@ -23,6 +23,7 @@ from kubectl_plugin.views.pod.health_words import state_verdict
 from kubectl_plugin.views.pod.refusal_words import refusal_remedy
 from kubectl_plugin.views.pod.stuck_words import ending_verdict, repeated_sentences, starting_verdict, unseen_words
 from kubectl_plugin.views.pod.volume_move import waiting_words
+from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, room_words
 from kubectl_plugin.views.unread import assumed_words
@@ -88,7 +89,17 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
     if report.placement is not None and report.placement.named is not None and report.placement.claims:
         state = _waiting_for_claims(report.placement.claims, status, now)
     node = (*node_sentences(status, now), *pressed_sentences(status.node, report.pressure))
-    return joined_verdict((state, *node, *(() if waits or report.stuck is not None else _running(report, status))))
+    return joined_verdict(
+        (state, *node, *_held(report), *(() if waits or report.stuck is not None else _running(report, status)))
+    )
+
+
+def _held(report: PodReport) -> Iterator[Verdict]:
+    """Why a drain of its cordoned node does not end, and what helps."""
+    held = report.held
+    if held is not None and held.hold is not None:
+        said = f"A drain of its node does not end: {held.detail.removesuffix('.')}; {BUDGET_REMEDIES[held.hold]}."
+        yield _fine(VerdictCode.RUNNING, said)
 
 
 def _refused(report: PodReport) -> Iterator[str]:

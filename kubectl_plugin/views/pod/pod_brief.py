@@ -59,7 +59,7 @@ def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]
     yield Section("Writers", tuple(_writers(report)))
     yield moving_section(report.moving, now)
     yield _owner(report, forced)
-    yield budget_section(report.budgets, report.held)
+    yield budget_section(report.budgets)
     yield pod_security_section(report.warning)
     yield dry_run_section(report.dry_run)
     yield versions_section(report.version_notes)

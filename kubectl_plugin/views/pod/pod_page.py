@@ -103,7 +103,7 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     yield _writers_section(report)
     yield moving_section(report.moving, now)
     yield _owner_section(report)
-    yield budget_section(report.budgets, report.held)
+    yield budget_section(report.budgets)
     yield pod_security_section(report.warning)
     yield dry_run_section(report.dry_run)
     yield versions_section(report.version_notes, report.assumed_gates)

@@ -63,11 +63,8 @@ def budgets_table(found: Budgets, *, replaced: bool) -> Table:
     return Table(title, ("budget", "evicted at once", "why"), rows)
 
 
-def budget_section(found: Budgets, held_by_drain: Unmoved | None = None) -> Section:
-    """The budgets of the pods that a manifest makes, or what one of a cordoned node waits for; else no lines."""
-    if held_by_drain is not None and held_by_drain.hold is not None:
-        drain = f"a drain of its node does not end: {held_by_drain.detail.removesuffix('.')}"
-        return Section("Budget", (drain, BUDGET_REMEDIES[held_by_drain.hold]))
+def budget_section(found: Budgets) -> Section:
+    """The budgets of the pods that a manifest makes; no lines where there are none."""
     held = [f"{_held_of(one)}{_waits_words([one.name])}" for one in found.held]
     return Section("Budget", (*held, *(_told(one) for one in found.budgets)))
 
