@@ -40,13 +40,14 @@ def blocked_words(found: Budgets) -> Iterator[str]:
 
 
 def hold_words(unmoved: Iterable[Unmoved]) -> Iterator[str]:
-    """What lets the pods go that budgets hold."""
-    held: dict[BudgetRisk, list[str]] = {}
+    """What lets the pods go that budgets hold, after the API server's words."""
+    held: dict[tuple[BudgetRisk, str], list[str]] = {}
     for entry in unmoved:
         if entry.hold is not None:
-            held.setdefault(entry.hold, []).append(f"{entry.pod.namespace}/{entry.pod.name}")
-    for hold, names in held.items():
-        yield f"{listed(names, most=2)}: {BUDGET_REMEDIES[hold]}."
+            held.setdefault((entry.hold, entry.detail), []).append(f"{entry.pod.namespace}/{entry.pod.name}")
+    for (hold, detail), names in held.items():
+        remedy = BUDGET_REMEDIES[hold]
+        yield f"{listed(names, most=2)}: {detail.rstrip('.')}. {remedy[:1].upper()}{remedy[1:]}."
 
 
 def budgets_table(found: Budgets, *, replaced: bool) -> Table:
