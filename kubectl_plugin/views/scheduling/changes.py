@@ -185,7 +185,10 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
         case ChangeKind.SPREAD:
             return _spread_words(change, spread)
         case ChangeKind.FREE:
-            return f"free {listed([_freed_words(change, resource) for resource in change.amounts])} on {change.node}"
+            freed = listed([_freed_words(change, resource) for resource in change.amounts])
+            resizes = [f"{pod.namespace}/{pod.name}" for pod in change.resizing]
+            waiting = f", where the waiting resize of {listed(resizes, most=2)} counts" if resizes else ""
+            return f"free {freed} on {change.node}{waiting}"
         case ChangeKind.ENLARGE:
             return _replaced_words(change, ())
         case ChangeKind.LABEL_NODE:

@@ -50,5 +50,7 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     nominated: dict[str, int] = msgspec.field(default_factory=dict)
     """What of that pods request that were nominated to the node: they are not there yet."""
     nominated_pods: tuple[PodReference, ...] = ()
+    resizing: tuple[PodReference, ...] = ()
+    """Pods on the node that count with a resize which the kubelet defers."""
     pods: tuple[PodOnNode, ...] = ()
     """That are to go; they may run on other nodes than the one that takes the pod then."""

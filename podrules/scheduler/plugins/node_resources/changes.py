@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from podrules.model.base import ResourceList
 from podrules.model.node import Node
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import reference
 from podrules.model.quantity import Quantity
 from podrules.resources import CPU
 from podrules.safety import OF_ONE_NODE, owner_guarantee
@@ -42,8 +43,14 @@ def room_made(situation: S, row: int, short: Sequence[InsufficientResource], mov
         promised={fact.resource: fact.used for fact in beyond},
         nominated={fact.resource: fact.nominated for fact in beyond if fact.nominated},
         nominated_pods=next((fact.nominated_pods for fact in beyond if fact.nominated), ()),
+        resizing=tuple(reference(pod) for pod in situation.table.pods.on(row) if beyond and _waits_for_resize(pod)),
     )
     return Applied(change, roomier)
+
+
+def _waits_for_resize(pod: Pod) -> bool:
+    pending = pod.status.condition("PodResizePending")
+    return pending is not None and pending.status == "True" and pending.reason == "Deferred"
 
 
 def can_go(pod: Pod) -> bool:
