@@ -172,7 +172,8 @@ def _rejected(report: EndReport) -> Iterator[str]:
         yield f"free what {node} lacks: kubectl qos node shows who uses most"
     elif kind is RejectionKind.ADMISSION:
         yield f"see that the device plugin runs and is Ready on {node}: pods come too early after a kubelet's restart"
-        yield "a rejected pod stays Failed: delete it, or let its controller make another"
+        if report.exists:
+            yield "a rejected pod stays Failed: delete it, or let its controller make another"
     else:
         yield "the pod was bound past the scheduler, or the node changed meanwhile: let its controller try again"
 
