@@ -328,6 +328,25 @@ def test_a_daemon_pod_keeps_the_tolerations_of_its_controller(tmp_path: Path) ->
     assert "remove the toleration" not in page
 
 
+@pytest.mark.parametrize(
+    ("reason", "message", "said"),
+    [
+        ("Evicted", "The node had condition: [DiskPressure]. ", "its node had DiskPressure."),
+        ("UnexpectedAdmissionError", "Allocate failed due to no healthy devices present", "a device plugin or another"),
+        ("OutOfcpu", "Node didn't have enough resource: cpu", "did not take the pod on (OutOfcpu)."),
+    ],
+)
+def test_a_rejected_pod_that_is_gone(reason: str, message: str, said: str, tmp_path: Path) -> None:
+    event = from_controller("Pod", "agent-x7k2p", reason, message, "09:41:00")
+    event["involvedObject"]["uid"] = "u"
+    items = [entry for entry in json.loads((FIELD / GONE).read_text())["items"] if entry["kind"] == "Node"]
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, event]}))
+    page = first_lines(file, "died", "pod/agent-x7k2p", "-n", "default")
+    assert "The kubelet did not take the pod on" in page
+    assert said in page
+
+
 # Stock sentences
 
 

@@ -203,12 +203,12 @@ def _rejected(report: EndReport) -> Iterator[str]:
         yield f"free what {node} lacks: kubectl qos node shows who uses most"
     elif kind is RejectionKind.ADMISSION:
         yield f"see that the device plugin runs and is Ready on {node}: pods come too early after a kubelet's restart"
-        yield "a rejected pod stays Failed: delete it, or let its controller make another"
     elif found is not None and found.reason in LABEL_REASONS:
         yield f"compare the labels of {node} (kubectl get node --show-labels) with its nodeSelector and node affinity"
-        yield "a rejected pod stays Failed: delete it, or let its controller make another"
     else:
-        yield "the node changed, or spec.nodeName bypassed the scheduler: delete the pod; its controller makes another"
+        yield "the node changed, or spec.nodeName bypassed the scheduler"
+    if kind in {RejectionKind.ADMISSION, RejectionKind.NO_FIT} and report.exists:
+        yield "a rejected pod stays Failed: delete it, or let its controller make another"
 
 
 def _plain(*lines: str) -> Callable[[EndReport], Iterator[str]]:
