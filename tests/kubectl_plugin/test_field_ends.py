@@ -270,8 +270,13 @@ BACK: Final = {"key": "node.kubernetes.io/disk-pressure", "operator": "Exists"}
         (NO_DEVICE, "a device plugin or another part of the kubelet refused it.", "device plugin runs and is Ready"),
         (
             {"reason": "MatchNodeSelector", "message": "Pod Predicate MatchNodeSelector failed"},
-            "did not take the pod on (MatchNodeSelector).",
-            "the pod was bound past the scheduler",
+            "did not take the pod on: the labels of worker-1 do not match its node selector or affinity.",
+            "compare the labels of worker-1",
+        ),
+        (
+            {"reason": "OutOfcpu", "message": "Node didn't have enough resource: cpu, requested: 4000, used: 3100"},
+            "did not take the pod on (OutOfcpu).",
+            "spec.nodeName bypassed the scheduler",
         ),
     ],
 )
@@ -279,7 +284,7 @@ def test_why_a_kubelet_did_not_take_a_pod_on(status: Json, said: str, helps: str
     page = first_lines(varied(tmp_path, SHUT, rejected(status)), "died", *API, whole=True)
     assert said in page
     assert helps in page
-    assert ("bound past" in page) == ("bound past" in helps)
+    assert ("bypassed the scheduler" in page) == ("bypassed" in helps)
 
 
 @pytest.mark.parametrize(("count", "tolerates"), [(1, False), (1, True), (5, False), (5, True)])
