@@ -121,7 +121,7 @@ def test_words_tell_the_same_numbers() -> None:
         "node-b3: lacks 63.5Gi memory: 68.6Gi of 61.2Gi promised already, "
         f"20Gi of it for the nominated pod payments/{NOMINATED}, asks 56Gi"
     ) in page
-    assert "Way out: free 63.5Gi of the 68.6Gi promised memory on node-a3. " in page
+    assert "Way out: free 63.5Gi of the 68.6Gi promised memory on node-a3, where the waiting resize of" in page
     own = " ".join(run("place", "job/embed", "-n", "ml", "--demo").out.split())
     assert (
         "free 580m cpu and 31.5Gi of the 68.6Gi promised memory "
