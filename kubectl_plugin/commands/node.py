@@ -116,7 +116,9 @@ def _with_held(report: NodePressureReport, node: Node, gatherer: Gatherer) -> No
 
 def _with_shortage(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:
     """The report with the last OOM kill that events about the node report."""
-    events = read_or_none(gatherer.node_events(report.name)) or ()
+    events = gatherer.node_events(report.name)
+    if isinstance(events, Unread):
+        return replace(report, unread=tuple(dict.fromkeys((*report.unread, events))))
     return replace(report, shortage=node_shortages(events, gatherer.source.now).get(report.name))
 
 

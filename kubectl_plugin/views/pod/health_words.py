@@ -175,7 +175,7 @@ def _starting(health: Health, now: datetime | None) -> Iterator[str]:
         reasons = list(dict.fromkeys(trouble.reason for trouble in starting))
         yield f"{listed(names, most=_TOLD)} {listed(reasons)}"
     if health.no_sandbox:
-        yield "its sandbox and network are not there (PodReadyToStartContainers False)"
+        yield "its sandbox and network are not ready (PodReadyToStartContainers False)"
     elif not health.containers:
         yield "its kubelet has not reported its containers yet"
 
