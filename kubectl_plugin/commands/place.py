@@ -214,7 +214,7 @@ class _Planner:
         drain = None
         if self._drained_node:
             reach = self._gatherer.reach(self._drained_node)
-            drain = drain_plan(pods, read.pod_disruption_budgets, self._drained_node, reach)
+            drain = drain_plan(pods, read.pod_disruption_budgets, self._drained_node, reach, self._source.now)
         waiting, moved = waiting_pods(_placeable(asked), pods), drain.moved if drain is not None else ()
         if waiting or moved:
             asked = [

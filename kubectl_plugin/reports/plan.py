@@ -24,7 +24,7 @@ _DRAINED: Final = frozenset({"poddisruptionbudgets.policy", "pods"})
 """Kinds by which a drain takes its course."""
 _MADE: Final = frozenset({"manifest", "more", "autoscaler"})
 """The origins of pods that the API server is yet to admit."""
-_WITHOUT_PLACE: Final = frozenset({"PodDisruptionBudget", "NoController", "NodeSilent"})
+_WITHOUT_PLACE: Final = frozenset({"PodDisruptionBudget", "NoController", "NodeSilent", "Overdue"})
 """Pods that a drain was to move, and that nobody makes elsewhere."""
 
 

@@ -5,7 +5,8 @@
                       --delete-emptydir-data for a pod that has not finished and has an emptyDir, --force for one that
                       has not finished and has no controller
     ended             finished pods go at once; a StatefulSet makes another of the name, others have made one already
-    marked for deletion       the drain waits for them; all but a StatefulSet have made another already, at the deletion
+    marked for deletion       the drain waits for them; all but a StatefulSet have made another already, at the deletion.
+                      One that is a minute over its time keeps the drain from its end, and a StatefulSet from another
     refused           a pod whose PodDisruptionBudget does not let it go stays (`podrules.disruption`)
     node is silent    nobody stops a process there: an evicted pod stays Terminating, a drain waits for it without end,
                       and a StatefulSet makes no other before it is gone. On an out-of-service node, pod garbage
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
@@ -25,7 +27,8 @@ from msgspec.structs import replace
 
 from podrules.budget_risk import eviction_hold
 from podrules.disruption import Evictions
-from podrules.ending import stop_plan
+from podrules.ending import PATIENCE, pod_ending, stop_plan
+from podrules.model.instant import later
 from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
@@ -63,7 +66,13 @@ class DrainPlan(Struct, frozen=True):
         return sum(pod is not None for pod in self.left.values())
 
 
-def drain_plan(pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget], name: str, reach: NodeReach) -> DrainPlan:
+def drain_plan(
+    pods: Iterable[Pod],
+    budgets: Sequence[PodDisruptionBudget],
+    name: str,
+    reach: NodeReach,
+    at: datetime | None = None,
+) -> DrainPlan:
     """What a drain of a node does.
 
     Args:
@@ -71,6 +80,7 @@ def drain_plan(pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget], name
         budgets: Of the cluster.
         name: The node's.
         reach: Whether it answers.
+        at: The present.
     """
     own = [pod for pod in pods if pod.spec.node_name == name]
     silent = reach.reach in {Reach.SILENT, Reach.MISSED_HEARTBEATS}
@@ -79,10 +89,13 @@ def drain_plan(pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget], name
     unmoved: list[Unmoved] = []
     left: dict[str, Pod | None] = {}
     for pod in own:
-        reason, detail = _kept(pod, evictions) or _not_made_anew(pod, name, silent=silent)
+        over = None if reach.reach.quiet else _overdue(pod, at)
+        late = (_OVERDUE, ", ".join(pod.metadata.finalizers)) if over is not None else None
+        reason, detail = _kept(pod, evictions) or late or _not_made_anew(pod, name, silent=silent)
         if reason:
             hold = eviction_hold(pod, budgets) if reason == _BUDGET else None
-            unmoved.append(Unmoved(PodReference(pod.metadata.namespace, pod.metadata.name), reason, detail, hold))
+            reference = PodReference(pod.metadata.namespace, pod.metadata.name)
+            unmoved.append(Unmoved(reference, reason, detail, hold, over if reason == _OVERDUE else None))
         else:
             moved.append(pod)
         if reason not in _STAYING:
@@ -107,7 +120,17 @@ def drained(snapshot: ClusterSnapshot, plan: DrainPlan) -> ClusterSnapshot:
 
 
 _BUDGET: Final = "PodDisruptionBudget"
-_STAYING: Final = frozenset({"DaemonSet", "StaticPod", _BUDGET})
+_OVERDUE: Final = "Overdue"
+_STAYING: Final = frozenset({"DaemonSet", "StaticPod", _BUDGET, _OVERDUE})
+
+
+def _overdue(pod: Pod, at: datetime | None) -> datetime | None:
+    """When a pod that was deleted more than a minute ago should have been gone; None: it is not, or not late."""
+    ending = pod_ending(pod)
+    if at is None or ending.deleted_at is None:
+        return None
+    over = ending.ends_by or later(ending.deleted_at, ending.grace.longest)
+    return over if at > later(over, PATIENCE.total_seconds()) else None
 
 
 def _kept(pod: Pod, evictions: Evictions) -> tuple[str, str] | None:

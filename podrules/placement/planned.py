@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
@@ -240,11 +241,13 @@ class Unmoved(Struct, frozen=True, rename="camel"):
     pod: PodReference
     reason: str
     """``DaemonSet``, ``StaticPod``, ``NoController``, ``PodDisruptionBudget``, ``Finished``, ``Terminating``,
-    ``NodeSilent``."""
+    ``NodeSilent``, ``Overdue``."""
     detail: str
-    """The budget and what it allows; the controller; who makes no other."""
+    """The budget and what it allows; the controller; who makes no other; the finalizers of a pod that is overdue."""
     hold: BudgetRisk | None = None
     """Why a PodDisruptionBudget holds it; None: none does."""
+    over: datetime | None = None
+    """When a pod that is overdue should have been gone."""
 
 
 class DrainFlag(Struct, frozen=True, rename="camel"):

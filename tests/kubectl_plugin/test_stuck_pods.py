@@ -283,3 +283,22 @@ def test_a_sandbox_that_the_network_plugin_keeps(tmp_path: Path) -> None:
     )
     text = headline(file, "explain", "pod/probe-4", "-n", "lab")
     assert "Its processes have ended; its kubelet has not cleaned up. Look at the network plugin's pod" in text
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "ReplicaSet", "Job"])
+def test_a_drain_does_not_end_before_an_overdue_pod(tmp_path: Path, kind: str) -> None:
+    meta = {
+        "ownerReferences": [{"apiVersion": "v1", "kind": kind, "name": "o", "uid": "o", "controller": True}],
+        "deletionTimestamp": "2026-08-02T08:40:00Z",
+        "deletionGracePeriodSeconds": 30,
+        "finalizers": ["example.com/flush"],
+    }
+    file = written(tmp_path, "FailedKillPod", "error killing pod", metadata=meta)
+    ran = run("place", "--drain", "node/n2", "--snapshot", str(file))
+    text = " ".join(ran.out.split())
+    assert ran.code == 7
+    assert (
+        "The drain does not end before lab/probe-4 is gone: deleted before, overdue since 2026-08-02 08:40:00 UTC; "
+        'finalizer "example.com/flush" keeps the object until the controller of example.com removes it.' in text
+    )
+    assert "fits" not in text

@@ -9,6 +9,7 @@ from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.pod.pod_page import unread_section
+from kubectl_plugin.views.pod.safety_words import holder_words
 from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table, hold_words
 from kubectl_plugin.views.scheduling.daemon_words import daemon_tables, daemon_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
@@ -31,14 +32,15 @@ from kubectl_plugin.views.scheduling.spread_tables import left_out_words
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.verdict import also_refused, refused_words
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import counted, listed
-from podrules.placement.planned import AchievedSpread, PlannedSpec
+from kubectl_plugin.views.words import clock, counted, listed
+from podrules.placement.planned import AchievedSpread, PlannedSpec, Unmoved
 
 __all__ = ["plan_page", "plan_verdict"]
 
 _SHOWN_NODES = 10
 _SHOWN_VICTIMS = 10
 _SHOWN_PENDING = 10
+_SHOWN_LATE = 2
 _DRAIN_REASONS = {
     "DaemonSet": "stays, of DaemonSet {detail}: a drain leaves it alone",
     "StaticPod": "stays, a static pod: {detail}",
@@ -47,6 +49,7 @@ _DRAIN_REASONS = {
     "NoController": "would be lost: {detail}",
     "NodeSilent": "stays Terminating: {detail}",
     "PodDisruptionBudget": "blocks the drain: {detail}",
+    "Overdue": "{detail}",
 }
 _FLAG_REASONS = {
     "--force": "{pods} that nobody recreates",
@@ -223,6 +226,11 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
         pods = "1 pod is" if blocked == 1 else f"{blocked} pods are"
         yield f"The drain does not end: {pods} held by a PodDisruptionBudget."
         yield from hold_words(report.unmoved)
+    late = [entry for entry in report.unmoved if entry.reason == "Overdue"]
+    for entry in late[:_SHOWN_LATE]:
+        yield f"The drain does not end before {entry.pod.namespace}/{entry.pod.name} is gone: {_late_words(entry)}."
+    if len(late) > _SHOWN_LATE:
+        yield f"So it is for {len(late) - _SHOWN_LATE} more (below)."
     if report.stuck:
         pods = "1 pod stays" if report.stuck == 1 else f"{report.stuck} pods stay"
         yield f"The drain does not end: {node} does not answer, and {pods} Terminating until it does, or is fenced."
@@ -231,6 +239,14 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
         yield f"{counted(lost, 'pod')} would be lost: nobody makes {'another' if lost == 1 else 'others'}."
     if not report.specs and not report.refused:
         yield f"No pod of {node} is recreated elsewhere."
+
+
+def _late_words(entry: Unmoved) -> str:
+    """``deleted, overdue since …; finalizer "example.com/copy" keeps …``; empty: the pod is not late."""
+    if entry.over is None:
+        return ""
+    held = f"; {holder_words(entry.detail.split(', '))}" if entry.detail else ""
+    return f"deleted before, overdue since {clock(entry.over, None)}{held}"
 
 
 def _flag_words(report: PlanReport) -> Iterator[str]:
@@ -374,7 +390,10 @@ def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
     entries = sorted(report.unmoved, key=lambda entry: -order.index(entry.reason))
     daemons = [entry for entry in entries if entry.reason == "DaemonSet"]
     rows = [
-        (f"{entry.pod.namespace}/{entry.pod.name}", _DRAIN_REASONS[entry.reason].format(detail=entry.detail))
+        (
+            f"{entry.pod.namespace}/{entry.pod.name}",
+            _DRAIN_REASONS[entry.reason].format(detail=_late_words(entry) or entry.detail),
+        )
         for entry in entries
         if wide or entry not in daemons
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
@@ -40,8 +41,10 @@ def names(snapshot: ClusterSnapshot) -> list[str]:
     return [pod.metadata.name for pod in snapshot.pods]
 
 
-def drain(snapshot: ClusterSnapshot, name: str, reach: NodeReach) -> tuple[DrainPlan, ClusterSnapshot]:
-    plan = drain_plan(snapshot.pods, snapshot.pod_disruption_budgets, name, reach)
+def drain(
+    snapshot: ClusterSnapshot, name: str, reach: NodeReach, at: datetime | None = None
+) -> tuple[DrainPlan, ClusterSnapshot]:
+    plan = drain_plan(snapshot.pods, snapshot.pod_disruption_budgets, name, reach, at)
     return plan, drained(snapshot, plan)
 
 
@@ -95,6 +98,27 @@ def test_pods_that_were_told_to_end_are_not_made_twice() -> None:
     plan, after = drain(cluster(*pods), "a", ANSWERS)
     assert told(plan) == {"web": "Terminating", "job": "Terminating", "db-0": "moved"}
     assert (names(after), plan.stuck) == ([], 0)
+
+
+@pytest.mark.parametrize(("seconds", "late"), [(29, False), (90, False), (91, True), (86400, True)])
+def test_a_drain_waits_for_pods_that_are_overdue(seconds: int, late: bool) -> None:
+    pods = [owned("web", ending=True), owned("db-0", "StatefulSet", ending=True), owned("agent", "DaemonSet", True)]
+    pods[1]["metadata"]["finalizers"] = ["example.com/copy", "example.com/audit"]
+    at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+    plan, after = drain(cluster(*pods), "a", ANSWERS, at)
+    if not late:
+        assert told(plan) == {"web": "Terminating", "db-0": "moved", "agent": "DaemonSet"}
+        return
+    assert told(plan) == {"web": "Overdue", "db-0": "Overdue", "agent": "DaemonSet"}
+    assert names(after) == ["web", "db-0", "agent"]
+    over = datetime(2026, 1, 1, 0, 0, 30, tzinfo=UTC)
+    assert [(one.over, one.detail) for one in plan.unmoved[:2]] == [
+        (over, ""),
+        (over, "example.com/copy, example.com/audit"),
+    ]
+    # A silent node has its own words.
+    silent, _ = drain(cluster(*pods), "a", NodeReach("a", Reach.SILENT, ""), at)
+    assert told(silent) == {"web": "Terminating", "db-0": "NodeSilent", "agent": "DaemonSet"}
 
 
 def test_of_finished_pods_only_a_stateful_set_makes_others() -> None:
