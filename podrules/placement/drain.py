@@ -5,7 +5,7 @@
                       --delete-emptydir-data for a pod that has not finished and has an emptyDir, --force for one that
                       has not finished and has no controller
     ended             finished pods go at once; a StatefulSet makes another of the name, others have made one already
-    marked for deletion       the drain waits for them; all but a StatefulSet have made another already, at the deletion.
+    marked for deletion       the drain waits for them; all but a StatefulSet have made another already, when deleted.
                       One that is a minute over its time keeps the drain from its end, and a StatefulSet from another
     refused           a pod whose PodDisruptionBudget does not let it go stays (`podrules.disruption`)
     node is silent    nobody stops a process there: an evicted pod stays Terminating, a drain waits for it without end,

@@ -42,6 +42,8 @@ CLAIMS: Final = "persistentvolumeclaims"
 VOLUMES: Final = "persistentvolumes"
 CLASSES: Final = "storageclasses.storage.k8s.io"
 _CSI_NODES: Final = "csinodes.storage.k8s.io"
+_CAPACITIES: Final = "csistoragecapacities.storage.k8s.io"
+"""Filter and Score of VolumeBinding read them; its PreFilter, which rejects unbound Immediate claims, does not."""
 _DEVICE_CLAIMS: Final = "resourceclaims.resource.k8s.io"
 _DEVICE_TEMPLATES: Final = "resourceclaimtemplates.resource.k8s.io"
 _DEVICE_CLASSES: Final = "deviceclasses.resource.k8s.io"
@@ -52,7 +54,6 @@ _JUDGES: Final = {
     "pods": frozenset({"InterPodAffinity"}),
     "namespaces": frozenset({"InterPodAffinity"}),
     _CSI_NODES: frozenset({"NodeVolumeLimits"}),
-    "csistoragecapacities.storage.k8s.io": frozenset({"VolumeBinding"}),
     _DEVICE_CLAIMS: frozenset({"DynamicResources"}),
     _DEVICE_TEMPLATES: frozenset({"DynamicResources"}),
     "resourceslices.resource.k8s.io": frozenset({"DynamicResources"}),
@@ -146,17 +147,22 @@ def known_part(situation: Situation, missing: Missing) -> Situation:
         return situation
     unjudged = frozenset(_unjudged(situation.pod, situation.snapshot, missing.resources))
 
+    on_nodes = unjudged | ({"VolumeBinding"} if _CAPACITIES in missing.resources else frozenset())
+
     def judges(plugin: NamedPlugin) -> bool:
         return plugin.name not in unjudged
+
+    def judges_nodes(plugin: NamedPlugin) -> bool:
+        return plugin.name not in on_nodes
 
     framework = situation.framework
     reduced = replace(
         framework,
         pre_enqueue=tuple(filter(judges, framework.pre_enqueue)),
         pre_filter=tuple(filter(judges, framework.pre_filter)),
-        filter=tuple(filter(judges, framework.filter)),
-        pre_score=tuple(filter(judges, framework.pre_score)),
-        score=tuple(entry for entry in framework.score if judges(entry[0])),
+        filter=tuple(filter(judges_nodes, framework.filter)),
+        pre_score=tuple(filter(judges_nodes, framework.pre_score)),
+        score=tuple(entry for entry in framework.score if judges_nodes(entry[0])),
     )
     return replace(situation, framework=reduced)
 
