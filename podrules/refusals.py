@@ -48,6 +48,7 @@ class RefusedFor(StrEnum):
     WEBHOOK_CERTIFICATE = "WebhookCertificate"
     WEBHOOK_PORT = "WebhookPort"
     WEBHOOK_LATE = "WebhookLate"
+    WEBHOOK_ANSWER = "WebhookAnswer"
     WEBHOOK_FAILS = "WebhookFails"
     SERVER_LATE = "ServerLate"
     POLICY = "Policy"
@@ -87,6 +88,7 @@ _CALLS: Final[tuple[tuple[RefusedFor, str], ...]] = (
     (RefusedFor.WEBHOOK_CERTIFICATE, r"\bx509: |\btls: "),
     (RefusedFor.WEBHOOK_PORT, r"connection refused"),
     (RefusedFor.WEBHOOK_LATE, r"deadline exceeded|Timeout exceeded|(?:i/o|handshake) timeout|timed out"),
+    (RefusedFor.WEBHOOK_ANSWER, r"received invalid webhook response|expected webhook response"),
     (RefusedFor.WEBHOOK_FAILS, r""),
 )
 _ROWS: Final[tuple[tuple[RefusedFor, str], ...]] = (

@@ -70,7 +70,8 @@ ENTRIES: Final = (
     Entry(
         name="RunContainerError",
         also=("StartError", "OCI runtime create failed", "PreCreateHookError", "PreStartHookError"),
-        pattern=r".*(OCI runtime create failed|failed to create shim task|failed to create containerd task).*"
+        pattern=r"(?!Failed to create pod sandbox)"
+        r".*(OCI runtime create failed|failed to create shim task|failed to create containerd task).*"
         r"|Error: failed to (create|start) container.*",
         means="The container runtime could not start the container's first process.",
         rule=("Mostly the command does not exist in the image, is not executable, or a mount cannot be made.",),
@@ -85,7 +86,6 @@ ENTRIES: Final = (
         pattern=r"Failed to create pod sandbox: .*|Unable to get pod sandbox status: .*",
         means="The pod's sandbox, with its network, could not be made: no container of it can start.",
         rule=("The end of the text is the runtime's, or the network plugin's. The kubelet tries again.",),
-        do=("If more pods of the node say so, look at its network plugin (CNI) and its free addresses.",),
         commands=(_DESCRIBE, "kubectl qos explain node/NODE"),
         source=(_RUNTIME,),
         see=("ContainerCreating", "NetworkNotReady"),

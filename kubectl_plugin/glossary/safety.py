@@ -207,9 +207,10 @@ ENTRIES: Final = (
         'begins with "Waiting for detach".',
         rule=(
             "It is detached when the other pod's object is gone and its kubelet has unmounted it.",
+            "A pod that is Terminating on a silent node holds it until the node answers or is fenced.",
             "From an unhealthy node it is forced after 6 minutes, counted from when no pod wants it there.",
         ),
-        do=("See who holds it; a pod that is Terminating on a silent node holds it for ever.",),
+        do=("If a pod of the same Deployment holds it, its rolling update waits for itself: set strategy Recreate.",),
         commands=("kubectl qos explain pod/NAME", _PARTITIONS),
         source=(_RECONCILER, "pkg/volume/util/operationexecutor/operation_generator.go"),
         see=("out-of-service", "access modes"),
@@ -219,7 +220,7 @@ ENTRIES: Final = (
         also=("MountVolume.SetUp failed", "Unable to attach or mount volumes"),
         pattern=r"(MountVolume\.\w+ failed|Unable to attach or mount volumes).*",
         means="The kubelet could not mount a volume; it tries again, after up to 2 minutes.",
-        do=("A Secret or ConfigMap that is missing, or a volume that is not attached yet: read the text's end.",),
+        rule=("The end of the text says why.",),
         commands=("kubectl qos explain pod/NAME",),
         source=(
             "pkg/volume/util/operationexecutor/operation_generator.go",

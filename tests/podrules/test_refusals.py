@@ -55,6 +55,12 @@ SPREAD = 'allowPrivilegeEscalation != false (container "a" must set securityCont
         ),
         (f"{POST}EOF", RefusedFor.WEBHOOK_FAILS, "pods.guard.io", AT),
         (
+            f"{CALL.partition('failed to call')[0]}received invalid webhook response: expected response.uid=1",
+            RefusedFor.WEBHOOK_ANSWER,
+            "pods.guard.io",
+            "",
+        ),
+        (
             "ValidatingAdmissionPolicy 'no-root' with binding 'all' denied request: run as somebody",
             RefusedFor.POLICY,
             "no-root",

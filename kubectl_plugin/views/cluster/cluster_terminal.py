@@ -66,7 +66,7 @@ def _named(report: ClusterReport, finding: SummaryFinding) -> str:
     names = [
         f"{pod.namespace}/{pod.name}"
         + (
-            f" ({pod.stuck.reason} {counted(pod.stuck.times, 'time')})"
+            f" ({pod.stuck.reason}{f' {pod.stuck.times} times' if pod.stuck.times > 1 else ''})"
             if pod.stuck and pod.risk is PodRisk.STUCK
             else ""
         )

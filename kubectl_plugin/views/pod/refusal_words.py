@@ -28,8 +28,7 @@ _TERMS: Final = {
 
 _REMEDIES: Final = {
     RefusedFor.WEBHOOK_REFUSES: "Do what webhook {name} asks for, or ask the team that runs it",
-    RefusedFor.WEBHOOK_SERVICE_EMPTY: "No pod of webhook {name}{at} is ready: start its pods; until then failurePolicy "
-    "Ignore in its configuration lets pods in",
+    RefusedFor.WEBHOOK_SERVICE_EMPTY: "No pod of webhook {name}{at} is ready: start its pods",
     RefusedFor.WEBHOOK_SERVICE_MISSING: "Webhook {name} has no Service{at}: install it again, or delete its webhook "
     "configuration that is left",
     RefusedFor.WEBHOOK_CERTIFICATE: "The API server does not trust the certificate of webhook {name}{at}: renew it "
@@ -38,7 +37,9 @@ _REMEDIES: Final = {
     "Service",
     RefusedFor.WEBHOOK_LATE: "Webhook {name}{at} does not answer in time: check its pods, and whether the control "
     "plane reaches their port (firewall, NetworkPolicy)",
-    RefusedFor.WEBHOOK_FAILS: "Webhook {name}{at} does not answer: check its pods and its Service",
+    RefusedFor.WEBHOOK_ANSWER: "What answers for webhook {name}{at} is no webhook: another server is behind its "
+    "Service, port or path, or it is broken",
+    RefusedFor.WEBHOOK_FAILS: "The call of webhook {name}{at} failed: check its pods and its Service",
     RefusedFor.SERVER_LATE: "The API server did not answer in time, as where a webhook does not answer: check the pods "
     "of the webhooks",
     RefusedFor.POLICY: "Correct what ValidatingAdmissionPolicy {name} forbids",
@@ -50,8 +51,7 @@ _REMEDIES: Final = {
     RefusedFor.QUOTA_UNCOUNTED: "Quota {name} is not counted yet: the controller tries again by itself",
     RefusedFor.QUOTA_EXCEEDED: "Ask for less, delete what else quota {name} of namespace {namespace} counts, or raise "
     "it",
-    RefusedFor.POD_SECURITY: "Correct these fields of the template: namespace {namespace} enforces level {name} "
-    "(label pod-security.kubernetes.io/enforce)",
+    RefusedFor.POD_SECURITY: "Correct what it lists in the template: level {name} is enforced in namespace {namespace}",
     RefusedFor.SECURITY_CONTEXT: "Ask for less in securityContext, or let the ServiceAccount of the pods use a "
     "{name} that allows it",
     RefusedFor.LIMIT_RANGE: "Write amounts in the range of the LimitRange in namespace {namespace}, or change it",

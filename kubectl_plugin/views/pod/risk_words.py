@@ -18,7 +18,7 @@ RISK_WORDS: Final = {
     PodRisk.UNSCHEDULABLE: "no node fits",
     PodRisk.HELD_UP: "container does not run",
     PodRisk.OOM_KILLED: "OOMKilled",
-    PodRisk.STUCK: "stuck: a warning repeats",
+    PodRisk.STUCK: "stuck: a warning holds",
     PodRisk.TERMINATING_LATE: "should have ended",
     PodRisk.TAINTED: "deleted by a taint",
     PodRisk.UNBOUND_CLAIM: "claim stays unbound",
@@ -49,7 +49,7 @@ RISK_MEANINGS: Final = {
         "The kubelet tried to start it, and waits longer each time: ImagePullBackOff, CrashLoopBackOff and so on."
     ),
     PodRisk.OOM_KILLED: "A container's limit, or its node's memory, was too small.",
-    PodRisk.STUCK: "The same step has failed again and again for 5 min or more: the pod's page has the message.",
+    PodRisk.STUCK: "A step fails for 5 min or more; nothing shows that it was done. The pod's page has the message.",
     PodRisk.TERMINATING_LATE: "The grace period is over, and the kubelet has not confirmed it.",
     PodRisk.TAINTED: (
         "The node's taint is not tolerated, or only for a time: kube-controller-manager deletes once that is over."
