@@ -106,6 +106,7 @@ class Gatherer:
         self._needs: dict[Need, ClusterError | None] = {}
         """What placement has asked for, and why it could not be read."""
         self._asks_schedulers = False
+        self._events: dict[str, dict[tuple[str, str], list[Event]]] = {}
 
     @property
     def source(self) -> Source:
@@ -315,8 +316,22 @@ class Gatherer:
 
     def events_of(self, kind: str, name: str, namespace: str) -> Sequence[Event] | Unread:
         """The events about a name: also about an earlier object that had it."""
+        if not self._source.side_by_side:
+            return self._events_by_name(namespace, kind, name)
         about = equal_fields(("involvedObject.kind", kind), ("involvedObject.name", name))
         return self.list(EVENTS, namespace, field_selector=about)
+
+    def _events_by_name(self, namespace: str, kind: str, name: str) -> Sequence[Event] | Unread:
+        """The same from all events of a namespace, which are sorted by name once: a capture may have thousands."""
+        found = self.list(EVENTS, namespace)
+        if isinstance(found, Unread):
+            return found
+        if namespace not in self._events:
+            by_name: dict[tuple[str, str], list[Event]] = {}
+            for one in found:
+                by_name.setdefault((one.involved_object.kind, one.involved_object.name), []).append(one)
+            self._events[namespace] = by_name
+        return self._events[namespace].get((kind, name), ())
 
     def classes(self) -> dict[str, PriorityClass] | Unread:
         """All PriorityClasses by name."""
@@ -393,6 +408,8 @@ class Gatherer:
 
     def node_events(self, name: str = "") -> Sequence[Event] | Unread:
         """The events about a node; without a name about all nodes."""
+        if name and not self._source.side_by_side:
+            return self._events_by_name(_OF_NODES, NODES.kind, name)
         of_one = (("involvedObject.name", name),) if name else ()
         about = equal_fields(("involvedObject.kind", NODES.kind), *of_one)
         return self.list(EVENTS, _OF_NODES, field_selector=about)

@@ -8,6 +8,10 @@ from typing import Any, Final
 
 import pytest
 
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.in_memory import MemorySource
+from podrules.cluster.kinds import EVENTS, Kind
+from podrules.reading import read_or_none
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_node, raw_pod
 
@@ -74,3 +78,29 @@ def test_a_claim_without_a_volume_has_no_zone(tmp_path: Path, provisioner: str) 
     assert "said otherwise" not in text
     assert '"logs" is unbound' in text
     assert "VolumeBinding pod has unbound immediate PersistentVolumeClaims" in text
+
+
+def test_a_capture_reads_the_events_of_many_pods_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"e{one}", "namespace": NAMESPACE},
+            "involvedObject": {"kind": kind, "namespace": NAMESPACE, "name": f"p{one % 7}"},
+            "reason": f"R{one}",
+        }
+        for one, kind in enumerate(["Pod", "PersistentVolumeClaim"] * 7)
+    ]
+    source = MemorySource(events, description="a file")
+    reads: list[Kind[Any]] = []
+
+    def counting(kind: Kind[Any], *more: Any, **named: Any) -> Any:
+        reads.append(kind)
+        return MemorySource.list(source, kind, *more, **named)
+
+    monkeypatch.setattr(source, "list", counting)
+    gatherer = Gatherer(source)
+    found = [read_or_none(gatherer.events_of("Pod", f"p{one}", NAMESPACE)) or () for one in range(8)]
+    names = [f"R{one}" for one in (0, 8, 2, 10, 4, 12, 6)]
+    assert [[event.reason for event in one] for one in found] == [*([name] for name in names), []]
+    assert reads == [EVENTS]
