@@ -20,7 +20,7 @@ from kubectl_plugin.reports.pod.pending_resize import pending_resize, resize_mes
 from kubectl_plugin.reports.pod.pod_pressure import near_limits
 from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
 from kubectl_plugin.reports.workload.ordinals import missing_pods
-from kubectl_plugin.reports.workload.rollout import Said, rollout, schedule
+from kubectl_plugin.reports.workload.rollout import Said, rollout, said, schedule
 from kubectl_plugin.reports.workload.workload_pods import (
     WorkloadPod,
     job_progress,
@@ -33,7 +33,7 @@ from podrules.attachment import VolumePosition, volume_position
 from podrules.budget_risk import eviction_hold
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
-from podrules.cluster.kinds import DEPLOYMENTS, JOBS, NODES, PDBS, PODS, STATEFUL_SETS, Kind
+from podrules.cluster.kinds import DEPLOYMENTS, JOBS, NODES, PDBS, PODS, REPLICA_SETS, STATEFUL_SETS, Kind
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
@@ -456,15 +456,39 @@ class ReportBuilder:
             return None
         return next(near_limits(self._pressures().of_bound(pod, node).reports), None)
 
+    def _with_stuck(self, pods: Sequence[Pod], found: Sequence[WorkloadPod], *, named: bool) -> tuple[WorkloadPod, ...]:
+        """Pods with the warnings that say why they wait; a live cluster is asked about the worst of a named one."""
+        at, left = self._source.now, len(found)
+        if self._source.side_by_side:
+            left = 1 if named else 0
+        by_name = {pod.metadata.name: pod for pod in pods}
+        warnings: dict[str, Stuck | None] = {}
+        for one in sorted(found, key=lambda one: one.state.worse):
+            wait = waits(by_name[one.name], at, quiet=one.reach is not None)
+            if wait is not None and len(warnings) < left:
+                warnings[one.name] = self._stuck(by_name[one.name], wait)
+        return tuple(replace(one, stuck=warnings.get(one.name)) for one in found)
+
     def _refused(self, entry: Any, kind: Kind[Any]) -> Said | None:
-        """Why pods that a workload lacks cannot be made, by events about itself; a Deployment has none."""
+        """Why pods that a workload lacks cannot be made, by events about itself, or a Deployment's ReplicaSets."""
         if not isinstance(entry, Workload) or not pods_short(kind.kind, entry, pods_wanted(kind.kind, entry)):
             return None
+        makers: Sequence[Workload] = (entry,)
         if kind is DEPLOYMENTS:
-            return None
-        events = self._gatherer.noted(self._gatherer.events_about(entry)) or ()
+            listed = self._gatherer.noted(self._gatherer.list(REPLICA_SETS, entry.metadata.namespace)) or ()
+            makers = [
+                one
+                for one in listed
+                if (owner := one.metadata.controller) is not None
+                and owner.uid == entry.metadata.uid
+                and pods_short(REPLICA_SETS.kind, one, one.spec.replicas)
+            ]
+        events = [event for one in makers for event in self._gatherer.noted(self._gatherer.events_about(one)) or ()]
         event = newest_refusal(events, self._source.now)
-        return Said(event.reason, said_by_server(event.message)) if event is not None else None
+        if event is not None:
+            return Said(event.reason, said_by_server(event.message), event.last)
+        conditions = (said(one.status.condition("ReplicaFailure", "True")) for one in makers)
+        return next(filter(None, conditions), None)
 
     def _workload(
         self, entry: Any, kind: Kind[Any], template: PodReport, pods: Sequence[Pod] | None, *, named: bool
@@ -474,6 +498,8 @@ class ReportBuilder:
         if found is not None:
             counts = pod_counts([pod.state for pod in found], pods_wanted(kind.kind, entry), kind.kind)
         refused = self._refused(entry, kind) if named or not self._source.side_by_side else None
+        if pods and found is not None:
+            found = self._with_stuck(pods, found, named=named)
         return WorkloadReport(
             workload_kind=kind.kind,
             name=entry.metadata.name,

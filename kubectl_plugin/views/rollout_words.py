@@ -9,9 +9,9 @@ from typing import Final
 
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.reports.workload.rollout import Rollout, Said, Schedule
-from kubectl_plugin.views.words import ago, counted, cut
+from kubectl_plugin.views.words import ago, counted, cut, when_words
 
-__all__ = ["old_words", "rollout_verdicts", "said_words", "schedule_verdict"]
+__all__ = ["old_words", "rollout_verdicts", "said_words", "schedule_verdict", "without_fields"]
 
 
 _MOST: Final = 400
@@ -21,10 +21,15 @@ _FIELDS: Final = re.compile(r" \([^()]{1,400}\)")
 """What each field of a violation has to be: `lint` says it of the template."""
 
 
-def said_words(said: Said) -> str:
-    """``FailedCreate: pods "web-1" is forbidden: exceeded quota``: a condition's own words, without a full stop."""
-    message = _FIELDS.sub("", said.message) if _POD_SECURITY in said.message else said.message
-    return ": ".join(filter(None, (said.reason, cut(message, _MOST).rstrip("."))))
+def said_words(said: Said, now: datetime | None) -> str:
+    """``FailedCreate 3 min ago: pods "web-1" is forbidden: exceeded quota``: its own words, without a full stop."""
+    reason = " ".join(filter(None, (said.reason, when_words(said.at, now))))
+    return ": ".join(filter(None, (reason, cut(without_fields(said.message), _MOST).rstrip("."))))
+
+
+def without_fields(message: str) -> str:
+    """A violation of Pod Security without what each field has to be."""
+    return _FIELDS.sub("", message) if _POD_SECURITY in message else message
 
 
 def old_words(rollout: Rollout | None) -> Iterator[str]:
@@ -35,24 +40,28 @@ def old_words(rollout: Rollout | None) -> Iterator[str]:
     yield f"{rollout.old} of the old template{held[rollout.held_by]}"
 
 
-def rollout_verdicts(rollout: Rollout | None, lead: str, remedy: str, *, told: bool) -> Iterator[Verdict]:
+def rollout_verdicts(
+    rollout: Rollout | None, lead: str, remedy: str, now: datetime | None, *, told: bool
+) -> Iterator[Verdict]:
     """A sentence for each thing that the controller says, the worst first.
 
     Args:
         rollout: What it says.
         lead: The sentence before, which tells how many pods run, and of which template.
         remedy: What lets pods in; empty: it is not known.
+        now: The present.
         told: Whether it tells already why pods are refused.
     """
     if rollout is None:
         return
     trouble, notice = Severity.TROUBLE, Severity.NOTICE
     if rollout.refused is not None:
-        sentence = f"The controller cannot make or delete pods: {said_words(rollout.refused)}."
+        sentence = f"The controller cannot make or delete pods: {said_words(rollout.refused, now)}."
         said = (*(() if told else (sentence,)), *filter(None, (remedy,)))
         yield Verdict(VerdictCode.PODS_REFUSED, trouble, said, lead if told else sentence)
     if rollout.stalled is not None:
-        yield Verdict(VerdictCode.ROLLOUT_STUCK, trouble, (f"The rollout is stuck: {said_words(rollout.stalled)}.",))
+        sentence = f"The rollout is stuck: {said_words(rollout.stalled, now)}."
+        yield Verdict(VerdictCode.ROLLOUT_STUCK, trouble, (sentence,))
     if rollout.behind:
         seen = f"generation {rollout.observed} of {rollout.generation}" if rollout.observed else "none of it"
         sentence = f"The controller has not acted on the newest spec yet: it has seen {seen}."

@@ -18,12 +18,14 @@ from kubectl_plugin.views.node.pressure import near_limit_words
 from kubectl_plugin.views.pod.ending import kept_words
 from kubectl_plugin.views.pod.health_words import why_words
 from kubectl_plugin.views.pod.refusal_words import creation_remedy
+from kubectl_plugin.views.pod.stuck_words import repeated_sentences
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
 from kubectl_plugin.views.words import clock, counted, lasting
 from podrules.model.instant import instant
 from podrules.pod_gc import collected_within
 from podrules.pod_state import PodState
 from podrules.reachability import NodeReach, Reach
+from podrules.refusals import RefusedFor, refuser
 
 __all__ = ["by_trouble", "count_words", "new_pods_refused", "node_word", "place_words", "refusal_of", "standing"]
 
@@ -39,15 +41,22 @@ _STUCK: Final = {
 }
 """What happens to the object of a pod that is being deleted on a node that does not answer."""
 _MAX_REASONS: Final = 2
+_DECIDES: Final = {
+    RefusedFor.QUOTA_EXCEEDED: "resourcequotas",
+    RefusedFor.QUOTA_UNSPECIFIED: "resourcequotas",
+    RefusedFor.LIMIT_RANGE: "limitranges",
+    RefusedFor.PRIORITY_CLASS: "priorityclasses.scheduling.k8s.io",
+}
+"""What decides whether the next pod is let in, and is reviewed anew."""
 
 
 def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     """``5 of 6 run, 1 pending for 3 min: checkout-x2x7p: no node fits.``; None: its pods are not known."""
     refused = refusal_of(report)
-    remedy = creation_remedy(refused.message, report.namespace) if refused is not None else ""
+    remedy = _remedy(report, refused) if refused is not None else ""
     if report.pods is None or report.counts is None:
         if refused is not None and report.replicas != 0:
-            words = (f"Its controller cannot make pods: {said_words(refused)}.", *filter(None, (remedy,)))
+            words = (f"Its controller cannot make pods: {said_words(refused, now)}.", *filter(None, (remedy,)))
             return Verdict(VerdictCode.PODS_REFUSED, Severity.TROUBLE, words)
         return None if report.schedule is None else schedule_verdict(report.schedule, now)
     counts, pods = report.counts, by_trouble(report.pods)
@@ -55,12 +64,14 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
     why, said = _worst_words(counts, pods, now), _said(report)
     told = said is not None and not why
     if said is not None and told:
-        why = f": {said_words(said)}"
+        why = f": {said_words(said, now)}"
     missing = _missing_words(report.missing, counts)
     words = (lead, *surplus, *old_words(report.rollout), *missing, *_trouble_words(counts, pods, now))
     sentences = [f"{', '.join(words)}{why}."]
     if said is not None and report.job is not None and not told:
-        sentences.append(f"{said_words(said)}.")
+        sentences.append(f"{said_words(said, now)}.")
+    if (worst := _worst(counts, pods)) is not None and worst.stuck is not None:
+        sentences += list(repeated_sentences(worst.stuck, now))[1:]
     if report.job is not None and remedy:
         sentences.append(remedy)
     if report.missing is not None and report.missing.waits_for and counts.missing:
@@ -74,7 +85,7 @@ def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
         sentences.append(_near_limit_words(near))
         deciding = sentences[-1] if code is VerdictCode.NEAR_MEMORY_LIMIT else ""
     stands = Verdict(code, severity, tuple(sentences), deciding, lead=lead if report.job is None else "")
-    return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], remedy, told=told)))
+    return joined_verdict((stands, *rollout_verdicts(report.rollout, sentences[0], remedy, now, told=told)))
 
 
 def refusal_of(report: WorkloadReport) -> Said | None:
@@ -82,6 +93,16 @@ def refusal_of(report: WorkloadReport) -> Said | None:
     if report.job is not None:
         return None if report.job.ended else report.job.why
     return report.rollout.refused if report.rollout is not None else None
+
+
+def _remedy(report: WorkloadReport, refused: Said) -> str:
+    """What lets its pods in; where its next pod would be let in by now, that it only has to wait."""
+    found, template = refuser(refused.message), report.template
+    let_in = template.refusal is None and not template.priority.rejected and not template.refused
+    reads = _DECIDES.get(found.why) if found is not None else None
+    if reads is not None and let_in and reads not in {one.resource for one in report.unread}:
+        return "By what was read, the next pod is let in: the controller tries again within 17 min."
+    return creation_remedy(refused.message, report.namespace)
 
 
 def _near_limit_words(near: Sequence[NearLimit]) -> str:
@@ -128,7 +149,7 @@ def _left_words(
 
 def by_trouble(pods: Sequence[WorkloadPod]) -> list[WorkloadPod]:
     """The worst first; else by name."""
-    return sorted(pods, key=lambda pod: (pod.state.worse, pod.reach is None, pod.name))
+    return sorted(pods, key=lambda pod: (pod.state.worse, pod.reach is None, pod.stuck is None, pod.name))
 
 
 def place_words(pod: WorkloadPod, now: datetime | None) -> str:
@@ -255,16 +276,22 @@ def _node_words(reach: NodeReach, now: datetime | None) -> str:
 
 def _worst_words(counts: PodCounts, pods: Sequence[WorkloadPod], now: datetime | None) -> str:
     """``: checkout-x2x7p: no node fits``; nothing where none of those that are wanted is in trouble."""
+    worst = _worst(counts, pods)
+    if worst is None:
+        return ""
+    alike = sum(pod.state is worst.state for pod in pods)
+    warning = next(repeated_sentences(worst.stuck, now)).removesuffix(".") if worst.stuck is not None else ""
+    starts = warning and worst.state is PodState.STARTING
+    why = "; ".join(filter(None, ("" if starts else _why(worst, now), warning)))
+    return f"{', such as' if alike > 1 else ':'} {worst.name}{f': {why}' if why else ''}"
+
+
+def _worst(counts: PodCounts, pods: Sequence[WorkloadPod]) -> WorkloadPod | None:
+    """The worst pod of those that are wanted, if it is in trouble."""
     passed = {PodState.READY, PodState.SUCCEEDED, PodState.FAILED}
     if not counts.terminating_awaited:
         passed.add(PodState.TERMINATING)
-    troubled = [pod for pod in pods if pod.state not in passed]
-    if not troubled:
-        return ""
-    worst = troubled[0]
-    alike = sum(pod.state is worst.state for pod in troubled)
-    why = _why(worst, now)
-    return f"{', such as' if alike > 1 else ':'} {worst.name}{f': {why}' if why else ''}"
+    return next((pod for pod in pods if pod.state not in passed), None)
 
 
 def _why(pod: WorkloadPod, now: datetime | None) -> str:

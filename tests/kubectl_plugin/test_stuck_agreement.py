@@ -104,3 +104,83 @@ def test_a_capture_reads_the_events_of_many_pods_once(monkeypatch: pytest.Monkey
     names = [f"R{one}" for one in (0, 8, 2, 10, 4, 12, 6)]
     assert [[event.reason for event in one] for one in found] == [*([name] for name in names), []]
     assert reads == [EVENTS]
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "remedy"),
+    [
+        (
+            "FailedCreatePodSandBox",
+            'Failed to create pod sandbox: plugin type="ovn" failed (add): no lease',
+            "Look at that node's network plugin (CNI)",
+        ),
+        ("FailedPrepareDynamicResources", "DRA driver nic.example.com is not registered", ""),
+        ("FailedMount", 'MountVolume.SetUp failed for volume "c" : configmap "conf" not found', "Create it"),
+    ],
+)
+@pytest.mark.parametrize("ending", [False, True])
+def test_a_workload_says_why_its_pods_are_stuck(
+    tmp_path: Path, reason: str, message: str, remedy: str, ending: bool
+) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "sink", "uid": "ss", "controller": True}
+    deleted = {"deletionTimestamp": "2026-08-02T08:40:00Z", "deletionGracePeriodSeconds": 30}
+    running = {"name": "app", "state": {"running": {"startedAt": MADE}}}
+    waiting = {"name": "app", "state": {"waiting": {"reason": "ContainerCreating"}}}
+    status = {
+        "phase": "Running" if ending else "Pending",
+        "conditions": [
+            raw_condition("PodScheduled"),
+            raw_condition("PodReadyToStartContainers", str(ending)),
+        ],
+        "containerStatuses": [running if ending else waiting],
+    }
+    labels = {"app": "sink"}
+    meta = {"name": "sink", "namespace": NAMESPACE, "uid": "ss", "generation": 1}
+    container = {"name": "app", "image": "sink:1"}
+    items = [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": meta,
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+            },
+            "status": {"observedGeneration": 1, "replicas": 1},
+        },
+        raw_pod(
+            "sink-0",
+            NAMESPACE,
+            metadata={
+                "uid": "s0",
+                "creationTimestamp": MADE,
+                "labels": labels,
+                "ownerReferences": [owner],
+                **(deleted if ending else {}),
+            },
+            status=status,
+            nodeName="n1",
+        ),
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": "sink-0.1", "namespace": NAMESPACE},
+            "involvedObject": {"kind": "Pod", "namespace": NAMESPACE, "name": "sink-0", "uid": "s0"},
+            "reason": "FailedKillPod" if ending else reason,
+            "message": message,
+            "type": "Warning",
+            "firstTimestamp": "2026-08-02T08:41:00Z",
+            "lastTimestamp": "2026-08-02T08:58:00Z",
+            "count": 12,
+        },
+    ]
+    page = said(tmp_path, "explain", "sts/sink", "-n", NAMESPACE, items=items)
+    row = said(tmp_path, "explain", "sts", "-A", items=items)
+    known = "FailedKillPod" if ending else reason
+    for text in (page, row):
+        assert f"{known} 12 times in 17 min, last 2 min ago" in text
+    assert f"{message}. {'' if ending else remedy}" in page
+    explained = run("explain", "sts/sink", "-n", NAMESPACE, "-o", "json", "--snapshot", str(tmp_path / "list.json")).out
+    assert json.loads(explained)["verdict"]["code"] == "PodsStuck"
+    assert json.loads(explained)["verdict"]["severity"] == "trouble"

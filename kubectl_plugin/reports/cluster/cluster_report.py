@@ -109,7 +109,9 @@ def _workloads(
     nodes = {node.metadata.name: node for node in facts.nodes}
 
     def in_short(own: Sequence[Pod]) -> tuple[WorkloadPod, ...]:
-        return workload_pods(own, facts.versions.api_server, reach, nodes.get, near_limit)
+        found = workload_pods(own, facts.versions.api_server, reach, nodes.get, near_limit)
+        namespace = own[0].metadata.namespace if own else ""
+        return tuple(replace(one, stuck=facts.stuck.get((namespace, one.name))) for one in found)
 
     return workload_entries(pods, facts.workloads, facts.owner, in_short, facts.refusals)
 

@@ -13,10 +13,12 @@ __all__ = ["Rollout", "Said", "Schedule", "rollout", "said", "schedule"]
 
 
 class Said(Struct, frozen=True, rename="camel"):
-    """What a condition says."""
+    """What a condition or an event says."""
 
     reason: str
     message: str
+    at: str | None = None
+    """When the event came last; None: it is a condition, which keeps the words of the first failure."""
 
 
 class Rollout(Struct, frozen=True, rename="camel", kw_only=True):

@@ -23,7 +23,8 @@ def workload_code(
         VerdictCode.PODS_BROKEN: counts.broken,
         VerdictCode.PODS_UNREACHABLE: counts.unreachable,
         VerdictCode.PODS_UNSCHEDULABLE: unplaced,
-        VerdictCode.PODS_STUCK: stuck and counts.terminating_awaited,
+        VerdictCode.PODS_STUCK: (stuck and counts.terminating_awaited)
+        or any(pod.stuck is not None and pod.stuck.long for pod in pods if _is_wanted(pod, counts)),
     }
     notice = {
         VerdictCode.PODS_STUCK: stuck,
@@ -42,3 +43,8 @@ def workload_code(
     if job.suspended and not job.ended:
         return VerdictCode.SUSPENDED, Severity.NOTICE
     return VerdictCode.JOB_COMPLETE if job.ended else VerdictCode.JOB_RUNNING, Severity.FINE
+
+
+def _is_wanted(pod: WorkloadPod, counts: PodCounts) -> bool:
+    """Whether nothing is made in its place before it is gone."""
+    return counts.terminating_awaited or pod.state is not PodState.TERMINATING

@@ -20,6 +20,7 @@ from podrules.model.workload import CronJob, ReplicationController, Workload
 from podrules.pod_state import PodState, state_of
 from podrules.qos import get_pod_qos
 from podrules.reachability import NodeReach
+from podrules.stuck import Stuck
 
 __all__ = ["JobProgress", "PodCounts", "WorkloadPod", "job_progress", "pod_counts", "pods_wanted", "workload_pods"]
 
@@ -55,6 +56,8 @@ class WorkloadPod(Struct, frozen=True, rename="camel"):
     """Where pods were preempted for it."""
     near_limit: NearLimit | None = None
     """The container of a ready pod that is nearest to its own memory limit, if it is near."""
+    stuck: Stuck | None = None
+    """The warning that says why it does not start or end, where events were read."""
 
 
 class PodCounts(Struct, frozen=True, rename="camel"):

@@ -11,13 +11,14 @@ from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.workload.ordinals import MissingPods
 from kubectl_plugin.reports.workload.rollout import Rollout, Schedule
 from kubectl_plugin.reports.workload.workload_pods import JobProgress, PodCounts, WorkloadPod
+from podrules.pod_state import PodState
 from podrules.reading import Unread
 from podrules.skew import WorkloadSpread
 
 __all__ = ["WorkloadReport"]
 
-_EVENTS_ALONE: Final = frozenset({"StatefulSet", "DaemonSet", "Job"})
-"""No condition of these says why pods could not be made."""
+_WAITING: Final = frozenset({PodState.STARTING, PodState.TERMINATING})
+"""Events may say why such pods wait."""
 
 
 class WorkloadReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="WorkloadExplanation"):
@@ -53,7 +54,10 @@ class WorkloadReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     def lacks(self) -> tuple[Unread, ...]:
         """What could not be read and may change the headline: its pods, their nodes, why some are missing, the next."""
         own = {"nodes"} if self.pods else {"pods"}
-        if self.workload_kind in _EVENTS_ALONE and self.counts is not None and self.counts.missing:
+        refused = self.rollout is not None and self.rollout.refused is not None
+        if self.counts is not None and self.counts.missing and not refused:
+            own |= {"events", "replicasets.apps"}
+        if any(pod.reach is None and pod.state in _WAITING for pod in self.pods or ()):
             own.add("events")
         mine = (one for one in self.unread if one.may_exist and one.resource in own)
         return tuple(dict.fromkeys((*mine, *self.template.lacks)))

@@ -16,6 +16,7 @@ from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.views.node.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
 from kubectl_plugin.views.pod.refusal_words import creation_remedy
 from kubectl_plugin.views.pod.risk_words import RISK_MEANINGS, RISK_SEVERITY, RISK_WORDS, urgency_words
+from kubectl_plugin.views.rollout_words import without_fields
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.scheduling.skew_words import domain_words, skew_words
 from kubectl_plugin.views.words import ago, counted, listed
@@ -125,7 +126,7 @@ def _of_workloads(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding
         if one.refused:
             by_remedy.setdefault(creation_remedy(one.refused, one.namespace), []).append(one)
     for remedy, alike in list(by_remedy.items())[:_MAX_REFUSED]:
-        said = alike[0].refused.rstrip(".")
+        said = without_fields(alike[0].refused).rstrip(".")
         said = said if len(said) <= _MAX_SAID else f"{said[:_MAX_SAID]}…"
         fact = f"{counted(len(alike), 'workload')}: pods refused."
         yield SummaryFinding(Severity.TROUBLE, fact, f"{_short_words(alike)}: {said}. {remedy}".rstrip(), "workloads")
