@@ -114,7 +114,7 @@ class Ending(Struct, frozen=True, rename="camel"):
 
 
 class JobTracking(Struct, frozen=True, rename="camel"):
-    """The Job that has to count a pod before its controller removes the finalizer, which alone keeps the pod."""
+    """The Job that has to count a pod before its controller removes the finalizer that keeps the pod."""
 
     job: str
     """Empty: no controller owns the pod."""
@@ -144,13 +144,13 @@ def holders(finalizers: Iterable[str]) -> tuple[str, ...]:
 
 
 def tracking_job(pod: Pod) -> OwnerReference | None:
-    """The Job that the finalizer of the Job controller waits for, and nothing else; None: other things keep the pod.
+    """The Job that the finalizer of the Job controller waits for; None: the pod has none, or may have processes.
 
     The controller also removes it from a pod of no Job, or of one that is gone, and of one that has ended
     (handleSingleOrphanPod in pkg/controller/job/job_controller.go at v1.36.3); not from pods of another controller.
     """
     meta = pod.metadata
-    if meta.deletion_timestamp is None or meta.finalizers != (JOB_TRACKING,) or _may_have_processes(pod, quiet=False):
+    if meta.deletion_timestamp is None or JOB_TRACKING not in meta.finalizers or _may_have_processes(pod, quiet=False):
         return None
     owner = meta.controller or OwnerReference(api_version=_JOBS, kind="Job")
     return owner if (owner.api_version, owner.kind) == (_JOBS, "Job") else None

@@ -115,6 +115,8 @@ class Stuck(Struct, frozen=True, rename="camel"):
     """Whether it has repeated for five minutes."""
     about: str = ""
     """``persistentvolumeclaim/data-0``, ``node/n1``; empty: the pod itself."""
+    also: tuple[str, ...] = ()
+    """The messages about other volumes that fail at the same step."""
 
 
 class Unseen(Struct, frozen=True, rename="camel"):
@@ -191,7 +193,9 @@ def stuck_by(pod: Pod, wait: Wait, events: Iterable[Event], at: datetime) -> Stu
         newest = max(holding, key=lambda event: event.last or "", default=None)
         if newest is None:
             continue
-        alike = [one for one in families[rank] if one.reason == newest.reason]
+        alike = [one for one in families[rank] if _step(one) == _step(newest)]
+        others = {_step(one): one.message.removeprefix(_COMBINED) for one in holding if one.reason == newest.reason}
+        others.pop(_step(newest))
         times, first = sum(one.times for one in alike), min(one.first or "" for one in alike)
         if times > 1 or newest.reason == _ATTACH:
             since, about = instant(first), newest.involved_object
@@ -203,8 +207,15 @@ def stuck_by(pod: Pod, wait: Wait, events: Iterable[Event], at: datetime) -> Stu
                 newest.last,
                 since is not None and at - since >= _LONG,
                 f"{about.kind.lower()}/{about.name}" if rank[0] else "",
+                tuple(others.values()),
             )
     return None
+
+
+def _step(event: Event) -> tuple[str, str]:
+    """What fails, and for which volume: messages of one step differ in ids."""
+    volume = _VOLUME.search(event.message)
+    return event.reason, volume[0] if volume is not None else ""
 
 
 def _rank(event: Event, pod: Pod) -> tuple[int, bool, bool] | None:

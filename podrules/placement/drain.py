@@ -25,8 +25,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.budget_risk import eviction_hold
-from podrules.disruption import Evictions
+from podrules.budget_risk import BudgetRisk, eviction_hold
+from podrules.disruption import Evictions, budgets_of
 from podrules.ending import PATIENCE, pod_ending, stop_plan
 from podrules.model.instant import later
 from podrules.model.node import Node, Taint
@@ -82,6 +82,7 @@ def drain_plan(
         reach: Whether it answers.
         at: The present.
     """
+    pods = tuple(pods)
     own = [pod for pod in pods if pod.spec.node_name == name]
     silent = reach.reach in {Reach.SILENT, Reach.MISSED_HEARTBEATS}
     evictions = Evictions(budgets)
@@ -95,7 +96,8 @@ def drain_plan(
         if reason:
             hold = eviction_hold(pod, budgets) if reason == _BUDGET else None
             reference = PodReference(pod.metadata.namespace, pod.metadata.name)
-            unmoved.append(Unmoved(reference, reason, detail, hold, over if reason == _OVERDUE else None))
+            lacks = _unplaced(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
+            unmoved.append(Unmoved(reference, reason, detail, hold, lacks, over if reason == _OVERDUE else None))
         else:
             moved.append(pod)
         if reason not in _STAYING:
@@ -122,6 +124,17 @@ def drained(snapshot: ClusterSnapshot, plan: DrainPlan) -> ClusterSnapshot:
 _BUDGET: Final = "PodDisruptionBudget"
 _OVERDUE: Final = "Overdue"
 _STAYING: Final = frozenset({"DaemonSet", "StaticPod", _BUDGET, _OVERDUE})
+
+
+def _unplaced(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]) -> PodReference | None:
+    """A pod of the same budget that the scheduler finds no node for."""
+    own, space = budgets_of(pod, budgets), pod.metadata.namespace
+    for one in pods:
+        scheduled = one.status.condition("PodScheduled")
+        unplaced = scheduled is not None and (scheduled.status, scheduled.reason) == ("False", "Unschedulable")
+        if unplaced and one.metadata.namespace == space and budgets_of(one, own):
+            return PodReference(space, one.metadata.name)
+    return None
 
 
 def _overdue(pod: Pod, at: datetime | None) -> datetime | None:

@@ -246,6 +246,8 @@ class Unmoved(Struct, frozen=True, rename="camel"):
     """The budget and what it allows; the controller; who makes no other; the finalizers of a pod that is overdue."""
     hold: BudgetRisk | None = None
     """Why a PodDisruptionBudget holds it; None: none does."""
+    lacks: PodReference | None = None
+    """A pod of the same budget that fits on no node: the budget waits for it to be Ready."""
     over: datetime | None = None
     """When a pod that is overdue should have been gone."""
 

@@ -99,7 +99,7 @@ NEEDS_ALL: Final = budget(currentHealthy=3, desiredHealthy=3, expectedPods=3)
             THREE,
             [budget(currentHealthy=3, desiredHealthy=3, expectedPods=5)],
             BudgetRisk.BLOCKS_NOW,
-            "wait until more of the pods are Ready",
+            "more of its pods have to be Ready first: look at those that are not",
         ),
         (
             THREE,

@@ -83,10 +83,23 @@ def test_job_of_a_kept_pod(objects: list[Json], said: str, exists: bool, tmp_pat
 @pytest.mark.parametrize(
     "meta",
     [
-        {"finalizers": ["batch.kubernetes.io/job-tracking", "example.com/copy"]},
+        {"finalizers": ["example.com/copy"]},
         {"ownerReferences": [{"apiVersion": "jobset.x-k8s.io/v1", "kind": "Job", "name": "a", "controller": True}]},
     ],
 )
 def test_other_reasons_to_stay(meta: Json, tmp_path: Path) -> None:
     file = write_cluster(tmp_path / "cluster.json", [NODE, LEASE, pod(**meta)])
     assert explained(file, "nightly-x", "etl")[1] is None
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_another_finalizer_does_not_hide_what_helps(tmp_path: Path, exists: bool) -> None:
+    """The patch that removes all finalizers is not offered: the other one is somebody's."""
+    kept = pod(finalizers=["batch.kubernetes.io/job-tracking", "example.com/bill"])
+    file = write_cluster(tmp_path / "c.json", [NODE, LEASE, kept, *([job("job-1")] if exists else [])])
+    page, tracking = explained(file, "nightly-x", "etl")
+    assert tracking == {"job": "nightly", "exists": exists}
+    name = "finalizer batch.kubernetes.io/job-tracking"
+    helps = f"do not remove {name} by hand" if exists else f"Remove {name} (kubectl patch pod)."
+    assert helps in page
+    assert "finalizers" not in run("explain", "pod/nightly-x", "-n", "etl", "--snapshot", file).out.partition("Next")[2]

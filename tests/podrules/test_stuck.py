@@ -113,6 +113,18 @@ def test_similar_events_count_together() -> None:
     assert (told.times, told.message) == (23, "Failed to create pod sandbox: 9")
 
 
+def test_volumes_that_fail_count_by_themselves() -> None:
+    said = [
+        warning("FailedMount", f'MountVolume.SetUp failed for volume "{name}" : {kind} "{name}-3" not found', count=n)
+        for name, kind, n in (("keys", "secret", 7), ("conf", "configmap", 5), ("certs", "secret", 40))
+    ]
+    old = warning("FailedMount", 'MountVolume.SetUp failed for volume "old" : secret "x" not found', last=30)
+    told = found(*said, old)
+    assert told is not None
+    assert (told.times, told.message) == (7, said[0].message)
+    assert told.also == (said[1].message, said[2].message)
+
+
 @pytest.mark.parametrize(
     "event",
     [

@@ -15,7 +15,7 @@ from kubectl_plugin.views.pod.refusal_words import CONFIGURATIONS
 from kubectl_plugin.views.pod.safety_words import holder_words
 from kubectl_plugin.views.pod.stuck_words import running_names
 from kubectl_plugin.views.words import clock
-from podrules.ending import PATIENCE, Ending
+from podrules.ending import JOB_TRACKING, PATIENCE, Ending
 from podrules.model.instant import later
 from podrules.platform import Platform
 from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS, ContainerStop, GraceSource
@@ -98,15 +98,17 @@ def tracking_sentences(report: PodReport, now: datetime | None) -> Iterator[str]
         return
     if now <= later(told, report.ending.grace.longest + PATIENCE.total_seconds()):
         return
+    which = f"finalizer {JOB_TRACKING}"
+    it, which = (which, which) if len(report.ending.finalizers) > 1 else ("it", "the finalizer")
     if tracking.exists:
-        yield f"Job {tracking.job} exists: do not remove it by hand, the Job would count wrong."
+        yield f"Job {tracking.job} exists: do not remove {it} by hand, the Job would count wrong."
     elif tracking.exists is None:
         yield f"Check whether Job {tracking.job} exists (kubectl get job)."
-        yield "If it does not, no Job counts the pod: remove the finalizer (kubectl patch pod)."
+        yield f"If it does not, no Job counts the pod: remove {which} (kubectl patch pod)."
     else:
         what = f"its Job {tracking.job} does not exist" if tracking.job else "it has no Job"
-        yield f"The Job controller should have removed it, for {what}: no Job counts the pod."
-        yield "Remove the finalizer (kubectl patch pod)."
+        yield f"The Job controller should have removed {it}, for {what}: no Job counts the pod."
+        yield f"Remove {which} (kubectl patch pod)."
     # Source: "My pod stays terminating" in kubernetes.io/docs/tasks/debug/debug-application/debug-pods.
     yield (
         "A webhook that changes or refuses pods on UPDATE stops the Job controller, and a patch, too: limit it to "
@@ -122,7 +124,8 @@ def tracking_commands(report: PodReport, now: datetime | None) -> Iterator[Comma
     yield kubectl(CONFIGURATIONS)
     if tracking.job:
         yield kubectl("get job {}", tracking.job, namespace=report.namespace)
-    if not tracking.exists:
+    # It removes all finalizers.
+    if not tracking.exists and len(report.ending.finalizers) == 1:
         yield kubectl(
             "patch pod {}",
             report.name,

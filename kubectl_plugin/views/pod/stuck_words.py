@@ -22,7 +22,7 @@ __all__ = ["ending_verdict", "repeated_sentences", "running_names", "starting_ve
 _MAX_READ: Final = 1024
 """Characters of a message that are looked up: events have no more (NoteLengthLimit)."""
 _NAMED: Final = 2
-"""Containers that are named before they are counted."""
+"""Containers and messages that are named before they are counted."""
 
 
 def starting_verdict(stuck: Stuck, health: Health, now: datetime | None) -> Verdict:
@@ -73,6 +73,10 @@ def repeated_sentences(stuck: Stuck, now: datetime | None) -> Iterator[str]:
     found = find(message) or find(stuck.reason)
     if found and found[0].entry.do:
         yield found[0].entry.do[0]
+    for message in stuck.also[:_NAMED]:
+        yield f"Also: {cut(message).rstrip('. ')}."
+    if len(stuck.also) > _NAMED:
+        yield f"So do {len(stuck.also) - _NAMED} more volumes."
 
 
 def unseen_words(unseen: Unseen) -> Iterator[str]:

@@ -8,17 +8,18 @@ from typing import Final
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.words import counted, listed
 from podrules.budget_risk import BudgetRisk
+from podrules.model.pod_reference import PodReference
 from podrules.placement.planned import Budgets, HeldPods, PlannedBudget, Unmoved
 
 __all__ = ["BUDGET_REMEDIES", "blocked_words", "budget_section", "budgets_table", "hold_words"]
 
 BUDGET_REMEDIES: Final = {
     BudgetRisk.OVERLAPS: "two budgets select the same pods. Waiting does not help: let one of them select these pods",
-    BudgetRisk.BLOCKS_ALWAYS: "every pod is needed. Waiting does not help: lower minAvailable or raise maxUnavailable; "
-    "where minAvailable is a number, another replica helps, too",
+    BudgetRisk.BLOCKS_ALWAYS: "every pod is needed. Waiting does not help: lower minAvailable or add replicas (not "
+    "where it is 100%), or raise maxUnavailable",
     BudgetRisk.UNCOUNTED: "the pods cannot be counted. Waiting does not help: give minAvailable as a number",
     BudgetRisk.UNHEALTHY: "a pod that is not Ready is held, too: unhealthyPodEvictionPolicy AlwaysAllow lets it go",
-    BudgetRisk.BLOCKS_NOW: "wait until more of the pods are Ready",
+    BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: look at those that are not",
     BudgetRisk.NOT_OBSERVED: "wait until the disruption controller has seen its newest spec",
 }
 """What lets pods go that a budget holds."""
@@ -41,12 +42,16 @@ def blocked_words(found: Budgets) -> Iterator[str]:
 
 def hold_words(unmoved: Iterable[Unmoved]) -> Iterator[str]:
     """What lets the pods go that budgets hold, after the API server's words."""
-    held: dict[tuple[BudgetRisk, str], list[str]] = {}
+    held: dict[tuple[BudgetRisk, str, PodReference | None], list[str]] = {}
     for entry in unmoved:
         if entry.hold is not None:
-            held.setdefault((entry.hold, entry.detail), []).append(f"{entry.pod.namespace}/{entry.pod.name}")
-    for (hold, detail), names in held.items():
+            held.setdefault((entry.hold, entry.detail, entry.lacks), []).append(
+                f"{entry.pod.namespace}/{entry.pod.name}"
+            )
+    for (hold, detail, lacks), names in held.items():
         remedy = BUDGET_REMEDIES[hold]
+        if lacks is not None:
+            remedy = f"pod {lacks.namespace}/{lacks.name} has to be Ready first, and fits on no node: explain says why"
         yield f"{listed(names, most=2)}: {detail.rstrip('.')}. {remedy[:1].upper()}{remedy[1:]}."
 
 

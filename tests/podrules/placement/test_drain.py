@@ -158,3 +158,23 @@ def test_the_flags_that_kubectl_asks_for_are_counted() -> None:
         ("--delete-emptydir-data", 2),
         ("--ignore-daemonsets", 1),
     ]
+
+
+@pytest.mark.parametrize("reason", ["Unschedulable", "SchedulingGated"])
+def test_a_budget_waits_for_a_pod_that_fits_nowhere(reason: str) -> None:
+    """Waiting does not help there: the pod is named."""
+    labels = {"app": "db"}
+    budget = {
+        "metadata": {"namespace": "default", "name": "db", "generation": 1},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": labels}},
+        "status": {"observedGeneration": 1, "currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 3},
+    }
+    lacking = owned("db-2", labels=labels, phase="Pending")
+    del lacking["spec"]["nodeName"]
+    lacking["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": reason}]
+    other = {**lacking, "metadata": {**lacking["metadata"], "name": "other", "labels": {"app": "web"}}}
+    pods = [other, owned("db-0", labels=labels), lacking]
+    plan, _ = drain(cluster(*pods, podDisruptionBudgets=[budget]), "a", ANSWERS)
+    (kept,) = plan.unmoved
+    assert kept.reason == "PodDisruptionBudget"
+    assert (kept.lacks.name if kept.lacks is not None else "") == ("db-2" if reason == "Unschedulable" else "")
