@@ -46,6 +46,8 @@ __all__ = [
     "Stuck",
     "Unseen",
     "Wait",
+    "hinted_by",
+    "hints",
     "may_be_stuck",
     "stuck_by",
     "told_about",
@@ -76,7 +78,8 @@ _OF_NODES: Final = frozenset(
     }
 )
 """The warnings about a node that keep pods there from starting or ending; the last two are node-problem-detector's."""
-READ_WARNINGS: Final = _STEPS | _OF_NODES
+_PULLS: Final = "FailedToRetrieveImagePullSecret"
+READ_WARNINGS: Final = _STEPS | _OF_NODES | {_PULLS}
 """The reasons of events whose messages are read."""
 _OTHER: Final = frozenset(
     {
@@ -209,6 +212,31 @@ def stuck_by(pod: Pod, wait: Wait, events: Iterable[Event], at: datetime) -> Stu
                 f"{about.kind.lower()}/{about.name}" if rank[0] else "",
                 tuple(others.values()),
             )
+    return None
+
+
+def hints(pod: Pod, at: datetime | None) -> tuple[str, ...]:
+    """The reasons of warnings that add to the states of a pod's containers: why it is not Ready, or gets no image."""
+    pulls = [one.state.waiting for one in pod.status.of_containers if one.state.waiting is not None]
+    pulls = [one for one in pulls if one.reason in {"ImagePullBackOff", "ErrImagePull"}]
+    if pulls:
+        # Older kubelets do not repeat the registry's answer in the state.
+        return (_PULLS, *(() if any("ErrImagePull:" in one.message for one in pulls) else ("Failed",)))
+    ready = pod.status.condition("Ready")
+    since = instant(ready.last_transition_time) if ready is not None and ready.status == "False" else None
+    runs = pod.status.phase == "Running" and pod.metadata.deletion_timestamp is None
+    return ("Unhealthy",) if runs and since is not None and at is not None and at - since >= _SOON else ()
+
+
+def hinted_by(pod: Pod, reasons: Sequence[str], events: Iterable[Event], at: datetime) -> Stuck | None:
+    """The newest warning of the first of these reasons that came in the last 10 min; None: none did."""
+    known = [one for one in events if one.type == _WARNING and _is_of(one, pod) and _holds(one, at, ())]
+    for reason in reasons:
+        own = [one for one in known if one.reason == reason and not one.message.startswith("Error: ")]
+        if own:
+            newest = max(own, key=lambda event: event.last or "")
+            times = sum(one.times for one in own if one.message == newest.message)
+            return Stuck(reason, newest.message.removeprefix(_COMBINED), times, newest.first, newest.last, long=False)
     return None
 
 

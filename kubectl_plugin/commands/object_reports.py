@@ -56,7 +56,7 @@ from podrules.refusals import newest_refusal, pods_short, said_by_server
 from podrules.resize_room import ResizeRoom, resize_room
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.skew import WorkloadSpread
-from podrules.stuck import Stuck, Wait, may_be_stuck, stuck_by, told_about, waits
+from podrules.stuck import Stuck, Wait, hinted_by, hints, may_be_stuck, stuck_by, told_about, waits
 from podrules.volumes import claimed_volumes
 
 if TYPE_CHECKING:
@@ -248,7 +248,16 @@ class ReportBuilder:
             resize_room=self._resize_room(facts),
             events_decide=wait is not None and may_be_stuck(pod, at, quiet=quiet),
             stuck=None if wait is None else self._stuck(pod, wait),
+            hint=self._hint(pod) if facts.named and not quiet else None,
         )
+
+    def _hint(self, pod: Pod) -> Stuck | None:
+        """The warning that adds to the states of its containers, where there is one."""
+        at = self._source.now
+        if at is None or not (reasons := hints(pod, at)):
+            return None
+        events = read_or_none(self._gatherer.events_of(PODS.kind, pod.metadata.name, pod.metadata.namespace))
+        return hinted_by(pod, reasons, events or (), at)
 
     def _stuck(self, pod: Pod, wait: Wait) -> Stuck | None:
         """The warning that says why a pod waits: about it, else about its claims, else about its node."""

@@ -86,6 +86,11 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
         state = starting_verdict(report.stuck, status.health, now)
     else:
         state = state_verdict(status.health, now)
+        if report.hint is not None:
+            (first, *more), (hint, *helps) = state.sentences, repeated_sentences(report.hint, now)
+            # What is known of probes is about slow starts.
+            helps = [] if report.hint.reason == "Unhealthy" else helps
+            state = replace(state, sentences=(first, hint, *helps, *more))
     if report.placement is not None and report.placement.named is not None and report.placement.claims:
         state = _waiting_for_claims(report.placement.claims, status, now)
     node = (*node_sentences(status, now), *pressed_sentences(status.node, report.pressure))

@@ -184,3 +184,63 @@ def test_a_workload_says_why_its_pods_are_stuck(
     explained = run("explain", "sts/sink", "-n", NAMESPACE, "-o", "json", "--snapshot", str(tmp_path / "list.json")).out
     assert json.loads(explained)["verdict"]["code"] == "PodsStuck"
     assert json.loads(explained)["verdict"]["severity"] == "trouble"
+
+
+PULL: Final = 'Failed to pull image "shop:4": unexpected status from HEAD request: 403 Forbidden'
+SECRET: Final = "Unable to retrieve some image pull secrets (mirror-key); attempting to pull may not succeed."
+PROBE: Final = "Readiness probe failed: command timed out"
+
+
+@pytest.mark.parametrize(
+    ("state", "events", "hint"),
+    [
+        ("ErrImagePull: denied", {"FailedToRetrieveImagePullSecret": SECRET, "Failed": PULL}, f"{SECRET} Create the"),
+        ("", {"FailedToRetrieveImagePullSecret": SECRET, "Failed": PULL}, SECRET),
+        ("", {"Failed": PULL}, PULL),
+        ("", {"Failed": "Error: ImagePullBackOff"}, ""),
+        ("ErrImagePull: denied", {"Failed": PULL}, ""),
+        (None, {"Unhealthy": PROBE}, f"{PROBE}. Services that want ready pods"),
+        (None, {"Failed": PULL}, ""),
+    ],
+)
+def test_a_pod_page_shows_the_warning_behind_a_state(
+    tmp_path: Path, state: str | None, events: Json, hint: str
+) -> None:
+    waiting = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "shop:4": {state}'}
+    running = {"running": {"startedAt": MADE}}
+    status = {
+        "phase": "Running" if state is None else "Pending",
+        "conditions": [
+            raw_condition("PodScheduled"),
+            raw_condition("Ready", "False", lastTransitionTime=MADE, reason="ContainersNotReady"),
+        ],
+        "containerStatuses": [
+            {
+                "name": "app",
+                "ready": False,
+                "started": True,
+                "state": running if state is None else {"waiting": waiting},
+            }
+        ],
+    }
+    items = [
+        raw_pod("shop-1", NAMESPACE, metadata={"uid": "s1", "creationTimestamp": MADE}, status=status, nodeName="n1"),
+        *(
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": f"shop-1.{reason.lower()}", "namespace": NAMESPACE},
+                "involvedObject": {"kind": "Pod", "namespace": NAMESPACE, "name": "shop-1", "uid": "s1"},
+                "reason": reason,
+                "message": message,
+                "type": "Warning",
+                "firstTimestamp": "2026-08-02T08:30:00Z",
+                "lastTimestamp": "2026-08-02T08:57:00Z",
+                "count": 9,
+            }
+            for reason, message in events.items()
+        ),
+    ]
+    text = said(tmp_path, "explain", "pod/shop-1", "-n", NAMESPACE, items=items)
+    assert hint in text
+    assert ("9 times in 27 min, last 3 min ago" in text) is bool(hint)

@@ -146,6 +146,8 @@ class PodInCluster(Struct, frozen=True, kw_only=True):
     events_decide: bool = False
     """Whether events may show that it is stuck."""
     stuck: Stuck | None = None
+    hint: Stuck | None = None
+    """The warning that adds to the states of its containers, where it was asked for by name."""
 
 
 class RefusedField(Struct, frozen=True, rename="camel"):
@@ -253,6 +255,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """What a deferred resize waits for; None: nothing is known to lack, or the pod is one of many."""
     stuck: Stuck | None = None
     """The warning that repeats while it does not start or end, about it, its claims or its node; None: none does."""
+    hint: Stuck | None = None
+    """The warning that adds to the states of its containers: a failed probe, a pull secret that is missing."""
     unseen: Unseen | None = None
     """That no scheduler has looked at it; None: one has, or none need."""
 
@@ -336,6 +340,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         last_end=cluster.last_end,
         resize_room=cluster.resize_room,
         stuck=cluster.stuck,
+        hint=cluster.hint,
         unseen=unseen(pod) if admitted is None else None,
     )
 
