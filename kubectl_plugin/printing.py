@@ -43,9 +43,7 @@ class Printer:
         self._source = source
         self._now = ""
         if source is not None and source.now is not None and source.is_plain_list:
-            from podrules.cluster.in_memory import MemorySource
-
-            later = source.later_time if isinstance(source, MemorySource) else None
+            later = getattr(source, "later_time", None)
             self._now = now_words(source.now, source.description, later)
         self._reports: list[tuple[Struct, Verdict | None]] = []
         self._names: list[str] = []

@@ -6,6 +6,7 @@ A report asks for the pods of every node and for single nodes. Without this sour
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, TypeVar, cast
 
 from podrules.cluster.field_selector import FieldIndex, FieldTerm
@@ -44,6 +45,7 @@ class RememberedSource:
         self.schedulers = source.schedulers
         self.told = source.told
         self.now = source.now
+        self.later_time: datetime | None = getattr(source, "later_time", None)
         self.is_plain_list = source.is_plain_list
         self.side_by_side = source.side_by_side
 

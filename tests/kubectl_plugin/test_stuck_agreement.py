@@ -244,3 +244,35 @@ def test_a_pod_page_shows_the_warning_behind_a_state(
     text = said(tmp_path, "explain", "pod/shop-1", "-n", NAMESPACE, items=items)
     assert hint in text
     assert ("9 times in 27 min, last 3 min ago" in text) is bool(hint)
+
+
+def test_a_report_names_later_times_as_the_pages_do(tmp_path: Path) -> None:
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "late", "namespace": NAMESPACE},
+        "involvedObject": {"kind": "Pod", "namespace": NAMESPACE, "name": "shop-1"},
+        "reason": "BackOff",
+        "lastTimestamp": "2026-08-02T13:30:00Z",
+    }
+    pod = raw_pod("shop-1", NAMESPACE, metadata={"creationTimestamp": MADE}, status={"phase": "Pending"})
+    for words in (("report", "-A"), ("explain", "pod/shop-1", "-n", NAMESPACE)):
+        text = said(tmp_path, *words, items=[event, pod])
+        assert "by the heartbeats in" in text
+        assert "later times, up to 2026-08-02 13:30:00 UTC, do not count" in text
+
+
+@pytest.mark.parametrize(("deleted", "risk"), [("08:40:00", "may run on unseen"), ("09:00:20", "get little time")])
+def test_force_deleting_a_pod_that_is_overdue_does_not_hurry_it(tmp_path: Path, deleted: str, risk: str) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "shop", "uid": "rs", "controller": True}
+    meta = {
+        "uid": "s1",
+        "creationTimestamp": MADE,
+        "ownerReferences": [owner],
+        "deletionTimestamp": f"2026-08-02T{deleted}Z",
+        "deletionGracePeriodSeconds": 30,
+    }
+    status = {"phase": "Running", "containerStatuses": [{"name": "app", "state": {"running": {"startedAt": MADE}}}]}
+    items = [raw_pod("shop-1", NAMESPACE, metadata=meta, status=status, nodeName="n1")]
+    text = said(tmp_path, "delete", "pod/shop-1", "-n", NAMESPACE, "--grace-period=0", items=items)
+    assert f"its processes {risk}" in text

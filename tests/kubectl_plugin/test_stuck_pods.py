@@ -74,7 +74,7 @@ def headline(file: Path, *words: str) -> str:
             "fresh",
             (
                 'Pending for 10 min: no scheduler has looked at it (spec.schedulerName "default-scheduler", no '
-                "PodScheduled condition). Check that kube-scheduler runs and renews its Lease. 1 of 1 node fits now."
+                "PodScheduled condition). Check that kube-scheduler runs. 1 of 1 node fits now."
             ),
         ),
     ],

@@ -74,7 +74,10 @@ def safe_or_not(name: str, stakes: Stakes, now: datetime | None) -> str:
         case ForceSafety.NOT_SAFE:
             return f"{lead}: its processes may outlive its object{then}."
         case ForceSafety.NO_PROMISE_BROKEN:
-            return f"{lead}, but its processes get little time: {owner}."
+            until = stakes.may_run_until
+            late = until is not None and now is not None and now > until
+            risk = "may run on unseen" if late else "get little time"
+            return f"{lead}, but its processes {risk}: {owner}."
 
 
 def safer(stakes: Stakes) -> Iterator[str]:

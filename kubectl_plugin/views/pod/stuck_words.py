@@ -83,6 +83,6 @@ def unseen_words(unseen: Unseen) -> Iterator[str]:
     """``no scheduler has looked at it (spec.schedulerName "x", no PodScheduled condition).``, then what helps."""
     yield f"no scheduler has looked at it (spec.schedulerName {quoted(unseen.scheduler)}, no PodScheduled condition)."
     if unseen.scheduler == DEFAULT_SCHEDULER_NAME:
-        yield "Check that kube-scheduler runs and renews its Lease."
+        yield "Check that kube-scheduler runs."
     else:
         yield f"Check that a scheduler of that name runs; the default is {quoted(DEFAULT_SCHEDULER_NAME)}."
