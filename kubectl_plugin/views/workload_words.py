@@ -47,7 +47,7 @@ _DECIDES: Final = {
     RefusedFor.LIMIT_RANGE: "limitranges",
     RefusedFor.PRIORITY_CLASS: "priorityclasses.scheduling.k8s.io",
 }
-"""What decides whether the next pod is let in, and is reviewed anew."""
+"""What decides whether the next pod is let in, and is reviewed again."""
 
 
 def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
