@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.controller_labels import HASH_LABEL
+from podrules.evictors import Purpose
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
 from podrules.placement.facts import facts
@@ -28,10 +29,12 @@ from podrules.scheduler.framework.planned_pods import planned_uid
 from podrules.scheduler.framework.pod_on_cluster import Applied
 from podrules.scheduler.plugins.node_affinity import named_nodes
 from podrules.scheduler.plugins.node_selector import required_node_selector
+from podrules.scheduler.plugins.node_unschedulable import uncordoned
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
+from podrules.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_reference
 from podrules.scheduler.registry import CHANGING_PLUGINS
-from podrules.well_known import SELECTOR_ANNOTATIONS
+from podrules.well_known import SELECTOR_ANNOTATIONS, Meaning, known_taint
 
 __all__ = ["by_nearness", "cheapest_remedy", "drops_selector", "softened_spread", "with_writer"]
 
@@ -56,7 +59,7 @@ class _Chain(Struct, frozen=True):
 
     @property
     def replaces_node(self) -> bool:
-        return any(change.kind is ChangeKind.ENLARGE for change in self.changes)
+        return any(change.kind in {ChangeKind.ENLARGE, ChangeKind.ADD_NODE} for change in self.changes)
 
 
 def by_nearness(filtered: Filtered, plugin: str, rows: Sequence[int]) -> list[int]:
@@ -82,7 +85,7 @@ def cheapest_remedy(
         nearest: Rows of one group, from `by_nearness`.
     """
     chains: list[_Chain] = []
-    for row in _to_try(filtered, plugin, nearest):
+    for row in _to_try(situation, filtered, plugin, nearest):
         chain = _chain(situation, filtered, row)
         if chain is not None:
             chains.append(chain)
@@ -108,13 +111,14 @@ def softened_spread(situation: Situation, filtered: Filtered, nearest: Sequence[
     return None
 
 
-def _to_try(filtered: Filtered, plugin: str, nearest: Sequence[int]) -> Sequence[int]:
+def _to_try(situation: Situation, filtered: Filtered, plugin: str, nearest: Sequence[int]) -> Sequence[int]:
     """A few rows of a group: the nearest one, or several where one may be opened and another not."""
     if plugin == _ROOM:
         return nearest[:_TRIED_NODES]
     tried: dict[object, int] = {}
     for row in nearest:
-        tried.setdefault(facts(filtered, plugin, row) if plugin in _DIFFERING_IN_KIND else None, row)
+        alike = facts(filtered, plugin, row) if plugin in _DIFFERING_IN_KIND else None
+        tried.setdefault((alike, situation.going(row) is None), row)
         if len(tried) == _TRIED_NODES:
             break
     return tuple(tried.values())
@@ -124,6 +128,14 @@ def _chain(situation: Situation, filtered: Filtered, row: int) -> _Chain | None:
     """Changes until a row fits; None when one of its rejections has no change that helps."""
     changes: tuple[CandidateChange, ...] = ()
     cost = 0
+    leaves = _leaving(situation, filtered, row)
+    if leaves is not None:
+        if _lasting(situation, leaves, row) is None:
+            return None
+        situation, changes, cost = leaves.then, (leaves.change,), leaves.cost + _ANOTHER
+        filtered = situation.filtered()
+        if filtered.fits(row):
+            return _Chain(changes, cost, row, filtered, situation)
     while len(changes) < _MAX_CHANGES:
         step = _step(situation, filtered, row)
         if step is None:
@@ -152,6 +164,19 @@ def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied[S
         if status.plugin and (status.plugin != plugin or facts(after, plugin, row) != before):
             return applied, after
     return None
+
+
+def _leaving(situation: Situation, filtered: Filtered, row: int) -> Applied[Situation] | None:
+    """Another node in place of one that a program is about to remove; None: no program is, or its taint says so."""
+    name, by = situation.table.names[row], situation.going(row)
+    if by is None or by.purpose is Purpose.RESTARTS_NODE:
+        return None
+    taints = (fact for fact in facts(filtered, "TaintToleration", row) if isinstance(fact, TaintEffect))
+    known = (known_taint(taint.key, taint.value) for taint in taints)
+    if any(one is not None and one.meaning is Meaning.LEAVING for one in known):
+        return None
+    change = CandidateChange(ChangeKind.ADD_NODE, node=name, going=by)
+    return Applied(change, uncordoned(situation, row).then.with_another_node(name, lambda node: node))
 
 
 def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> Applied[Situation] | None:
@@ -196,6 +221,13 @@ def _candidates(situation: Situation, filtered: Filtered, name: str, row: int) -
     """A plugin's own changes against its rejection of a row, cheapest first."""
     plugin, context = CHANGING_PLUGINS.get(name), filtered.judged(row).context
     found = () if plugin is None else plugin.changes(situation, context, context.states[name], row)
+    by = situation.going(row)
+    if by is not None and by.purpose is Purpose.RESTARTS_NODE:
+        waits = CandidateChange(ChangeKind.REMOVE_TAINT, node=situation.table.names[row], going=by)
+        found = (
+            replace(applied, change=waits) if applied.change.kind is ChangeKind.UNCORDON else applied
+            for applied in found
+        )
     return sorted(found, key=lambda applied: applied.cost)
 
 

@@ -160,3 +160,67 @@ def test_what_admission_wrote_is_changed_where_it_is_written(
     assert f"Way out: {way}" in page
     placed = said("place", "pod/web-1", "-n", "shop", "--snapshot", str(tmp_path / "cluster.json"))
     assert f"Way out: {way}" in placed
+
+
+MCO: Final = "machineconfiguration.openshift.io"
+KARPENTER: Final = {"deletionTimestamp": NOW, "finalizers": ["karpenter.sh/termination"]}
+
+
+def cordoned(name: str, **metadata: Any) -> Object:
+    whole = node(name)
+    spec = {**whole.get("spec", {}), "unschedulable": True}
+    return {**whole, "metadata": {**whole["metadata"], **metadata}, "spec": spec}
+
+
+def node_event(name: str, reason: str, by: str, at: str = NOW) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.{reason}", "namespace": "default", "creationTimestamp": at},
+        "involvedObject": {"kind": "Node", "name": name, "uid": name},
+        "reason": reason,
+        "message": "Spot ITN received",
+        "type": "Warning",
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "source": {"component": by},
+    }
+
+
+@pytest.mark.parametrize(
+    ("metadata", "way"),
+    [
+        (
+            {"annotations": {f"{MCO}/desiredDrain": "drain-rendered-infra-9"}},
+            "wait until machine-config-operator has restarted m-4.",
+        ),
+        ({"annotations": {"weave.works/kured-reboot-in-progress": NOW}}, "wait until kured has restarted m-4."),
+        (KARPENTER, "add a node or wait for a new one: Karpenter is about to remove m-4."),
+        ({}, "uncordon m-4."),
+    ],
+)
+def test_a_node_that_a_program_takes_is_not_uncordoned(metadata: Object, way: str, tmp_path: Path) -> None:
+    assert f"Way out: {way}" in explained(tmp_path, cordoned("m-4", **metadata), pending())
+
+
+def test_an_announced_interruption_keeps_a_node_from_being_uncordoned(tmp_path: Path) -> None:
+    warned = node_event("m-4", "SpotInterruption", "aws-node-termination-handler")
+    page = explained(tmp_path, cordoned("m-4"), cordoned("m-5"), pending(), warned)
+    assert "uncordon m-4" not in page
+    assert "uncordon m-5" in page
+
+
+def test_no_room_is_freed_on_a_node_about_to_go(tmp_path: Path) -> None:
+    leaving = {**node("m-4"), "metadata": {**node("m-4")["metadata"], **KARPENTER}}
+    full = raw_pod("full", "shop", uid="full", nodeName="m-4", status={"phase": "Running"}, requests={"cpu": "3500m"})
+    page = explained(tmp_path, leaving, full, pending())
+    assert "Way out: add a node or wait for a new one: Karpenter is about to remove m-4." in page
+
+
+def test_a_degraded_machine_config_says_why(tmp_path: Path) -> None:
+    annotations = {f"{MCO}/desiredDrain": "drain-rendered-b", f"{MCO}/reason": "failed to drain node: m-4 after 1 hour"}
+    file = tmp_path / "cluster.json"
+    items = [cordoned("m-4", annotations=annotations), pending()]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    page = said("node", "m-4", "--snapshot", str(file))
+    assert "Machine-config-operator says: failed to drain node: m-4 after 1 hour." in page

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
 from kubectl_plugin.views.words import counted, listed, resource_amount
+from podrules.evictors import Purpose
 from podrules.model.pod_reference import PodOnNode
 from podrules.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy
 from podrules.reachability import OUT_OF_SERVICE
@@ -36,6 +37,12 @@ _WHEN_LOST: Final[Mapping[str, str]] = {
     "node.cloudprovider.kubernetes.io/shutdown": "the machine of {node} is started again",
 }
 """What has to be before a taint goes that tells of a node's trouble: nobody takes it away by hand to any effect."""
+
+_LEAVES: Final[Mapping[Purpose, str]] = {
+    Purpose.INTERRUPTED: "{0} reports that the cloud takes {1} away",
+    Purpose.REMOVES_NODE: "{0} is about to remove {1}",
+    Purpose.DRAINS_NODE: "{0} is about to drain {1}",
+}
 
 
 def ways_out(placement: Placement, *, drained: str = "", most: int = 3) -> list[str]:
@@ -65,11 +72,11 @@ def ways_out(placement: Placement, *, drained: str = "", most: int = 3) -> list[
 
 
 def _place(group: RejectedGroup, remedy: Remedy) -> int:
-    """0: a node is uncordoned. 1: a node frees a little of what it has. 2: everything else."""
+    """0: a node is uncordoned, or restarts. 1: a node frees a little of what it has. 2: everything else."""
     if len(remedy.changes) > 1:
         return 2
     (change,) = remedy.changes
-    if change.kind is ChangeKind.UNCORDON:
+    if change.kind is ChangeKind.UNCORDON or change.going is not None:
         return 0
     if change.kind is not ChangeKind.FREE:
         return 2
@@ -131,6 +138,9 @@ def _added_words(added: Sequence[CandidateChange], larger: CandidateChange | Non
     """Another node, and why the one that was judged does not do."""
     node, has, why = added[0].node, [change.value for change in added if change.field], ""
     for change in added:
+        if change.going is not None:
+            why = f" or wait for a new one: {_LEAVES[change.going.purpose].format(change.going.agent.value, node)}"
+            continue
         taint = "" if change.field else change.value
         known = _known(taint)
         if known is None:
@@ -175,6 +185,8 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
             known = _known(change.value)
             reserved = known is not None and known.meaning is Meaning.RESERVED
             return f"tolerate {change.value}{f' (kept for {known.owner})' if known and reserved else ''}"
+        case ChangeKind.REMOVE_TAINT if change.going is not None:
+            return f"{change.going.agent.value} has restarted {change.node}"
         case ChangeKind.REMOVE_TAINT:
             known = _known(change.value)
             owner = known.owner if known is not None else "its owner"

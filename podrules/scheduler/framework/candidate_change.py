@@ -7,6 +7,7 @@ from enum import Enum
 import msgspec
 from msgspec import Struct
 
+from podrules.evictors import Evictor
 from podrules.model.pod_reference import PodOnNode, PodReference
 
 __all__ = ["CandidateChange", "ChangeKind"]
@@ -54,3 +55,5 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     """Pods on the node that count with a resize which the kubelet defers."""
     pods: tuple[PodOnNode, ...] = ()
     """That are to go; they may run on other nodes than the one that takes the pod then."""
+    going: Evictor | None = None
+    """The program that is about to remove or restart the node."""
