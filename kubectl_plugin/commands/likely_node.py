@@ -16,6 +16,7 @@ from kubectl_plugin.reports.pod.pod_report import LikelyNode, RefusedField
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     DAEMON_SETS,
+    DEPLOYMENTS,
     NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -151,10 +152,22 @@ class Schedulers:
         return self._profiles
 
 
+def _with_rollout_of(placed: Placement, pod: Pod, gatherer: Gatherer) -> Placement:
+    """A placement that says whether the rollout that would let the pod in is paused."""
+    from podrules.placement.remedies import deployment_of, rolls_out, with_paused_rollout
+
+    name = deployment_of(pod)
+    if not rolls_out(placed) or name is None:
+        return placed
+    found = gatherer.noted(gatherer.named(DEPLOYMENTS, name[1], name[0]))
+    return with_paused_rollout(placed) if found is not None and found.spec.paused else placed
+
+
 def with_writer_of(placed: Placement, pod: Pod, gatherer: Gatherer) -> Placement:
     """A placement that names who wrote what a way out drops; without its Namespace, the writer is unknown."""
     from podrules.placement.remedies import drops_selector, with_writer
 
+    placed = _with_rollout_of(placed, pod, gatherer)
     if not drops_selector(placed):
         return placed
     space = gatherer.named(NAMESPACES, pod.metadata.namespace)

@@ -7,6 +7,7 @@ that the fewest plugins reject; several when their reasons differ in kind, as ta
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Final
 
@@ -22,11 +23,12 @@ from podrules.placement.one_more import best_row, with_pod
 from podrules.placement.outcome import Placement, RejectedGroup, Remedy
 from podrules.placement.situation import Situation
 from podrules.placement.spreading import constraint_spreads
+from podrules.reachability import node_reach
 from podrules.safety import OF_ONE_NODE, Guarantee, owner_guarantee
 from podrules.scheduler.cycle import Filtered, score_nodes
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.planned_pods import planned_uid
-from podrules.scheduler.framework.pod_on_cluster import Applied
+from podrules.scheduler.framework.pod_on_cluster import Applied, pods_removed
 from podrules.scheduler.plugins.node_affinity import named_nodes
 from podrules.scheduler.plugins.node_selector import required_node_selector
 from podrules.scheduler.plugins.node_unschedulable import uncordoned
@@ -36,7 +38,16 @@ from podrules.scheduler.plugins.volume_binding.storage_index import claim_refere
 from podrules.scheduler.registry import CHANGING_PLUGINS
 from podrules.well_known import SELECTOR_ANNOTATIONS, Meaning, known_taint
 
-__all__ = ["by_nearness", "cheapest_remedy", "drops_selector", "softened_spread", "with_writer"]
+__all__ = [
+    "by_nearness",
+    "cheapest_remedy",
+    "deployment_of",
+    "drops_selector",
+    "rolls_out",
+    "softened_spread",
+    "with_paused_rollout",
+    "with_writer",
+]
 
 _MAX_CHANGES: Final = 4
 _ANOTHER: Final = 100
@@ -47,6 +58,13 @@ _COUNTED: Final = -1
 _LATER: Final = "9"
 """After all times, as texts are compared."""
 _ROOM: Final = "NodeResourcesFit"
+_COMES_ANYWAY: Final = -200
+_ROLLOUT: Final = -65
+"""What a rollout would stop is stopped before anything is freed by hand."""
+_NEVER: Final = datetime.fromtimestamp(0, UTC)
+"""Without a Lease the present decides nothing of what a node's condition says."""
+_NOT_MADE_AGAIN: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.NOT_REPLACED})
+_LEAVES: Final = frozenset({ChangeKind.AWAIT_PODS, ChangeKind.ROLL_OUT})
 _DIFFERING_IN_KIND: Final = frozenset({"TaintToleration", "NodeAffinity"})
 
 
@@ -85,6 +103,10 @@ def cheapest_remedy(
         nearest: Rows of one group, from `by_nearness`.
     """
     chains: list[_Chain] = []
+    for row in _to_empty(situation, nearest) if plugin == _ROOM else ():
+        found = _chain(situation, filtered, row)
+        if found is not None and any(change.kind in _LEAVES for change in found.changes):
+            return found.row, _remedy(found)
     for row in _to_try(situation, filtered, plugin, nearest):
         chain = _chain(situation, filtered, row)
         if chain is not None:
@@ -109,6 +131,17 @@ def softened_spread(situation: Situation, filtered: Filtered, nearest: Sequence[
             if applied.change.field.endswith(".whenUnsatisfiable") and after.fits(row):
                 return _remedy(_Chain((applied.change,), applied.cost + _ANOTHER, row, after, applied.then))
     return None
+
+
+def _to_empty(situation: Situation, nearest: Sequence[int]) -> list[int]:
+    """A few rows with pods that leave anyway, or that a rollout may stop."""
+    table, pod = situation.table, situation.pod
+    rows = {
+        int(row)
+        for other, row in zip(table.pods, table.pod_rows, strict=True)
+        if _ends_for_good(other) or (not situation.is_extra and _is_older(other, pod))
+    }
+    return [row for row in nearest if row in rows][:_TRIED_NODES]
 
 
 def _to_try(situation: Situation, filtered: Filtered, plugin: str, nearest: Sequence[int]) -> Sequence[int]:
@@ -191,7 +224,11 @@ def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> App
         return applied
     names = {(pod.namespace, pod.name) for pod in applied.change.pods}
     stopped = [pod for pod in situation.table.pods if (pod.metadata.namespace, pod.metadata.name) in names]
-    if all(_is_older(pod, situation.pod) for pod in stopped):
+    if all(_ends_for_good(pod) for pod in stopped):
+        silent = any(_is_silent(situation, situation.table.index[pod.spec.node_name]) for pod in stopped)
+        waits = replace(applied.change, kind=ChangeKind.AWAIT_PODS, silent=silent)
+        return replace(applied, change=waits, extra_cost=_COMES_ANYWAY)
+    if not situation.is_extra and all(_is_older(pod, situation.pod) for pod in stopped):
         return replace(applied, change=replace(applied.change, kind=ChangeKind.ROLL_OUT))
     then = replace(applied.then, table=applied.then.table.with_pods([(situation.pod, situation.table.names[row])]))
     for pod in stopped:
@@ -203,14 +240,39 @@ def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> App
     return applied
 
 
+def _ends_for_good(pod: Pod) -> bool:
+    """Whether a pod is being deleted and no other comes for it: a ReplicaSet has made another already."""
+    return pod.metadata.deletion_timestamp is not None and owner_guarantee(pod).guarantee in _NOT_MADE_AGAIN
+
+
+def _is_silent(situation: Situation, row: int) -> bool:
+    node = situation.table.nodes[row]
+    return node_reach(node.metadata.name, node, renewed=None, now=_NEVER).reach.quiet
+
+
+def _room_of_pods(situation: Situation, row: int) -> Iterator[Applied[Situation]]:
+    """The pods that leave a node anyway, or that a rollout may stop: the fewest that make room."""
+    there = sorted(situation.table.pods.on(row), key=lambda pod: pod.metadata.name)
+    # What is on a silent node does not end before that answers.
+    ending = [pod for pod in there if _ends_for_good(pod) and not _is_silent(situation, row)]
+    old = [pod for pod in there if not situation.is_extra and _is_older(pod, situation.pod)]
+    for found, cost in ((ending, _COMES_ANYWAY), (old, _ROLLOUT)):
+        for count in range(1, min(len(found), _MAX_CHANGES) + 1):
+            for applied in pods_removed(situation, row, found[:count]):
+                if _ROOM not in applied.then.filtered().rejecting(row):
+                    yield replace(applied, extra_cost=cost)
+                    return
+
+
 def _is_older(pod: Pod, new: Pod) -> bool:
     """Whether a pod is of the same Deployment as a new one, and of an earlier revision."""
     earlier = (pod.metadata.creation_timestamp or "") <= (new.metadata.creation_timestamp or _LATER)
     hashes = {entry.metadata.labels.get(HASH_LABEL) for entry in (pod, new)}
-    return earlier and len(hashes) > 1 and None is not _deployment(pod) == _deployment(new)
+    return earlier and len(hashes) > 1 and None is not deployment_of(pod) == deployment_of(new)
 
 
-def _deployment(pod: Pod) -> tuple[str, str] | None:
+def deployment_of(pod: Pod) -> tuple[str, str] | None:
+    """Namespace and name of a pod's Deployment; None: it has none."""
     owner, word = pod.metadata.controller, pod.metadata.labels.get(HASH_LABEL)
     if owner is None or owner.kind != "ReplicaSet" or not word:
         return None
@@ -221,6 +283,8 @@ def _candidates(situation: Situation, filtered: Filtered, name: str, row: int) -
     """A plugin's own changes against its rejection of a row, cheapest first."""
     plugin, context = CHANGING_PLUGINS.get(name), filtered.judged(row).context
     found = () if plugin is None else plugin.changes(situation, context, context.states[name], row)
+    if name == _ROOM:
+        found = chain(_room_of_pods(situation, row), found)
     by = situation.going(row)
     if by is not None and by.purpose is Purpose.RESTARTS_NODE:
         waits = CandidateChange(ChangeKind.REMOVE_TAINT, node=situation.table.names[row], going=by)
@@ -257,6 +321,24 @@ def _helped(found: _Chain, row: int | None) -> int | None:
         filtered = situation.filtered()
         row = best_row(filtered)
     return helped
+
+
+def rolls_out(placement: Placement) -> bool:
+    """Whether a way out lets a rollout stop old pods."""
+    changes = (change for group in placement.rejected if group.remedy for change in group.remedy.changes)
+    return any(change.kind is ChangeKind.ROLL_OUT for change in changes)
+
+
+def with_paused_rollout(placement: Placement) -> Placement:
+    """The placement with the rollout that would stop old pods paused."""
+
+    def paused(group: RejectedGroup) -> RejectedGroup:
+        if group.remedy is None:
+            return group
+        changes = (replace(one, paused=one.kind is ChangeKind.ROLL_OUT) for one in group.remedy.changes)
+        return replace(group, remedy=replace(group.remedy, changes=tuple(changes)))
+
+    return replace(placement, rejected=tuple(map(paused, placement.rejected)))
 
 
 def drops_selector(placement: Placement) -> bool:

@@ -27,6 +27,8 @@ class Situation(PodOnCluster, frozen=True):
 
     waiting: int = 1
     """How many pods like this one wait for a node, this one included."""
+    is_extra: bool = False
+    """Whether the pod is one more than its workload wants: what a rollout stops makes no room for it."""
     node_events: tuple[Event, ...] = ()
     """About nodes, where one is cordoned: a program may have announced that it removes the node."""
 

@@ -204,6 +204,18 @@ CHANGES: list[tuple[CandidateChange, str]] = [
         "stop pod shop/web-0 on b",
     ),
     (
+        CandidateChange(ChangeKind.AWAIT_PODS, node="b", pods=(PodOnNode("shop", "web-0", "b"),)),
+        "wait until shop/web-0 on b, which is being deleted, is gone",
+    ),
+    (
+        CandidateChange(ChangeKind.AWAIT_PODS, node="b", pods=(PodOnNode("shop", "web-0", "a"),), silent=True),
+        "bring back or fence the node of shop/web-0 on a, which is being deleted: it does not answer (then b)",
+    ),
+    (
+        CandidateChange(ChangeKind.ROLL_OUT, node="a", pods=(PodOnNode("shop", "web-0", "b"),), paused=True),
+        "resume the paused rollout and let it stop shop/web-0 on b first: maxUnavailable 1",
+    ),
+    (
         CandidateChange(ChangeKind.ROLL_OUT, node="a", pods=(PodOnNode("shop", "web-0", "b"),)),
         "let the rollout stop shop/web-0 on b first: maxUnavailable 1",
     ),

@@ -224,3 +224,18 @@ def test_a_degraded_machine_config_says_why(tmp_path: Path) -> None:
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     page = said("node", "m-4", "--snapshot", str(file))
     assert "Machine-config-operator says: failed to drain node: m-4 after 1 hour." in page
+
+
+def test_a_paused_rollout_is_resumed_first(tmp_path: Path) -> None:
+    def of(name: str, revision: str, **spec: Any) -> Object:
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"pay-{revision}", "uid": revision}
+        labels = {"app": "pay", "pod-template-hash": revision}
+        metadata = {"creationTimestamp": NOW, "labels": labels, "ownerReferences": [{**owner, "controller": True}]}
+        return pending(name, metadata=metadata, requests={"cpu": "3"}, **spec)
+
+    old = {**of("pay-5d-x", "5d", nodeName="m-4"), "status": {"phase": "Running"}}
+    items = [node("m-4"), old, of("pay-6f-y", "6f")]
+    said_then = "let the rollout stop shop/pay-5d-x on m-4 first: maxUnavailable 1."
+    for paused, way in ((False, said_then), (True, "resume the paused rollout and let it stop shop/pay-5d-x on m-4")):
+        deployment = raw_workload("Deployment", "pay", "shop", paused=paused)
+        assert f"Way out: {way}" in explained(tmp_path, *items, deployment, name="pay-6f-y")

@@ -76,7 +76,7 @@ def _place(group: RejectedGroup, remedy: Remedy) -> int:
     if len(remedy.changes) > 1:
         return 2
     (change,) = remedy.changes
-    if change.kind is ChangeKind.UNCORDON or change.going is not None:
+    if change.kind is ChangeKind.UNCORDON or change.going is not None or change.kind is ChangeKind.AWAIT_PODS:
         return 0
     if change.kind is not ChangeKind.FREE:
         return 2
@@ -121,11 +121,15 @@ def _changes_words(changes: Sequence[CandidateChange], spread: tuple[ConstraintS
     if larger is not None:
         others = [_change_words(change, spread) for change in changes if change.kind not in _OF_THE_NODE]
         return listed([*others, _replaced_words(larger, changes)])
-    awaited = listed([_change_words(change, spread) for change in changes if change.kind is ChangeKind.REMOVE_TAINT])
-    done = listed([_change_words(change, spread) for change in changes if change.kind is not ChangeKind.REMOVE_TAINT])
+    awaited = listed([_change_words(change, spread) for change in changes if _is_awaited(change)])
+    done = listed([_change_words(change, spread) for change in changes if not _is_awaited(change)])
     if not done:
         return f"wait until {awaited}"
     return f"{done}, once {awaited}" if awaited else done
+
+
+def _is_awaited(change: CandidateChange) -> bool:
+    return change.kind is ChangeKind.REMOVE_TAINT or (change.kind is ChangeKind.AWAIT_PODS and not change.silent)
 
 
 _OF_THE_NODE: Final = frozenset(
@@ -212,7 +216,13 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
         case ChangeKind.DROP:
             return f"drop {change.field} {change.value}"
         case ChangeKind.ROLL_OUT:
-            return f"let the rollout stop {pods_on_nodes(change.pods)} first: maxUnavailable {len(change.pods)}"
+            rollout = "resume the paused rollout and let it" if change.paused else "let the rollout"
+            return f"{rollout} stop {pods_on_nodes(change.pods)} first: maxUnavailable {len(change.pods)}"
+        case ChangeKind.AWAIT_PODS:
+            ending = f"{pods_on_nodes(change.pods)}, which {'is' if len(change.pods) == 1 else 'are'} being deleted"
+            if change.silent:
+                return f"bring back or fence the node of {ending}: it does not answer"
+            return f"{ending}, {'is' if len(change.pods) == 1 else 'are'} gone"
         case ChangeKind.REMOVE_PODS:
             return f"stop {'pod' if len(change.pods) == 1 else 'pods'} {pods_on_nodes(change.pods)}"
 

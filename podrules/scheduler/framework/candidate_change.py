@@ -30,6 +30,8 @@ class ChangeKind(Enum):
     """Another node, without the taint or with the labels, since this one does not get to be so."""
     ENLARGE = "LargerNode"
     """More than the node has without the pods that can go."""
+    AWAIT_PODS = "AwaitPods"
+    """The pods are being deleted already."""
 
 
 class CandidateChange(Struct, frozen=True, rename="camel"):
@@ -55,5 +57,9 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     """Pods on the node that count with a resize which the kubelet defers."""
     pods: tuple[PodOnNode, ...] = ()
     """That are to go; they may run on other nodes than the one that takes the pod then."""
+    silent: bool = False
+    """Whether the node of the pods that are awaited does not answer."""
+    paused: bool = False
+    """Whether the rollout that may stop the pods is paused."""
     going: Evictor | None = None
     """The program that is about to remove or restart the node."""

@@ -73,7 +73,7 @@ def _apply(case: Case, change: CandidateChange) -> None:
             node["metadata"]["labels"] = {**node["metadata"].get("labels", {}), **pairs}
         case ChangeKind.DROP:
             _drop(pod["spec"], change)
-        case ChangeKind.REMOVE_PODS:
+        case ChangeKind.REMOVE_PODS | ChangeKind.AWAIT_PODS:
             gone = {(entry.namespace, entry.name) for entry in change.pods}
             case["pods"] = [
                 entry
