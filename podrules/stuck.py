@@ -43,9 +43,12 @@ from podrules.volumes import claimed_volumes
 
 __all__ = [
     "READ_WARNINGS",
+    "AutoscalerWord",
     "Stuck",
     "Unseen",
     "Wait",
+    "autoscaler_word",
+    "is_of_autoscaler",
     "may_be_stuck",
     "stuck_by",
     "told_about",
@@ -87,6 +90,15 @@ _OTHER: Final = frozenset(
     }
 )
 """Warnings that keep nothing, or that the states of containers tell better."""
+_SCALERS: Final = {
+    "cluster-autoscaler": frozenset({"NotTriggerScaleUp", "TriggeredScaleUp", "FailedScaleUp"}),
+    "karpenter": frozenset({"FailedScheduling", "Nominated"}),
+}
+"""What autoscalers say about pods that no node takes.
+
+Source: kubernetes/autoscaler cluster-autoscaler/processors/status/eventing_scale_up_processor.go and clusterstate;
+kubernetes-sigs/karpenter pkg/controllers/provisioning/scheduling/events.go.
+"""
 _SUMMARIES: Final = ("Unable to attach or mount volumes", "Unable to mount volumes", "unmounted volumes=")
 """The volume manager says every two minutes which volumes lack; the warning of the volume itself says why."""
 _MOVES: Final = frozenset({"Pulling", "Pulled", "Created", "Started"})
@@ -115,6 +127,15 @@ class Stuck(Struct, frozen=True, rename="camel"):
     """Whether it has repeated for five minutes."""
     about: str = ""
     """``persistentvolumeclaim/data-0``, ``node/n1``; empty: the pod itself."""
+
+
+class AutoscalerWord(Struct, frozen=True, rename="camel"):
+    """What an autoscaler said last about a pod that waits."""
+
+    component: str
+    reason: str
+    message: str
+    at: str | None
 
 
 class Unseen(Struct, frozen=True, rename="camel"):
@@ -205,6 +226,21 @@ def stuck_by(pod: Pod, wait: Wait, events: Iterable[Event], at: datetime) -> Stu
                 f"{about.kind.lower()}/{about.name}" if rank[0] else "",
             )
     return None
+
+
+def is_of_autoscaler(event: Event) -> bool:
+    """Whether an autoscaler says something about a pod that no node takes."""
+    return event.reason in _SCALERS.get(event.component, ())
+
+
+def autoscaler_word(pod: Pod, events: Iterable[Event], at: datetime) -> AutoscalerWord | None:
+    """What an autoscaler said last about a pod, within the last hour; None: none did."""
+    told = [one for one in events if is_of_autoscaler(one) and _is_of(one, pod)]
+    newest = max(told, key=lambda one: one.last or "", default=None)
+    last = instant(newest.last) if newest is not None else None
+    if newest is None or last is None or at - last > timedelta(hours=1):
+        return None
+    return AutoscalerWord(newest.component, newest.reason, newest.message, newest.last)
 
 
 def _rank(event: Event, pod: Pod) -> tuple[int, bool, bool] | None:

@@ -73,6 +73,15 @@ _TAINTS: Final = (
     ),
     KnownTaint(r"node\.cloudprovider\.kubernetes\.io/shutdown", Meaning.TROUBLE, "the cloud controller", _K8S),
     KnownTaint(r"node\.cloudprovider\.kubernetes\.io/uninitialized", Meaning.TROUBLE, "the cloud controller", _K8S),
+    KnownTaint(
+        r"(medik8s\.io/remediation|remediation\.medik8s\.io/.+)",
+        Meaning.TROUBLE,
+        "medik8s",
+        "medik8s/self-node-remediation docs",
+    ),
+    KnownTaint(
+        r"kubevirt\.io/drain", Meaning.TROUBLE, "KubeVirt", "kubevirt/user-guide docs/cluster_admin/node_maintenance.md"
+    ),
     KnownTaint(r"ToBeDeletedByClusterAutoscaler", Meaning.LEAVING, "cluster-autoscaler", _CA),
     KnownTaint(r"DeletionCandidateOfClusterAutoscaler", Meaning.LEAVING, "cluster-autoscaler", _CA),
     KnownTaint(r"karpenter\.sh/(disrupted|disruption)", Meaning.LEAVING, "Karpenter", _KARPENTER),
@@ -123,6 +132,18 @@ _TAINTS: Final = (
         Meaning.STARTING,
         "Gardener's node agent",
         "gardener/gardener docs/usage/advanced/node-readiness.md",
+    ),
+    KnownTaint(
+        r"readiness\.k8s\.io/.+",
+        Meaning.STARTING,
+        "what node-readiness-controller waits for",
+        "kubernetes-sigs/node-readiness-controller",
+    ),
+    KnownTaint(
+        r"(?P<owner>[a-z0-9.-]+)/([\w.-]+[-.])?not-?ready",
+        Meaning.STARTING,
+        "the agent of {owner}",
+        "the key itself: projectcalico.org/not-ready, for example",
     ),
     KnownTaint(
         r"((node\.)?kubernetes\.io/)?os=(?i:win).*",

@@ -239,3 +239,87 @@ def test_a_paused_rollout_is_resumed_first(tmp_path: Path) -> None:
     for paused, way in ((False, said_then), (True, "resume the paused rollout and let it stop shop/pay-5d-x on m-4")):
         deployment = raw_workload("Deployment", "pay", "shop", paused=paused)
         assert f"Way out: {way}" in explained(tmp_path, *items, deployment, name="pay-6f-y")
+
+
+def tainted(name: str, key: str, effect: str = "NoSchedule", **ready: str) -> Object:
+    condition = raw_condition("Ready", **{"lastHeartbeatTime": NOW, "lastTransitionTime": NOW, **ready})
+    taint = {"key": key, "value": "x", "effect": effect}
+    return raw_node(name, {"kubernetes.io/hostname": name}, allocatable=ROOM, conditions=[condition], taints=[taint])
+
+
+def of_daemon_set(name: str, on: str, *, ready: str) -> Object:
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d", "controller": True}
+    status = {"phase": "Running", "conditions": [raw_condition("Ready", ready, lastTransitionTime=NOW)]}
+    metadata = {"ownerReferences": [owner]}
+    return raw_pod(name, "kube-system", uid=name, metadata=metadata, status=status, nodeName=on)
+
+
+@pytest.mark.parametrize(
+    ("key", "way"),
+    [
+        ("medik8s.io/remediation", "wait until the remediator has repaired r-2."),
+        ("remediation.medik8s.io/self-node-remediation", "wait until the remediator has repaired r-2."),
+        ("kubevirt.io/drain", "wait until KubeVirt has drained r-2 and its taint is gone."),
+        ("readiness.k8s.io/gpu", "wait until what node-readiness-controller waits for is ready on r-2."),
+        ("cni.acme.com/not-ready", "wait until the agent of cni.acme.com is ready on r-2."),
+        ("acme.com/storage-notready", "wait until the agent of acme.com is ready on r-2."),
+        ("karpenter.sh/unregistered", "wait until r-2 has registered with Karpenter."),
+        ("acme.com/ready", "tolerate acme.com/ready=x:NoSchedule"),
+    ],
+)
+def test_a_taint_of_a_repair_is_waited_for(key: str, way: str, tmp_path: Path) -> None:
+    assert f"Way out: {way}" in explained(tmp_path, tainted("r-2", key), pending())
+
+
+@pytest.mark.parametrize(("ready", "why"), [("False", " (kube-system/agent-1 there is not healthy)"), ("True", "")])
+def test_an_agent_that_is_not_healthy_is_named(ready: str, why: str, tmp_path: Path) -> None:
+    agents = [of_daemon_set("agent-1", "r-2", ready=ready), of_daemon_set("agent-2", "other", ready="False")]
+    page = explained(tmp_path, tainted("r-2", "disk.acme.com/agent-not-ready"), *agents, pending())
+    assert f"Way out: wait until the agent of disk.acme.com is ready on r-2{why}." in page
+
+
+def test_why_a_node_is_not_ready_is_said(tmp_path: Path) -> None:
+    down = tainted("r-2", "node.kubernetes.io/not-ready", status="False", message="PLEG is not healthy: 4 min.")
+    page = explained(tmp_path, down, pending())
+    assert "wait until r-2 is Ready again (its kubelet says: PLEG is not healthy: 4 min)." in page
+    for command in (("node", "r-2"), ("explain", "node/r-2")):
+        page = said(*command, "--snapshot", str(tmp_path / "cluster.json"))
+        assert "puts nothing here. Its kubelet says: PLEG is not healthy: 4 min." in page
+
+
+def scaling_event(reason: str, message: str, by: str, at: str, uid: str = "web-1") -> Object:
+    about = {"kind": "Pod", "name": "web-1", "namespace": "shop", "uid": uid}
+    event = node_event("web-1", reason, by, at)
+    metadata = {**event["metadata"], "namespace": "shop", "name": f"{reason}.{at}"}
+    return {**event, "metadata": metadata, "involvedObject": about, "message": message}
+
+
+REFUSED: Final = "pod didn't trigger scale-up: 1 max node group size reached"
+BY: Final = "cluster-autoscaler"
+
+
+@pytest.mark.parametrize(
+    ("events", "line"),
+    [
+        ([("NotTriggerScaleUp", REFUSED, BY, "2026-11-23T07:28:00Z")], f"{BY}, 2 min ago: {REFUSED}."),
+        (
+            [
+                ("NotTriggerScaleUp", REFUSED, BY, "2026-11-23T07:20:00Z"),
+                ("TriggeredScaleUp", "pod triggered scale-up", BY, "2026-11-23T07:28:00Z"),
+            ],
+            f"{BY}, 2 min ago: pod triggered scale-up.",
+        ),
+        (
+            [("FailedScheduling", "no instance type fits", "karpenter", "2026-11-23T07:28:00Z")],
+            "karpenter, 2 min ago: no instance type fits.",
+        ),
+        ([("FailedScheduling", "0/1 nodes are available", "default-scheduler", NOW)], ""),
+        ([("NotTriggerScaleUp", REFUSED, BY, "2026-11-23T05:00:00Z")], ""),
+        ([("NotTriggerScaleUp", REFUSED, BY, NOW, "an-earlier-one")], ""),
+        ([("NotTriggerScaleUp", "", BY, NOW)], f"{BY}, just now: NotTriggerScaleUp."),
+    ],
+)
+def test_what_the_autoscaler_says_is_said(events: list[tuple[str, ...]], line: str, tmp_path: Path) -> None:
+    page = explained(tmp_path, cordoned("m-4"), pending(), *(scaling_event(*one) for one in events))
+    assert line in page
+    assert line or ("scale-up" not in page and "available" not in page)

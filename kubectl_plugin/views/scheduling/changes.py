@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from msgspec.structs import replace
 
 from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
-from kubectl_plugin.views.words import counted, listed, resource_amount
+from kubectl_plugin.views.words import counted, cut, listed, resource_amount
 from podrules.evictors import Purpose
 from podrules.model.pod_reference import PodOnNode
 from podrules.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy
@@ -34,6 +34,9 @@ _WHEN_LOST: Final[Mapping[str, str]] = {
     "node.kubernetes.io/disk-pressure": "{node} has disk space to spare again",
     "node.kubernetes.io/pid-pressure": "{node} has process ids to spare again",
     "node.cloudprovider.kubernetes.io/uninitialized": "its cloud controller has set {node} up",
+    "karpenter.sh/unregistered": "{node} has registered with Karpenter",
+    "medik8s": "the remediator has repaired {node}",
+    "kubevirt.io/drain": "KubeVirt has drained {node} and its taint is gone",
     "node.cloudprovider.kubernetes.io/shutdown": "the machine of {node} is started again",
 }
 """What has to be before a taint goes that tells of a node's trouble: nobody takes it away by hand to any effect."""
@@ -194,8 +197,9 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
         case ChangeKind.REMOVE_TAINT:
             known = _known(change.value)
             owner = known.owner if known is not None else "its owner"
-            words = _WHEN_LOST.get(re.split("[=:]", change.value)[0], "{owner} is ready on {node}")
-            return words.format(node=change.node, owner=owner)
+            key = re.split("[=:]", change.value)[0]
+            words = _WHEN_LOST.get(key) or _WHEN_LOST.get(owner, "{owner} is ready on {node}")
+            return f"{words.format(node=change.node, owner=owner)}{_cause(change)}"
         case ChangeKind.ADD_NODE:
             return _added_words([change], None)
         case ChangeKind.SPREAD:
@@ -225,6 +229,14 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
             return f"{ending}, {'is' if len(change.pods) == 1 else 'are'} gone"
         case ChangeKind.REMOVE_PODS:
             return f"stop {'pod' if len(change.pods) == 1 else 'pods'} {pods_on_nodes(change.pods)}"
+
+
+def _cause(change: CandidateChange) -> str:
+    """Why the owner of a taint does not remove it."""
+    if change.says:
+        return f" (its kubelet says: {cut(change.says, most=160).rstrip('. ')})"
+    unready = listed([f"{pod.namespace}/{pod.name}" for pod in change.unready])
+    return f" ({unready} there {'is' if len(change.unready) == 1 else 'are'} not healthy)" if unready else ""
 
 
 def _freed_words(change: CandidateChange, resource: str) -> str:

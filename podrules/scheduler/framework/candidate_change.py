@@ -57,6 +57,10 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     """Pods on the node that count with a resize which the kubelet defers."""
     pods: tuple[PodOnNode, ...] = ()
     """That are to go; they may run on other nodes than the one that takes the pod then."""
+    says: str = ""
+    """What the kubelet of the node says about why it is not Ready."""
+    unready: tuple[PodReference, ...] = ()
+    """For a taint that is waited for: pods of DaemonSets on the node that are not Ready, or wait to start."""
     silent: bool = False
     """Whether the node of the pods that are awaited does not answer."""
     paused: bool = False
