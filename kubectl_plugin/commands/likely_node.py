@@ -31,6 +31,7 @@ from podrules.placement.outcome import NamedFate, NamedNode, Placement, Placemen
 from podrules.platform import NotModelled, not_modelled, scheduling_group
 from podrules.reachability import Reach
 from podrules.reading import Unread, read_or_none
+from podrules.scheduler.framework.candidate_change import ChangeKind
 from podrules.version_changes import AssumedGate
 from podrules.volumes import claimed_volumes
 
@@ -152,24 +153,19 @@ class Schedulers:
         return self._profiles
 
 
-def _with_rollout_of(placed: Placement, pod: Pod, gatherer: Gatherer) -> Placement:
-    """A placement that says whether the rollout that would let the pod in is paused."""
-    from podrules.placement.remedies import deployment_of, rolls_out, with_paused_rollout
-
-    name = deployment_of(pod)
-    if not rolls_out(placed) or name is None:
-        return placed
-    found = gatherer.noted(gatherer.named(DEPLOYMENTS, name[1], name[0]))
-    return with_paused_rollout(placed) if found is not None and found.spec.paused else placed
-
-
 def with_writer_of(placed: Placement, pod: Pod, gatherer: Gatherer) -> Placement:
-    """A placement that names who wrote what a way out drops; without its Namespace, the writer is unknown."""
-    from podrules.placement.remedies import drops_selector, with_writer
+    """A placement that names who wrote what a way out drops, and says whether the rollout that it needs is paused."""
+    from podrules.placement.remedies import changes_of, deployment_of, drops_selector, with_paused_rollout, with_writer
 
-    placed = _with_rollout_of(placed, pod, gatherer)
-    if not drops_selector(placed):
+    if (
+        any(change.kind is ChangeKind.ROLL_OUT for change in changes_of(placed))
+        and (name := deployment_of(pod)) is not None
+    ):
+        found = gatherer.noted(gatherer.named(DEPLOYMENTS, name[1], name[0]))
+        placed = with_paused_rollout(placed) if found is not None and found.spec.paused else placed
+    if not any(map(drops_selector, changes_of(placed))):
         return placed
+    # Without its Namespace, the writer is unknown.
     space = gatherer.named(NAMESPACES, pod.metadata.namespace)
     return placed if isinstance(space, Unread) else with_writer(placed, space)
 

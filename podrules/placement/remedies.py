@@ -6,7 +6,7 @@ that the fewest plugins reject; several when their reasons differ in kind, as ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Final
@@ -28,7 +28,7 @@ from podrules.safety import OF_ONE_NODE, Guarantee, owner_guarantee
 from podrules.scheduler.cycle import Filtered, score_nodes
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.planned_pods import planned_uid
-from podrules.scheduler.framework.pod_on_cluster import Applied, pods_removed
+from podrules.scheduler.framework.pod_on_cluster import MEANT, Applied, pods_removed
 from podrules.scheduler.plugins.node_affinity import named_nodes
 from podrules.scheduler.plugins.node_selector import required_node_selector
 from podrules.scheduler.plugins.node_unschedulable import uncordoned
@@ -40,10 +40,10 @@ from podrules.well_known import SELECTOR_ANNOTATIONS, Meaning, known_taint
 
 __all__ = [
     "by_nearness",
+    "changes_of",
     "cheapest_remedy",
     "deployment_of",
     "drops_selector",
-    "rolls_out",
     "softened_spread",
     "with_paused_rollout",
     "with_writer",
@@ -177,7 +177,8 @@ def _chain(situation: Situation, filtered: Filtered, row: int) -> _Chain | None:
         situation, changes = applied.then, (*changes, applied.change)
         # Each change more is dearer than any kind.
         cost += applied.cost + _ANOTHER
-        if filtered.fits(row):
+        # What changes the pod may open another node.
+        if filtered.fits(row) or (not applied.change.node and len(filtered.feasible)):
             return _Chain(changes, cost, row, filtered, situation)
     return None
 
@@ -191,7 +192,7 @@ def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied[S
         if applied is None:
             continue
         after = applied.then.filtered()
-        if after.fits(row):
+        if after.fits(row) or (applied.extra_cost == MEANT and len(after.feasible)):
             return applied, after
         status = after.status(row)
         if status.plugin and (status.plugin != plugin or facts(after, plugin, row) != before):
@@ -204,10 +205,10 @@ def _leaving(situation: Situation, filtered: Filtered, row: int) -> Applied[Situ
     name, by = situation.table.names[row], situation.going(row)
     if by is None or by.purpose is Purpose.RESTARTS_NODE:
         return None
-    taints = (fact for fact in facts(filtered, "TaintToleration", row) if isinstance(fact, TaintEffect))
-    known = (known_taint(taint.key, taint.value) for taint in taints)
-    if any(one is not None and one.meaning is Meaning.LEAVING for one in known):
-        return None
+    for taint in facts(filtered, "TaintToleration", row):
+        known = known_taint(taint.key, taint.value) if isinstance(taint, TaintEffect) else None
+        if known is not None and known.meaning is Meaning.LEAVING:
+            return None
     change = CandidateChange(ChangeKind.ADD_NODE, node=name, going=by)
     return Applied(change, uncordoned(situation, row).then.with_another_node(name, lambda node: node))
 
@@ -220,11 +221,15 @@ def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> App
     if applied.change.kind is ChangeKind.ADD_NODE:
         required = required_node_selector(situation.pod)
         return applied if required is None or named_nodes(required.node_selector_terms) is None else None
+    if applied.change.kind is ChangeKind.ENLARGE:
+        apart = applied.then.with_another_node(applied.change.node, lambda node: node).filtered()
+        added = apart.rejecting(row) == applied.then.filtered().rejecting(row)
+        return replace(applied, change=replace(applied.change, added=added))
     if applied.change.kind is not ChangeKind.REMOVE_PODS:
         return applied
     names = {(pod.namespace, pod.name) for pod in applied.change.pods}
     stopped = [pod for pod in situation.table.pods if (pod.metadata.namespace, pod.metadata.name) in names]
-    if all(_ends_for_good(pod) for pod in stopped):
+    if stopped and all(map(_ends_for_good, stopped)):
         silent = any(_is_silent(situation, situation.table.index[pod.spec.node_name]) for pod in stopped)
         waits = replace(applied.change, kind=ChangeKind.AWAIT_PODS, silent=silent)
         return replace(applied, change=waits, extra_cost=_COMES_ANYWAY)
@@ -288,10 +293,7 @@ def _candidates(situation: Situation, filtered: Filtered, name: str, row: int) -
     by = situation.going(row)
     if by is not None and by.purpose is Purpose.RESTARTS_NODE:
         waits = CandidateChange(ChangeKind.REMOVE_TAINT, node=situation.table.names[row], going=by)
-        found = (
-            replace(applied, change=waits) if applied.change.kind is ChangeKind.UNCORDON else applied
-            for applied in found
-        )
+        found = (replace(one, change=waits) if one.change.kind is ChangeKind.UNCORDON else one for one in found)
     return sorted(found, key=lambda applied: applied.cost)
 
 
@@ -323,32 +325,19 @@ def _helped(found: _Chain, row: int | None) -> int | None:
     return helped
 
 
-def rolls_out(placement: Placement) -> bool:
-    """Whether a way out lets a rollout stop old pods."""
-    changes = (change for group in placement.rejected if group.remedy for change in group.remedy.changes)
-    return any(change.kind is ChangeKind.ROLL_OUT for change in changes)
+def drops_selector(change: CandidateChange) -> bool:
+    """Whether labels of the pod's nodeSelector are dropped, which admission may have written."""
+    return change.kind is ChangeKind.DROP and change.field == "spec.nodeSelector"
+
+
+def changes_of(placement: Placement) -> Iterator[CandidateChange]:
+    """The changes of all ways out."""
+    return (change for group in placement.rejected if group.remedy for change in group.remedy.changes)
 
 
 def with_paused_rollout(placement: Placement) -> Placement:
     """The placement with the rollout that would stop old pods paused."""
-
-    def paused(group: RejectedGroup) -> RejectedGroup:
-        if group.remedy is None:
-            return group
-        changes = (replace(one, paused=one.kind is ChangeKind.ROLL_OUT) for one in group.remedy.changes)
-        return replace(group, remedy=replace(group.remedy, changes=tuple(changes)))
-
-    return replace(placement, rejected=tuple(map(paused, placement.rejected)))
-
-
-def drops_selector(placement: Placement) -> bool:
-    """Whether a way out drops labels of the pod's nodeSelector, which admission may have written."""
-    changes = (change for group in placement.rejected if group.remedy for change in group.remedy.changes)
-    return any(map(_drops_selector, changes))
-
-
-def _drops_selector(change: CandidateChange) -> bool:
-    return change.kind is ChangeKind.DROP and change.field == "spec.nodeSelector"
+    return _changed(placement, lambda change: (replace(change, paused=change.kind is ChangeKind.ROLL_OUT),))
 
 
 def with_writer(placement: Placement, namespace: KubeObject) -> Placement:
@@ -366,10 +355,14 @@ def with_writer(placement: Placement, namespace: KubeObject) -> Placement:
         for writer, pairs in by_writer.items():
             yield replace(change, value=", ".join(pairs), writer=writer)
 
-    def named(group: RejectedGroup) -> RejectedGroup:
+    return _changed(placement, lambda change: split(change) if drops_selector(change) else (change,))
+
+
+def _changed(placement: Placement, parts: Callable[[CandidateChange], Iterable[CandidateChange]]) -> Placement:
+    def of(group: RejectedGroup) -> RejectedGroup:
         if group.remedy is None:
             return group
-        parts = (split(change) if _drops_selector(change) else (change,) for change in group.remedy.changes)
-        return replace(group, remedy=replace(group.remedy, changes=tuple(chain.from_iterable(parts))))
+        changes = tuple(chain.from_iterable(map(parts, group.remedy.changes)))
+        return replace(group, remedy=replace(group.remedy, changes=changes))
 
-    return replace(placement, rejected=tuple(map(named, placement.rejected)))
+    return replace(placement, rejected=tuple(map(of, placement.rejected)))

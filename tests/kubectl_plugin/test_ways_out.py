@@ -323,3 +323,72 @@ def test_what_the_autoscaler_says_is_said(events: list[tuple[str, ...]], line: s
     page = explained(tmp_path, cordoned("m-4"), pending(), *(scaling_event(*one) for one in events))
     assert line in page
     assert line or ("scale-up" not in page and "available" not in page)
+
+
+OLD_KEY: Final = "failure-domain.beta.kubernetes.io/zone"
+ZONE: Final = "topology.kubernetes.io/zone"
+
+
+def spread(key: str, **more: Any) -> Object:
+    selector = {"matchLabels": {"app": "shop"}}
+    return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector, **more}
+
+
+def of_shop(name: str, on: str = "", *, constraint: Object) -> Object:
+    made = pending(name, metadata={"labels": {"app": "shop"}}, topologySpreadConstraints=[constraint], nodeName=on)
+    return {**made, "status": {"phase": "Running"}} if on else made
+
+
+@pytest.mark.parametrize("key", ["topology.kubernetes.io/zonee", OLD_KEY])
+@pytest.mark.parametrize("there", [(), ("p",)])
+def test_the_key_that_was_meant_comes_before_giving_up_the_spread(key: str, there: tuple[str], tmp_path: Path) -> None:
+    """Also where it opens fewer nodes than ScheduleAnyway does."""
+    nodes = [node(name, **{ZONE: f"zone-{name}"}) for name in "pqr"]
+    pods = [of_shop(f"web-on-{name}", name, constraint=spread(ZONE)) for name in there]
+    page = explained(tmp_path, *nodes, *pods, of_shop("web-1", constraint=spread(key)))
+    assert f"Way out: spread over {ZONE} instead of {key} (then" in page
+
+
+def test_a_key_that_some_nodes_have_is_kept(tmp_path: Path) -> None:
+    rack = "acme.com/rack"
+    nodes = [node("p", **{rack: "r1"}), node("q", **{rack: "r2"})]
+    nodes[1] = {**nodes[1], "spec": {"unschedulable": True}}
+    pods = [of_shop("web-0", "p", constraint=spread(rack))]
+    assert f"{ZONE} instead" not in explained(tmp_path, *nodes, *pods, of_shop("web-1", constraint=spread(rack)))
+
+
+def test_min_domains_that_there_are_not_is_lowered(tmp_path: Path) -> None:
+    constraint = spread(ZONE, minDomains=4)
+    nodes = [node(name, **{ZONE: f"zone-{name}"}) for name in "pq"]
+    pods = [of_shop(f"web-on-{name}", name, constraint=constraint) for name in "pq"]
+    page = explained(tmp_path, *nodes, *pods, of_shop("web-1", constraint=constraint))
+    assert f"Way out: minDomains 2 on {ZONE} (then" in page
+    whole = run("explain", "pod/web-1", "-n", "shop", "--snapshot", str(tmp_path / "cluster.json")).out
+    assert "least 0 because minDomains is 4" in " ".join(whole.split())
+
+
+@pytest.mark.parametrize(
+    ("labels", "way"),
+    [
+        (
+            {"kubernetes.io/arch": "aarch64"},
+            "drop spec.nodeSelector kubernetes.io/arch=aarch64, for kubelets arm64 (then p).",
+        ),
+        ({"kubernetes.io/arch": "s390x"}, "add a node with kubernetes.io/arch=s390x."),
+        (
+            {"kubernetes.io/os": "Linux"},
+            "drop spec.nodeSelector kubernetes.io/os=Linux, for kubelets linux (then p).",
+        ),
+        ({"tier": "Gold"}, "label p tier=Gold (it has tier=gold)."),
+    ],
+)
+def test_no_node_is_added_that_cannot_be(labels: Object, way: str, tmp_path: Path) -> None:
+    own = {"kubernetes.io/arch": "arm64", "kubernetes.io/os": "linux", "tier": "gold"}
+    assert f"Way out: {way}" in explained(tmp_path, node("p", **own), pending(nodeSelector=labels))
+
+
+def test_a_larger_node_is_added_and_replaces_none(tmp_path: Path) -> None:
+    page = explained(tmp_path, node("p"), pending(requests={"cpu": "9"}))
+    assert "Way out: add a node that has 5 more cpu than p." in page
+    pinned = pending(requests={"cpu": "9"}, nodeSelector={"kubernetes.io/hostname": "p"})
+    assert "Way out: replace p with a node that has 5 more cpu." in explained(tmp_path, node("p"), pinned)

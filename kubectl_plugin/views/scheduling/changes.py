@@ -15,7 +15,7 @@ from podrules.model.pod_reference import PodOnNode
 from podrules.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy
 from podrules.reachability import OUT_OF_SERVICE
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
-from podrules.well_known import KnownTaint, Meaning, known_taint
+from podrules.well_known import KnownTaint, Meaning, known_taint, meant_value
 
 if TYPE_CHECKING:
     from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
@@ -170,12 +170,14 @@ def _known(taint: str) -> KnownTaint | None:
 
 
 def _replaced_words(larger: CandidateChange, changes: Sequence[CandidateChange]) -> str:
-    """A larger node in place of one, with the labels that this lacks."""
+    """A larger node beside one, or in its place, with the labels that this lacks."""
     has = [_more_words(resource, amount) for resource, amount in larger.amounts.items()]
+    if larger.added:
+        has[-1] += f" than {larger.node}"
     labels = ",".join(change.value for change in changes if change.kind is ChangeKind.LABEL_NODE)
     if labels:
         has.append(f"the {'labels' if ',' in labels else 'label'} {labels}")
-    return f"replace {larger.node} with a node that has {listed(has)}"
+    return f"{'add' if larger.added else f'replace {larger.node} with'} a node that has {listed(has)}"
 
 
 def _more_words(resource: str, amount: int) -> str:
@@ -212,13 +214,15 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
         case ChangeKind.ENLARGE:
             return _replaced_words(change, ())
         case ChangeKind.LABEL_NODE:
-            return f"label {change.node} {change.value}"
+            replaced = f" (it has {change.replaced})" if change.replaced else ""
+            return f"label {change.node} {change.value}{replaced}"
         case ChangeKind.DROP if change.writer:
             return f"take {change.value} out of its namespace's annotation {change.writer} (admission copies it)"
         case ChangeKind.DROP if change.field.endswith(_REQUIRED):
             return f"drop the required terms of {change.field.removesuffix(_REQUIRED)}"
         case ChangeKind.DROP:
-            return f"drop {change.field} {change.value}"
+            meant = meant_value(*change.value.partition("=")[::2])
+            return f"drop {change.field} {change.value}{f', for kubelets {meant}' if meant else ''}"
         case ChangeKind.ROLL_OUT:
             rollout = "resume the paused rollout and let it" if change.paused else "let the rollout"
             return f"{rollout} stop {pods_on_nodes(change.pods)} first: maxUnavailable {len(change.pods)}"
@@ -256,7 +260,7 @@ def _spread_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
     constraint, _, part = change.field.rpartition(".")
     keys = {entry.field: entry.topology_key for entry in spread}
     key = keys.get(constraint, re.sub(r"^spec\.", "", constraint))
-    if part in {"maxSkew", "nodeTaintsPolicy", "nodeAffinityPolicy"}:
+    if part in {"minDomains", "maxSkew", "nodeTaintsPolicy", "nodeAffinityPolicy"}:
         return f"{part} {change.value} on {key}"
     if part == "whenUnsatisfiable":
         return f"{change.value} on {key}"

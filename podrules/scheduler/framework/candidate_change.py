@@ -44,6 +44,8 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     """The pod's field that is changed or dropped."""
     value: str = ""
     """The new value, the taint or the label."""
+    replaced: str = ""
+    """The labels that the node has, with other values."""
     writer: str = ""
     """The annotation of the pod's namespace by which admission writes what would be dropped."""
     amounts: dict[str, int] = msgspec.field(default_factory=dict)
@@ -65,5 +67,7 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     """Whether the node of the pods that are awaited does not answer."""
     paused: bool = False
     """Whether the rollout that may stop the pods is paused."""
+    added: bool = False
+    """Of a larger node: whether it may be added instead of replacing the one."""
     going: Evictor | None = None
     """The program that is about to remove or restart the node."""
