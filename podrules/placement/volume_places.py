@@ -76,11 +76,11 @@ def volume_places(filtered: Filtered) -> tuple[VolumePlace, ...]:
 
 def _lacking(nodes: Nodes, place: VolumePlace) -> Iterator[str]:
     """The nodes of a volume's zone, by Kubernetes' own labels, that lack the labels of its driver."""
-    for metadata in (node.metadata for node in nodes if place.labels):
-        labels = metadata.labels
+    for node in nodes if place.labels else ():
+        labels = node.metadata.labels
         own = {key: labels.get(key, labels.get(f"{_TOPOLOGY}{key.rpartition('/')[2]}")) for key in place.labels}
         if all(own[key] in values for key, values in place.labels.items()):
-            yield metadata.name
+            yield node.metadata.name
 
 
 def volume_place(index: StorageIndex, claim: PersistentVolumeClaim, volume: PersistentVolume) -> VolumePlace:

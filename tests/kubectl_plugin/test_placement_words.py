@@ -209,7 +209,10 @@ CHANGES: list[tuple[CandidateChange, str]] = [
     ),
     (
         CandidateChange(ChangeKind.AWAIT_PODS, node="b", pods=(PodOnNode("shop", "web-0", "a"),), silent=True),
-        "bring back or fence the node of shop/web-0 on a, which is being deleted: it does not answer (then b)",
+        (
+            "wait until shop/web-0 on a, which is being deleted, is gone (its node is silent: bring it back or fence it) "
+            "(then b)"
+        ),
     ),
     (
         CandidateChange(ChangeKind.ROLL_OUT, node="a", pods=(PodOnNode("shop", "web-0", "b"),), paused=True),

@@ -89,11 +89,8 @@ def _who(one: VolumePlace) -> str:
 def _volume_way(one: VolumePlace) -> str:
     """What lets a node use it; empty: other changes let the pod onto one that can."""
     if one.count:
-        return (
-            f"recreate claim {quoted(one.claim)} where volume {quoted(one.apart)} is, from a snapshot or backup"
-            if one.apart
-            else ""
-        )
+        again = f"recreate claim {quoted(one.claim)} where volume {quoted(one.apart)} is, from a snapshot or backup"
+        return again if one.apart else ""
     if hosts := [label for label in one.hostnames.values() if label]:
         return f"recreate PersistentVolume {quoted(one.volume)} with spec.nodeAffinity for host {' or '.join(hosts)}"
     if one.lacking and all("kubernetes.io" in key for key in one.labels):

@@ -124,17 +124,14 @@ def _changes_words(changes: Sequence[CandidateChange], spread: tuple[ConstraintS
     if larger is not None:
         others = [_change_words(change, spread) for change in changes if change.kind not in _OF_THE_NODE]
         return listed([*others, _replaced_words(larger, changes)])
-    awaited = listed([_change_words(change, spread) for change in changes if _is_awaited(change)])
-    done = listed([_change_words(change, spread) for change in changes if not _is_awaited(change)])
+    awaited = listed([_change_words(change, spread) for change in changes if change.kind in _AWAITED])
+    done = listed([_change_words(change, spread) for change in changes if change.kind not in _AWAITED])
     if not done:
         return f"wait until {awaited}"
     return f"{done}, once {awaited}" if awaited else done
 
 
-def _is_awaited(change: CandidateChange) -> bool:
-    return change.kind is ChangeKind.REMOVE_TAINT or (change.kind is ChangeKind.AWAIT_PODS and not change.silent)
-
-
+_AWAITED: Final = frozenset({ChangeKind.REMOVE_TAINT, ChangeKind.AWAIT_PODS})
 _OF_THE_NODE: Final = frozenset(
     {ChangeKind.ENLARGE, ChangeKind.LABEL_NODE, ChangeKind.UNCORDON, ChangeKind.REMOVE_TAINT}
 )
@@ -170,7 +167,7 @@ def _known(taint: str) -> KnownTaint | None:
 
 
 def _replaced_words(larger: CandidateChange, changes: Sequence[CandidateChange]) -> str:
-    """A larger node beside one, or in its place, with the labels that this lacks."""
+    """A larger node in addition to one, or in its place, with the labels that this lacks."""
     has = [_more_words(resource, amount) for resource, amount in larger.amounts.items()]
     if larger.added:
         has[-1] += f" than {larger.node}"
@@ -227,10 +224,9 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
             rollout = "resume the paused rollout and let it" if change.paused else "let the rollout"
             return f"{rollout} stop {pods_on_nodes(change.pods)} first: maxUnavailable {len(change.pods)}"
         case ChangeKind.AWAIT_PODS:
-            ending = f"{pods_on_nodes(change.pods)}, which {'is' if len(change.pods) == 1 else 'are'} being deleted"
-            if change.silent:
-                return f"bring back or fence the node of {ending}: it does not answer"
-            return f"{ending}, {'is' if len(change.pods) == 1 else 'are'} gone"
+            is_ = "is" if len(change.pods) == 1 else "are"
+            silent = " (its node is silent: bring it back or fence it)" if change.silent else ""
+            return f"{pods_on_nodes(change.pods)}, which {is_} being deleted, {is_} gone{silent}"
         case ChangeKind.REMOVE_PODS:
             return f"stop {'pod' if len(change.pods) == 1 else 'pods'} {pods_on_nodes(change.pods)}"
 

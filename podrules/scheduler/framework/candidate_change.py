@@ -68,6 +68,6 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     paused: bool = False
     """Whether the rollout that may stop the pods is paused."""
     added: bool = False
-    """Of a larger node: whether it may be added instead of replacing the one."""
+    """Whether a larger node may be added instead of replacing the one."""
     going: Evictor | None = None
     """The program that is about to remove or restart the node."""

@@ -217,9 +217,8 @@ class NodeAffinity:
         name, spec = situation.table.names[row], situation.pod.spec
         labels = _wanted_labels(found)
         text = ",".join(f"{key}={value}" for key, value in labels.items())
-        if not any(starmap(meant_value, labels.items())) and any(
-            key in OS_LABELS or is_of_the_machine(key) for key in labels
-        ):
+        cannot_be = any(starmap(meant_value, labels.items()))
+        if not cannot_be and any(key in OS_LABELS or is_of_the_machine(key) for key in labels):
             # Cheaper than to drop what the pod asks of its machine.
             change = CandidateChange(ChangeKind.ADD_NODE, node=name, field=found[0].field, value=text)
             added = situation.with_another_node(name, lambda node: _labelled(node, labels))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -74,7 +73,6 @@ class TaintEffect(Fact, frozen=True, tag="UntoleratedTaint"):
 _PASSES_BY_ITSELF: Final = -100
 """To wait for a node that starts is cheaper than any change."""
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
-_SHOWN_AGENTS: Final = 2
 _KEPT_FREE: Final = 100
 """Nodes of the control plane, for example, are kept free on purpose."""
 
@@ -138,11 +136,8 @@ class TaintToleration:
                 yield uncordoned(situation, row)
             elif known is not None and known.meaning in {Meaning.TROUBLE, Meaning.STARTING}:
                 gone = situation.with_node(name, bare)
-                yield Applied(
-                    _with_cause(away, situation, row),
-                    gone,
-                    _PASSES_BY_ITSELF if known.meaning is Meaning.STARTING else 0,
-                )
+                cost = _PASSES_BY_ITSELF if known.meaning is Meaning.STARTING else 0
+                yield Applied(_with_cause(away, situation, row), gone, cost)
             elif known is not None and _is_unfit(known, pod):
                 yield Applied(replace(away, kind=ChangeKind.ADD_NODE), situation.with_another_node(name, bare))
             else:
@@ -156,10 +151,10 @@ class TaintToleration:
 def _with_cause(change: CandidateChange, situation: S, row: int) -> CandidateChange:
     """What keeps the owner of a taint from removing it, as far as the node and its pods show that."""
     there = situation.table.pods.on(row)
-    agents = (pod for pod in there if owner_guarantee(pod).guarantee is Guarantee.ONE_PER_NODE and _is_sick(pod))
+    agents = [pod for pod in there if owner_guarantee(pod).guarantee is Guarantee.ONE_PER_NODE and _is_sick(pod)]
     ready = situation.table.nodes[row].ready
     says = ready.message if ready and ready.status == "False" and change.value.startswith(_NOT_READY) else ""
-    return replace(change, says=says, unready=tuple(map(reference, islice(agents, _SHOWN_AGENTS))))
+    return replace(change, says=says, unready=tuple(map(reference, agents[:2])))
 
 
 def _is_sick(pod: Pod) -> bool:
