@@ -210,8 +210,8 @@ CHANGES: list[tuple[CandidateChange, str]] = [
     (
         CandidateChange(ChangeKind.AWAIT_PODS, node="b", pods=(PodOnNode("shop", "web-0", "a"),), silent=True),
         (
-            "wait until shop/web-0 on a, which is being deleted, is gone (its node is silent: bring it back or fence it) "
-            "(then b)"
+            "wait until shop/web-0 on a, which is being deleted, is gone "
+            "(its node is silent: bring it back or fence it) (then b)"
         ),
     ),
     (
