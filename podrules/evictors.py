@@ -44,6 +44,7 @@ _FAILED: Final = "Failed"
 _DESCHEDULED: Final = "Descheduled"
 _DESCHEDULER: Final = "sigs.k8s.io/descheduler"
 _HANDLER: Final = "aws-node-termination-handler"
+_MACHINE_CONFIG: Final = "machineconfiguration.openshift.io"
 _VM: Final = "VMEventScheduled"
 _ANY: Final = "*"
 """Any reason of an event."""
@@ -176,7 +177,7 @@ _ROWS: Final[dict[str, tuple[_Sign, ...]]] = {
         (Agent.AKS, _DRAINS, _NODE_EVENT, "Drain", "upgrader: "),
     ),
     "openshift/machine-config-operator pkg/daemon/constants/constants.go": (
-        (Agent.MACHINE_CONFIG, _RESTARTS, _ANNOTATION, "machineconfiguration.openshift.io/desiredDrain", "drain-"),
+        (Agent.MACHINE_CONFIG, _RESTARTS, _ANNOTATION, f"{_MACHINE_CONFIG}/desiredDrain", "drain-"),
     ),
     "gardener/machine-controller-manager pkg/util/provider/machinecontroller/machine_util.go": (
         (Agent.MACHINE_CONTROLLER, _REMOVES, _CONDITION, "Terminating", ""),
@@ -191,7 +192,11 @@ _SIGNS: Final[dict[tuple[Where, str], list[tuple[Agent, Purpose, str]]]] = {}
 for _agent, _purpose, _where, _keys, _words in chain.from_iterable(_ROWS.values()):
     for _key in _keys.split():
         _SIGNS.setdefault((_where, _key), []).append((_agent, _purpose, _words))
-READ_ANNOTATIONS: Final = frozenset(key for where, key in _SIGNS if where in {_ANNOTATION, _POD_ANNOTATION})
+_DEGRADED: Final = {f"{_MACHINE_CONFIG}/desiredDrain": f"{_MACHINE_CONFIG}/reason"}
+"""By sign, the annotation that says why the program does not get on; it is empty while it does."""
+READ_ANNOTATIONS: Final = frozenset(_DEGRADED.values()) | {
+    key for where, key in _SIGNS if where in {_ANNOTATION, _POD_ANNOTATION}
+}
 """The annotations that are read."""
 _PURPOSES: Final = {purpose: place for place, purpose in enumerate(Purpose)}
 
@@ -291,7 +296,8 @@ def _of_state(node: Node) -> Iterator[Evictor]:
         if one.status == "True":
             yield from _found(_CONDITION, one.type, f"{one.reason}: {one.message}", one.type, one.last_transition_time)
     for key, value in meta.annotations.items():
-        yield from _found(_ANNOTATION, key, value, key)
+        for sign in _found(_ANNOTATION, key, value, key):
+            yield replace(sign, says=meta.annotations.get(_DEGRADED.get(key, ""), ""))
     for key, value in meta.labels.items():
         yield from _found(_LABEL, key, value, key)
     for key in meta.finalizers if meta.deletion_timestamp is not None else ():

@@ -43,11 +43,14 @@ from podrules.volumes import claimed_volumes
 
 __all__ = [
     "READ_WARNINGS",
+    "AutoscalerWord",
     "Stuck",
     "Unseen",
     "Wait",
+    "autoscaler_word",
     "hinted_by",
     "hints",
+    "is_of_autoscaler",
     "may_be_stuck",
     "stuck_by",
     "told_about",
@@ -90,6 +93,15 @@ _OTHER: Final = frozenset(
     }
 )
 """Warnings that keep nothing, or that the states of containers tell better."""
+_SCALERS: Final = {
+    "cluster-autoscaler": frozenset({"NotTriggerScaleUp", "TriggeredScaleUp", "FailedScaleUp"}),
+    "karpenter": frozenset({"FailedScheduling", "Nominated"}),
+}
+"""What autoscalers say about pods that no node takes.
+
+Source: kubernetes/autoscaler cluster-autoscaler/processors/status/eventing_scale_up_processor.go and clusterstate;
+kubernetes-sigs/karpenter pkg/controllers/provisioning/scheduling/events.go.
+"""
 _SUMMARIES: Final = ("Unable to attach or mount volumes", "Unable to mount volumes", "unmounted volumes=")
 """The volume manager says every two minutes which volumes lack; the warning of the volume itself says why."""
 _MOVES: Final = frozenset({"Pulling", "Pulled", "Created", "Started"})
@@ -120,6 +132,15 @@ class Stuck(Struct, frozen=True, rename="camel"):
     """``persistentvolumeclaim/data-0``, ``node/n1``; empty: the pod itself."""
     also: tuple[str, ...] = ()
     """The messages about other volumes that fail at the same step."""
+
+
+class AutoscalerWord(Struct, frozen=True, rename="camel"):
+    """What an autoscaler said last about a pod that waits."""
+
+    component: str
+    reason: str
+    message: str
+    at: str | None
 
 
 class Unseen(Struct, frozen=True, rename="camel"):
@@ -244,6 +265,21 @@ def _step(event: Event) -> tuple[str, str]:
     """What fails, and for which volume: messages of one step differ in ids."""
     volume = _VOLUME.search(event.message)
     return event.reason, volume[0] if volume is not None else ""
+
+
+def is_of_autoscaler(event: Event) -> bool:
+    """Whether an autoscaler says something about a pod that no node takes."""
+    return event.reason in _SCALERS.get(event.component, ())
+
+
+def autoscaler_word(pod: Pod, events: Iterable[Event], at: datetime) -> AutoscalerWord | None:
+    """What an autoscaler said last about a pod, within the last hour; None: none did."""
+    told = [one for one in events if is_of_autoscaler(one) and _is_of(one, pod)]
+    newest = max(told, key=lambda one: one.last or "", default=None)
+    last = instant(newest.last) if newest is not None else None
+    if newest is None or last is None or at - last > timedelta(hours=1):
+        return None
+    return AutoscalerWord(newest.component, newest.reason, newest.message, newest.last)
 
 
 def _rank(event: Event, pod: Pod) -> tuple[int, bool, bool] | None:

@@ -23,6 +23,7 @@ __all__ = [
     "is_of_the_machine",
     "is_public_key",
     "known_taint",
+    "meant_value",
     "uses_hardware",
 ]
 
@@ -73,6 +74,15 @@ _TAINTS: Final = (
     ),
     KnownTaint(r"node\.cloudprovider\.kubernetes\.io/shutdown", Meaning.TROUBLE, "the cloud controller", _K8S),
     KnownTaint(r"node\.cloudprovider\.kubernetes\.io/uninitialized", Meaning.TROUBLE, "the cloud controller", _K8S),
+    KnownTaint(
+        r"(medik8s\.io/remediation|remediation\.medik8s\.io/.+)",
+        Meaning.TROUBLE,
+        "medik8s",
+        "medik8s/self-node-remediation docs",
+    ),
+    KnownTaint(
+        r"kubevirt\.io/drain", Meaning.TROUBLE, "KubeVirt", "kubevirt/user-guide docs/cluster_admin/node_maintenance.md"
+    ),
     KnownTaint(r"ToBeDeletedByClusterAutoscaler", Meaning.LEAVING, "cluster-autoscaler", _CA),
     KnownTaint(r"DeletionCandidateOfClusterAutoscaler", Meaning.LEAVING, "cluster-autoscaler", _CA),
     KnownTaint(r"karpenter\.sh/(disrupted|disruption)", Meaning.LEAVING, "Karpenter", _KARPENTER),
@@ -123,6 +133,18 @@ _TAINTS: Final = (
         Meaning.STARTING,
         "Gardener's node agent",
         "gardener/gardener docs/usage/advanced/node-readiness.md",
+    ),
+    KnownTaint(
+        r"readiness\.k8s\.io/.+",
+        Meaning.STARTING,
+        "what node-readiness-controller waits for",
+        "kubernetes-sigs/node-readiness-controller",
+    ),
+    KnownTaint(
+        r"(?P<owner>[a-z0-9.-]+)/([\w.-]+[-.])?not-?ready",
+        Meaning.STARTING,
+        "the agent of {owner}",
+        "the key itself: projectcalico.org/not-ready, for example",
     ),
     KnownTaint(
         r"((node\.)?kubernetes\.io/)?os=(?i:win).*",
@@ -217,6 +239,9 @@ _LABELS: Final = {
 """Labels that describe the machine or its pool, with sources. To write one by hand does not change the machine."""
 
 
+_GO_NAMES: Final = {"x86_64": "amd64", "x86-64": "amd64", "x64": "amd64", "aarch64": "arm64"} | {
+    name: name for name in ("amd64", "arm64", "linux", "windows")
+}
 _MAX_TEXT: Final = 512
 """The API server takes no longer keys and values."""
 _MACHINE: Final = "|".join(_LABELS)
@@ -249,6 +274,12 @@ def uses_hardware(known: KnownTaint, resources: Iterable[str]) -> bool:
 def is_of_the_machine(label: str) -> bool:
     """Whether a label describes the machine or its pool, so that only another node has another value."""
     return re.fullmatch(_MACHINE, label[:_MAX_TEXT]) is not None
+
+
+def meant_value(label: str, value: str) -> str:
+    """What a kubelet writes instead of ``x86_64`` or ``Linux``, in Go's words; empty: it may write the value."""
+    meant = _GO_NAMES.get(value.lower(), "")
+    return meant if meant != value and re.fullmatch(r"(beta\.)?kubernetes\.io/(arch|os)", label) else ""
 
 
 def is_public_key(key: str) -> bool:

@@ -16,6 +16,7 @@ from kubectl_plugin.reports.pod.pod_report import LikelyNode, RefusedField
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     DAEMON_SETS,
+    DEPLOYMENTS,
     NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
@@ -30,6 +31,7 @@ from podrules.placement.outcome import NamedFate, NamedNode, Placement, Placemen
 from podrules.platform import NotModelled, not_modelled, scheduling_group
 from podrules.reachability import Reach
 from podrules.reading import Unread, read_or_none
+from podrules.scheduler.framework.candidate_change import ChangeKind
 from podrules.version_changes import AssumedGate
 from podrules.volumes import claimed_volumes
 
@@ -152,11 +154,18 @@ class Schedulers:
 
 
 def with_writer_of(placed: Placement, pod: Pod, gatherer: Gatherer) -> Placement:
-    """A placement that names who wrote what a way out drops; without its Namespace, the writer is unknown."""
-    from podrules.placement.remedies import drops_selector, with_writer
+    """A placement that names who wrote what a way out drops, and says whether the rollout that it needs is paused."""
+    from podrules.placement.remedies import changes_of, deployment_of, drops_selector, with_paused_rollout, with_writer
 
-    if not drops_selector(placed):
+    if (
+        any(change.kind is ChangeKind.ROLL_OUT for change in changes_of(placed))
+        and (name := deployment_of(pod)) is not None
+    ):
+        found = gatherer.noted(gatherer.named(DEPLOYMENTS, name[1], name[0]))
+        placed = with_paused_rollout(placed) if found is not None and found.spec.paused else placed
+    if not any(map(drops_selector, changes_of(placed))):
         return placed
+    # Without its Namespace, the writer is unknown.
     space = gatherer.named(NAMESPACES, pod.metadata.namespace)
     return placed if isinstance(space, Unread) else with_writer(placed, space)
 
@@ -316,6 +325,7 @@ class LikelyNodes:
             now=self._source.now,
             unread=cluster.unread,
             is_list=self._source.is_plain_list,
+            node_events=tuple(self._gatherer.cordon_events(snapshot.nodes)),
         )
 
     def _placed(

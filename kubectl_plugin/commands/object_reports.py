@@ -45,7 +45,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
 from podrules.model.workload import CronJob, Workload
-from podrules.placement.outcome import Placement
+from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.placement.planned import Budgets, Unmoved
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
 from podrules.placement.preemption_victims import Preempted
@@ -56,7 +56,18 @@ from podrules.refusals import newest_refusal, pods_short, said_by_server
 from podrules.resize_room import ResizeRoom, resize_room
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.skew import WorkloadSpread
-from podrules.stuck import Stuck, Wait, hinted_by, hints, may_be_stuck, stuck_by, told_about, waits
+from podrules.stuck import (
+    AutoscalerWord,
+    Stuck,
+    Wait,
+    autoscaler_word,
+    hinted_by,
+    hints,
+    may_be_stuck,
+    stuck_by,
+    told_about,
+    waits,
+)
 from podrules.volumes import claimed_volumes
 
 if TYPE_CHECKING:
@@ -246,6 +257,7 @@ class ReportBuilder:
             config=config,
             last_end=last_end,
             resize_room=self._resize_room(facts),
+            autoscaler=self._autoscaler(pod, likely) if facts.named else None,
             events_decide=wait is not None and may_be_stuck(pod, at, quiet=quiet),
             stuck=None if wait is None else self._stuck(pod, wait),
             hint=self._hint(pod) if facts.named and not quiet else None,
@@ -258,6 +270,13 @@ class ReportBuilder:
             return None
         events = read_or_none(self._gatherer.events_of(PODS.kind, pod.metadata.name, pod.metadata.namespace))
         return hinted_by(pod, reasons, events or (), at)
+
+    def _autoscaler(self, pod: Pod, likely: LikelyNode) -> AutoscalerWord | None:
+        placement, at = likely.placement, self._source.now
+        if at is None or placement is None or placement.outcome is not PlacementOutcome.UNSCHEDULABLE:
+            return None
+        events = read_or_none(self._gatherer.events_of("Pod", pod.metadata.name, pod.metadata.namespace))
+        return autoscaler_word(pod, events or (), at)
 
     def _stuck(self, pod: Pod, wait: Wait) -> Stuck | None:
         """The warning that says why a pod waits: about it, else about its claims, else about its node."""

@@ -21,7 +21,13 @@ from kubectl_plugin.views.pod.claim_words import claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict
 from kubectl_plugin.views.pod.refusal_words import refusal_remedy
-from kubectl_plugin.views.pod.stuck_words import ending_verdict, repeated_sentences, starting_verdict, unseen_words
+from kubectl_plugin.views.pod.stuck_words import (
+    autoscaler_words,
+    ending_verdict,
+    repeated_sentences,
+    starting_verdict,
+    unseen_words,
+)
 from kubectl_plugin.views.pod.volume_move import waiting_words
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.scheduling.placement import why_no_node
@@ -219,7 +225,8 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
         room = (room_words(preview),) if preview is not None and preview.nodes else ()
         nominated = placement.nominated
         if nominated is None or not nominated.victims:
-            return _trouble(VerdictCode.UNSCHEDULABLE, f"{waiting}: no node fits.", *why_no_node(placement), *room)
+            said = (f"{waiting}: no node fits.", *why_no_node(placement), *room, *autoscaler_words(report, now))
+            return _trouble(VerdictCode.UNSCHEDULABLE, *said)
         first, *more = awaited_words(nominated, now)
         if nominated.under_way:
             return _notice(VerdictCode.AWAITING_PREEMPTION, f"{waiting}: {first}", *more)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -41,6 +41,7 @@ from podrules.cluster.kinds import (
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source
+from podrules.evictors import going
 from podrules.features import Features, minor_of
 from podrules.model.base import KubeObject, Model
 from podrules.model.event import Event
@@ -413,6 +414,12 @@ class Gatherer:
         of_one = (("involvedObject.name", name),) if name else ()
         about = equal_fields(("involvedObject.kind", NODES.kind), *of_one)
         return self.list(EVENTS, _OF_NODES, field_selector=about)
+
+    def cordon_events(self, nodes: Iterable[Node]) -> Sequence[Event]:
+        """The events about all nodes, where one is cordoned and its own state does not show why."""
+        if not any(node.spec.unschedulable and going(node, (), None) is None for node in nodes):
+            return ()
+        return self.noted(self.node_events()) or ()
 
     def _read_all(self, needs: Sequence[Need]) -> Sequence[Sequence[KubeObject] | ClusterError]:
         """What several needs ask for, in their order."""

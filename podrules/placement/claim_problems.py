@@ -26,6 +26,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import PodReference, reference
 from podrules.model.selectors import SelectorError
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim
@@ -111,29 +112,39 @@ def _rank(problem: ClaimProblem) -> int:
 
 def _problems(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
     for place, volume in enumerate(pod.spec.volumes):
-        reference = claim_reference(pod, volume)
-        if reference is None:
+        named = claim_reference(pod, volume)
+        if named is None:
             continue
-        claim = index.claims.get((pod.metadata.namespace, reference.name))
-        state = claim_state(index, pod, reference)
-        source = "ephemeral" if reference.ephemeral else "persistentVolumeClaim.claimName"
+        claim = index.claims.get((pod.metadata.namespace, named.name))
+        state = claim_state(index, pod, named)
+        source = "ephemeral" if named.ephemeral else "persistentVolumeClaim.claimName"
         problem = ClaimProblem(
             trouble=_STATES.get(state, ClaimTrouble.MISSING),
             namespace=pod.metadata.namespace,
-            claim=reference.name,
+            claim=named.name,
             field=f"spec.volumes[{place}].{source}",
         )
         if claim is None:
-            trouble = ClaimTrouble.NOT_MADE_YET if reference.ephemeral else ClaimTrouble.MISSING
+            trouble = ClaimTrouble.NOT_MADE_YET if named.ephemeral else ClaimTrouble.MISSING
             yield replace(problem, trouble=trouble)
             continue
         problem = replace(
             problem, volume=claim.spec.volume_name, storage_class=claim_class(claim), wanted=tuple(_wanted(claim))
         )
+        if state is ClaimState.BEING_DELETED:
+            problem = replace(problem, users=tuple(_users(index, claim)))
         passes = bool(pod.spec.node_name)
         told = problem if state in _STATES else _of_volume(index, claim, state, problem, passes=passes)
         if told is not None:
             yield told
+
+
+def _users(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[PodReference]:
+    """The pods on nodes that use a claim, for which the controller of pvc-protection keeps it."""
+    for pod in index.snapshot.pods:
+        references = (claim_reference(pod, volume) for volume in pod.spec.volumes if pod.spec.node_name)
+        if any(one and (pod.metadata.namespace, one.name) == claim.metadata.place for one in references):
+            yield reference(pod)
 
 
 def _wanted(claim: PersistentVolumeClaim) -> Iterator[str]:
@@ -159,6 +170,9 @@ def _of_volume(
         return replace(problem, trouble=ClaimTrouble.WAITS_FOR_VOLUME if free else ClaimTrouble.VOLUME_TAKEN)
     if passes and state is ClaimState.DELAYED:
         return None if _bound_without(index, claim) else replace(problem, trouble=ClaimTrouble.NEEDS_SCHEDULER)
+    chosen = claim.metadata.annotations.get(ANNOTATION_SELECTED_NODE)
+    if state is ClaimState.DELAYED and chosen is not None and chosen not in index.nodes.rows:
+        return replace(problem, trouble=ClaimTrouble.SELECTED_NODE_GONE, selected_node=chosen)
     try:
         suitable = next(suitable_volumes(index, claim), None)
     except SelectorError:
@@ -181,10 +195,10 @@ def _bound_without(index: StorageIndex, claim: PersistentVolumeClaim) -> bool:
         return True
     waiting = (pod for pod in index.snapshot.pods if not pod.spec.node_name and not pod.finished)
     return any(
-        (pod.metadata.namespace, reference.name) == place
+        (pod.metadata.namespace, named.name) == place
         for pod in waiting
         for volume in pod.spec.volumes
-        if (reference := claim_reference(pod, volume)) is not None
+        if (named := claim_reference(pod, volume)) is not None
     )
 
 

@@ -6,6 +6,7 @@ from enum import Enum
 
 from msgspec import Struct
 
+from podrules.model.pod_reference import PodReference
 from podrules.placement.preemption_victims import NominatedNode, PreemptionPreview
 from podrules.reading import Unread
 from podrules.scheduler.framework.candidate_change import CandidateChange
@@ -72,6 +73,8 @@ class ClaimTrouble(Enum):
     """Unbound: no volume matches, and nobody makes one for its class."""
     NO_BINDING_MODE = "NoBindingMode"
     """Unbound: its StorageClass has no volumeBindingMode."""
+    SELECTED_NODE_GONE = "SelectedNodeGone"
+    """Unbound: a node was selected for it, and that is not there."""
     NEEDS_SCHEDULER = "NeedsScheduler"
     """Unbound: its class waits for a pod that the scheduler places, and spec.nodeName passes the scheduler over."""
     WAITS_FOR_CLASS = "WaitsForClass"
@@ -101,6 +104,8 @@ class VolumePlace(Struct, frozen=True, kw_only=True, rename="camel"):
     """Some nodes that can use it."""
     count: int = 0
     """How many can."""
+    lacking: tuple[str, ...] = ()
+    """If none can: some nodes of its zone or region, by Kubernetes' own labels, that lack only the volume's label."""
     apart: str = ""
     """Another volume of the pod with which it has no node in common, though each of the two has some."""
 
@@ -125,6 +130,9 @@ class ClaimProblem(Struct, frozen=True, kw_only=True, rename="camel"):
     """For one whose class is not there: some StorageClasses that are, the default first."""
     near: tuple[VolumePlace, ...] = ()
     """For one that no volume matches: some volumes of its class that are not bound."""
+    users: tuple[PodReference, ...] = ()
+    """For one that is being deleted: pods on nodes that use it, also finished ones; it is kept until they are gone."""
+    selected_node: str = ""
     hostname: str = ""
     """For one that needs the scheduler: the label kubernetes.io/hostname of the pod's node; empty: it has none."""
 

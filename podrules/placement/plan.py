@@ -224,7 +224,9 @@ def _place(
             room = make_room(situation, filtered, budgets) if preemption else None
             if room is None:
                 waiting = max(1, replicas.wanted - len(rows)) if replicas.demand.replicas is not None else 1
-                stopped = likely_placement(replace(situation, waiting=waiting))
+                stopped = likely_placement(
+                    replace(situation, waiting=waiting, is_extra=replicas.demand.origin == "more")
+                )
                 break
             row, situation, budgets = room.row, room.situation, room.budgets
             victims += room.victims

@@ -6,7 +6,8 @@ that the fewest plugins reject; several when their reasons differ in kind, as ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Final
 
@@ -14,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.controller_labels import HASH_LABEL
+from podrules.evictors import Purpose
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
 from podrules.placement.facts import facts
@@ -21,19 +23,31 @@ from podrules.placement.one_more import best_row, with_pod
 from podrules.placement.outcome import Placement, RejectedGroup, Remedy
 from podrules.placement.situation import Situation
 from podrules.placement.spreading import constraint_spreads
+from podrules.reachability import node_reach
 from podrules.safety import OF_ONE_NODE, Guarantee, owner_guarantee
 from podrules.scheduler.cycle import Filtered, score_nodes
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.planned_pods import planned_uid
-from podrules.scheduler.framework.pod_on_cluster import Applied
+from podrules.scheduler.framework.pod_on_cluster import MEANT, Applied, pods_removed
 from podrules.scheduler.plugins.node_affinity import named_nodes
 from podrules.scheduler.plugins.node_selector import required_node_selector
+from podrules.scheduler.plugins.node_unschedulable import uncordoned
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
+from podrules.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_reference
 from podrules.scheduler.registry import CHANGING_PLUGINS
-from podrules.well_known import SELECTOR_ANNOTATIONS
+from podrules.well_known import SELECTOR_ANNOTATIONS, Meaning, known_taint
 
-__all__ = ["by_nearness", "cheapest_remedy", "drops_selector", "softened_spread", "with_writer"]
+__all__ = [
+    "by_nearness",
+    "changes_of",
+    "cheapest_remedy",
+    "deployment_of",
+    "drops_selector",
+    "softened_spread",
+    "with_paused_rollout",
+    "with_writer",
+]
 
 _MAX_CHANGES: Final = 4
 _ANOTHER: Final = 100
@@ -44,6 +58,13 @@ _COUNTED: Final = -1
 _LATER: Final = "9"
 """After all times, as texts are compared."""
 _ROOM: Final = "NodeResourcesFit"
+_COMES_ANYWAY: Final = -200
+_ROLLOUT: Final = -65
+"""What a rollout would stop is stopped before anything is freed by hand."""
+_NEVER: Final = datetime.fromtimestamp(0, UTC)
+"""Without a Lease the present decides nothing of what a node's condition says."""
+_NOT_MADE_AGAIN: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.NOT_REPLACED})
+_LEAVES: Final = frozenset({ChangeKind.AWAIT_PODS, ChangeKind.ROLL_OUT})
 _DIFFERING_IN_KIND: Final = frozenset({"TaintToleration", "NodeAffinity"})
 
 
@@ -56,7 +77,7 @@ class _Chain(Struct, frozen=True):
 
     @property
     def replaces_node(self) -> bool:
-        return any(change.kind is ChangeKind.ENLARGE for change in self.changes)
+        return any(change.kind in {ChangeKind.ENLARGE, ChangeKind.ADD_NODE} for change in self.changes)
 
 
 def by_nearness(filtered: Filtered, plugin: str, rows: Sequence[int]) -> list[int]:
@@ -82,7 +103,11 @@ def cheapest_remedy(
         nearest: Rows of one group, from `by_nearness`.
     """
     chains: list[_Chain] = []
-    for row in _to_try(filtered, plugin, nearest):
+    for row in _to_empty(situation, nearest) if plugin == _ROOM else ():
+        found = _chain(situation, filtered, row)
+        if found is not None and any(change.kind in _LEAVES for change in found.changes):
+            return found.row, _remedy(found)
+    for row in _to_try(situation, filtered, plugin, nearest):
         chain = _chain(situation, filtered, row)
         if chain is not None:
             chains.append(chain)
@@ -108,13 +133,25 @@ def softened_spread(situation: Situation, filtered: Filtered, nearest: Sequence[
     return None
 
 
-def _to_try(filtered: Filtered, plugin: str, nearest: Sequence[int]) -> Sequence[int]:
+def _to_empty(situation: Situation, nearest: Sequence[int]) -> list[int]:
+    """A few rows with pods that leave anyway, or that a rollout may stop."""
+    table, pod = situation.table, situation.pod
+    rows = {
+        int(row)
+        for other, row in zip(table.pods, table.pod_rows, strict=True)
+        if _ends_for_good(other) or (not situation.is_extra and _is_older(other, pod))
+    }
+    return [row for row in nearest if row in rows][:_TRIED_NODES]
+
+
+def _to_try(situation: Situation, filtered: Filtered, plugin: str, nearest: Sequence[int]) -> Sequence[int]:
     """A few rows of a group: the nearest one, or several where one may be opened and another not."""
     if plugin == _ROOM:
         return nearest[:_TRIED_NODES]
     tried: dict[object, int] = {}
     for row in nearest:
-        tried.setdefault(facts(filtered, plugin, row) if plugin in _DIFFERING_IN_KIND else None, row)
+        alike = facts(filtered, plugin, row) if plugin in _DIFFERING_IN_KIND else None
+        tried.setdefault((alike, situation.going(row) is None), row)
         if len(tried) == _TRIED_NODES:
             break
     return tuple(tried.values())
@@ -124,6 +161,14 @@ def _chain(situation: Situation, filtered: Filtered, row: int) -> _Chain | None:
     """Changes until a row fits; None when one of its rejections has no change that helps."""
     changes: tuple[CandidateChange, ...] = ()
     cost = 0
+    leaves = _leaving(situation, filtered, row)
+    if leaves is not None:
+        if _lasting(situation, leaves, row) is None:
+            return None
+        situation, changes, cost = leaves.then, (leaves.change,), leaves.cost + _ANOTHER
+        filtered = situation.filtered()
+        if filtered.fits(row):
+            return _Chain(changes, cost, row, filtered, situation)
     while len(changes) < _MAX_CHANGES:
         step = _step(situation, filtered, row)
         if step is None:
@@ -132,7 +177,8 @@ def _chain(situation: Situation, filtered: Filtered, row: int) -> _Chain | None:
         situation, changes = applied.then, (*changes, applied.change)
         # Each change more is dearer than any kind.
         cost += applied.cost + _ANOTHER
-        if filtered.fits(row):
+        # What changes the pod may open another node.
+        if filtered.fits(row) or (not applied.change.node and len(filtered.feasible)):
             return _Chain(changes, cost, row, filtered, situation)
     return None
 
@@ -146,12 +192,25 @@ def _step(situation: Situation, filtered: Filtered, row: int) -> tuple[Applied[S
         if applied is None:
             continue
         after = applied.then.filtered()
-        if after.fits(row):
+        if after.fits(row) or (applied.extra_cost == MEANT and len(after.feasible)):
             return applied, after
         status = after.status(row)
         if status.plugin and (status.plugin != plugin or facts(after, plugin, row) != before):
             return applied, after
     return None
+
+
+def _leaving(situation: Situation, filtered: Filtered, row: int) -> Applied[Situation] | None:
+    """Another node in place of one that a program is about to remove; None: no program is, or its taint says so."""
+    name, by = situation.table.names[row], situation.going(row)
+    if by is None or by.purpose is Purpose.RESTARTS_NODE:
+        return None
+    for taint in facts(filtered, "TaintToleration", row):
+        known = known_taint(taint.key, taint.value) if isinstance(taint, TaintEffect) else None
+        if known is not None and known.meaning is Meaning.LEAVING:
+            return None
+    change = CandidateChange(ChangeKind.ADD_NODE, node=name, going=by)
+    return Applied(change, uncordoned(situation, row).then.with_another_node(name, lambda node: node))
 
 
 def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> Applied[Situation] | None:
@@ -162,11 +221,19 @@ def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> App
     if applied.change.kind is ChangeKind.ADD_NODE:
         required = required_node_selector(situation.pod)
         return applied if required is None or named_nodes(required.node_selector_terms) is None else None
+    if applied.change.kind is ChangeKind.ENLARGE:
+        apart = applied.then.with_another_node(applied.change.node, lambda node: node).filtered()
+        added = apart.rejecting(row) == applied.then.filtered().rejecting(row)
+        return replace(applied, change=replace(applied.change, added=added))
     if applied.change.kind is not ChangeKind.REMOVE_PODS:
         return applied
     names = {(pod.namespace, pod.name) for pod in applied.change.pods}
     stopped = [pod for pod in situation.table.pods if (pod.metadata.namespace, pod.metadata.name) in names]
-    if all(_is_older(pod, situation.pod) for pod in stopped):
+    if stopped and all(map(_ends_for_good, stopped)):
+        silent = any(_is_silent(situation, situation.table.index[pod.spec.node_name]) for pod in stopped)
+        waits = replace(applied.change, kind=ChangeKind.AWAIT_PODS, silent=silent)
+        return replace(applied, change=waits, extra_cost=_COMES_ANYWAY)
+    if not situation.is_extra and all(_is_older(pod, situation.pod) for pod in stopped):
         return replace(applied, change=replace(applied.change, kind=ChangeKind.ROLL_OUT))
     then = replace(applied.then, table=applied.then.table.with_pods([(situation.pod, situation.table.names[row])]))
     for pod in stopped:
@@ -178,14 +245,39 @@ def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> App
     return applied
 
 
+def _ends_for_good(pod: Pod) -> bool:
+    """Whether a pod is being deleted and no other comes for it: a ReplicaSet has made another already."""
+    return pod.metadata.deletion_timestamp is not None and owner_guarantee(pod).guarantee in _NOT_MADE_AGAIN
+
+
+def _is_silent(situation: Situation, row: int) -> bool:
+    node = situation.table.nodes[row]
+    return node_reach(node.metadata.name, node, renewed=None, now=_NEVER).reach.quiet
+
+
+def _room_of_pods(situation: Situation, row: int) -> Iterator[Applied[Situation]]:
+    """The pods that leave a node anyway, or that a rollout may stop: the fewest that make room."""
+    there = sorted(situation.table.pods.on(row), key=lambda pod: pod.metadata.name)
+    # What is on a silent node does not end before that answers.
+    ending = [pod for pod in there if _ends_for_good(pod) and not _is_silent(situation, row)]
+    old = [pod for pod in there if not situation.is_extra and _is_older(pod, situation.pod)]
+    for found, cost in ((ending, _COMES_ANYWAY), (old, _ROLLOUT)):
+        for count in range(1, min(len(found), _MAX_CHANGES) + 1):
+            for applied in pods_removed(situation, row, found[:count]):
+                if _ROOM not in applied.then.filtered().rejecting(row):
+                    yield replace(applied, extra_cost=cost)
+                    return
+
+
 def _is_older(pod: Pod, new: Pod) -> bool:
     """Whether a pod is of the same Deployment as a new one, and of an earlier revision."""
     earlier = (pod.metadata.creation_timestamp or "") <= (new.metadata.creation_timestamp or _LATER)
     hashes = {entry.metadata.labels.get(HASH_LABEL) for entry in (pod, new)}
-    return earlier and len(hashes) > 1 and None is not _deployment(pod) == _deployment(new)
+    return earlier and len(hashes) > 1 and None is not deployment_of(pod) == deployment_of(new)
 
 
-def _deployment(pod: Pod) -> tuple[str, str] | None:
+def deployment_of(pod: Pod) -> tuple[str, str] | None:
+    """Namespace and name of a pod's Deployment; None: it has none."""
     owner, word = pod.metadata.controller, pod.metadata.labels.get(HASH_LABEL)
     if owner is None or owner.kind != "ReplicaSet" or not word:
         return None
@@ -196,6 +288,12 @@ def _candidates(situation: Situation, filtered: Filtered, name: str, row: int) -
     """A plugin's own changes against its rejection of a row, cheapest first."""
     plugin, context = CHANGING_PLUGINS.get(name), filtered.judged(row).context
     found = () if plugin is None else plugin.changes(situation, context, context.states[name], row)
+    if name == _ROOM:
+        found = chain(_room_of_pods(situation, row), found)
+    by = situation.going(row)
+    if by is not None and by.purpose is Purpose.RESTARTS_NODE:
+        waits = CandidateChange(ChangeKind.REMOVE_TAINT, node=situation.table.names[row], going=by)
+        found = (replace(one, change=waits) if one.change.kind is ChangeKind.UNCORDON else one for one in found)
     return sorted(found, key=lambda applied: applied.cost)
 
 
@@ -227,14 +325,19 @@ def _helped(found: _Chain, row: int | None) -> int | None:
     return helped
 
 
-def drops_selector(placement: Placement) -> bool:
-    """Whether a way out drops labels of the pod's nodeSelector, which admission may have written."""
-    changes = (change for group in placement.rejected if group.remedy for change in group.remedy.changes)
-    return any(map(_drops_selector, changes))
-
-
-def _drops_selector(change: CandidateChange) -> bool:
+def drops_selector(change: CandidateChange) -> bool:
+    """Whether labels of the pod's nodeSelector are dropped, which admission may have written."""
     return change.kind is ChangeKind.DROP and change.field == "spec.nodeSelector"
+
+
+def changes_of(placement: Placement) -> Iterator[CandidateChange]:
+    """The changes of all ways out."""
+    return (change for group in placement.rejected if group.remedy for change in group.remedy.changes)
+
+
+def with_paused_rollout(placement: Placement) -> Placement:
+    """The placement with the rollout that would stop old pods paused."""
+    return _changed(placement, lambda change: (replace(change, paused=change.kind is ChangeKind.ROLL_OUT),))
 
 
 def with_writer(placement: Placement, namespace: KubeObject) -> Placement:
@@ -252,10 +355,14 @@ def with_writer(placement: Placement, namespace: KubeObject) -> Placement:
         for writer, pairs in by_writer.items():
             yield replace(change, value=", ".join(pairs), writer=writer)
 
-    def named(group: RejectedGroup) -> RejectedGroup:
+    return _changed(placement, lambda change: split(change) if drops_selector(change) else (change,))
+
+
+def _changed(placement: Placement, parts: Callable[[CandidateChange], Iterable[CandidateChange]]) -> Placement:
+    def of(group: RejectedGroup) -> RejectedGroup:
         if group.remedy is None:
             return group
-        parts = (split(change) if _drops_selector(change) else (change,) for change in group.remedy.changes)
-        return replace(group, remedy=replace(group.remedy, changes=tuple(chain.from_iterable(parts))))
+        changes = tuple(chain.from_iterable(map(parts, group.remedy.changes)))
+        return replace(group, remedy=replace(group.remedy, changes=changes))
 
-    return replace(placement, rejected=tuple(map(named, placement.rejected)))
+    return replace(placement, rejected=tuple(map(of, placement.rejected)))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from podrules.evictors import Evictor, going
 from podrules.features import Features
+from podrules.model.event import Event
 from podrules.reading import Unread
 from podrules.scheduler.cycle import Filtered, filter_nodes
 from podrules.scheduler.framework.pod_on_cluster import PodOnCluster
@@ -25,6 +27,10 @@ class Situation(PodOnCluster, frozen=True):
 
     waiting: int = 1
     """How many pods like this one wait for a node, this one included."""
+    is_extra: bool = False
+    """Whether the pod is one more than its workload wants: what a rollout stops makes no room for it."""
+    node_events: tuple[Event, ...] = ()
+    """About nodes, where one is cordoned: a program may have announced that it removes the node."""
 
     @property
     def may_lack_nodes(self) -> bool:
@@ -35,6 +41,12 @@ class Situation(PodOnCluster, frozen=True):
     def features(self) -> Features:
         """The rules of the scheduler's version."""
         return self.framework.features
+
+    def going(self, row: int) -> Evictor | None:
+        """The program that is about to remove or restart the node of a row."""
+        node = self.table.nodes[row]
+        about = [event for event in self.node_events if event.involved_object.name == node.metadata.name]
+        return going(node, about, self.now)
 
     def filtered(self) -> Filtered:
         """Judge every node."""

@@ -23,6 +23,7 @@ from podrules.model.selectors import SelectorError
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
 from podrules.placement.outcome import VolumePlace
 from podrules.scheduler.cycle import Filtered
+from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.plugins.volume_binding import VolumeBinding
 from podrules.scheduler.plugins.volume_binding.binder import (
     NO_PROVISIONER,
@@ -38,6 +39,7 @@ from podrules.volumes import volume_backend
 __all__ = ["HOSTNAME", "volume_place", "volume_places"]
 
 HOSTNAME: Final = "kubernetes.io/hostname"
+_TOPOLOGY: Final = "topology.kubernetes.io/"
 _SHOWN_NODES: Final = 3
 _SHOWN_VOLUMES: Final = 2
 _TRIED_VOLUMES: Final = 100
@@ -64,11 +66,21 @@ def volume_places(filtered: Filtered) -> tuple[VolumePlace, ...]:
             place,
             nodes=tuple(index.nodes.names[row] for row in np.flatnonzero(nodes)[:_SHOWN_NODES].tolist()),
             count=int(nodes.sum()),
+            lacking=() if nodes.any() else tuple(islice(_lacking(index.nodes, place), _SHOWN_NODES)),
             apart=next((other.volume for other, its in bound if its.any() and not (its & nodes).any()), ""),
         )
         for place, nodes in (*bound, *waiting)
         if not nodes.all()
     )
+
+
+def _lacking(nodes: Nodes, place: VolumePlace) -> Iterator[str]:
+    """The nodes of a volume's zone, by Kubernetes' own labels, that lack the labels of its driver."""
+    for node in nodes if place.labels else ():
+        labels = node.metadata.labels
+        own = {key: labels.get(key, labels.get(f"{_TOPOLOGY}{key.rpartition('/')[2]}")) for key in place.labels}
+        if all(own[key] in values for key, values in place.labels.items()):
+            yield node.metadata.name
 
 
 def volume_place(index: StorageIndex, claim: PersistentVolumeClaim, volume: PersistentVolume) -> VolumePlace:

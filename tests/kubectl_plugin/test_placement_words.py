@@ -204,6 +204,21 @@ CHANGES: list[tuple[CandidateChange, str]] = [
         "stop pod shop/web-0 on b",
     ),
     (
+        CandidateChange(ChangeKind.AWAIT_PODS, node="b", pods=(PodOnNode("shop", "web-0", "b"),)),
+        "wait until shop/web-0 on b, which is being deleted, is gone",
+    ),
+    (
+        CandidateChange(ChangeKind.AWAIT_PODS, node="b", pods=(PodOnNode("shop", "web-0", "a"),), silent=True),
+        (
+            "wait until shop/web-0 on a, which is being deleted, is gone "
+            "(its node is silent: bring it back or fence it) (then b)"
+        ),
+    ),
+    (
+        CandidateChange(ChangeKind.ROLL_OUT, node="a", pods=(PodOnNode("shop", "web-0", "b"),), paused=True),
+        "resume the paused rollout and let it stop shop/web-0 on b first: maxUnavailable 1",
+    ),
+    (
         CandidateChange(ChangeKind.ROLL_OUT, node="a", pods=(PodOnNode("shop", "web-0", "b"),)),
         "let the rollout stop shop/web-0 on b first: maxUnavailable 1",
     ),

@@ -160,3 +160,235 @@ def test_what_admission_wrote_is_changed_where_it_is_written(
     assert f"Way out: {way}" in page
     placed = said("place", "pod/web-1", "-n", "shop", "--snapshot", str(tmp_path / "cluster.json"))
     assert f"Way out: {way}" in placed
+
+
+MCO: Final = "machineconfiguration.openshift.io"
+KARPENTER: Final = {"deletionTimestamp": NOW, "finalizers": ["karpenter.sh/termination"]}
+
+
+def cordoned(name: str, **metadata: Any) -> Object:
+    whole = node(name)
+    spec = {**whole.get("spec", {}), "unschedulable": True}
+    return {**whole, "metadata": {**whole["metadata"], **metadata}, "spec": spec}
+
+
+def node_event(name: str, reason: str, by: str, at: str = NOW) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.{reason}", "namespace": "default", "creationTimestamp": at},
+        "involvedObject": {"kind": "Node", "name": name, "uid": name},
+        "reason": reason,
+        "message": "Spot ITN received",
+        "type": "Warning",
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "source": {"component": by},
+    }
+
+
+@pytest.mark.parametrize(
+    ("metadata", "way"),
+    [
+        (
+            {"annotations": {f"{MCO}/desiredDrain": "drain-rendered-infra-9"}},
+            "wait until machine-config-operator has restarted m-4.",
+        ),
+        ({"annotations": {"weave.works/kured-reboot-in-progress": NOW}}, "wait until kured has restarted m-4."),
+        (KARPENTER, "add a node or wait for a new one: Karpenter is about to remove m-4."),
+        ({}, "uncordon m-4."),
+    ],
+)
+def test_a_node_that_a_program_takes_is_not_uncordoned(metadata: Object, way: str, tmp_path: Path) -> None:
+    assert f"Way out: {way}" in explained(tmp_path, cordoned("m-4", **metadata), pending())
+
+
+def test_an_announced_interruption_keeps_a_node_from_being_uncordoned(tmp_path: Path) -> None:
+    warned = node_event("m-4", "SpotInterruption", "aws-node-termination-handler")
+    page = explained(tmp_path, cordoned("m-4"), cordoned("m-5"), pending(), warned)
+    assert "uncordon m-4" not in page
+    assert "uncordon m-5" in page
+
+
+def test_no_room_is_freed_on_a_node_about_to_go(tmp_path: Path) -> None:
+    leaving = {**node("m-4"), "metadata": {**node("m-4")["metadata"], **KARPENTER}}
+    full = raw_pod("full", "shop", uid="full", nodeName="m-4", status={"phase": "Running"}, requests={"cpu": "3500m"})
+    page = explained(tmp_path, leaving, full, pending())
+    assert "Way out: add a node or wait for a new one: Karpenter is about to remove m-4." in page
+
+
+def test_a_degraded_machine_config_says_why(tmp_path: Path) -> None:
+    annotations = {f"{MCO}/desiredDrain": "drain-rendered-b", f"{MCO}/reason": "failed to drain node: m-4 after 1 hour"}
+    file = tmp_path / "cluster.json"
+    items = [cordoned("m-4", annotations=annotations), pending()]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    page = said("node", "m-4", "--snapshot", str(file))
+    assert "Machine-config-operator says: failed to drain node: m-4 after 1 hour." in page
+
+
+def test_a_paused_rollout_is_resumed_first(tmp_path: Path) -> None:
+    def of(name: str, revision: str, **spec: Any) -> Object:
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"pay-{revision}", "uid": revision}
+        labels = {"app": "pay", "pod-template-hash": revision}
+        metadata = {"creationTimestamp": NOW, "labels": labels, "ownerReferences": [{**owner, "controller": True}]}
+        return pending(name, metadata=metadata, requests={"cpu": "3"}, **spec)
+
+    old = {**of("pay-5d-x", "5d", nodeName="m-4"), "status": {"phase": "Running"}}
+    items = [node("m-4"), old, of("pay-6f-y", "6f")]
+    said_then = "let the rollout stop shop/pay-5d-x on m-4 first: maxUnavailable 1."
+    for paused, way in ((False, said_then), (True, "resume the paused rollout and let it stop shop/pay-5d-x on m-4")):
+        deployment = raw_workload("Deployment", "pay", "shop", paused=paused)
+        assert f"Way out: {way}" in explained(tmp_path, *items, deployment, name="pay-6f-y")
+
+
+def tainted(name: str, key: str, effect: str = "NoSchedule", **ready: str) -> Object:
+    condition = raw_condition("Ready", **{"lastHeartbeatTime": NOW, "lastTransitionTime": NOW, **ready})
+    taint = {"key": key, "value": "x", "effect": effect}
+    return raw_node(name, {"kubernetes.io/hostname": name}, allocatable=ROOM, conditions=[condition], taints=[taint])
+
+
+def of_daemon_set(name: str, on: str, *, ready: str) -> Object:
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d", "controller": True}
+    status = {"phase": "Running", "conditions": [raw_condition("Ready", ready, lastTransitionTime=NOW)]}
+    metadata = {"ownerReferences": [owner]}
+    return raw_pod(name, "kube-system", uid=name, metadata=metadata, status=status, nodeName=on)
+
+
+@pytest.mark.parametrize(
+    ("key", "way"),
+    [
+        ("medik8s.io/remediation", "wait until the remediator has repaired r-2."),
+        ("remediation.medik8s.io/self-node-remediation", "wait until the remediator has repaired r-2."),
+        ("kubevirt.io/drain", "wait until KubeVirt has drained r-2 and its taint is gone."),
+        ("readiness.k8s.io/gpu", "wait until what node-readiness-controller waits for is ready on r-2."),
+        ("cni.acme.com/not-ready", "wait until the agent of cni.acme.com is ready on r-2."),
+        ("acme.com/storage-notready", "wait until the agent of acme.com is ready on r-2."),
+        ("karpenter.sh/unregistered", "wait until r-2 has registered with Karpenter."),
+        ("acme.com/ready", "tolerate acme.com/ready=x:NoSchedule"),
+    ],
+)
+def test_a_taint_of_a_repair_is_waited_for(key: str, way: str, tmp_path: Path) -> None:
+    assert f"Way out: {way}" in explained(tmp_path, tainted("r-2", key), pending())
+
+
+@pytest.mark.parametrize(("ready", "why"), [("False", " (kube-system/agent-1 there is not healthy)"), ("True", "")])
+def test_an_agent_that_is_not_healthy_is_named(ready: str, why: str, tmp_path: Path) -> None:
+    agents = [of_daemon_set("agent-1", "r-2", ready=ready), of_daemon_set("agent-2", "other", ready="False")]
+    page = explained(tmp_path, tainted("r-2", "disk.acme.com/agent-not-ready"), *agents, pending())
+    assert f"Way out: wait until the agent of disk.acme.com is ready on r-2{why}." in page
+
+
+def test_why_a_node_is_not_ready_is_said(tmp_path: Path) -> None:
+    down = tainted("r-2", "node.kubernetes.io/not-ready", status="False", message="PLEG is not healthy: 4 min.")
+    page = explained(tmp_path, down, pending())
+    assert "wait until r-2 is Ready again (its kubelet says: PLEG is not healthy: 4 min)." in page
+    for command in (("node", "r-2"), ("explain", "node/r-2")):
+        page = said(*command, "--snapshot", str(tmp_path / "cluster.json"))
+        assert "puts nothing here. Its kubelet says: PLEG is not healthy: 4 min." in page
+
+
+def scaling_event(reason: str, message: str, by: str, at: str, uid: str = "web-1") -> Object:
+    about = {"kind": "Pod", "name": "web-1", "namespace": "shop", "uid": uid}
+    event = node_event("web-1", reason, by, at)
+    metadata = {**event["metadata"], "namespace": "shop", "name": f"{reason}.{at}"}
+    return {**event, "metadata": metadata, "involvedObject": about, "message": message}
+
+
+REFUSED: Final = "pod didn't trigger scale-up: 1 max node group size reached"
+BY: Final = "cluster-autoscaler"
+
+
+@pytest.mark.parametrize(
+    ("events", "line"),
+    [
+        ([("NotTriggerScaleUp", REFUSED, BY, "2026-11-23T07:28:00Z")], f"{BY}, 2 min ago: {REFUSED}."),
+        (
+            [
+                ("NotTriggerScaleUp", REFUSED, BY, "2026-11-23T07:20:00Z"),
+                ("TriggeredScaleUp", "pod triggered scale-up", BY, "2026-11-23T07:28:00Z"),
+            ],
+            f"{BY}, 2 min ago: pod triggered scale-up.",
+        ),
+        (
+            [("FailedScheduling", "no instance type fits", "karpenter", "2026-11-23T07:28:00Z")],
+            "karpenter, 2 min ago: no instance type fits.",
+        ),
+        ([("FailedScheduling", "0/1 nodes are available", "default-scheduler", NOW)], ""),
+        ([("NotTriggerScaleUp", REFUSED, BY, "2026-11-23T05:00:00Z")], ""),
+        ([("NotTriggerScaleUp", REFUSED, BY, NOW, "an-earlier-one")], ""),
+        ([("NotTriggerScaleUp", "", BY, NOW)], f"{BY}, just now: NotTriggerScaleUp."),
+    ],
+)
+def test_what_the_autoscaler_says_is_said(events: list[tuple[str, ...]], line: str, tmp_path: Path) -> None:
+    page = explained(tmp_path, cordoned("m-4"), pending(), *(scaling_event(*one) for one in events))
+    assert line in page
+    assert line or ("scale-up" not in page and "available" not in page)
+
+
+OLD_KEY: Final = "failure-domain.beta.kubernetes.io/zone"
+ZONE: Final = "topology.kubernetes.io/zone"
+
+
+def spread(key: str, **more: Any) -> Object:
+    selector = {"matchLabels": {"app": "shop"}}
+    return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector, **more}
+
+
+def of_shop(name: str, on: str = "", *, constraint: Object) -> Object:
+    made = pending(name, metadata={"labels": {"app": "shop"}}, topologySpreadConstraints=[constraint], nodeName=on)
+    return {**made, "status": {"phase": "Running"}} if on else made
+
+
+@pytest.mark.parametrize("key", ["topology.kubernetes.io/zonee", OLD_KEY])
+@pytest.mark.parametrize("there", [(), ("p",)])
+def test_the_key_that_was_meant_comes_before_giving_up_the_spread(key: str, there: tuple[str], tmp_path: Path) -> None:
+    """Also where it opens fewer nodes than ScheduleAnyway does."""
+    nodes = [node(name, **{ZONE: f"zone-{name}"}) for name in "pqr"]
+    pods = [of_shop(f"web-on-{name}", name, constraint=spread(ZONE)) for name in there]
+    page = explained(tmp_path, *nodes, *pods, of_shop("web-1", constraint=spread(key)))
+    assert f"Way out: spread over {ZONE} instead of {key} (then" in page
+
+
+def test_a_key_that_some_nodes_have_is_kept(tmp_path: Path) -> None:
+    rack = "acme.com/rack"
+    nodes = [node("p", **{rack: "r1"}), node("q", **{rack: "r2"})]
+    nodes[1] = {**nodes[1], "spec": {"unschedulable": True}}
+    pods = [of_shop("web-0", "p", constraint=spread(rack))]
+    assert f"{ZONE} instead" not in explained(tmp_path, *nodes, *pods, of_shop("web-1", constraint=spread(rack)))
+
+
+def test_min_domains_that_there_are_not_is_lowered(tmp_path: Path) -> None:
+    constraint = spread(ZONE, minDomains=4)
+    nodes = [node(name, **{ZONE: f"zone-{name}"}) for name in "pq"]
+    pods = [of_shop(f"web-on-{name}", name, constraint=constraint) for name in "pq"]
+    page = explained(tmp_path, *nodes, *pods, of_shop("web-1", constraint=constraint))
+    assert f"Way out: minDomains 2 on {ZONE} (then" in page
+    whole = run("explain", "pod/web-1", "-n", "shop", "--snapshot", str(tmp_path / "cluster.json")).out
+    assert "least 0 because minDomains is 4" in " ".join(whole.split())
+
+
+@pytest.mark.parametrize(
+    ("labels", "way"),
+    [
+        (
+            {"kubernetes.io/arch": "aarch64"},
+            "drop spec.nodeSelector kubernetes.io/arch=aarch64, for kubelets arm64 (then p).",
+        ),
+        ({"kubernetes.io/arch": "s390x"}, "add a node with kubernetes.io/arch=s390x."),
+        (
+            {"kubernetes.io/os": "Linux"},
+            "drop spec.nodeSelector kubernetes.io/os=Linux, for kubelets linux (then p).",
+        ),
+        ({"tier": "Gold"}, "label p tier=Gold (it has tier=gold)."),
+    ],
+)
+def test_no_node_is_added_that_cannot_be(labels: Object, way: str, tmp_path: Path) -> None:
+    own = {"kubernetes.io/arch": "arm64", "kubernetes.io/os": "linux", "tier": "gold"}
+    assert f"Way out: {way}" in explained(tmp_path, node("p", **own), pending(nodeSelector=labels))
+
+
+def test_a_larger_node_is_added_and_replaces_none(tmp_path: Path) -> None:
+    page = explained(tmp_path, node("p"), pending(requests={"cpu": "9"}))
+    assert "Way out: add a node that has 5 more cpu than p." in page
+    pinned = pending(requests={"cpu": "9"}, nodeSelector={"kubernetes.io/hostname": "p"})
+    assert "Way out: replace p with a node that has 5 more cpu." in explained(tmp_path, node("p"), pinned)

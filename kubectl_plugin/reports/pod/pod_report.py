@@ -39,7 +39,7 @@ from podrules.reading import NOT_ALL_IN_FILE, Owner, Unread
 from podrules.resize_room import ResizeRoom
 from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
-from podrules.stuck import Stuck, Unseen, unseen
+from podrules.stuck import AutoscalerWord, Stuck, Unseen, unseen
 from podrules.termination import EvictionStop, eviction_stop
 from podrules.timeline.events import PodTimeline, Way
 from podrules.version_changes import AssumedGate, assumed_gates
@@ -143,6 +143,8 @@ class PodInCluster(Struct, frozen=True, kw_only=True):
     """For a deferred resize; None: it has none, there is room, or it is one of many."""
     last_end: EndReport | None = None
     """What ended it, or a container of it, last; None: nothing has ended, or it is one of many."""
+    autoscaler: AutoscalerWord | None = None
+    """For a pod that no node takes and that was named."""
     events_decide: bool = False
     """Whether events may show that it is stuck."""
     stuck: Stuck | None = None
@@ -259,6 +261,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """The warning that adds to the states of its containers: a failed probe, a pull secret that is missing."""
     unseen: Unseen | None = None
     """That no scheduler has looked at it; None: one has, or none need."""
+    autoscaler: AutoscalerWord | None = None
+    """What an autoscaler said last about a pod that no node takes; None: none did, or the pod is one of many."""
 
     @property
     def refused(self) -> bool:
@@ -341,6 +345,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         resize_room=cluster.resize_room,
         stuck=cluster.stuck,
         hint=cluster.hint,
+        autoscaler=cluster.autoscaler,
         unseen=unseen(pod) if admitted is None else None,
     )
 

@@ -42,7 +42,7 @@ def volume_command(volumes: Sequence[VolumePlace], pod: str, namespace: str, lik
     """For a volume that no node can use: the question whether a node in its zone, like another one, would help."""
     for one in volumes:
         zones = [values for key, values in one.labels.items() if _last(key) == "zone"]
-        if not one.count and zones and len(zones[0]) == 1 and like:
+        if not one.count and not one.lacking and zones and len(zones[0]) == 1 and like:
             options = "--add-node like={},zone={}"
             yield qos("place pod/{}", pod, like, zones[0][0], namespace=namespace, options=options)
             return
@@ -80,15 +80,23 @@ def _who(one: VolumePlace) -> str:
     if one.hostnames:
         labels = [f"{label or 'missing'} on node {node}" for node, label in one.hostnames.items()]
         return f", and no node has that label: it is {listed(labels)}"
+    if one.lacking:
+        is_, lacks = ("is", "lacks") if len(one.lacking) == 1 else ("are", "lack")
+        return f": {listed(one.lacking)} {is_} there and {lacks} that label"
     return ", and no node is there" if one.labels else ", and no node does"
 
 
 def _volume_way(one: VolumePlace) -> str:
     """What lets a node use it; empty: other changes let the pod onto one that can."""
     if one.count:
-        return f"recreate its claim where volume {quoted(one.apart)} is, from a snapshot or backup" if one.apart else ""
+        again = f"recreate claim {quoted(one.claim)} where volume {quoted(one.apart)} is, from a snapshot or backup"
+        return again if one.apart else ""
     if hosts := [label for label in one.hostnames.values() if label]:
         return f"recreate PersistentVolume {quoted(one.volume)} with spec.nodeAffinity for host {' or '.join(hosts)}"
+    if one.lacking and all("kubernetes.io" in key for key in one.labels):
+        return f"label {listed(one.lacking)} {','.join(f'{key}={values[0]}' for key, values in one.labels.items())}"
+    if one.lacking:
+        return f"see that the node plugin of {one.kind} runs on {listed(one.lacking)}: it sets that label"
     if HOSTNAME in one.labels:
         return "bring the node back, or recreate the claim and restore its data"
     add = f"add a node {' and '.join(_place(key, values) for key, values in one.labels.items()) or 'that it matches'}"
@@ -114,6 +122,12 @@ def claim_command(problems: Sequence[ClaimProblem]) -> Iterator[Command]:
             yield kubectl("get pvc", namespace=problem.namespace)
         else:
             yield kubectl("describe pvc {}", problem.claim, namespace=problem.namespace)
+
+
+def _users(problem: ClaimProblem) -> str:
+    """``pod shop/dbg``."""
+    names = [f"{pod.namespace}/{pod.name}" for pod in problem.users]
+    return f"{'pod' if len(names) == 1 else 'pods'} {listed(names, most=_SHOWN)}"
 
 
 def _of_class(problem: ClaimProblem) -> str:
@@ -172,7 +186,11 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.MISSING: lambda _: "does not exist",
     ClaimTrouble.NOT_MADE_YET: lambda _: "of its ephemeral volume is not made yet",
     ClaimTrouble.LOST: lambda one: f"has lost its volume {quoted(one.volume)}",
-    ClaimTrouble.BEING_DELETED: lambda _: "is being deleted",
+    ClaimTrouble.BEING_DELETED: lambda one: (
+        f"is being deleted, and {_users(one)} {'uses' if len(one.users) == 1 else 'use'} it"
+        if one.users
+        else "is being deleted"
+    ),
     ClaimTrouble.NOT_OWNED: lambda _: "has the name of its ephemeral volume's claim and is not this pod's",
     ClaimTrouble.VOLUME_MISSING: lambda one: f"names volume {quoted(one.volume)}, which does not exist",
     ClaimTrouble.VOLUME_TAKEN: lambda one: f"is unbound: its volume {quoted(one.volume)} is another claim's",
@@ -185,6 +203,9 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ),
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"is unbound: its StorageClass {quoted(one.storage_class)} has no volumeBindingMode"
+    ),
+    ClaimTrouble.SELECTED_NODE_GONE: lambda one: (
+        f"is unbound: its volume is to be made for node {one.selected_node}, which does not exist"
     ),
     ClaimTrouble.NEEDS_SCHEDULER: lambda one: (
         f"stays unbound: its StorageClass {quoted(one.storage_class)} waits for a pod that the scheduler places "
@@ -204,7 +225,14 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ),
     ClaimTrouble.NOT_MADE_YET: lambda _: "kube-controller-manager makes it; the pod's events tell why it has not",
     ClaimTrouble.LOST: lambda one: f"make PersistentVolume {quoted(one.volume)} again, or recreate the claim",
-    ClaimTrouble.BEING_DELETED: lambda _: "wait until it is gone, then create it again",
+    ClaimTrouble.BEING_DELETED: lambda one: (
+        f"save its data, delete {_users(one)}, then create the claim again"
+        if one.users
+        else "wait until it is gone, then create it again"
+    ),
+    ClaimTrouble.SELECTED_NODE_GONE: lambda _: (
+        "remove annotation volume.kubernetes.io/selected-node from the claim: the scheduler selects a node again"
+    ),
     ClaimTrouble.NOT_OWNED: lambda _: "rename the pod or its volume, or delete that claim if nobody needs it",
     ClaimTrouble.VOLUME_MISSING: lambda one: f"make PersistentVolume {quoted(one.volume)}, or recreate the claim",
     ClaimTrouble.NEEDS_SCHEDULER: lambda one: f"replace spec.nodeName by {_choice(one)}",

@@ -17,7 +17,14 @@ from podrules.model.instant import instant
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME
 from podrules.stuck import Stuck, Unseen
 
-__all__ = ["ending_verdict", "repeated_sentences", "running_names", "starting_verdict", "unseen_words"]
+__all__ = [
+    "autoscaler_words",
+    "ending_verdict",
+    "repeated_sentences",
+    "running_names",
+    "starting_verdict",
+    "unseen_words",
+]
 
 _MAX_READ: Final = 1024
 """Characters of a message that are looked up: events have no more (NoteLengthLimit)."""
@@ -77,6 +84,14 @@ def repeated_sentences(stuck: Stuck, now: datetime | None) -> Iterator[str]:
         yield f"Also: {cut(message).rstrip('. ')}."
     if len(stuck.also) > _NAMED:
         yield f"So do {len(stuck.also) - _NAMED} more volumes."
+
+
+def autoscaler_words(report: PodReport, now: datetime | None) -> Iterator[str]:
+    """``cluster-autoscaler, 2 min ago: pod didn't trigger scale-up: …``."""
+    told = report.autoscaler
+    if told is not None:
+        when = when_words(told.at, now)
+        yield f"{told.component}{f', {when}' if when else ''}: {cut(told.message).rstrip('. ') or told.reason}."
 
 
 def unseen_words(unseen: Unseen) -> Iterator[str]:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final, cast
 from msgspec.structs import replace
 
 from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
-from kubectl_plugin.views.words import counted, listed, resource_amount
+from kubectl_plugin.views.words import counted, cut, listed, resource_amount
+from podrules.evictors import Purpose
 from podrules.model.pod_reference import PodOnNode
 from podrules.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy
 from podrules.reachability import OUT_OF_SERVICE
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
-from podrules.well_known import KnownTaint, Meaning, known_taint
+from podrules.well_known import KnownTaint, Meaning, known_taint, meant_value
 
 if TYPE_CHECKING:
     from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
@@ -33,9 +34,18 @@ _WHEN_LOST: Final[Mapping[str, str]] = {
     "node.kubernetes.io/disk-pressure": "{node} has disk space to spare again",
     "node.kubernetes.io/pid-pressure": "{node} has process ids to spare again",
     "node.cloudprovider.kubernetes.io/uninitialized": "its cloud controller has set {node} up",
+    "karpenter.sh/unregistered": "{node} has registered with Karpenter",
+    "medik8s": "the remediator has repaired {node}",
+    "kubevirt.io/drain": "KubeVirt has drained {node} and its taint is gone",
     "node.cloudprovider.kubernetes.io/shutdown": "the machine of {node} is started again",
 }
 """What has to be before a taint goes that tells of a node's trouble: nobody takes it away by hand to any effect."""
+
+_LEAVES: Final[Mapping[Purpose, str]] = {
+    Purpose.INTERRUPTED: "{0} reports that the cloud takes {1} away",
+    Purpose.REMOVES_NODE: "{0} is about to remove {1}",
+    Purpose.DRAINS_NODE: "{0} is about to drain {1}",
+}
 
 
 def ways_out(placement: Placement, *, drained: str = "", most: int = 3) -> list[str]:
@@ -65,11 +75,11 @@ def ways_out(placement: Placement, *, drained: str = "", most: int = 3) -> list[
 
 
 def _place(group: RejectedGroup, remedy: Remedy) -> int:
-    """0: a node is uncordoned. 1: a node frees a little of what it has. 2: everything else."""
+    """0: a node is uncordoned, or restarts. 1: a node frees a little of what it has. 2: everything else."""
     if len(remedy.changes) > 1:
         return 2
     (change,) = remedy.changes
-    if change.kind is ChangeKind.UNCORDON:
+    if change.kind is ChangeKind.UNCORDON or change.going is not None or change.kind is ChangeKind.AWAIT_PODS:
         return 0
     if change.kind is not ChangeKind.FREE:
         return 2
@@ -114,13 +124,14 @@ def _changes_words(changes: Sequence[CandidateChange], spread: tuple[ConstraintS
     if larger is not None:
         others = [_change_words(change, spread) for change in changes if change.kind not in _OF_THE_NODE]
         return listed([*others, _replaced_words(larger, changes)])
-    awaited = listed([_change_words(change, spread) for change in changes if change.kind is ChangeKind.REMOVE_TAINT])
-    done = listed([_change_words(change, spread) for change in changes if change.kind is not ChangeKind.REMOVE_TAINT])
+    awaited = listed([_change_words(change, spread) for change in changes if change.kind in _AWAITED])
+    done = listed([_change_words(change, spread) for change in changes if change.kind not in _AWAITED])
     if not done:
         return f"wait until {awaited}"
     return f"{done}, once {awaited}" if awaited else done
 
 
+_AWAITED: Final = frozenset({ChangeKind.REMOVE_TAINT, ChangeKind.AWAIT_PODS})
 _OF_THE_NODE: Final = frozenset(
     {ChangeKind.ENLARGE, ChangeKind.LABEL_NODE, ChangeKind.UNCORDON, ChangeKind.REMOVE_TAINT}
 )
@@ -131,6 +142,9 @@ def _added_words(added: Sequence[CandidateChange], larger: CandidateChange | Non
     """Another node, and why the one that was judged does not do."""
     node, has, why = added[0].node, [change.value for change in added if change.field], ""
     for change in added:
+        if change.going is not None:
+            why = f" or wait for a new one: {_LEAVES[change.going.purpose].format(change.going.agent.value, node)}"
+            continue
         taint = "" if change.field else change.value
         known = _known(taint)
         if known is None:
@@ -153,12 +167,14 @@ def _known(taint: str) -> KnownTaint | None:
 
 
 def _replaced_words(larger: CandidateChange, changes: Sequence[CandidateChange]) -> str:
-    """A larger node in place of one, with the labels that this lacks."""
+    """A larger node in addition to one, or in its place, with the labels that this lacks."""
     has = [_more_words(resource, amount) for resource, amount in larger.amounts.items()]
+    if larger.added:
+        has[-1] += f" than {larger.node}"
     labels = ",".join(change.value for change in changes if change.kind is ChangeKind.LABEL_NODE)
     if labels:
         has.append(f"the {'labels' if ',' in labels else 'label'} {labels}")
-    return f"replace {larger.node} with a node that has {listed(has)}"
+    return f"{'add' if larger.added else f'replace {larger.node} with'} a node that has {listed(has)}"
 
 
 def _more_words(resource: str, amount: int) -> str:
@@ -175,11 +191,14 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
             known = _known(change.value)
             reserved = known is not None and known.meaning is Meaning.RESERVED
             return f"tolerate {change.value}{f' (kept for {known.owner})' if known and reserved else ''}"
+        case ChangeKind.REMOVE_TAINT if change.going is not None:
+            return f"{change.going.agent.value} has restarted {change.node}"
         case ChangeKind.REMOVE_TAINT:
             known = _known(change.value)
             owner = known.owner if known is not None else "its owner"
-            words = _WHEN_LOST.get(re.split("[=:]", change.value)[0], "{owner} is ready on {node}")
-            return words.format(node=change.node, owner=owner)
+            key = re.split("[=:]", change.value)[0]
+            words = _WHEN_LOST.get(key) or _WHEN_LOST.get(owner, "{owner} is ready on {node}")
+            return f"{words.format(node=change.node, owner=owner)}{_cause(change)}"
         case ChangeKind.ADD_NODE:
             return _added_words([change], None)
         case ChangeKind.SPREAD:
@@ -192,17 +211,32 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
         case ChangeKind.ENLARGE:
             return _replaced_words(change, ())
         case ChangeKind.LABEL_NODE:
-            return f"label {change.node} {change.value}"
+            replaced = f" (it has {change.replaced})" if change.replaced else ""
+            return f"label {change.node} {change.value}{replaced}"
         case ChangeKind.DROP if change.writer:
             return f"take {change.value} out of its namespace's annotation {change.writer} (admission copies it)"
         case ChangeKind.DROP if change.field.endswith(_REQUIRED):
             return f"drop the required terms of {change.field.removesuffix(_REQUIRED)}"
         case ChangeKind.DROP:
-            return f"drop {change.field} {change.value}"
+            meant = meant_value(*change.value.partition("=")[::2])
+            return f"drop {change.field} {change.value}{f', for kubelets {meant}' if meant else ''}"
         case ChangeKind.ROLL_OUT:
-            return f"let the rollout stop {pods_on_nodes(change.pods)} first: maxUnavailable {len(change.pods)}"
+            rollout = "resume the paused rollout and let it" if change.paused else "let the rollout"
+            return f"{rollout} stop {pods_on_nodes(change.pods)} first: maxUnavailable {len(change.pods)}"
+        case ChangeKind.AWAIT_PODS:
+            is_ = "is" if len(change.pods) == 1 else "are"
+            silent = " (its node is silent: bring it back or fence it)" if change.silent else ""
+            return f"{pods_on_nodes(change.pods)}, which {is_} being deleted, {is_} gone{silent}"
         case ChangeKind.REMOVE_PODS:
             return f"stop {'pod' if len(change.pods) == 1 else 'pods'} {pods_on_nodes(change.pods)}"
+
+
+def _cause(change: CandidateChange) -> str:
+    """Why the owner of a taint does not remove it."""
+    if change.says:
+        return f" (its kubelet says: {cut(change.says, most=160).rstrip('. ')})"
+    unready = listed([f"{pod.namespace}/{pod.name}" for pod in change.unready])
+    return f" ({unready} there {'is' if len(change.unready) == 1 else 'are'} not healthy)" if unready else ""
 
 
 def _freed_words(change: CandidateChange, resource: str) -> str:
@@ -222,7 +256,7 @@ def _spread_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
     constraint, _, part = change.field.rpartition(".")
     keys = {entry.field: entry.topology_key for entry in spread}
     key = keys.get(constraint, re.sub(r"^spec\.", "", constraint))
-    if part in {"maxSkew", "nodeTaintsPolicy", "nodeAffinityPolicy"}:
+    if part in {"minDomains", "maxSkew", "nodeTaintsPolicy", "nodeAffinityPolicy"}:
         return f"{part} {change.value} on {key}"
     if part == "whenUnsatisfiable":
         return f"{change.value} on {key}"

@@ -148,8 +148,9 @@ def _skew(fact: TopologySkew) -> str:
     if fact.domain is None:
         return f"lacks label {fact.topology_key}"
     own = " with this one" if fact.self_match else ""
+    few = f" because minDomains is {fact.min_domains}" if fact.domains < fact.min_domains else ""
     return (
-        f"is in {fact.domain}, which has {fact.matching + fact.self_match}{own}; least {fact.minimum}: "
+        f"is in {fact.domain}, which has {fact.matching + fact.self_match}{own}; least {fact.minimum}{few}: "
         f"skew {fact.skew} > maxSkew {fact.max_skew} ({fact.topology_key})"
     )
 

@@ -42,7 +42,7 @@ from podrules.model.base import KubeObject, ObjectMeta
 from podrules.model.event import Event
 from podrules.reachability import LEASE_NAMESPACE
 from podrules.refusals import FAILED_CREATE
-from podrules.stuck import READ_WARNINGS
+from podrules.stuck import READ_WARNINGS, is_of_autoscaler
 from podrules.well_known import SELECTOR_ANNOTATIONS
 
 __all__ = ["ANNOTATIONS", "KindContents", "contents"]
@@ -117,7 +117,11 @@ def _listed(source: Source, kind: Kind[Any], only: str = "") -> KindContents:
 def _events(source: Source) -> KindContents:
     found = _listed(source, EVENTS)
     told = (one for one in found.objects if isinstance(one, Event))
-    kept = (one if one.reason in _READ or is_told(one) else replace(one, message="") for one in told)
+
+    def is_read(one: Event) -> bool:
+        return one.reason in _READ or is_told(one) or is_of_autoscaler(one)
+
+    kept = (one if is_read(one) else replace(one, message="") for one in told)
     return found._replace(objects=tuple(kept))
 
 

@@ -7,6 +7,7 @@ from enum import Enum
 import msgspec
 from msgspec import Struct
 
+from podrules.evictors import Evictor
 from podrules.model.pod_reference import PodOnNode, PodReference
 
 __all__ = ["CandidateChange", "ChangeKind"]
@@ -29,6 +30,8 @@ class ChangeKind(Enum):
     """Another node, without the taint or with the labels, since this one does not get to be so."""
     ENLARGE = "LargerNode"
     """More than the node has without the pods that can go."""
+    AWAIT_PODS = "AwaitPods"
+    """The pods are being deleted already."""
 
 
 class CandidateChange(Struct, frozen=True, rename="camel"):
@@ -41,6 +44,8 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     """The pod's field that is changed or dropped."""
     value: str = ""
     """The new value, the taint or the label."""
+    replaced: str = ""
+    """The labels that the node has, with other values."""
     writer: str = ""
     """The annotation of the pod's namespace by which admission writes what would be dropped."""
     amounts: dict[str, int] = msgspec.field(default_factory=dict)
@@ -54,3 +59,15 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     """Pods on the node that count with a resize which the kubelet defers."""
     pods: tuple[PodOnNode, ...] = ()
     """That are to go; they may run on other nodes than the one that takes the pod then."""
+    says: str = ""
+    """What the kubelet of the node says about why it is not Ready."""
+    unready: tuple[PodReference, ...] = ()
+    """For a taint that is waited for: pods of DaemonSets on the node that are not Ready, or wait to start."""
+    silent: bool = False
+    """Whether the node of the pods that are awaited does not answer."""
+    paused: bool = False
+    """Whether the rollout that may stop the pods is paused."""
+    added: bool = False
+    """Whether a larger node may be added instead of replacing the one."""
+    going: Evictor | None = None
+    """The program that is about to remove or restart the node."""

@@ -16,10 +16,12 @@ from podrules.scheduler.framework.candidate_change import CandidateChange, Chang
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.framework.planned_pods import is_planned
 
-__all__ = ["Applied", "PodOnCluster", "S", "pods_removed"]
+__all__ = ["MEANT", "Applied", "PodOnCluster", "S", "pods_removed"]
 
 _FEW: Final = 3
 """Pods that may be named as being in the way."""
+MEANT: Final = -1
+"""The extra cost of what was meant: any node that it opens counts."""
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _ANOTHER: Final = "?"
 """No label has this value."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 from typing import Any, Final
 
 import numpy as np
@@ -45,7 +46,7 @@ from podrules.scheduler.plugins.node_selector import (
 from podrules.scheduler.plugins.node_selector_problems import NAME_FIELD, aggregate, preferred_problems, term_problems
 from podrules.scheduler.plugins.normalize_score import default_normalize_score
 from podrules.scheduler.plugins.pod_topology_spread.common import HOSTNAME
-from podrules.well_known import is_of_the_machine
+from podrules.well_known import is_of_the_machine, meant_value
 
 __all__ = [
     "ERR_REASON_CONFLICT",
@@ -216,16 +217,18 @@ class NodeAffinity:
         name, spec = situation.table.names[row], situation.pod.spec
         labels = _wanted_labels(found)
         text = ",".join(f"{key}={value}" for key, value in labels.items())
-        if any(key in OS_LABELS or is_of_the_machine(key) for key in labels):
+        cannot_be = any(starmap(meant_value, labels.items()))
+        if not cannot_be and any(key in OS_LABELS or is_of_the_machine(key) for key in labels):
             # Cheaper than to drop what the pod asks of its machine.
             change = CandidateChange(ChangeKind.ADD_NODE, node=name, field=found[0].field, value=text)
             added = situation.with_another_node(name, lambda node: _labelled(node, labels))
             yield Applied(change, added, _BEFORE_DROP)
         elif labels and not any(map(_GIVEN_BY_THE_MACHINE.fullmatch, labels)):
             node = situation.with_node(name, lambda node: _labelled(node, labels))
-            yield Applied(CandidateChange(ChangeKind.LABEL_NODE, node=name, value=text), node)
+            other = ", ".join(f"{one.key}={one.actual}" for one in found if one.key in labels and one.actual)
+            yield Applied(CandidateChange(ChangeKind.LABEL_NODE, node=name, value=text, replaced=other), node)
         # A pod of another operating system does not run there, whatever its selector says.
-        if any(fact.key in OS_LABELS for fact in found):
+        if any(fact.key in OS_LABELS and not meant_value(fact.key, ",".join(fact.values)) for fact in found):
             return
         keys = {fact.key for fact in found if fact.field == _NODE_SELECTOR}
         if keys:

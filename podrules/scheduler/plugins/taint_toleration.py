@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 from podrules.model.affinity import Toleration
 from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import reference
 from podrules.platform import Platform, pod_platform
 from podrules.resources import pod_requests
+from podrules.safety import Guarantee, owner_guarantee
 from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreScoreResult, Verdicts
@@ -70,6 +72,7 @@ class TaintEffect(Fact, frozen=True, tag="UntoleratedTaint"):
 
 _PASSES_BY_ITSELF: Final = -100
 """To wait for a node that starts is cheaper than any change."""
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
 _KEPT_FREE: Final = 100
 """Nodes of the control plane, for example, are kept free on purpose."""
 
@@ -133,7 +136,8 @@ class TaintToleration:
                 yield uncordoned(situation, row)
             elif known is not None and known.meaning in {Meaning.TROUBLE, Meaning.STARTING}:
                 gone = situation.with_node(name, bare)
-                yield Applied(away, gone, _PASSES_BY_ITSELF if known.meaning is Meaning.STARTING else 0)
+                cost = _PASSES_BY_ITSELF if known.meaning is Meaning.STARTING else 0
+                yield Applied(_with_cause(away, situation, row), gone, cost)
             elif known is not None and _is_unfit(known, pod):
                 yield Applied(replace(away, kind=ChangeKind.ADD_NODE), situation.with_another_node(name, bare))
             else:
@@ -142,6 +146,19 @@ class TaintToleration:
                 change = CandidateChange(ChangeKind.TOLERATE, field="spec.tolerations", value=taint.text)
                 reserved = known is not None and known.meaning is Meaning.RESERVED
                 yield Applied(change, tolerated, _KEPT_FREE if reserved else 0)
+
+
+def _with_cause(change: CandidateChange, situation: S, row: int) -> CandidateChange:
+    """What keeps the owner of a taint from removing it, as far as the node and its pods show that."""
+    there = situation.table.pods.on(row)
+    agents = [pod for pod in there if owner_guarantee(pod).guarantee is Guarantee.ONE_PER_NODE and _is_sick(pod)]
+    ready = situation.table.nodes[row].ready
+    says = ready.message if ready and ready.status == "False" and change.value.startswith(_NOT_READY) else ""
+    return replace(change, says=says, unready=tuple(map(reference, agents[:2])))
+
+
+def _is_sick(pod: Pod) -> bool:
+    return not pod.is_ready or any(one.state.waiting is not None for one in pod.status.of_containers)
 
 
 def _is_unfit(known: KnownTaint, pod: Pod) -> bool:

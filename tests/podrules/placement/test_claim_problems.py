@@ -118,6 +118,32 @@ def test_what_a_claim_lacks(own: Json, trouble: ClaimTrouble) -> None:
     assert only(placed(using("data"), [own], classes=classes)).trouble is trouble
 
 
+@pytest.mark.parametrize("phase", ["Running", "Succeeded"])
+def test_pods_that_keep_a_claim_being_deleted_are_named(phase: str) -> None:
+    """A pod on a node keeps the claim also after it has finished."""
+    dying = claim(meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    shell = {**using("data", on="a"), "status": {"phase": phase}}
+    shell["metadata"] = {**shell["metadata"], "name": "shell"}
+    waits = {**using("data"), "metadata": {"name": "waits", "namespace": "default", "uid": "waits"}}
+    found = place(using("data"), NODES, [shell, waits], persistentVolumeClaims=[dying])
+    assert [one.name for one in only(found).users] == ["shell"]
+    assert list(claim_sentences(found.claims)) == [
+        'Claim "data" is being deleted, and pod default/shell uses it.',
+        "Way out: save its data, delete pod default/shell, then create the claim again.",
+    ]
+
+
+@pytest.mark.parametrize(("node", "trouble"), [("gone", ClaimTrouble.SELECTED_NODE_GONE), ("a", None)])
+def test_a_claim_of_a_selected_node(node: str, trouble: ClaimTrouble | None) -> None:
+    own = claim(storageClassName="late", meta={"annotations": {"volume.kubernetes.io/selected-node": node}})
+    found = placed(using("data"), [own], classes=[storage_class("late", "WaitForFirstConsumer")])
+    assert [one.trouble for one in found.claims] == ([] if trouble is None else [trouble])
+    if trouble is None:
+        assert found.best == ("a",)
+    else:
+        assert "to be made for node gone, which does not exist" in next(claim_sentences(found.claims))
+
+
 def test_a_claim_without_a_class_waits_for_the_default() -> None:
     problem = only(placed(using("data"), [claim()], classes=[storage_class("std", default=True)]))
     assert (problem.trouble, problem.storage_class) == (ClaimTrouble.WAITS_FOR_CLASS, "std")

@@ -5,12 +5,23 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from podrules.model.pod_reference import PodOnNode, PodReference
+from podrules.placement.likely import likely_placement
 from podrules.scheduler.framework.candidate_change import ChangeKind
 from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
 from tests.objects import raw_condition
-from tests.podrules.placement.building import Json, group_of, make_node, make_pod, make_taint, only_change, place
+from tests.podrules.placement.building import (
+    Json,
+    group_of,
+    make_node,
+    make_pod,
+    make_taint,
+    only_change,
+    place,
+    situation,
+)
 
 MI = 1024**2
 ZONE = "topology.kubernetes.io/zone"
@@ -357,6 +368,65 @@ def test_a_rollout_stops_an_old_pod_that_is_in_the_way() -> None:
     old = [_of("ReplicaSet", "db-6f", "6f", on) for on in ("a", "b")]
     change = only_change(place(_of("ReplicaSet", "db-7c", "7c"), _two(), old), "InterPodAffinity")
     assert (change.kind, change.pods) == (ChangeKind.ROLL_OUT, (PodOnNode("default", "db-6f-a", "a"),))
+
+
+def test_what_a_rollout_stops_makes_no_room_for_one_more_pod() -> None:
+    old = [_of("ReplicaSet", "db-6f", "6f", on) for on in ("a", "b")]
+    extra = replace(situation(_of("ReplicaSet", "db-7c", "7c"), _two(), old), is_extra=True)
+    assert only_change(likely_placement(extra), "InterPodAffinity").kind is ChangeKind.ADD_NODE
+
+
+@pytest.mark.parametrize(
+    ("kind", "silent", "expected"),
+    [
+        ("ReplicaSet", False, ChangeKind.AWAIT_PODS),
+        ("ReplicaSet", True, ChangeKind.AWAIT_PODS),
+        ("StatefulSet", False, ChangeKind.ADD_NODE),
+    ],
+)
+def test_a_pod_that_is_being_deleted_is_awaited(kind: str, silent: bool, expected: ChangeKind) -> None:
+    """A StatefulSet makes the pod again, in the same place."""
+    there: Any = _of(kind, "db", "6f", "a")
+    there["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    node = make_node(
+        "a",
+        labels={"kubernetes.io/hostname": "a"},
+        conditions=[raw_condition("Ready", "Unknown" if silent else "True")],
+    )
+    change = only_change(place(_of("ReplicaSet", "db-7c", "7c"), [node], [there]), "InterPodAffinity")
+    assert (change.kind, change.silent) == (expected, silent)
+
+
+def _sized(kind: str, name: str, revision: str, on: str = "", cpu: str = "3") -> Any:
+    pod: Any = _of(kind, name, revision, on)
+    del pod["spec"]["affinity"]
+    pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
+    return pod
+
+
+def test_a_rollout_that_waits_for_cpu_stops_an_old_pod() -> None:
+    """The fewest of them: each node here has two, and one makes room."""
+    nodes = [make_node(name, cpu="7") for name in ("a", "b")]
+    old = [_sized("ReplicaSet", "db-6f", "6f", on) for on in ("a", "b")]
+    more = [_sized("ReplicaSet", "api-5c", "5c", on) for on in ("a", "b")]
+    new = _sized("ReplicaSet", "db-7c", "7c")
+    change = only_change(place(new, nodes, [*old, *more]), "NodeResourcesFit")
+    assert (change.kind, change.pods) == (ChangeKind.ROLL_OUT, (PodOnNode("default", "db-6f-a", "a"),))
+    assert only_change(place(new, nodes, [*more, *more]), "NodeResourcesFit").kind is ChangeKind.FREE
+
+
+def test_an_old_pod_that_is_too_small_makes_no_room() -> None:
+    old = [_sized("ReplicaSet", "db-6f", "6f", "a", cpu="1"), _sized("ReplicaSet", "api-5c", "5c", "a")]
+    change = only_change(place(_sized("ReplicaSet", "db-7c", "7c"), [make_node("a")], old), "NodeResourcesFit")
+    assert change.kind is ChangeKind.FREE
+
+
+def test_room_comes_with_the_end_of_a_pod() -> None:
+    ending = _sized("ReplicaSet", "api-5c", "5c", "b")
+    ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    stays = _sized("ReplicaSet", "api-5c", "5c", "a", cpu="2")
+    found = place(_sized("ReplicaSet", "db-7c", "7c"), [make_node("a"), make_node("b")], [stays, ending])
+    assert only_change(found, "NodeResourcesFit").pods == (PodOnNode("default", "api-5c-b", "b"),)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def _apply(case: Case, change: CandidateChange) -> None:
         case ChangeKind.SPREAD:
             place = re.fullmatch(r"spec\.topologySpreadConstraints\[(\d+)\]\.(\w+)", change.field)
             assert place is not None
-            value = int(change.value) if place[2] == "maxSkew" else change.value
+            value = int(change.value) if place[2] in {"maxSkew", "minDomains"} else change.value
             pod["spec"]["topologySpreadConstraints"][int(place[1])][place[2]] = value
         case ChangeKind.FREE | ChangeKind.ENLARGE:
             allocatable = node["status"]["allocatable"]
@@ -73,7 +73,7 @@ def _apply(case: Case, change: CandidateChange) -> None:
             node["metadata"]["labels"] = {**node["metadata"].get("labels", {}), **pairs}
         case ChangeKind.DROP:
             _drop(pod["spec"], change)
-        case ChangeKind.REMOVE_PODS:
+        case ChangeKind.REMOVE_PODS | ChangeKind.AWAIT_PODS:
             gone = {(entry.namespace, entry.name) for entry in change.pods}
             case["pods"] = [
                 entry

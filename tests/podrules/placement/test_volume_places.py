@@ -60,6 +60,25 @@ def test_a_zone_without_a_node() -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "way"),
+    [
+        (DISK, "see that the node plugin of disk.example.com runs on n3: it sets that label"),
+        ("failure-domain.beta.kubernetes.io/zone", "label n3 failure-domain.beta.kubernetes.io/zone=c"),
+    ],
+)
+def test_a_node_of_the_zone_lacks_the_label_of_the_driver(key: str, way: str) -> None:
+    disk = of("data", csi={"driver": "disk.example.com"}, nodeAffinity=wants(**{key: ["c"]}))
+    (found,) = places(
+        using("data"),
+        [host("n1", "a"), make_node("n3", labels={HOST: "n3", ZONE: "c"})],
+        persistentVolumeClaims=[bound("data")],
+        persistentVolumes=[disk],
+    )
+    assert found.lacking == ("n3",)
+    assert said(found).endswith(f"zone c ({key}): n3 is there and lacks that label. Way out: {way}.")
+
+
+@pytest.mark.parametrize(
     ("written", "where", "way"),
     [
         (
@@ -111,7 +130,7 @@ def test_two_volumes_in_two_zones() -> None:
         ("pv-y", ("n2",), "pv-x"),
     ]
     assert 'on n1, and volume "pv-y" on none of these.' in said(*found)
-    assert said(*found).endswith('Way out: recreate its claim where volume "pv-y" is, from a snapshot or backup.')
+    assert said(*found).endswith('Way out: recreate claim "x" where volume "pv-y" is, from a snapshot or backup.')
 
 
 def test_a_class_that_makes_volumes_in_one_zone() -> None:

@@ -202,9 +202,9 @@ def left_out(spread: Spread) -> tuple[str, ...]:
 def relaxations(context: CycleContext, constraints: Sequence[SpreadConstraint]) -> tuple[Relaxation, ...]:
     """Changes to one constraint that let the pod onto nodes which the constraints reject together.
 
-    For each constraint: the smallest larger maxSkew that frees a node; node policies that leave out nodes which the pod
-    cannot go to; ScheduleAnyway; and the other keys that pods are usually spread by. Only those that free a node. Of
-    more than `MOST_COMPARED` constraints none is tried.
+    For each constraint: as many minDomains as there are domains; the smallest larger maxSkew that frees a node; node
+    policies that leave out nodes which the pod cannot go to; ScheduleAnyway; and the other keys that pods are usually
+    spread by. Only those that free a node. Of more than `MOST_COMPARED` constraints none is tried.
     """
     if len(constraints) > MOST_COMPARED:
         return ()
@@ -219,6 +219,9 @@ def relaxations(context: CycleContext, constraints: Sequence[SpreadConstraint]) 
             found.append(Relaxation(f"{constraints[index].field}.{part}", value, names))
 
     for index, constraint in enumerate(constraints):
+        there = spread_state(context, constraints).spreads[index].domains_num
+        if 0 < there < constraint.min_domains:
+            tried(index, "minDomains", there, [replace(constraint, min_domains=there)])
         wider = _wider_skew(context, constraints, index)
         if wider is not None:
             tried(index, "maxSkew", wider, [replace(constraint, max_skew=wider)])
