@@ -2,8 +2,9 @@
 
     ScalingReplicaSet   "Scaled down replica set web-7d9f from 3 to 2": the Deployment's, before its ReplicaSet deletes.
                         Kubernetes before 1.26 leaves out "from 3"
-    SuccessfulRescale   "New size: 2; reason: All metrics below target": the autoscaler's, seconds before that. It
-                        counts if it names the same size, for the event does not name the Deployment
+    SuccessfulRescale   "New size: 2; reason: All metrics below target": the autoscaler's, seconds before that. The
+                        event does not name the Deployment: it counts with the same size, of an autoscaler that has the
+                        Deployment's name, and only as probable
     "Scaled up …"       of another ReplicaSet of the Deployment minutes before: a rollout
 
 Source: pkg/controller/deployment/sync.go (scaleReplicaSet), pkg/controller/podautoscaler/horizontal.go
@@ -60,7 +61,7 @@ def _why(events: Iterable[Event], scaled: Event, replica_set: str, size: str) ->
         if up is not None and up[1] != replica_set and same and _is_before(event, when, _ROLLOUT):
             ups.append(of_event(event, Source.OWNER_EVENT))
         new = _NEW_SIZE.match(event.message) if event.reason == RESCALED else None
-        if new is not None and new[1] == size and _is_before(event, when):
+        if new is not None and new[1] == size and same and _is_before(event, when):
             yield Clue(Source.OWNER_EVENT, f"{RESCALED} of {event.involved_object.name}", event.message, event.last)
             return
     yield from ups[-1:]

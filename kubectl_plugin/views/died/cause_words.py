@@ -207,7 +207,7 @@ def _scaled_words(clues: Sequence[Clue]) -> str:
     if rescaled is not None:
         why = rescaled.says.partition("reason: ")[2][:_MOST_WHY]
         by = f"HorizontalPodAutoscaler {rescaled.where.rpartition(' ')[2]}"
-        return f"{by} scaled it down {sizes}{f' ({why})' if why else ''}"
+        return f"it was scaled down {sizes}, probably by {by}{f' ({why})' if why else ''}"
     if len(said) > 1:
         return f"it was scaled down {sizes} in a rollout to {said[1].split()[4]}"
     return f"it was scaled down {sizes}"
