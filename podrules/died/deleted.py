@@ -24,7 +24,7 @@ from podrules.died.container_end import container_verdict
 from podrules.died.controllers import excluded_controllers, job_may_have_ended, told_by_controller
 from podrules.died.evidence import Evidence
 from podrules.died.gone import told_by_event
-from podrules.died.messages import DISRUPTIONS
+from podrules.died.messages import DISRUPTION, DISRUPTIONS
 from podrules.died.scaling import scaling_clues
 from podrules.died.stop_order import app_ends, stopped_at, was_reset
 from podrules.died.verdict import Clue, Source, Verdict, Weight, of_event, weighed
@@ -37,7 +37,6 @@ from podrules.processes import has_process
 
 __all__ = ["deleted_verdict", "disruption", "of_condition"]
 
-_DISRUPTION: Final = "DisruptionTarget"
 _NEAR: Final = timedelta(seconds=10)
 """Between a condition and the deletion that its author asks for right after: by two clocks of the control plane."""
 _SECOND: Final = timedelta(seconds=1)
@@ -77,14 +76,14 @@ def _by_evictor(evidence: Evidence, pod: Pod) -> _Weighed | None:
 
 def disruption(pod: Pod) -> Condition | None:
     """Condition DisruptionTarget, where it is True."""
-    condition = pod.status.condition(_DISRUPTION)
+    condition = pod.status.condition(DISRUPTION)
     return condition if condition is not None and condition.status == "True" else None
 
 
 def of_condition(condition: Condition) -> Clue:
     """What the condition says."""
     said = f"{condition.reason}: {condition.message}"
-    return Clue(Source.POD, _DISRUPTION, said, condition.last_transition_time)
+    return Clue(Source.POD, DISRUPTION, said, condition.last_transition_time)
 
 
 def _by_themselves(evidence: Evidence, pod: Pod) -> frozenset[Cause]:

@@ -30,7 +30,7 @@ from podrules.container_state import (
 from podrules.died.cause import Cause, Grade
 from podrules.died.container_end import container_verdict, never_ran
 from podrules.died.deleted import disruption
-from podrules.died.evidence import Evidence, Lost, PodEvents, ended_at, first_of
+from podrules.died.evidence import Evidence, Lost, PodEvents, ended_at, failed_at, first_of
 from podrules.died.gone import LONG, gone_verdict, node_evictor, told_by_event
 from podrules.died.kubelet_stops import stop_of_all
 from podrules.died.manner import Manner, Stop, manner_of, stop_of
@@ -145,10 +145,11 @@ def may_have_ended(pod: Pod, after: datetime | None) -> bool:
     """Whether an end of it may be no older than a moment: what a large cluster passes over at once."""
     if after is None or never_started(pod):
         return True
-    ends = (status.latest_end for status in pod.status.of_containers)
-    times = [pod.metadata.deletion_timestamp, *(end.finished_at for end in ends if end is not None)]
-    known = [when for text in times if (when := instant(text)) is not None]
-    return not known or max(known) >= after
+    own = [one for one in pod.status.of_containers if one.latest_end is not None]
+    ends = [end.finished_at for one in own if (end := one.latest_end) is not None]
+    times = [*map(instant, (pod.metadata.deletion_timestamp, failed_at(pod), *ends)), *(one.runs_since for one in own)]
+    known = [when for when in times if when is not None]
+    return max(known) >= after if known else not pod.finished
 
 
 def never_started(pod: Pod) -> bool:
@@ -170,7 +171,7 @@ def last_end(evidence: Evidence) -> PodEnd:
         return PodEnd(
             EndOf.POD,
             whole,
-            at=_latest(ends) if deleted is None else _text(deleted),
+            at=_latest(ends) or _on_server(evidence, failed_at(pod)) if deleted is None else _text(deleted),
             ends=ends,
             numbers=_numbers(evidence, pod),
             grace_seconds=None if deleted is None else grace_of(pod).longest,

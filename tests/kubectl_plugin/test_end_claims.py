@@ -1,0 +1,133 @@
+"""What `died` and `node` must not claim: pods, nodes and events that look like another end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+
+Object = Mapping[str, Any]
+NODE: Final = "edge-3"
+SIZE: Final = {"cpu": "16", "memory": "64Gi", "pods": "110"}
+NOW: Final = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
+FLAT: Final = 10_000
+"""Columns, so that no line wraps."""
+
+
+def at(seconds: float) -> str:
+    """The time so many seconds from now on."""
+    return (NOW + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def node(*conditions: Object, **more: Any) -> Object:
+    ready = raw_condition("Ready", lastHeartbeatTime=at(0), lastTransitionTime=at(-90_000))
+    own = conditions if any(one["type"] == "Ready" for one in conditions) else (*conditions, ready)
+    metadata = {"creationTimestamp": at(-900_000), "uid": "n-1"}
+    return raw_node(NODE, metadata=metadata, capacity=SIZE, allocatable=SIZE, conditions=own, **more)
+
+
+def pod(
+    name: str = "mail-55d-abcde",
+    owner: str = "ReplicaSet/mail-55d",
+    *,
+    made: float = -7000,
+    metadata: Object | None = None,
+    containers: Sequence[Object] | None = None,
+    status: Object | None = None,
+    **spec: Any,
+) -> Object:
+    kind, _, own = owner.partition("/")
+    reference = {"apiVersion": "apps/v1", "kind": kind, "name": own, "uid": f"o-{own}", "controller": True}
+    meta = {"creationTimestamp": at(made), "ownerReferences": [reference] if owner else [], **(metadata or {})}
+    state = {"phase": "Running", "startTime": at(made), **(status or {})}
+    spec = {"nodeName": NODE, "terminationGracePeriodSeconds": 30, "restartPolicy": "Always", **spec}
+    return raw_pod(name, "post", uid=f"u-{name}", metadata=meta, containers=containers, status=state, **spec)
+
+
+def failed(reason: str, message: str, since: float = -7000, *conditions: Object, **more: Any) -> Object:
+    """A pod that its kubelet rejected or ended."""
+    status = {"phase": "Failed", "reason": reason, "message": message, "conditions": list(conditions)}
+    return pod(made=since, status=status, **more)
+
+
+def ran(end: Object, *, runs: float | None = -10, restarts: int = 1, name: str = "app") -> Object:
+    """A status of a container that ended, and runs again since a moment."""
+    again = {"running": {"startedAt": at(runs)}} if runs is not None else {"terminated": end}
+    last = {"lastState": {"terminated": end}} if runs is not None else {}
+    return {"name": name, "restartCount": restarts, "ready": runs is not None, "image": "i", "state": again, **last}
+
+
+def exited(code: int, reason: str, ended: float, began: float = -7000) -> Object:
+    return {"exitCode": code, "reason": reason, "startedAt": at(began), "finishedAt": at(ended)}
+
+
+def event(about: str, reason: str, message: str, when: float, by: str = "kubelet", **more: Any) -> Object:
+    """An event about ``Kind/name``."""
+    kind, _, name = about.partition("/")
+    space = "default" if kind == "Node" else "post"
+    field = more.pop("field", "")
+    involved = {"kind": kind, "name": name, "uid": {"Node": NODE, "Pod": f"u-{name}"}.get(kind, f"o-{name}")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.{reason}.{when}", "namespace": space, "creationTimestamp": at(when)},
+        "involvedObject": involved | ({"namespace": space} if space == "post" else {}) | ({"fieldPath": field} if field else {}),
+        "reason": reason,
+        "message": message,
+        "firstTimestamp": at(when),
+        "lastTimestamp": at(when),
+        "source": {"component": by, **({"host": NODE} if by == "kubelet" else {})},
+        **more,
+    }  # fmt: skip
+
+
+def said(folder: Path, objects: Sequence[Object], *words: str) -> str:
+    """The page of some objects; ``now`` is one of their times."""
+    file = folder / "list.json"
+    clock = event("Node/clock", "Clock", "", 0, "none")
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects, clock]}))
+    ran = run(*words, "--snapshot", str(file))
+    assert "Traceback" not in ran.err
+    return " ".join(ran.out.split())
+
+
+def died(folder: Path, *objects: Object, name: str = "mail-55d-abcde") -> str:
+    return said(folder, objects, "died", f"pod/{name}", "-n", "post")
+
+
+# When
+
+
+PODS_FAILED: Final = raw_condition("Ready", "False", reason="PodFailed", lastTransitionTime=at(-7300))
+TARGET: Final = raw_condition("DisruptionTarget", reason="TerminationByKubelet", lastTransitionTime=at(-7300))
+LOW: Final = "The node was low on resource: memory. "
+UNKNOWN: Final = {"exitCode": 137, "reason": "ContainerStatusUnknown", "startedAt": None, "finishedAt": None}
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        failed("OutOfpods", "Pod was rejected: Node didn't have enough resource: pods", -7300),
+        failed("Evicted", LOW, -9000, PODS_FAILED),
+        failed("Evicted", LOW, -9000, TARGET),
+        failed("Terminated", "Pod was terminated in response to imminent node shutdown.", -9000, TARGET),
+    ],
+)
+def test_a_pod_that_failed_long_ago_is_not_of_the_last_hour(ended: Object, tmp_path: Path) -> None:
+    assert "Nothing has ended in the last 60 min" in said(tmp_path, [node(), ended], "died", "-A")
+    assert "Ended in the last hour" not in said(tmp_path, [node(), ended], "node", NODE)
+    assert "1 pod in the last 3 h" in said(tmp_path, [node(), ended], "died", "-A", "--since", "3h")
+    assert "At 09:58:20 UTC (121 min ago)" in died(tmp_path, node(), ended)
+
+
+def test_a_failed_pod_without_any_time_is_not_of_the_last_hour(tmp_path: Path) -> None:
+    status = {"phase": "Failed", "reason": "Evicted", "message": LOW, "containerStatuses": [ran(UNKNOWN, runs=None)]}
+    assert "Nothing has ended in the last 60 min" in said(tmp_path, [pod(status=status)], "died", "-A")
+    assert "evicted the pod" in died(tmp_path, pod(status=status))
