@@ -131,3 +131,42 @@ def test_a_failed_pod_without_any_time_is_not_of_the_last_hour(tmp_path: Path) -
     status = {"phase": "Failed", "reason": "Evicted", "message": LOW, "containerStatuses": [ran(UNKNOWN, runs=None)]}
     assert "Nothing has ended in the last 60 min" in said(tmp_path, [pod(status=status)], "died", "-A")
     assert "evicted the pod" in died(tmp_path, pod(status=status))
+
+
+# Memory
+
+
+SYSTEM: Final = "System OOM encountered, victim process: fluentbit, pid: 77"
+CGROUP: Final = "Memory cgroup out of memory: Killed process 4201 (ruby) total-vm:9000kB, anon-rss:8000kB, oom_score_adj:9"
+
+
+def out_of_memory(*kills: tuple[str, float], limit: str = "2Gi", reason: str = "OOMKilled") -> list[Object]:
+    box = raw_container(limits={"memory": limit} if limit else None)
+    status = {"phase": "Running", "containerStatuses": [ran(exited(137, reason, -100))]}
+    reasons = {SYSTEM: "SystemOOM", CGROUP: "OOMKilling"}
+    told = [event(f"Node/{NODE}", reasons[text], text, when) for text, when in kills]
+    return [node(), pod(containers=[box], status=status), *told]
+
+
+def test_an_event_of_the_same_second_comes_before_one_of_another_process(tmp_path: Path) -> None:
+    page = died(tmp_path, *out_of_memory((SYSTEM, -108), (CGROUP, -100)))
+    assert "app: it came to its own memory limit of 2Gi" in page
+    assert "Likely, not certain: also possible: node out of memory" in page
+    assert "(ruby)" in page
+    assert "fluentbit" in page
+
+
+@pytest.mark.parametrize("kills", [((SYSTEM, -100), (CGROUP, -100)), ((CGROUP, -106), (SYSTEM, -101))])
+def test_events_of_both_kinds_leave_the_limit_and_the_node(kills: Any, tmp_path: Path) -> None:
+    page = died(tmp_path, *out_of_memory(*kills))
+    assert "Either the kernel killed container app: it came to its own memory limit" in page
+    assert f"or the kernel killed container app: node {NODE} ran out of memory" in page
+    assert page.count("(ruby)") == page.count("fluentbit") == 1
+
+
+@pytest.mark.parametrize("reason", ["OOMKilled", "Error"])
+def test_a_cgroup_above_a_container_without_limit_is_not_the_machine(reason: str, tmp_path: Path) -> None:
+    page = died(tmp_path, *out_of_memory((CGROUP, -100), limit="", reason=reason))
+    assert f"node {NODE}, or the cgroup of all its pods, ran out of memory" in page
+    assert "(ruby)" in page
+    assert "cgroup of all its pods" not in died(tmp_path, *out_of_memory((SYSTEM, -100), limit=""))

@@ -12,6 +12,7 @@ from kubectl_plugin.views.pod.container_words import signal_name
 from kubectl_plugin.views.words import counted, memory
 from podrules.died.cause import Cause
 from podrules.died.of_pod import ContainerEnd
+from podrules.died.oom_kills import OF_CGROUP
 from podrules.died.rejections import LABEL_REASONS, RejectionKind
 from podrules.died.scaling import RESCALED, SCALED
 from podrules.died.verdict import Clue, Source, Suspect
@@ -94,6 +95,7 @@ def _memory_of(field: str, words: str) -> _Words:
         limits = one.limits if one is not None else None
         most = {"own": limits.own, "pod": limits.pod}.get(field) if limits is not None else None
         limit, node = f" of {memory(most)}" if most else "", f" {report.node}" if report.node else ""
+        node += _AND_ITS_PODS if not field and _is_of_cgroup(report) else ""
         failed = one is not None and one.end is not None and one.end.exit_code == 0
         lead = (
             f"{_name(container)} failed despite exit code 0, as" if failed else f"the kernel killed {_name(container)}:"
@@ -101,6 +103,16 @@ def _memory_of(field: str, words: str) -> _Words:
         return f"{lead} {words.format(limit=limit, node=node)}"
 
     return said
+
+
+_AND_ITS_PODS: Final = ", or the cgroup of all its pods,"
+
+
+def _is_of_cgroup(report: EndReport) -> bool:
+    """Whether events report kills for a cgroup's limit, and none for the node's memory."""
+    suspects = (*report.end.verdict.suspects, *report.end.verdict.others)
+    clues = [clue for one in suspects for clue in one.clues if clue.source is Source.NODE_EVENT]
+    return any(OF_CGROUP in clue.says for clue in clues) and all(OF_CGROUP in clue.says for clue in clues)
 
 
 def _probe(kind: str) -> _Words:
