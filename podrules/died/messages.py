@@ -67,7 +67,9 @@ _ADMISSION: Final = frozenset(
     {
         *("NodeAffinity", "NodeName", "NodePorts", "UnexpectedAdmissionError", "PodOSNotSupported", "NodeShutdown"),
         *("PodOSSelectorNodeLabelDoesNotMatch", "SysctlForbidden", "AppArmor", "TopologyAffinityError"),
-        *("MatchNodeSelector", "HostName", "PodFitsHostPorts", "PodToleratesNodeTaints", "InvalidNodeInfo"),
+        *("PodLevelResourcesNotSupported", "PodFeatureUnsupported", "InitContainerRestartPolicyForbidden"),
+        *("SupplementalGroupsPolicyNotSupported", "VolumeAttachmentLimitExceeded", "SMTAlignmentError"),
+        *("UnexpectedPredicateFailureType", "MatchNodeSelector", "HostName", "PodFitsHostPorts", "PodToleratesNodeTaints", "InvalidNodeInfo"),
     }
 )
 """Reasons of a kubelet that did not take a pod on; older ones write no common text."""

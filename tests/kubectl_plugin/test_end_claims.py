@@ -137,7 +137,9 @@ def test_a_failed_pod_without_any_time_is_not_of_the_last_hour(tmp_path: Path) -
 
 
 SYSTEM: Final = "System OOM encountered, victim process: fluentbit, pid: 77"
-CGROUP: Final = "Memory cgroup out of memory: Killed process 4201 (ruby) total-vm:9000kB, anon-rss:8000kB, oom_score_adj:9"
+CGROUP: Final = (
+    "Memory cgroup out of memory: Killed process 4201 (ruby) total-vm:9000kB, anon-rss:8000kB, oom_score_adj:9"
+)
 
 
 def out_of_memory(*kills: tuple[str, float], limit: str = "2Gi", reason: str = "OOMKilled") -> list[Object]:
@@ -170,3 +172,48 @@ def test_a_cgroup_above_a_container_without_limit_is_not_the_machine(reason: str
     assert f"node {NODE}, or the cgroup of all its pods, ran out of memory" in page
     assert "(ruby)" in page
     assert "cgroup of all its pods" not in died(tmp_path, *out_of_memory((SYSTEM, -100), limit=""))
+
+
+# Pods that a kubelet rejected
+
+
+LACKS: Final = "Pod was rejected: Node didn't have enough resource: {}, requested: {}, used: {}, capacity: {}"
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "why", "helps"),
+    [
+        ("SysctlForbidden", "forbidden sysctl", f"{NODE} does not allow a sysctl of the pod", "allowedUnsafeSysctls"),
+        ("TopologyAffinityError", "Pod was rejected: x", f"into the NUMA nodes of {NODE}", "topologyManagerPolicy"),
+        ("SMTAlignmentError", "Pod was rejected: x", "whole physical CPU cores", "full-pcpus-only"),
+        ("AppArmor", "Pod was rejected: x", f"{NODE} cannot enforce its AppArmor profile", "load the profile"),
+        ("PodLevelResourcesNotSupported", "x", "a feature that this kubelet does not have", "upgrade the node"),
+        ("OutOfcpu", LACKS.format("cpu", 500, 3900, 4000), f"{NODE} had 3.9 of 4 cpu in use", "bypassed"),
+        ("OutOfmemory", LACKS.format("memory", 2**31, 3 * 2**30, 2**32), "3Gi of 4Gi memory in use", "bypassed"),
+        ("OutOfa.b/c", LACKS.format("a.b/c", 1, 8, 8), "8 of 8 a.b/c in use, and it requests 1", "bypassed"),
+    ],
+)
+def test_each_rejection_has_its_own_remedy(reason: str, message: str, why: str, helps: str, tmp_path: Path) -> None:
+    for owner, then in [
+        ("ReplicaSet/mail-55d", "ReplicaSet mail-55d counts it as none, and makes another"),
+        ("", "no controller makes another: delete it, and create it again"),
+        ("DaemonSet/mail", ""),
+    ]:
+        page = died(tmp_path, node(), failed(reason, message, -200, owner=owner))
+        assert "The kubelet did not take the pod on: " in page
+        assert why in page
+        assert helps in page
+        assert then in page
+        assert ("stays Failed" in page) == bool(then)
+        assert "the node changed" not in page or reason.startswith("OutOf")
+
+
+def test_a_replacement_of_a_rejected_pod_is_not_one_of_its_siblings(tmp_path: Path) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
+    owner |= {"metadata": {"name": "mail-55d", "namespace": "post", "uid": "o-mail-55d"}}
+    owner |= {"spec": {"replicas": 2, "selector": {"matchLabels": {}}}}
+    one = failed("OutOfcpu", LACKS.format("cpu", 500, 3900, 4000), -200)
+    running = {"conditions": [raw_condition("Ready")]}
+    sibling, later = pod("mail-55d-sib", made=-200, status=running), pod("mail-55d-new", made=-198, status=running)
+    assert "replacement mail-55d-new" in died(tmp_path, node(), owner, one, sibling, later)
+    assert "no replacement was found" in died(tmp_path, node(), owner, one, sibling)

@@ -270,7 +270,7 @@ BACK: Final = {"key": "node.kubernetes.io/disk-pressure", "operator": "Exists"}
         (NO_DEVICE, "a device plugin or another part of the kubelet refused it.", "device plugin runs and is Ready"),
         (
             {"reason": "MatchNodeSelector", "message": "Pod Predicate MatchNodeSelector failed"},
-            "did not take the pod on: the labels of worker-1 do not match its node selector or affinity.",
+            "did not take the pod on: the labels of worker-1 do not match its node selector or affinity (",
             "compare the labels of worker-1",
         ),
         (

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.views.died.rejection_reasons import REJECTION_REASONS
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.evictor_words import evicted_words, node_words, removed_words
 from kubectl_plugin.views.pod.container_words import signal_name
-from kubectl_plugin.views.words import counted, memory
+from kubectl_plugin.views.words import counted, memory, resource_amount
 from podrules.died.cause import Cause
 from podrules.died.of_pod import ContainerEnd
 from podrules.died.oom_kills import OF_CGROUP
-from podrules.died.rejections import LABEL_REASONS, RejectionKind
+from podrules.died.rejections import RejectionKind
 from podrules.died.scaling import RESCALED, SCALED
 from podrules.died.verdict import Clue, Source, Suspect
 from podrules.died.windows_exits import windows_exit
@@ -248,11 +249,18 @@ def _rejected(report: EndReport, container: str) -> str:
     del container
     if any(one.end is not None for one in report.end.ends):
         return "the kubelet restarted, and did not take the pod on again"
-    found = report.end.rejection
-    if found is not None and found.reason in LABEL_REASONS:
-        return f"the kubelet did not take the pod on: the labels of {report.node or 'its node'} do not match {_SELECTS}"
-    why = "" if found is None else _REJECTIONS[found.kind].format(conditions=", ".join(found.conditions))
-    return f"the kubelet did not take the pod on{why or (f' ({found.reason})' if found is not None else '')}"
+    found, lead, node = report.end.rejection, "the kubelet did not take the pod on", report.node or "its node"
+    if found is None:
+        return lead
+    if found.shortage is not None:
+        short = found.shortage
+        used, most, asks = (
+            resource_amount(short.resource, one, named=False) for one in (short.used, short.capacity, short.requested)
+        )
+        return f"{lead}: {node} had {used} of {most} {short.resource} in use, and it requests {asks} ({found.reason})"
+    if found.kind is RejectionKind.NO_FIT and found.reason in REJECTION_REASONS:
+        return f"{lead}: {REJECTION_REASONS[found.reason][0].format(node=node)} ({found.reason})"
+    return f"{lead}{_REJECTIONS[found.kind].format(conditions=', '.join(found.conditions)) or f' ({found.reason})'}"
 
 
 def rejection_words(report: EndReport) -> str:
@@ -266,7 +274,6 @@ def rejection_words(report: EndReport) -> str:
     return f"{'; '.join(filter(None, (again, back)))}."
 
 
-_SELECTS: Final = "its node selector or affinity"
 _AGAIN: Final = 2
 _MOST_WHY: Final = 120
 """Characters of an autoscaler's reason."""

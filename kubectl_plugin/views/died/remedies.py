@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
+from kubectl_plugin.views.died.rejection_reasons import REJECTION_REASONS
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.evictor_words import evictor_remedies
 from kubectl_plugin.views.words import counted, memory
@@ -14,7 +15,7 @@ from podrules.died.gone import LOST_NODE, NODE_LOST
 from podrules.died.manner import Manner
 from podrules.died.messages import OverUse
 from podrules.died.of_pod import EndOf
-from podrules.died.rejections import LABEL_REASONS, RejectionKind
+from podrules.died.rejections import RejectionKind
 from podrules.model.pod import Probe
 from podrules.model.quantity import Quantity, QuantityError
 
@@ -23,6 +24,8 @@ __all__ = ["remedies"]
 _PLAIN: Final = frozenset({Cause.OWNER, Cause.JOB_ENDED, Cause.DELETED, Cause.FORCE_DELETED})
 _DAEMON_SET: Final = "DaemonSet"
 """Its controller adds tolerations of taints by which the scheduler keeps pods away."""
+_REPLACES: Final = frozenset({"ReplicaSet", "ReplicationController"})
+"""Kinds whose controllers count a Failed pod as none, and leave it. Others delete it, or count failures."""
 _ENOUGH: Final = 2
 """Of so many causes each gets its remedy; of more none stands out."""
 
@@ -203,12 +206,16 @@ def _rejected(report: EndReport) -> Iterator[str]:
         yield f"free what {node} lacks: kubectl qos node shows who uses most"
     elif kind is RejectionKind.ADMISSION:
         yield f"see that the device plugin runs and is Ready on {node}: pods come too early after a kubelet's restart"
-    elif found is not None and found.reason in LABEL_REASONS:
-        yield f"compare the labels of {node} (kubectl get node --show-labels) with its nodeSelector and node affinity"
+    elif found is not None and found.reason in REJECTION_REASONS:
+        yield REJECTION_REASONS[found.reason][1].format(node=node)
     else:
         yield "the node changed, or spec.nodeName bypassed the scheduler"
-    if kind in {RejectionKind.ADMISSION, RejectionKind.NO_FIT} and report.exists:
-        yield "a rejected pod stays Failed: delete it, or let its controller make another"
+    if not report.exists or kind not in {RejectionKind.ADMISSION, RejectionKind.NO_FIT}:
+        return
+    if report.owner is None:
+        yield "it stays Failed, and no controller makes another: delete it, and create it again"
+    elif report.owner.kind in _REPLACES and not report.owner_gone:
+        yield f"it stays Failed: {report.owner.kind} {report.owner.name} counts it as none, and makes another"
 
 
 def _plain(*lines: str) -> Callable[[EndReport], Iterator[str]]:
