@@ -31,8 +31,10 @@ from podrules.cluster.kubelet import CONFIGZ
 from podrules.container_state import OOM_KILLED
 from podrules.died.cause import Cause
 from podrules.died.evidence import Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at
+from podrules.died.kubelet_stops import STOP_CODES
 from podrules.died.memory import SIGKILL_CODE, start_ran_out
 from podrules.died.messages import cause_of_status, deleted_name
+from podrules.died.reboot import FOUND_DEAD
 from podrules.died.replacement import replacement_of
 from podrules.died.scaling import RESCALED, SCALED
 from podrules.model.base import KubeObject, OwnerReference
@@ -150,7 +152,7 @@ class EndReader:
             node_gone=alone and bool(node_name) and self._is_gone(node_name),
             config=self._config(node_name) if asks_memory else None,
             neighbours=self._neighbours(pod) if asks_memory or (alone and _was_rejected(pod)) else None,
-            node_events=self._node_events(node_name) if may_be_memory or ended else None,
+            node_events=self._node_events(node_name) if may_be_memory or ended or (alone and _may_be_reboot(pod)) else None,
             clocks=clocks_of(events) if events else Clocks(),
         )
         return self._with_replacement(evidence, owner) if ended else KnownEnd(evidence)
@@ -287,6 +289,10 @@ def _may_be_memory(pod: Pod) -> bool:
         end is not None and (end.reason == OOM_KILLED or end.exit_code == SIGKILL_CODE or start_ran_out(end.message))
         for end in ends
     )
+
+
+def _may_be_reboot(pod: Pod) -> bool:
+    return any(end.exit_code in {*STOP_CODES, FOUND_DEAD} for one in pod.status.of_containers if (end := one.latest_end))
 
 
 def _selector(owner: KubeObject | None) -> Selector | None:

@@ -217,3 +217,42 @@ def test_a_replacement_of_a_rejected_pod_is_not_one_of_its_siblings(tmp_path: Pa
     sibling, later = pod("mail-55d-sib", made=-200, status=running), pod("mail-55d-new", made=-198, status=running)
     assert "replacement mail-55d-new" in died(tmp_path, node(), owner, one, sibling, later)
     assert "no replacement was found" in died(tmp_path, node(), owner, one, sibling)
+
+
+# A node that restarted
+
+
+def crashed(code: int, reason: str, reboot: float | None = -595, sandbox: float | None = -590) -> list[Object]:
+    """A container that ended 600 s ago, and runs again since 540 s ago."""
+    status = {"phase": "Running", "containerStatuses": [ran(exited(code, reason, -600), runs=-540)]}
+    told = [event(f"Node/{NODE}", "Rebooted", f"Node {NODE} has been rebooted, boot id: 7f", reboot or 0)]
+    told = told if reboot is not None else []
+    if sandbox is not None:
+        told.append(event("Pod/mail-55d-abcde", "SandboxChanged", "Pod sandbox changed, it will be killed", sandbox))
+    return [node(), pod(status=status), *told]
+
+
+@pytest.mark.parametrize(("code", "sandbox"), [(255, -590), (255, None), (137, -590), (0, -580), (143, -560)])
+def test_a_restart_of_the_node_ended_what_runs_again(code: int, sandbox: float | None, tmp_path: Path) -> None:
+    page = died(tmp_path, *crashed(code, "Error" if code else "Completed", sandbox=sandbox))
+    assert "Its node restarted, and ended container app without the kubelet." in page
+    assert "Likely, not certain: also possible:" in page
+    assert "event of its node, Rebooted" in page
+    assert ("event SandboxChanged" in page) == (sandbox is not None)
+    assert "drain a node before it is restarted" in page
+    assert "read the log" not in page
+
+
+@pytest.mark.parametrize("reboot", [-595, -602])
+def test_a_lost_container_of_a_node_that_restarted(reboot: float, tmp_path: Path) -> None:
+    page = died(tmp_path, *crashed(255, "Unknown", reboot))
+    assert f"Node {NODE} restarted: the runtime lost container app: how it ended is not known." in page
+    assert "event of its node, Rebooted" in page
+    assert "look whether the node" not in page
+    assert "look whether the node" in died(tmp_path, *crashed(255, "Unknown", None))
+
+
+@pytest.mark.parametrize("reboot", [None, -5000, -300, -30])
+def test_another_restart_of_the_node_did_not_end_it(reboot: float | None, tmp_path: Path) -> None:
+    assert "restarted" not in died(tmp_path, *crashed(255, "Error", reboot, None)).partition("Proof")[0]
+    assert "node restarted" not in died(tmp_path, *crashed(1, "Error", reboot, None))

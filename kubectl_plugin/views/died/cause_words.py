@@ -14,13 +14,14 @@ from kubectl_plugin.views.words import counted, memory, resource_amount
 from podrules.died.cause import Cause
 from podrules.died.of_pod import ContainerEnd
 from podrules.died.oom_kills import OF_CGROUP
+from podrules.died.reboot import REBOOTED
 from podrules.died.rejections import RejectionKind
 from podrules.died.scaling import RESCALED, SCALED
 from podrules.died.verdict import Clue, Source, Suspect
 from podrules.died.windows_exits import windows_exit
 from podrules.evictors import Evictor, Where
 
-__all__ = ["SHORT", "cause_sentence", "rejection_words"]
+__all__ = ["SHORT", "cause_sentence", "rejection_words", "was_rebooted"]
 
 SHORT: Final = {
     Cause.OWN_MEMORY_LIMIT: "own memory limit",
@@ -316,6 +317,22 @@ def _plain(words: str) -> _Words:
     return lambda _report, container: words.format(name=_name(container))
 
 
+def _or_reboot(plain: str) -> _Words:
+    """The sentence, after the restart of the node that an event shows."""
+
+    def words(report: EndReport, container: str) -> str:
+        where = f"node {report.node}" if report.node else "its node"
+        lead = f"{where} restarted: " if was_rebooted(report) else ""
+        return lead + plain.format(name=_name(container))
+
+    return words
+
+
+def was_rebooted(report: EndReport) -> bool:
+    """Whether an event of the node shows that it restarted at this end."""
+    return any(clue.where == REBOOTED for one in report.end.verdict.suspects for clue in one.clues)
+
+
 _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.OWN_MEMORY_LIMIT: _memory_of("own", "it came to its own memory limit{limit}"),
     Cause.POD_MEMORY_LIMIT: _memory_of("pod", "the pod came to its memory limit{limit}"),
@@ -326,9 +343,9 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.RESIZE: _plain("the kubelet restarted {name}: a resize in place asked for it"),
     Cause.DEFINITION_CHANGED: _plain("the kubelet restarted {name}: its image was changed in place"),
     Cause.RESTART_ALL: _plain("the kubelet restarted all containers, as restartPolicyRules ask"),
-    Cause.SANDBOX_CHANGED: _plain("the sandbox of the pod was gone, and the kubelet started all of it again"),
+    Cause.SANDBOX_CHANGED: _or_reboot("the sandbox of the pod was gone, and the kubelet started all of it again"),
     Cause.SIDECAR_STOPPED: _sidecar,
-    Cause.CONTAINER_LOST: _plain("the runtime lost {name}: how it ended is not known"),
+    Cause.CONTAINER_LOST: _or_reboot("the runtime lost {name}: how it ended is not known"),
     Cause.APPLICATION: _application,
     Cause.NODE_REBOOT: _of_node("its node restarted, and ended {name} without the kubelet", node_words),
     Cause.IMAGE: _waits("its image could not be had"),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
+from kubectl_plugin.views.died.cause_words import was_rebooted
 from kubectl_plugin.views.died.rejection_reasons import REJECTION_REASONS
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.evictor_words import evictor_remedies
@@ -26,6 +27,7 @@ _DAEMON_SET: Final = "DaemonSet"
 """Its controller adds tolerations of taints by which the scheduler keeps pods away."""
 _REPLACES: Final = frozenset({"ReplicaSet", "ReplicationController"})
 """Kinds whose controllers count a Failed pod as none, and leave it. Others delete it, or count failures."""
+_DRAIN: Final = "drain a node before it is restarted, or let its kubelet shut down gracefully"
 _ENOUGH: Final = 2
 """Of so many causes each gets its remedy; of more none stands out."""
 
@@ -172,6 +174,10 @@ def _deleted(report: EndReport) -> Iterator[str]:
         yield "RBAC decides who may delete pods; a PodDisruptionBudget holds evictions alone"
 
 
+def _lost(report: EndReport) -> Iterator[str]:
+    yield _DRAIN if was_rebooted(report) else "look whether the node, or its container runtime, was restarted"
+
+
 def _manifest(report: EndReport) -> Iterator[str]:
     node = report.node or "its node"
     yield f"look at the manifests on {node} (staticPodPath of its kubelet, often /etc/kubernetes/manifests)"
@@ -255,11 +261,11 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.RESIZE: _plain("resizePolicy NotRequired resizes without a restart, where the process can take that"),
     Cause.DEFINITION_CHANGED: _plain("change the template of its workload, not the pod"),
     Cause.RESTART_ALL: _plain("restartPolicyRules asked for it: look at the container that ended first"),
-    Cause.SANDBOX_CHANGED: _plain("look whether the node, or its container runtime, was restarted"),
+    Cause.SANDBOX_CHANGED: _lost,
     Cause.SIDECAR_STOPPED: _plain("nothing: sidecars are stopped once the main containers have ended"),
-    Cause.CONTAINER_LOST: _plain("look whether the node, or its container runtime, was restarted"),
+    Cause.CONTAINER_LOST: _lost,
     Cause.APPLICATION: _application,
-    Cause.NODE_REBOOT: _plain("drain a node before it is restarted, or let its kubelet shut down gracefully"),
+    Cause.NODE_REBOOT: _plain(_DRAIN),
     Cause.IMAGE: _plain("correct the image's name or tag, or the pull secret; see that the node reaches the registry"),
     Cause.CONFIGURATION: _start("make the ConfigMap, Secret or key that the message names"),
     Cause.RUNTIME: _start("see that the command exists in the image, and may be run there"),
