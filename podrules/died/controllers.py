@@ -13,12 +13,13 @@ trackJobStatusAndRemoveFinalizers), pkg/controller/statefulset/stateful_pod_cont
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
 from podrules.died.cause import Cause
-from podrules.died.evidence import Evidence
+from podrules.died.evidence import Evidence, PodEvents
 from podrules.died.messages import CLEANED_UP, deleted_name, tells_of_pod
 from podrules.died.scaling import scaling_clues
 from podrules.died.verdict import Clue, Source, of_event
@@ -26,7 +27,14 @@ from podrules.model.base import Condition
 from podrules.model.event import Event
 from podrules.model.instant import instant
 
-__all__ = ["CONTROLLERS", "cleaned_up", "excluded_controllers", "job_may_have_ended", "told_by_controller"]
+__all__ = [
+    "CONTROLLERS",
+    "cleaned_up",
+    "excluded_controllers",
+    "job_may_have_ended",
+    "node_cleaned_up",
+    "told_by_controller",
+]
 
 CONTROLLERS: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"})
 """Kinds whose controllers tell of each pod that they delete."""
@@ -34,6 +42,8 @@ _JOB: Final = "Job"
 _DASH: Final = "-"
 _DELETE: Final = "SuccessfulDelete"
 _JOB_ENDS: Final = ("Failed", "FailureTarget", "Complete", "SuccessCriteriaMet", "Suspended")
+_ON_NODE: Final = re.compile(r" on node ([^\s,]{1,253}),")
+_MAX_READ: Final = 1000
 _NEAR: Final = timedelta(seconds=10)
 """Between a Job's condition and the deletions that follow from it."""
 
@@ -67,6 +77,12 @@ def cleaned_up(evidence: Evidence, made: datetime | None) -> Clue | None:
         if tells_of_pod(event.message, evidence.name) and when is not None and (made is None or when >= made):
             return of_event(event, Source.OWNER_EVENT)
     return None
+
+
+def node_cleaned_up(events: PodEvents, pod: str) -> str:
+    """The node of a pod that a DaemonSet deleted because it had ended, by the event; empty: none names it."""
+    told = (event.message[:_MAX_READ] for event in events.named(*CLEANED_UP))
+    return next((found[1] for text in told if tells_of_pod(text, pod) and (found := _ON_NODE.search(text))), "")
 
 
 def _deletions(evidence: Evidence) -> Iterator[tuple[Event, datetime]]:

@@ -34,7 +34,18 @@ from podrules.model.pod import Pod
 from podrules.model.workload import Workload
 from podrules.processes import status_of
 
-__all__ = ["KUBELET", "Clocks", "Evidence", "KnownEnd", "Lost", "PodEvents", "clocks_of", "ended_at", "failed_at", "first_of"]
+__all__ = [
+    "KUBELET",
+    "Clocks",
+    "Evidence",
+    "KnownEnd",
+    "Lost",
+    "PodEvents",
+    "clocks_of",
+    "ended_at",
+    "failed_at",
+    "first_of",
+]
 
 KUBELET: Final = "kubelet"
 _ON_ITS_WAY: Final = timedelta(seconds=10)
@@ -170,6 +181,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """About the controller; None: they could not be read, or there is none."""
     scalings: Sequence[Event] = ()
     """Those by which Deployments and autoscalers of the namespace report other sizes; see `scaling`."""
+    node_name: str = ""
+    """The node on which it was, by its spec, its events or those of its controller; empty: not known."""
     node: Node | None = None
     node_gone: bool = False
     """The Node that the pod names does not exist."""

@@ -11,7 +11,8 @@
     a static pod           its uid is a hash of its manifest: nothing that deletes objects stops it
     init containers alone  the kubelet stopped no app container: either none ran yet, or all had ended, and it stopped
                            the sidecars for that
-    nothing                its containers may have ended by themselves, or its node was gone
+    its node is gone       likely for that, if a program removed the node
+    nothing                its containers may have ended by themselves
 
 Source: as of `deleted`, and pkg/kubelet/eviction/eviction_manager.go (evictPod) at v1.36.3.
 """
@@ -88,6 +89,16 @@ NODE_LOST: Final = "NodeNotReady"
 """The reason of the node controller's event about a pod of such a node."""
 _NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_GONE)
 """By which a pod has ended before its controller deletes it, whatever is left of its events."""
+_BEFORE_NODE: Final = (
+    Cause.TAINT_EVICTION,
+    Cause.API_EVICTION,
+    Cause.JOB_ENDED,
+    Cause.OWNER,
+    Cause.DELETED,
+    Cause.FORCE_DELETED,
+)
+"""By which a pod may go before its node, or after that in its stead."""
+_OF_DAEMON_SET: Final = "DaemonPod"
 _MAKES_ANOTHER: Final = frozenset({"StatefulSet", "DaemonSet"})
 """Kinds whose controllers delete a pod that has ended, to make another of its name or on its node."""
 DELETERS: Final = frozenset({Cause.PREEMPTION, Cause.TAINT_EVICTION, Cause.API_EVICTION, Cause.DELETED})
@@ -133,11 +144,22 @@ def gone_verdict(evidence: Evidence) -> Verdict:
     cleanup = cleaned_up(evidence, _made(evidence))
     if cleanup is not None:
         ends = dict.fromkeys((*_ends_by_kubelet(evidence, stops), *_NO_EVENT_NEEDED), Weight.SOME)
+        if cleanup.where.endswith(_OF_DAEMON_SET):
+            # That controller looks at nodes that are there.
+            del ends[Cause.NODE_GONE]
         return weighed(ends, {cause: [cleanup] for cause in ends})
     by_controller = told_by_controller(evidence, _made(evidence))
     if by_controller:
         return _by_controller(evidence, stops, by_controller)
-    return NOTHING if began is None else _anybody(evidence, stops, began)
+    if began is not None:
+        return _anybody(evidence, stops, began)
+    by = remover(evidence.known_node_events.events) if evidence.node_gone else None
+    if by is None:
+        return NOTHING
+    lost = [evictor_clue(by), *map(of_event, evidence.known_events.named(NODE_LOST)[-1:])]
+    return weighed(
+        {**dict.fromkeys(_BEFORE_NODE, Weight.POSSIBLE), Cause.NODE_GONE: Weight.MUCH}, {Cause.NODE_GONE: lost}
+    )
 
 
 def _by_controller(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cause, list[Clue]]) -> Verdict:

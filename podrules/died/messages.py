@@ -69,7 +69,14 @@ _ADMISSION: Final = frozenset(
         *("PodOSSelectorNodeLabelDoesNotMatch", "SysctlForbidden", "AppArmor", "TopologyAffinityError"),
         *("PodLevelResourcesNotSupported", "PodFeatureUnsupported", "InitContainerRestartPolicyForbidden"),
         *("SupplementalGroupsPolicyNotSupported", "VolumeAttachmentLimitExceeded", "SMTAlignmentError"),
-        *("UnexpectedPredicateFailureType", "MatchNodeSelector", "HostName", "PodFitsHostPorts", "PodToleratesNodeTaints", "InvalidNodeInfo"),
+        *(
+            "UnexpectedPredicateFailureType",
+            "MatchNodeSelector",
+            "HostName",
+            "PodFitsHostPorts",
+            "PodToleratesNodeTaints",
+            "InvalidNodeInfo",
+        ),
     }
 )
 """Reasons of a kubelet that did not take a pod on; older ones write no common text."""

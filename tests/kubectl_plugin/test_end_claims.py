@@ -256,3 +256,50 @@ def test_a_lost_container_of_a_node_that_restarted(reboot: float, tmp_path: Path
 def test_another_restart_of_the_node_did_not_end_it(reboot: float | None, tmp_path: Path) -> None:
     assert "restarted" not in died(tmp_path, *crashed(255, "Error", reboot, None)).partition("Proof")[0]
     assert "node restarted" not in died(tmp_path, *crashed(1, "Error", reboot, None))
+
+
+# Nodes that are gone
+
+
+GONE: Final = "mail-55d-abcde"
+ASSIGNED: Final = event(f"Pod/{GONE}", "Scheduled", f"Successfully assigned post/{GONE} to {NODE}", -5000, "scheduler")
+KILLING: Final = event(f"Pod/{GONE}", "Killing", "Stopping container app", -700, field="spec.containers{app}")
+CLOUD: Final = event(
+    f"Node/{NODE}", "DeletingNode", f"Deleting node {NODE} because it does not exist in the cloud provider", -800, "ccm"
+)
+REMOVING: Final = event(f"Node/{NODE}", "RemovingNode", f"Node {NODE} event: Removing Node {NODE} from Controller", -60)
+SILENT: Final = event(f"Pod/{GONE}", "NodeNotReady", "Node is not ready", -860, "node-controller")
+OTHER: Final = [raw_node("edge-9"), pod("other", made=-100)]
+
+
+@pytest.mark.parametrize("told", [(ASSIGNED, SILENT), (ASSIGNED,)])
+def test_a_pod_without_a_stop_on_a_node_that_the_cloud_removed(told: Sequence[Object], tmp_path: Path) -> None:
+    page = died(tmp_path, *OTHER, CLOUD, *told)
+    assert f"pod/{GONE} in namespace post, on {NODE}" in page
+    assert "its Node object is gone; its machine no longer exists in the cloud" in page
+    assert "Likely, not certain" in page
+    assert "Perhaps" not in page
+    assert "kubectl get nodes" not in page
+    registered = event(f"Node/{NODE}", "RegisteredNode", f"Registered Node {NODE} in Controller", -400, "nc")
+    assert "What is left of it does not tell" in died(tmp_path, *OTHER, CLOUD, registered, *told)
+
+
+def test_the_node_of_a_pod_that_is_gone_is_named_without_its_object(tmp_path: Path) -> None:
+    evicted = event(f"Pod/{GONE}", "ScaleDown", "deleting pod for node scale down", -702, "cluster-autoscaler")
+    page = died(tmp_path, *OTHER, KILLING, evicted)
+    assert f"on {NODE} " in page
+    assert f"to remove node {NODE}" in page
+    assert "kubectl get nodes" in page
+    assert "kubectl get nodes" not in died(tmp_path, *OTHER, KILLING, evicted, REMOVING)
+
+
+def test_a_daemon_set_that_deletes_a_failed_pod_names_the_node(tmp_path: Path) -> None:
+    said = f"Found failed daemon pod post/logs-zz9xk on node {NODE}, will try to kill it"
+    events = [event("DaemonSet/logs", "FailedDaemonPod", said, -700, "daemonset-controller")]
+    events.append(event("DaemonSet/logs", "SuccessfulDelete", "Deleted pod: logs-zz9xk", -700, "daemonset-controller"))
+    page = died(tmp_path, node(), *events, name="logs-zz9xk")
+    assert f"pod/logs-zz9xk in namespace post, on {NODE}" in page
+    assert "Its controller deleted the pod, which had ended" in page
+    assert "The kubelet stopped the pod" not in page
+    assert "node gone" not in page
+    assert "Node object is not known" not in page

@@ -24,6 +24,7 @@ from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Lost
 from podrules.died.gone import evictor_clue
 from podrules.died.manner import Manner
+from podrules.died.messages import CLEANED_UP
 from podrules.died.of_pod import ContainerEnd, EndOf, PodEnd
 from podrules.died.verdict import Clue, Source
 from podrules.model.instant import instant
@@ -49,6 +50,7 @@ _SOURCES: Final = {
 }
 _DELETED: Final = {Cause.DELETED, Cause.FORCE_DELETED}
 _STOPPED: Final = "The kubelet stopped the pod, and nothing that is left tells why"
+_FAILED: Final = "Its controller deleted the pod, which had ended, and nothing that is left tells why"
 _ENDED: Final = "Container {} ended, and what is left does not tell why"
 _LOST: Final = {
     Lost.POD_GONE: "the pod's object is gone, and with it the exit codes",
@@ -58,7 +60,7 @@ _LOST: Final = {
     Lost.EVENTS_COMING: "it ended just now, and events may still come: ask again in a minute",
     Lost.OWNER_EVENTS: "events about its controller could not be read",
     Lost.NODE_GONE: "its Node object is gone",
-    Lost.NODE_UNREAD: "its node is not known",
+    Lost.NODE_UNREAD: "its Node object is not known",
     Lost.KUBELET_UNREAD: "the kubelet's configuration: with it, cgroup v1 and v2 can be told apart",
     Lost.NEIGHBOURS_UNREAD: "the other pods of its node: whom the kernel would have taken first",
 }
@@ -100,7 +102,9 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
         yield f"Somebody deleted the pod, with grace or without: that is not known.{when}"
         return
     if len(told) > MOST_CHOICES:
-        yield f"{_STOPPED if end.of is EndOf.POD else _ENDED.format(end.container)}.{when}"
+        cleaned = any(clue.where in CLEANED_UP for one in end.verdict.suspects for clue in one.clues)
+        stopped = _FAILED if cleaned else _STOPPED
+        yield f"{stopped if end.of is EndOf.POD else _ENDED.format(end.container)}.{when}"
         yield f"All of these fit: {', '.join(SHORT[one.cause] for one in end.verdict.suspects)}."
         return
     if end.verdict.grade is Grade.SEVERAL:

@@ -1,6 +1,6 @@
 """Reasons for which a kubelet does not take a pod on: what is wrong, and what helps.
 
-The scheduler does not check sysctls, AppArmor, NUMA nodes and CPU cores: another pod of the same spec is rejected again.
+The scheduler does not check sysctls, AppArmor, NUMA nodes and CPU cores: another such pod is rejected again.
 
 Source, at v1.36.3: pkg/kubelet/kubelet.go (admissionRejectionReasons), pkg/kubelet/lifecycle/predicate.go,
 pkg/kubelet/lifecycle/handlers.go, pkg/kubelet/sysctl, pkg/kubelet/cm/{topologymanager,cpumanager}.
