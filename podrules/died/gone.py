@@ -256,7 +256,7 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
         clues[Cause.OWNER] += scaled
     node, by = evidence.node, node_evictor(evidence)
     drained = [Clue(Source.NODE, "spec.unschedulable", "true")] if node is not None and node.spec.unschedulable else []
-    if by is not None:
+    if by is not None and by.evicts:
         drained.append(evictor_clue(by))
     if drained:
         weights[Cause.API_EVICTION] = Weight.MUCH

@@ -296,6 +296,8 @@ def _evictor(evidence: Evidence, verdict: Verdict) -> Evictor | None:
     if at is not None and when is not None and when - at > LONG:
         named = None
     of_node = node_evictor(evidence) if causes & _BY_EVICTORS else None
+    if of_node is not None and not of_node.evicts and Cause.NODE_REBOOT not in causes:
+        of_node = None
     if named is not None and causes & {Cause.DELETED if named.deletes else Cause.API_EVICTION}:
         taken = of_node is not None and of_node.purpose is Purpose.INTERRUPTED and of_node.agent is named.agent
         return replace(named, purpose=Purpose.INTERRUPTED) if taken else named

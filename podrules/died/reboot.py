@@ -1,8 +1,8 @@
 """Whether a restart of the node may have ended a container: its system stops all, and the kubelet tells no pod of it.
 
     Rebooted        the kubelet's event about its node, once it is up again and finds another boot id
-    runs again      the restart came before that run, and the pod got a new sandbox, or the exit code is 255: so runtimes
-                    report containers that they find dead when they come up, about when the kubelet does
+    runs again      the restart came before that run, and the pod got a new sandbox, or the exit code is 255:
+                    so runtimes report containers that they find dead when they come up, about when the kubelet does
 
 A restart that no event tells of counts as somebody who ends the process past Kubernetes.
 

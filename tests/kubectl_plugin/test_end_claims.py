@@ -74,18 +74,20 @@ def event(about: str, reason: str, message: str, when: float, by: str = "kubelet
     space = "default" if kind == "Node" else "post"
     field = more.pop("field", "")
     involved = {"kind": kind, "name": name, "uid": {"Node": NODE, "Pod": f"u-{name}"}.get(kind, f"o-{name}")}
+    involved |= {"namespace": space} if kind != "Node" else {}
+    involved |= {"fieldPath": field} if field else {}
     return {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": f"{name}.{reason}.{when}", "namespace": space, "creationTimestamp": at(when)},
-        "involvedObject": involved | ({"namespace": space} if space == "post" else {}) | ({"fieldPath": field} if field else {}),
+        "involvedObject": involved,
         "reason": reason,
         "message": message,
         "firstTimestamp": at(when),
         "lastTimestamp": at(when),
         "source": {"component": by, **({"host": NODE} if by == "kubelet" else {})},
         **more,
-    }  # fmt: skip
+    }
 
 
 def said(folder: Path, objects: Sequence[Object], *words: str) -> str:

@@ -27,6 +27,7 @@ from podrules.died.manner import Manner
 from podrules.died.messages import CLEANED_UP
 from podrules.died.of_pod import ContainerEnd, EndOf, PodEnd
 from podrules.died.verdict import Clue, Source
+from podrules.evictors import Agent
 from podrules.model.instant import instant
 
 __all__ = ["end_page", "end_verdict", "last_end_lines"]
@@ -48,6 +49,7 @@ _SOURCES: Final = {
     Source.KUBELET: "kubelet, ",
     Source.NEIGHBOUR: "another pod, ",
 }
+_AGENTS: Final = tuple(one.value for one in Agent)
 _DELETED: Final = {Cause.DELETED, Cause.FORCE_DELETED}
 _STOPPED: Final = "The kubelet stopped the pod, and nothing that is left tells why"
 _FAILED: Final = "Its controller deleted the pod, which had ended, and nothing that is left tells why"
@@ -125,7 +127,8 @@ def _choice(told: list[str]) -> str:
 
 
 def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """The text as a sentence; names of programs stay as they are."""
+    return text if text.startswith(_AGENTS) else text[:1].upper() + text[1:]
 
 
 def _when(end: PodEnd, now: datetime | None) -> str:
@@ -190,8 +193,10 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
             if line not in seen:
                 seen.add(line)
                 yield line
-    if end.evictor is not None and (line := _clue_words(evictor_clue(end.evictor), now, wide=wide)) not in seen:
-        yield line
+    by = None if end.evictor is None else evictor_clue(end.evictor)
+    told = {(clue.where, clue.at) for suspect in end.verdict.suspects for clue in suspect.clues}
+    if by is not None and (by.where, by.at) not in told:
+        yield _clue_words(by, now, wide=wide)
     if one is not None and one.child_killed:
         yield "OOMKilled here: a process of the container, or its cgroup, ran out of memory while it ran"
     yield from _clock_words(report)
