@@ -305,3 +305,28 @@ def test_a_daemon_set_that_deletes_a_failed_pod_names_the_node(tmp_path: Path) -
     assert "The kubelet stopped the pod" not in page
     assert "node gone" not in page
     assert "Node object is not known" not in page
+
+
+# Why a node is not Ready
+
+
+CNI: Final = "container runtime network not ready: NetworkReady=false message:cni plugin not initialized"
+GOES_DOWN: Final = "node is shutting down"
+
+
+@pytest.mark.parametrize("message", [CNI, GOES_DOWN])
+def test_the_kubelet_says_why_a_node_is_not_ready(message: str, tmp_path: Path) -> None:
+    unready = raw_condition("Ready", "False", message=message, lastHeartbeatTime=at(0), lastTransitionTime=at(-100))
+    objects = [node(unready), pod()]
+    assert f"Its kubelet says: {message}." in said(tmp_path, objects, "node", NODE)
+    assert f"Its kubelet says: {message}." in said(tmp_path, objects, "explain", f"node/{NODE}")
+    assert f"{NODE}: {message}." in " ".join(said(tmp_path, objects, "report", "-A").split())
+    data = [{**objects[0], "metadata": {**objects[0]["metadata"], "name": name}} for name in ("a1", "a2")]
+    assert f"a1 and a2: {message}." in said(tmp_path, data, "report", "-A")
+
+
+@pytest.mark.parametrize("status", ["Unknown", "True"])
+def test_a_node_that_is_ready_or_silent_gives_no_reason(status: str, tmp_path: Path) -> None:
+    old = raw_condition("Ready", status, message=GOES_DOWN, lastHeartbeatTime=at(0), lastTransitionTime=at(-100))
+    assert "shutting down" not in said(tmp_path, [node(old)], "node", NODE)
+    assert "shutting down" not in said(tmp_path, [node(old)], "report", "-A")

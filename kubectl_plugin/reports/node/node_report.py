@@ -68,6 +68,8 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     server_version: str | None
     ready: str | None
     ready_since: str | None
+    unready_message: str = ""
+    """Why it is not Ready, in its kubelet's words; empty: it is Ready, or does not answer."""
     reach: NodeReach | None
     """Whether it answers: where it does not, nobody knows when its pods end. None: nobody asked."""
     unschedulable: bool
@@ -131,6 +133,7 @@ def node_report(
         server_version=versions.server_version,
         ready=ready.status if ready else None,
         ready_since=ready.last_transition_time if ready else None,
+        unready_message=node.unready_message,
         reach=reach,
         unschedulable=node.spec.unschedulable,
         pressures=pressures_of(node.status.conditions),

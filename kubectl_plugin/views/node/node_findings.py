@@ -19,7 +19,7 @@ from kubectl_plugin.views.node.pressure import SIGNAL_NAMES, eviction_amount, ne
 from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.node.taint_words import count_words
 from kubectl_plugin.views.pod.safety_words import reach_words
-from kubectl_plugin.views.words import clock, counted, duration, listed, memory, when_words
+from kubectl_plugin.views.words import clock, counted, cut, duration, listed, memory, when_words
 from podrules.died.oom_kills import OomKill
 from podrules.eviction.signals import Signal
 from podrules.model.instant import instant
@@ -114,7 +114,8 @@ def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
             text = "Cordoned: its pods go on, new ones do not come (spec.unschedulable)."
         case _:
             text = f"{known}: its pods may or may not run, and nothing stops them until it answers."
-    yield Verdict(code, severity, (text,))
+    why = (f"Its kubelet says: {cut(report.unready_message).rstrip('.')}.",) if report.unready_message else ()
+    yield Verdict(code, severity, (text, *(why if code is VerdictCode.NODE_NOT_READY else ())))
 
 
 def _evicting(use: NodeUse) -> Iterator[Verdict]:
