@@ -30,7 +30,7 @@ from podrules.container_state import (
 from podrules.died.cause import Cause, Grade
 from podrules.died.container_end import container_verdict, never_ran
 from podrules.died.deleted import disruption
-from podrules.died.evidence import Evidence, Lost, PodEvents, ended_at, failed_at, first_of
+from podrules.died.evidence import Evidence, Lost, PodEvents, container_of, ended_at, failed_at, first_of
 from podrules.died.gone import LONG, gone_verdict, node_evictor, told_by_event
 from podrules.died.kubelet_stops import stop_of_all
 from podrules.died.manner import Manner, Stop, manner_of, stop_of
@@ -87,6 +87,8 @@ class ContainerEnd(Struct, frozen=True, rename="camel"):
     """Of one that was stopped with its pod."""
     limits: MemoryLimits | None = None
     """Where memory may have ended it."""
+    hook_failed_seconds: int | None = None
+    """How long after the stop began its preStop hook failed; None: no event says that it did."""
     child_killed: bool = False
     """A process of it ran out of memory while it ran; that did not end it."""
 
@@ -369,8 +371,18 @@ def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer
         verdict=verdict,
         manner=manner,
         limits=memory_limits(pod, ref, evidence.pod_limit) if memory else None,
+        hook_failed_seconds=_hook_failed(evidence, one.name) if stopped else None,
         child_killed=end is not None and end.reason == OOM_KILLED and (stopped or end.exit_code != SIGKILL_CODE),
     )
+
+
+def _hook_failed(evidence: Evidence, container: str) -> int | None:
+    events = evidence.known_events
+    ends = [instant(one.last) for one in events.named("FailedPreStopHook") if container_of(one) == container]
+    began = [instant(one.last) for one in events.kills(container)]
+    if not ends or not began or ends[-1] is None or began[-1] is None or ends[-1] < began[-1]:
+        return None
+    return int((ends[-1] - began[-1]).total_seconds())
 
 
 _BY_EVICTORS: Final = frozenset({Cause.API_EVICTION, Cause.NODE_GONE, Cause.NODE_SHUTDOWN, Cause.NODE_REBOOT})

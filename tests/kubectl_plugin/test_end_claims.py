@@ -330,3 +330,57 @@ def test_a_node_that_is_ready_or_silent_gives_no_reason(status: str, tmp_path: P
     old = raw_condition("Ready", status, message=GOES_DOWN, lastHeartbeatTime=at(0), lastTransitionTime=at(-100))
     assert "shutting down" not in said(tmp_path, [node(old)], "node", NODE)
     assert "shutting down" not in said(tmp_path, [node(old)], "report", "-A")
+
+
+# Hooks, and taints of devices
+
+
+def stopped(code: int, ended: float, hook: float | None, grace: int = 40) -> list[Object]:
+    """A pod that its ReplicaSet deleted 300 s ago."""
+    box = raw_container("app", lifecycle={"preStop": {"exec": {"command": ["drain"]}}})
+    meta = {"deletionTimestamp": at(-300 + grace), "deletionGracePeriodSeconds": grace}
+    status = {"containerStatuses": [ran(exited(code, "Error" if code else "Completed", ended), runs=None)]}
+    one = pod(metadata=meta, containers=[box], status=status, terminationGracePeriodSeconds=grace)
+    field = "spec.containers{app}"
+    told = [event(f"Pod/{GONE}", "Killing", "Stopping container app", -300, field=field)]
+    told.append(event("ReplicaSet/mail-55d", "SuccessfulDelete", f"Deleted pod: {GONE}", -300, "rs"))
+    if hook is not None:
+        told.append(event(f"Pod/{GONE}", "FailedPreStopHook", "PreStopHook failed", hook, field=field))
+    return [node(), one, *told]
+
+
+def test_a_pre_stop_hook_that_took_all_of_the_grace_period(tmp_path: Path) -> None:
+    page = died(tmp_path, *stopped(137, -258, -258))
+    assert "its preStop hook took all of the grace period of 40 s (FailedPreStopHook)" in page
+    assert "app: let the preStop hook end sooner" in page
+    assert "raise terminationGracePeriodSeconds above 40 s" in page
+    assert "let it end on SIGTERM" not in page
+    assert "nothing: " not in page
+
+
+def test_a_pre_stop_hook_that_failed_at_once(tmp_path: Path) -> None:
+    page = died(tmp_path, *stopped(0, -298, -299))
+    assert "its preStop hook failed after 1 s (FailedPreStopHook)" in page
+    assert "app: correct the preStop hook, which failed" in page
+    page = died(tmp_path, *stopped(137, -259, -299))
+    assert "app: correct the preStop hook, which failed" in page
+    assert "app: let it end on SIGTERM" in page
+    page = died(tmp_path, *stopped(137, -259, None))
+    assert "app: let it end on SIGTERM" in page
+    assert "preStop hook failed" not in page
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_taint_of_a_device_is_not_one_of_the_node(gone: bool, tmp_path: Path) -> None:
+    told = event(f"Pod/{GONE}", "DeviceTaintManagerEviction", "Marking for deletion", -701, "controller-manager")
+    meta = {"deletionTimestamp": at(-660), "deletionGracePeriodSeconds": 40}
+    said = {
+        "reason": "DeletionByDeviceTaintManager",
+        "message": "Device Taint manager: deleting due to NoExecute taint",
+    }
+    target = raw_condition("DisruptionTarget", lastTransitionTime=at(-701), **said)
+    there = [pod(metadata=meta, status={"conditions": [target]})]
+    page = died(tmp_path, node(), *([told] if gone else there), KILLING)
+    assert "its ResourceClaim does not tolerate a taint of its device" in page
+    assert "in the request of its ResourceClaim or template" in page
+    assert "taint of its node" not in page

@@ -21,7 +21,7 @@ from podrules.died.verdict import Clue, Source, Suspect
 from podrules.died.windows_exits import windows_exit
 from podrules.evictors import Evictor, Where
 
-__all__ = ["SHORT", "cause_sentence", "rejection_words", "was_rebooted"]
+__all__ = ["SHORT", "cause_sentence", "is_device_taint", "rejection_words", "was_rebooted"]
 
 SHORT: Final = {
     Cause.OWN_MEMORY_LIMIT: "own memory limit",
@@ -185,8 +185,16 @@ def _preempted(report: EndReport, container: str) -> str:
     return f"the scheduler preempted the pod for {whom}"
 
 
+def is_device_taint(report: EndReport) -> bool:
+    """Whether the taint is one of a device that the pod uses, not of its node."""
+    clues = [clue for one in report.end.verdict.suspects for clue in one.clues]
+    return any("DeviceTaintManager" in f"{clue.where}: {clue.says[:_MOST_WHY]}" for clue in clues)
+
+
 def _tainted(report: EndReport, container: str) -> str:
     del container
+    if is_device_taint(report):
+        return "the device taint manager deleted the pod: its ResourceClaim does not tolerate a taint of its device"
     taints = f": {', '.join(report.taints)}" if report.taints else ""
     return f"the taint manager deleted the pod, which does not tolerate a taint of its node{taints}"
 

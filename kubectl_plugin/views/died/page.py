@@ -259,15 +259,18 @@ _KINDS: Final = {
 def _container_words(one: ContainerEnd, report: EndReport, now: datetime | None) -> str:
     if one.end is None:
         return f"never ran: {one.waits}"
-    said = _end_words(one.end, one, now)
+    said, grace, hook = _end_words(one.end, one, now), report.end.grace_seconds, one.hook_failed_seconds
+    if hook is not None and grace is not None and one.manner is not Manner.CUT_SHORT:
+        if hook >= grace:
+            return f"{said}: its preStop hook took all of the grace period of {grace} s (FailedPreStopHook)"
+        said = f"{said}: its preStop hook failed after {hook} s (FailedPreStopHook)"
     match one.manner:
         case Manner.KILLED:
-            grace = report.end.grace_seconds
             if grace is None:
                 return f"{said}: it did not end by itself in the time that it was given"
             return f"{said}: it had not ended when its grace period of {grace} s was over"
         case Manner.CUT_SHORT:
-            sooner = f"{said}: before its grace period of {report.end.grace_seconds} s was over"
+            sooner = f"{said}: before its grace period of {grace} s was over"
             return f"{sooner}: out of memory, a second delete with less grace, or SIGKILL from elsewhere"
         case Manner.SIGKILL:
             return f"{said}: it was stopped with the pod; whether its grace period was over is not known"

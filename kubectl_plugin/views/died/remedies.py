@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
-from kubectl_plugin.views.died.cause_words import was_rebooted
+from kubectl_plugin.views.died.cause_words import is_device_taint, was_rebooted
 from kubectl_plugin.views.died.rejection_reasons import REJECTION_REASONS
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.evictor_words import evictor_remedies
@@ -28,6 +28,7 @@ _DAEMON_SET: Final = "DaemonSet"
 _REPLACES: Final = frozenset({"ReplicaSet", "ReplicationController"})
 """Kinds whose controllers count a Failed pod as none, and leave it. Others delete it, or count failures."""
 _DRAIN: Final = "drain a node before it is restarted, or let its kubelet shut down gracefully"
+_NOTHING: Final = "nothing: "
 _ENOUGH: Final = 2
 """Of so many causes each gets its remedy; of more none stands out."""
 
@@ -39,8 +40,9 @@ def remedies(report: EndReport) -> tuple[str, ...]:
         return tuple(_stubborn(report))
     # What is plain of one cause says too much where it may have been another.
     told = [one.cause for one in end.verdict.suspects if len(end.verdict.suspects) == 1 or one.cause not in _PLAIN]
+    stubborn = tuple(_stubborn(report))
     found = [line for cause in told for line in _REMEDIES[cause](report)]
-    return tuple(dict.fromkeys((*found, *_stubborn(report))))
+    return tuple(dict.fromkeys((*(line for line in found if not (stubborn and line.startswith(_NOTHING))), *stubborn)))
 
 
 def _own_limit(report: EndReport) -> Iterator[str]:
@@ -189,6 +191,9 @@ def _deadline(report: EndReport) -> Iterator[str]:
 
 
 def _taint(report: EndReport) -> Iterator[str]:
+    if is_device_taint(report):
+        yield "a toleration counts in the request of its ResourceClaim or template, not in the pod's spec"
+        return
     suspects = (*report.end.verdict.suspects, *report.end.verdict.others)
     lost = any(clue.where == NODE_LOST for one in suspects for clue in one.clues)
     if lost or any(taint.startswith(LOST_NODE) for taint in report.taints):
@@ -233,18 +238,27 @@ def _plain(*lines: str) -> Callable[[EndReport], Iterator[str]]:
 
 
 def _stubborn(report: EndReport) -> Iterator[str]:
-    """That containers did not obey SIGTERM."""
-    killed = [one.container for one in report.end.ends if one.manner is Manner.KILLED]
-    if not killed or report.end.grace_seconds is None:
+    """That preStop hooks failed or took all of the time, and that containers did not obey SIGTERM."""
+    grace, own = report.end.grace_seconds, report.grace_seconds or 0
+    if grace is None:
+        return
+    failed = {one.container: one.hook_failed_seconds for one in report.end.ends if one.hook_failed_seconds is not None}
+    long = [name for name, seconds in failed.items() if seconds >= grace]
+    if long:
+        yield f"{', '.join(long)}: let the preStop hook end sooner: SIGTERM comes after it, with 2 s left"
+    if short := [name for name in failed if name not in long]:
+        yield f"{', '.join(short)}: correct the preStop hook, which failed: SIGTERM came at once"
+    killed = [one.container for one in report.end.ends if one.manner is Manner.KILLED and one.container not in long]
+    if killed:
+        yield f"{', '.join(killed)}: let it end on SIGTERM; a shell as PID 1 passes no signal on (use exec)"
+    if not killed and not long:
         return
     hooks = any(one.name in killed and one.pre_stop for one in report.containers)
     also = ": its preStop hook takes part of that" if hooks else ""
-    yield f"{', '.join(killed)}: let it end on SIGTERM; a shell as PID 1 passes no signal on (use exec)"
-    given, own = report.end.grace_seconds, report.grace_seconds or 0
-    if given < own:
-        yield f"or give it more time than the {given} s of the delete: terminationGracePeriodSeconds is {own} s{also}"
+    if grace < own:
+        yield f"or give it more time than the {grace} s of the delete: terminationGracePeriodSeconds is {own} s{also}"
     else:
-        yield f"or raise terminationGracePeriodSeconds above {given} s{also}"
+        yield f"or raise terminationGracePeriodSeconds above {grace} s{also}"
 
 
 def _spec(report: EndReport) -> ContainerSpec | None:
