@@ -2,7 +2,8 @@
 
     says so       event SuccessfulDelete about the controller names the pod, and is not from before the pod was made:
                   the next pod of a StatefulSet has the same name
-    Job           for its own end: one of its conditions says so at the same time. Else it made fewer pods at once
+    Job           for its own end: one of its conditions or events says so at the same time. Else it made fewer pods at
+                  once
     cleaned up    it deletes a pod that had ended before, and says so in another event: that deletion ended nothing
     silence       counts only of Kubernetes' own controllers, where no event can be missing or still be on its way
     no dash       all of them end the name of a pod with one: a pod without has none of them
@@ -44,6 +45,11 @@ _DELETE: Final = "SuccessfulDelete"
 _JOB_ENDS: Final = ("Failed", "FailureTarget", "Complete", "SuccessCriteriaMet", "Suspended")
 _ON_NODE: Final = re.compile(r" on node ([^\s,]{1,253}),")
 _MAX_READ: Final = 1000
+JOB_ENDS: Final = frozenset(
+    {"BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy", "MaxFailedIndexesExceeded", "FailedIndexes"}
+    | {"Completed", "Suspended"}
+)
+"""The reasons of events by which a Job says that it ended, or was suspended."""
 _NEAR: Final = timedelta(seconds=10)
 """Between a Job's condition and the deletions that follow from it."""
 
@@ -97,9 +103,13 @@ def _causes(evidence: Evidence, event: Event, when: datetime) -> Iterator[tuple[
     if event.involved_object.kind != _JOB:
         yield Cause.OWNER, []
         return
-    ends = list(_ends_of_job(evidence, when))
+    ends = [_of_condition(one) for one in _ends_of_job(evidence, when)]
+    for told in evidence.known_owner_events.named(*JOB_ENDS) if not ends else ():
+        since = instant(told.last)
+        if since is not None and abs(since - when) <= _NEAR:
+            ends.append(of_event(told, Source.OWNER_EVENT))
     if ends:
-        yield Cause.JOB_ENDED, [_of_condition(one) for one in ends]
+        yield Cause.JOB_ENDED, ends
         return
     yield Cause.OWNER, []
     if evidence.owner is None:

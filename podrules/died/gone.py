@@ -58,7 +58,7 @@ _SILENT: Final = (
     Cause.SANDBOX_CHANGED,
 )
 """For which the kubelet stops a pod, and no event about the pod says so."""
-_TOLD_BY_EVENTS: Final = (
+_EVICTIONS: Final = (
     Cause.EVICTED_MEMORY,
     Cause.EVICTED_DISK,
     Cause.EVICTED_INODES,
@@ -66,6 +66,9 @@ _TOLD_BY_EVENTS: Final = (
     Cause.CONTAINER_STORAGE_LIMIT,
     Cause.POD_STORAGE_LIMIT,
     Cause.EMPTY_DIR_LIMIT,
+)
+_TOLD_BY_EVENTS: Final = (
+    *_EVICTIONS,
     Cause.KUBELET_PREEMPTION,
     Cause.ACTIVE_DEADLINE,
     Cause.PREEMPTION,
@@ -136,7 +139,8 @@ def gone_verdict(evidence: Evidence) -> Verdict:
             return proven(cause, *clues)
         return weighed({Cause.DELETED: Weight.POSSIBLE, cause: Weight.MUCH}, {cause: clues})
     if began is not None and _is_static(evidence):
-        others = dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.POSSIBLE)
+        # A static pod is critical: the kubelet evicts none.
+        others = {one: Weight.POSSIBLE for one in _ends_by_kubelet(evidence, stops) if one not in _EVICTIONS}
         if evidence.pod_unread:
             # Its mirror may be there with the same uid.
             others[Cause.SANDBOX_CHANGED] = Weight.POSSIBLE

@@ -147,8 +147,8 @@ CGROUP: Final = (
 def out_of_memory(*kills: tuple[str, float], limit: str = "2Gi", reason: str = "OOMKilled") -> list[Object]:
     box = raw_container(limits={"memory": limit} if limit else None)
     status = {"phase": "Running", "containerStatuses": [ran(exited(137, reason, -100))]}
-    reasons = {SYSTEM: "SystemOOM", CGROUP: "OOMKilling"}
-    told = [event(f"Node/{NODE}", reasons[text], text, when) for text, when in kills]
+    reasons = {SYSTEM: "SystemOOM"}
+    told = [event(f"Node/{NODE}", reasons.get(text, "OOMKilling"), text, when) for text, when in kills]
     return [node(), pod(containers=[box], status=status), *told]
 
 
@@ -384,3 +384,48 @@ def test_a_taint_of_a_device_is_not_one_of_the_node(gone: bool, tmp_path: Path) 
     assert "its ResourceClaim does not tolerate a taint of its device" in page
     assert "in the request of its ResourceClaim or template" in page
     assert "taint of its node" not in page
+
+
+# Jobs, evictions without a resource, and what else fits
+
+
+@pytest.mark.parametrize(
+    ("reason", "says", "helps"),
+    [
+        ("DeadlineExceeded", "the Job had ended (DeadlineExceeded).", "raise activeDeadlineSeconds of the Job"),
+        ("BackoffLimitExceeded", "the Job had ended (BackoffLimitExceeded).", "raise its backoffLimit"),
+        ("Suspended", "the Job was suspended.", "spec.suspend is false"),
+    ],
+)
+def test_an_event_of_a_job_that_is_gone_shows_why_it_deleted_its_pod(
+    reason: str, says: str, helps: str, tmp_path: Path
+) -> None:
+    deleted = event("Job/import-3", "SuccessfulDelete", "Deleted pod: import-3-bcdfg", -700, "job-controller")
+    ended = event("Job/import-3", reason, "x", -699, "job-controller")
+    page = died(tmp_path, node(), deleted, ended, name="import-3-bcdfg")
+    assert f"Job import-3 removed the pod: {says}" in page
+    assert helps in page
+    assert "Either" not in page
+    early = event("Job/import-3", reason, "x", -1500, "job-controller")
+    assert "for fewer may run at once" in died(tmp_path, node(), deleted, early, name="import-3-bcdfg")
+
+
+@pytest.mark.parametrize("message", ["", "The node was low on resource: example.com/x."])
+def test_an_eviction_without_a_known_resource_is_an_eviction(message: str, tmp_path: Path) -> None:
+    page = died(tmp_path, failed("Evicted", message, -200, TARGET))
+    assert "The kubelet evicted the pod; the resource is not known. At 09:58:20 UTC" in page
+    assert "Unknown what ended it" not in page
+
+
+def test_the_kubelet_evicts_no_static_pod(tmp_path: Path) -> None:
+    uid = {"uid": "0c9e5b1f2a3d4e5f60718293a4b5c6d7"}
+    told = event("Pod/proxy-edge-3", "Killing", "Stopping container proxy", -700, field="spec.containers{proxy}")
+    stop = {**told, "involvedObject": {**told["involvedObject"], **uid}}
+    page = died(tmp_path, node(), pod("other"), stop, name="proxy-edge-3")
+    assert "stopped the static pod: its manifest" in page
+    assert "evicted:" not in page
+
+
+def test_two_causes_that_fit_are_not_all(tmp_path: Path) -> None:
+    page = died(tmp_path, *out_of_memory(("Killed process 4 (ruby) total-vm:9kB", -100), reason="Error"))
+    assert "Both fit what is left of the evidence. Also possible: node out of memory" in page

@@ -12,6 +12,7 @@ from kubectl_plugin.views.evictor_words import evicted_words, node_words, remove
 from kubectl_plugin.views.pod.container_words import signal_name
 from kubectl_plugin.views.words import counted, memory, resource_amount
 from podrules.died.cause import Cause
+from podrules.died.controllers import JOB_ENDS
 from podrules.died.of_pod import ContainerEnd
 from podrules.died.oom_kills import OF_CGROUP
 from podrules.died.reboot import REBOOTED
@@ -21,7 +22,7 @@ from podrules.died.verdict import Clue, Source, Suspect
 from podrules.died.windows_exits import windows_exit
 from podrules.evictors import Evictor, Where
 
-__all__ = ["SHORT", "cause_sentence", "is_device_taint", "rejection_words", "was_rebooted"]
+__all__ = ["SHORT", "SUSPENDED", "cause_sentence", "is_device_taint", "job_end", "rejection_words", "was_rebooted"]
 
 SHORT: Final = {
     Cause.OWN_MEMORY_LIMIT: "own memory limit",
@@ -64,6 +65,7 @@ SHORT: Final = {
 }
 """By cause, for a column or a list."""
 
+SUSPENDED: Final = "Suspended"
 _ANYBODY: Final = "somebody evicted the pod through the eviction API, as drains and autoscalers do"
 _CRASHES: Final = frozenset({3, 4, 5, 6, 7, 8, 11, 24, 25, 31})
 """The signals by which a process ends that did something wrong: they leave a core (signal(7))."""
@@ -245,7 +247,22 @@ _REASONS: Final = {
 def _job(report: EndReport, container: str) -> str:
     del container
     whose = f"Job {report.owner.name}" if report.owner is not None else "its Job"
-    return f"{whose} removed the pod, for the Job had ended or was suspended"
+    why = job_end(report)
+    if not why:
+        return f"{whose} removed the pod, for the Job had ended or was suspended"
+    return f"{whose} removed the pod: the Job {'was suspended' if why == SUSPENDED else f'had ended ({why})'}"
+
+
+def job_end(report: EndReport) -> str:
+    """Why its Job ended, in the controller's word; empty: nothing says so."""
+    clues = [clue for one in report.end.verdict.suspects if one.cause is Cause.JOB_ENDED for clue in one.clues]
+    for clue in clues:
+        if clue.source is Source.OWNER:
+            kind, _, rest = clue.says.partition(": ")
+            return SUSPENDED if kind == SUSPENDED else rest.partition(": ")[0]
+        if clue.where in JOB_ENDS:
+            return clue.where
+    return ""
 
 
 def _sidecar(report: EndReport, container: str) -> str:

@@ -85,6 +85,10 @@ def _severity(end: PodEnd) -> Severity:
 
 def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
     end = report.end
+    said = [clue.says.split(": ")[:2] for clue in end.verdict.clues if clue.where == "status"]
+    if end.verdict.grade is Grade.NOTHING and any("Evicted" in words for words in said):
+        yield f"The kubelet evicted the pod; the resource is not known.{_when(end, now)}"
+        return
     if end.is_unknown:
         yield "Unknown what ended it: events could not be read."
         return
@@ -108,18 +112,26 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
         stopped = _FAILED if cleaned else _STOPPED
         yield f"{stopped if end.of is EndOf.POD else _ENDED.format(end.container)}.{when}"
         yield f"All of these fit: {', '.join(SHORT[one.cause] for one in end.verdict.suspects)}."
+        yield from _also(end, "Also possible")
         return
     if end.verdict.grade is Grade.SEVERAL:
         yield f"{_capital(_choice(told))}.{when}"
         yield f"{'Both fit' if len(told) == 2 else f'All {len(told)} fit'} what is left of the evidence."
+        yield from _also(end, "Also possible")
         return
     yield f"{_capital(told[0])}.{when}"
     if again := rejection_words(report):
         yield _capital(again)
     if end.verdict.grade is Grade.LIKELY:
-        others = [SHORT[one.cause] for one in end.verdict.others]
-        shown = ", ".join(others[:_FEW]) + (f" and {len(others) - _FEW} more" if len(others) > _FEW else "")
-        yield f"Likely, not certain: also possible: {shown}."
+        yield from _also(end, "Likely, not certain: also possible")
+
+
+def _also(end: PodEnd, lead: str) -> Iterator[str]:
+    """The causes that fit, too, and for which less speaks."""
+    others = [SHORT[one.cause] for one in end.verdict.others]
+    shown = ", ".join(others[:_FEW]) + (f" and {len(others) - _FEW} more" if len(others) > _FEW else "")
+    if others:
+        yield f"{lead}: {shown}."
 
 
 def _choice(told: list[str]) -> str:

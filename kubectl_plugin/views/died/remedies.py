@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
-from kubectl_plugin.views.died.cause_words import is_device_taint, was_rebooted
+from kubectl_plugin.views.died.cause_words import SUSPENDED, is_device_taint, job_end, was_rebooted
 from kubectl_plugin.views.died.rejection_reasons import REJECTION_REASONS
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.evictor_words import evictor_remedies
@@ -29,6 +29,11 @@ _REPLACES: Final = frozenset({"ReplicaSet", "ReplicationController"})
 """Kinds whose controllers count a Failed pod as none, and leave it. Others delete it, or count failures."""
 _DRAIN: Final = "drain a node before it is restarted, or let its kubelet shut down gracefully"
 _NOTHING: Final = "nothing: "
+_JOBS: Final = {
+    "DeadlineExceeded": "raise activeDeadlineSeconds of the Job, or let its pods end sooner",
+    "BackoffLimitExceeded": "see why the other pods of the Job failed, or raise its backoffLimit",
+    SUSPENDED: "the Job makes pods again once spec.suspend is false",
+}
 _ENOUGH: Final = 2
 """Of so many causes each gets its remedy; of more none stands out."""
 
@@ -229,6 +234,12 @@ def _rejected(report: EndReport) -> Iterator[str]:
         yield f"it stays Failed: {report.owner.kind} {report.owner.name} counts it as none, and makes another"
 
 
+def _job(report: EndReport) -> Iterator[str]:
+    yield _JOBS.get(
+        job_end(report), "the Job's conditions tell why it ended: backoffLimit, podFailurePolicy or a deadline"
+    )
+
+
 def _plain(*lines: str) -> Callable[[EndReport], Iterator[str]]:
     def words(report: EndReport) -> Iterator[str]:
         del report
@@ -299,7 +310,7 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.API_EVICTION: _eviction,
     Cause.TAINT_EVICTION: _taint,
     Cause.NODE_GONE: _plain("drain a node before its object is deleted"),
-    Cause.JOB_ENDED: _plain("the Job's conditions tell why it ended: backoffLimit, podFailurePolicy or a deadline"),
+    Cause.JOB_ENDED: _job,
     Cause.OWNER: _plain("nothing: its controller does what its spec asks for"),
     Cause.DELETED: _deleted,
     Cause.FORCE_DELETED: _plain("its processes may have run on: delete with grace, unless its node is off"),
