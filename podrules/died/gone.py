@@ -26,7 +26,7 @@ from typing import Final
 
 from podrules.died.cause import Cause
 from podrules.died.controllers import cleaned_up, excluded_controllers, told_by_controller
-from podrules.died.evidence import Evidence, ended_at, first_of
+from podrules.died.evidence import KUBELET, Evidence, ended_at, first_of
 from podrules.died.messages import EVENT_CAUSES, TAINTED, UNHEALTHY, cause_of_eviction, is_rejection
 from podrules.died.scaling import scaling_clues
 from podrules.died.stop_order import stopped_at
@@ -41,6 +41,8 @@ __all__ = [
     "LONG",
     "LOST_NODE",
     "NODE_LOST",
+    "announced",
+    "deletes_active",
     "evictor_clue",
     "gone_verdict",
     "node_evictor",
@@ -102,6 +104,8 @@ _BEFORE_NODE: Final = (
 )
 """By which a pod may go before its node, or after that in its stead."""
 _OF_DAEMON_SET: Final = "DaemonPod"
+_OF_ACTIVE: Final = frozenset({"ReplicaSet", "ReplicationController"})
+"""Kinds whose pods always restart, and whose controllers delete none that has ended."""
 _MAKES_ANOTHER: Final = frozenset({"StatefulSet", "DaemonSet"})
 """Kinds whose controllers delete a pod that has ended, to make another of its name or on its node."""
 DELETERS: Final = frozenset({Cause.PREEMPTION, Cause.TAINT_EVICTION, Cause.API_EVICTION, Cause.DELETED})
@@ -121,6 +125,9 @@ _SOURCES: Final = {
 }
 _STATIC_UID: Final = re.compile("[0-9a-f]{32}")
 """A kubelet's hash of a manifest; the API server's uids have dashes."""
+_EVICT: Final = "evict"
+_MAX_READ: Final = 1000
+"""Characters of a message that are read."""
 _SOON: Final = timedelta(seconds=10)
 """A kubelet that answers begins to stop a pod sooner."""
 
@@ -169,13 +176,18 @@ def gone_verdict(evidence: Evidence) -> Verdict:
 def _by_controller(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cause, list[Clue]]) -> Verdict:
     """Its controller says that it deleted the pod: for a reason of its own, or because it had ended."""
     weights: dict[Cause, Weight] = {}
-    if not stops:
+    if not stops and not deletes_active(evidence):
         # The kubelet does not tell that it stopped its containers.
         weights = dict.fromkeys(_OF_CONTAINERS, Weight.POSSIBLE)
     before = _stopped_before(evidence, stops, told)
     if _makes_another(evidence):
         weights |= dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.SOME if before else Weight.POSSIBLE)
     return weighed({**weights, **dict.fromkeys(told, Weight.SOME if before else Weight.MUCH)}, told)
+
+
+def deletes_active(evidence: Evidence) -> bool:
+    """Whether the controller that deletes a pod takes only pods that have not ended, and restart always."""
+    return any(event.involved_object.kind in _OF_ACTIVE for event in evidence.known_owner_events.events)
 
 
 def _makes_another(evidence: Evidence) -> bool:
@@ -258,6 +270,9 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
     if scaled:
         weights[Cause.OWNER] = Weight.MUCH
         clues[Cause.OWNER] += scaled
+    for event in announced(evidence, began):
+        for cause in (Cause.API_EVICTION, Cause.DELETED):
+            clues.setdefault(cause, []).append(of_event(event))
     node, by = evidence.node, node_evictor(evidence)
     drained = [Clue(Source.NODE, "spec.unschedulable", "true")] if node is not None and node.spec.unschedulable else []
     if by is not None and by.evicts:
@@ -266,6 +281,19 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
         weights[Cause.API_EVICTION] = Weight.MUCH
         clues[Cause.API_EVICTION] += drained
     return weighed(weights, clues)
+
+
+def announced(evidence: Evidence, began: datetime | None) -> list[Event]:
+    """Events of other programs that speak of an eviction right before a pod was stopped: they decide nothing."""
+    return [
+        event
+        for event in evidence.known_events.events
+        if event.component not in {"", KUBELET}
+        and _EVICT in f"{event.reason} {event.message[:_MAX_READ]}".lower()
+        and (when := instant(event.last)) is not None
+        and began is not None
+        and abs(began - when) <= _SOON
+    ]
 
 
 def node_evictor(evidence: Evidence) -> Evictor | None:

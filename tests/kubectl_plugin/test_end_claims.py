@@ -429,3 +429,48 @@ def test_the_kubelet_evicts_no_static_pod(tmp_path: Path) -> None:
 def test_two_causes_that_fit_are_not_all(tmp_path: Path) -> None:
     page = died(tmp_path, *out_of_memory(("Killed process 4 (ruby) total-vm:9kB", -100), reason="Error"))
     assert "Both fit what is left of the evidence. Also possible: node out of memory" in page
+
+
+# Deletions
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "by"),
+    [("Evict", "Pod is evicted, because of preempt", "volcano"), ("Evicted", "Evicted by team robot", "robot")],
+)
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_stop_that_another_program_announces_has_its_event(
+    reason: str, message: str, by: str, gone: bool, tmp_path: Path
+) -> None:
+    meta = {"deletionTimestamp": at(-661), "deletionGracePeriodSeconds": 40}
+    there = [] if gone else [pod(metadata=meta)]
+    told = event(f"Pod/{GONE}", reason, message, -701, by)
+    page = died(tmp_path, node(), *there, KILLING, told)
+    assert page.count(f"event {reason} at") == 1
+    assert message in page
+    old = event(f"Pod/{GONE}", reason, message, -4000, by)
+    assert message not in died(tmp_path, node(), *there, KILLING, old)
+
+
+COMBINED: Final = "(combined from similar events): "
+
+
+@pytest.mark.parametrize("lead", ["", COMBINED])
+def test_a_replica_set_deletes_only_pods_that_run(lead: str, tmp_path: Path) -> None:
+    told = [event("ReplicaSet/mail-55d", "SuccessfulDelete", f"{lead}Deleted pod: {GONE}", -700, "rs")]
+    told.append(
+        event("Deployment/mail", "ScalingReplicaSet", f"{lead}Scaled down replica set mail-55d to 4", -701, "d")
+    )
+    page = died(tmp_path, node(), *told)
+    assert "ReplicaSet mail-55d removed the pod: it was scaled down to 4. At" in page
+    assert "also possible" not in page
+
+
+def test_names_like_a_missing_one_are_looked_for_only_when_printed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(*_names: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("podrules.cluster.in_memory.near_names", fail)
+    assert "1 pod" in said(tmp_path, [node(), pod("other"), KILLING], "died", "-A")

@@ -223,17 +223,17 @@ def _owner(report: EndReport, container: str) -> str:
 
 def _scaled_words(clues: Sequence[Clue]) -> str:
     """Why a ReplicaSet was to have fewer pods, by the events of `scaling`; empty: none says so."""
-    said = [clue.says for clue in clues if clue.where == SCALED]
+    said = [clue.says.partition("replica set ")[2].split() for clue in clues if clue.where == SCALED]
     if not said:
         return ""
-    sizes = " ".join(word for word in said[0].split()[5:] if word.isdecimal() or word in {"from", "to"})
+    sizes = " ".join(word for word in said[0][1:] if word.isdecimal() or word in {"from", "to"})
     rescaled = next((clue for clue in clues if clue.where.startswith(RESCALED)), None)
     if rescaled is not None:
         why = rescaled.says.partition("reason: ")[2][:_MOST_WHY]
         by = f"HorizontalPodAutoscaler {rescaled.where.rpartition(' ')[2]}"
         return f"it was scaled down {sizes}, probably by {by}{f' ({why})' if why else ''}"
     if len(said) > 1:
-        return f"it was scaled down {sizes} in a rollout to {said[1].split()[4]}"
+        return f"it was scaled down {sizes} in a rollout to {said[1][0]}"
     return f"it was scaled down {sizes}"
 
 
