@@ -112,6 +112,10 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     numbers: EvictionNumbers = EvictionNumbers()
     grace_seconds: int | None = None
     """How long its containers had to stop, where it was deleted."""
+    running: tuple[str, ...] = ()
+    """Containers that run although the pod was deleted."""
+    stuck: Clue | None = None
+    """The kubelet's last event that it could not stop them; None: there is none."""
     rejection: Rejection | None = None
     """Why the kubelet did not take it on, if that was it."""
     lost: tuple[Lost, ...] = ()
@@ -177,6 +181,8 @@ def last_end(evidence: Evidence) -> PodEnd:
             ends=ends,
             numbers=_numbers(evidence, pod),
             grace_seconds=None if deleted is None else grace_of(pod).longest,
+            running=() if deleted is None else tuple(one.name for one in pod.status.of_containers if one.runs_since),
+            stuck=next(map(of_event, evidence.known_events.named("FailedKillPod")[-1:]), None),
             rejection=_rejection(evidence, whole),
             lost=_lost(evidence, whole),
             evictor=_evictor(evidence, whole),

@@ -474,3 +474,37 @@ def test_names_like_a_missing_one_are_looked_for_only_when_printed(
 
     monkeypatch.setattr("podrules.cluster.in_memory.near_names", fail)
     assert "1 pod" in said(tmp_path, [node(), pod("other"), KILLING], "died", "-A")
+
+
+@pytest.mark.parametrize(("asked", "runs"), [(-2400, True), (-20, False)])
+def test_a_deleted_pod_that_runs_on_has_not_ended(asked: float, runs: bool, tmp_path: Path) -> None:
+    meta = {"deletionTimestamp": at(asked + 30), "deletionGracePeriodSeconds": 30}
+    state = {"name": "app", "restartCount": 0, "state": {"running": {"startedAt": at(-6000)}}}
+    one = pod(metadata=meta, status={"containerStatuses": [state]})
+    told = event(f"Pod/{GONE}", "FailedKillPod", "error killing pod: context deadline exceeded", -10, count=18)
+    page = died(tmp_path, node(), one, told)
+    still = "It has not ended: its grace period of 30 s is over, and these containers run: app."
+    assert (still in page) == runs
+    assert "event FailedKillPod" in page
+    assert "It has not ended" not in died(tmp_path, node(raw_condition("Ready", "Unknown")), one)
+
+
+@pytest.mark.parametrize(
+    ("message", "what"),
+    [
+        (
+            "apparmor failed to apply profile: write /proc/thread-self/attr/apparmor/exec: no such file or directory",
+            "its AppArmor profile is not loaded on the node",
+        ),
+        ('failed to stat "/srv/blobs": no such file or directory', 'path "/srv/blobs" does not exist on the node'),
+        ("failed to apply OCI options: no command specified", "neither its image nor its spec has a command"),
+        ("nvidia-container-cli: initialization error: nvml error: x", "the GPU driver of the node failed"),
+        ("some other error", "the runtime reports an error"),
+    ],
+)
+def test_what_a_runtime_could_not_do(message: str, what: str, tmp_path: Path) -> None:
+    waits = {"waiting": {"reason": "CreateContainerError", "message": message}}
+    status = {"phase": "Pending", "containerStatuses": [{"name": "app", "restartCount": 0, "state": waits}]}
+    page = died(tmp_path, node(), pod(status=status))
+    assert f"Container app could not start: {what} (CreateContainerError)." in page
+    assert ("What helps" in page) == (message != "some other error")

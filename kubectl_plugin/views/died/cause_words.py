@@ -375,7 +375,7 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.NODE_REBOOT: _of_node("its node restarted, and ended {name} without the kubelet", node_words),
     Cause.IMAGE: _waits("its image could not be had"),
     Cause.CONFIGURATION: _waits("its configuration is not complete"),
-    Cause.RUNTIME: _waits("the runtime could not start it"),
+    Cause.RUNTIME: _waits("the runtime reports an error"),
     Cause.EVICTED_MEMORY: _evicted("memory"),
     Cause.EVICTED_DISK: _evicted("disk space"),
     Cause.EVICTED_INODES: _evicted("inodes"),

@@ -18,7 +18,7 @@ from kubectl_plugin.views.died.remedies import remedies
 from kubectl_plugin.views.died.telling import telling
 from kubectl_plugin.views.pod.container_words import decisive, end_words
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.words import clock, counted, cut, lasting, when_words
+from kubectl_plugin.views.words import clock, counted, cut, lasting, listed, when_words
 from podrules.container_state import ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Lost
@@ -28,7 +28,7 @@ from podrules.died.messages import CLEANED_UP
 from podrules.died.of_pod import ContainerEnd, EndOf, PodEnd
 from podrules.died.verdict import Clue, Source
 from podrules.evictors import Agent
-from podrules.model.instant import instant
+from podrules.model.instant import instant, later
 
 __all__ = ["end_page", "end_verdict", "last_end_lines"]
 
@@ -73,7 +73,7 @@ def end_verdict(report: EndReport, now: datetime | None) -> Verdict:
     end = report.end
     if end.of is EndOf.NOTHING:
         return Verdict(VerdictCode.NOTHING_ENDED, Severity.FINE, ("Nothing of it has ended.",))
-    sentences = tuple(_sentences(report, now))
+    sentences = (*_sentences(report, now), *_still_runs(report, now))
     return Verdict(_CODES[end.verdict.grade], _severity(end), sentences)
 
 
@@ -132,6 +132,17 @@ def _also(end: PodEnd, lead: str) -> Iterator[str]:
     shown = ", ".join(others[:_FEW]) + (f" and {len(others) - _FEW} more" if len(others) > _FEW else "")
     if others:
         yield f"{lead}: {shown}."
+
+
+def _still_runs(report: EndReport, now: datetime | None) -> Iterator[str]:
+    """That a deleted pod has containers after its grace period."""
+    end, asked = report.end, instant(report.end.at)
+    if not end.running or asked is None or now is None or report.silent:
+        return
+    grace = end.grace_seconds or 0
+    if now > later(asked, grace):
+        names = listed(end.running, _FEW)
+        yield f"It has not ended: its grace period of {grace} s is over, and these containers run: {names}."
 
 
 def _choice(told: list[str]) -> str:
@@ -311,6 +322,8 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
         yield f"{report.owner.kind} {report.owner.name}: no replacement was found"
     elif report.end.of is EndOf.POD and report.exists and report.owner is None:
         yield "nobody replaces it: it has no controller"
+    if report.end.stuck is not None and report.end.running:
+        yield _clue_words(report.end.stuck, now, wide=False)
     if one is None:
         return
     if one.runs:

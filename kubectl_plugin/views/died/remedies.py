@@ -118,7 +118,8 @@ def _start(otherwise: str) -> Callable[[EndReport], Iterator[str]]:
         one = report.end.end_of(report.end.container)
         known = None if one is None else start_error(one.said)
         if one is None or known is None:
-            yield otherwise if one is None or not one.said else "the message above says what could not be done"
+            if one is None or not one.said:
+                yield otherwise
             return
         own = one.limits.own if one.limits is not None else None
         yield known.remedy.format(limit=f" above {memory(own)}" if own else "")
@@ -167,8 +168,6 @@ def _preemption(report: EndReport) -> Iterator[str]:
 
 
 def _eviction(report: EndReport) -> Iterator[str]:
-    if report.cordoned:
-        yield f"node {report.node} is cordoned: a drain is under way, or was"
     if report.end.evictor is not None:
         yield from evictor_remedies(report.end.evictor)
     yield "a PodDisruptionBudget slows evictions down; only more replicas outlast them"
