@@ -147,7 +147,8 @@ def gone_verdict(evidence: Evidence) -> Verdict:
         return weighed({Cause.DELETED: Weight.POSSIBLE, cause: Weight.MUCH}, {cause: clues})
     if began is not None and _is_static(evidence):
         # A static pod is critical: the kubelet evicts none.
-        others = {one: Weight.POSSIBLE for one in _ends_by_kubelet(evidence, stops) if one not in _EVICTIONS}
+        others: dict[Cause, Weight] = dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.POSSIBLE)
+        others = {cause: weight for cause, weight in others.items() if cause not in set[Cause](_EVICTIONS)}
         if evidence.pod_unread:
             # Its mirror may be there with the same uid.
             others[Cause.SANDBOX_CHANGED] = Weight.POSSIBLE

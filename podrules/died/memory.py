@@ -20,7 +20,7 @@ pkg/kubelet/kuberuntime/kuberuntime_container_linux.go, pkg/kubelet/kubelet.go (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -30,7 +30,7 @@ from podrules.cgroup import container_resource_config, pod_resource_config
 from podrules.container_state import OOM_KILLED, Termination
 from podrules.died.cause import Cause
 from podrules.died.evidence import Evidence
-from podrules.died.oom_kills import OomKill, of_both, oom_kills_near
+from podrules.died.oom_kills import OomKill, of_both, oom_kills_near, seconds_apart
 from podrules.died.verdict import Clue, Source, Weight
 from podrules.features import minor_of
 from podrules.model.instant import instant
@@ -146,7 +146,7 @@ def memory_weights(
         sure = bool(others) or not weights
         weights[Cause.NODE_OUT_OF_MEMORY] = base if sure else Weight.POSSIBLE
         clues[Cause.NODE_OUT_OF_MEMORY] = others
-        _weigh_kills(weights, kills)
+        _weigh_kills(weights, kills, end)
     for kill in kills:
         # An event is one kill: where both kinds came, either may be the one.
         concerned = [] if of_both(kills) else [one for one in weights if (one is _NODE) is kill.of_node]
@@ -158,23 +158,19 @@ def memory_weights(
     return weights, clues
 
 
-def _weigh_kills(weights: dict[Cause, Weight], kills: Sequence[OomKill]) -> None:
+def _weigh_kills(weights: dict[Cause, Weight], kills: Sequence[OomKill], end: Termination) -> None:
     """Let events decide between the node and the limits: of both kinds the nearer one, and never for the node alone."""
     limits = [cause for cause in weights if cause is not _NODE]
     if of_both(kills) and limits:
-        nearest = min(kills, key=lambda one: (one.apart, one.of_node is not False))
+        nearest = {kind: min(seconds_apart(one, end) for one in kills if one.of_node is kind) for kind in (True, False)}
         weights |= {cause: Weight.MUCH for cause in limits if weights[cause] is not Weight.POSSIBLE}
-        weights[_NODE] = Weight.SOME if nearest.of_node is False and _is_alone(nearest, kills) else Weight.MUCH
+        weights[_NODE] = Weight.SOME if nearest[False] < nearest[True] else Weight.MUCH
     elif any(kill.of_node for kill in kills):
         weights |= {cause: min(weights[cause], Weight.SOME) for cause in limits}
         weights[_NODE] = Weight.MUCH
     elif any(kill.of_node is False for kill in kills) and limits:
         weights |= {cause: max(weights[cause], Weight.SOME) for cause in limits}
         weights[_NODE] = Weight.POSSIBLE
-
-
-def _is_alone(nearest: OomKill, kills: Iterable[OomKill]) -> bool:
-    return all(one.apart > nearest.apart for one in kills if one.of_node)
 
 
 def _pod_may_run_out(pod: Pod, limits: MemoryLimits) -> bool:

@@ -13,19 +13,19 @@ __oom_kill_process in mm/oom_kill.c of Linux 6.18.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from podrules.container_state import Termination
 from podrules.model.event import Event
 from podrules.model.instant import instant, later
 
-__all__ = ["OF_CGROUP", "OomKill", "node_shortages", "of_both", "oom_kills", "oom_kills_near"]
+__all__ = ["OF_CGROUP", "OomKill", "node_shortages", "of_both", "oom_kills", "oom_kills_near", "seconds_apart"]
 
 _NODE: Final = "Node"
 _SYSTEM: Final = "SystemOOM"
@@ -56,8 +56,6 @@ class OomKill(Struct, frozen=True, rename="camel"):
     of_node: bool | None
     """Whether the whole node ran out; False: a cgroup did. None: the message does not show which."""
     message: str
-    apart: float = 0
-    """Seconds between it and the end that it is compared with."""
 
 
 def oom_kills(events: Iterable[Event]) -> Iterator[OomKill]:
@@ -75,15 +73,16 @@ def oom_kills(events: Iterable[Event]) -> Iterator[OomKill]:
 
 def oom_kills_near(events: Iterable[Event], end: Termination) -> list[OomKill]:
     """Those that may have ended a container: both times are of its node's clock."""
-    ended, found = instant(end.finished_at), []
-    for one in oom_kills(events) if ended is not None else ():
-        first, last = instant(one.first), instant(one.at)
-        if first is None or last is None or ended is None:
-            continue
-        if later(first, -_NEAR) <= ended <= later(last, _NEAR):
-            apart = min(abs((ended - first).total_seconds()), abs((ended - last).total_seconds()), _NEAR)
-            found.append(replace(one, apart=apart))
-    return found
+    return [one for one in oom_kills(events) if seconds_apart(one, end) <= _NEAR]
+
+
+def seconds_apart(kill: OomKill, end: Termination) -> float:
+    """How far an end is from the events about a kill; of one that recurred around it at most 10."""
+    first, last, ended = instant(kill.first), instant(kill.at), instant(end.finished_at)
+    if first is None or last is None or ended is None:
+        return math.inf
+    apart = min(abs((ended - first).total_seconds()), abs((ended - last).total_seconds()))
+    return min(apart, _NEAR) if first <= ended <= last else apart
 
 
 def of_both(kills: Collection[OomKill]) -> bool:

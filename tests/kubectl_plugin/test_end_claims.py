@@ -211,7 +211,7 @@ def test_each_rejection_has_its_own_remedy(reason: str, message: str, why: str, 
 
 
 def test_a_replacement_of_a_rejected_pod_is_not_one_of_its_siblings(tmp_path: Path) -> None:
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
+    owner: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
     owner |= {"metadata": {"name": "mail-55d", "namespace": "post", "uid": "o-mail-55d"}}
     owner |= {"spec": {"replicas": 2, "selector": {"matchLabels": {}}}}
     one = failed("OutOfcpu", LACKS.format("cpu", 500, 3900, 4000), -200)

@@ -85,8 +85,8 @@ def _severity(end: PodEnd) -> Severity:
 
 def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
     end = report.end
-    said = [clue.says.split(": ")[:2] for clue in end.verdict.clues if clue.where == "status"]
-    if end.verdict.grade is Grade.NOTHING and any("Evicted" in words for words in said):
+    status = [clue.says.split(": ")[:2] for clue in end.verdict.clues if clue.where == "status"]
+    if end.verdict.grade is Grade.NOTHING and any("Evicted" in words for words in status):
         yield f"The kubelet evicted the pod; the resource is not known.{_when(end, now)}"
         return
     if end.is_unknown:
