@@ -75,6 +75,8 @@ class Purpose(Enum):
     REMOVES_NODE = "RemovesNode"
     DRAINS_NODE = "DrainsNode"
     RESTARTS_NODE = "RestartsNode"
+    ANNOUNCES_RESTART = "AnnouncesRestart"
+    """The machine is to restart, and the program evicts no pod for that."""
     RESIZES_POD = "ResizesPod"
     MOVES_POD = "MovesPod"
     HELD_BACK = "HeldBack"
@@ -109,12 +111,17 @@ class Evictor(Struct, frozen=True, rename="camel"):
     """It deletes pods, past disruption budgets, instead of evicting them."""
 
     @property
+    def evicts(self) -> bool:
+        """Whether it ends pods itself, before their node goes or restarts."""
+        return self.purpose is not Purpose.ANNOUNCES_RESTART
+
+    @property
     def is_announced(self) -> bool:
         """Whether an event alone shows it: the object of a node has no sign."""
         return self.where is Where.NODE_EVENT
 
 
-_INTERRUPTED, _REMOVES, _DRAINS, _RESTARTS, _RESIZES, _MOVES, _HELD = Purpose
+_INTERRUPTED, _REMOVES, _DRAINS, _RESTARTS, _ANNOUNCES, _RESIZES, _MOVES, _HELD = Purpose
 _POD_EVENT, _POD_ANNOTATION, _NODE_EVENT, _TAINT, _CONDITION, _ANNOTATION, _LABEL, _FINALIZER = Where
 _SPOKEN: Final = frozenset({_CONDITION, _POD_ANNOTATION})
 """Signs with words for people; others have a time or a flag."""
@@ -156,24 +163,25 @@ _ROWS: Final[dict[str, tuple[_Sign, ...]]] = {
     "aws/aws-node-termination-handler pkg/node/node.go, pkg/observability/k8s-events.go": (
         *(
             (Agent.NODE_TERMINATION_HANDLER, _INTERRUPTED, _TAINT, f"{_HANDLER}/{key}", "")
-            for key in ("spot-itn", "scheduled-maintenance", "asg-lifecycle-termination", "rebalance-recommendation")
+            for key in ("spot-itn", "scheduled-maintenance", "asg-lifecycle-termination")
         ),
         *(
             (Agent.NODE_TERMINATION_HANDLER, _INTERRUPTED, _NODE_EVENT, reason, f"{_HANDLER}: ")
-            for reason in ("SpotInterruption", "ScheduledEvent", "SQSTermination", "RebalanceRecommendation")
+            for reason in ("SpotInterruption", "SQSTermination", "ASGLifecycle", "StateChange")
         ),
+        # A rebalance recommendation is a risk, and takes no machine; maintenance may be days ahead until the taint.
     ),
     "docs.cloud.google.com/kubernetes-engine/docs/how-to/handle-disruption-gpu-tpu": (
         (Agent.GKE, _INTERRUPTED, _TAINT, "cloud.google.com/impending-node-termination", ""),
         (Agent.GKE, _INTERRUPTED, _LABEL, "cloud.google.com/active-node-maintenance", "ONGOING"),
     ),
-    "learn.microsoft.com/azure/aks: node-auto-repair, node-problem-detector, upgrade-aks-cluster": (
+    "learn.microsoft.com/azure/aks: node-auto-drain, node-auto-repair, node-problem-detector, upgrade-aks-cluster": (
         (Agent.AKS, _DRAINS, _TAINT, "remediator.kubernetes.azure.com/unschedulable", ""),
         (Agent.AKS, _DRAINS, _TAINT, "remediator.aks.microsoft.com/unschedulable", ""),
         (Agent.AKS, _INTERRUPTED, _CONDITION, "PreemptScheduled TerminateScheduled RedeployScheduled", ""),
-        (Agent.AKS, _RESTARTS, _CONDITION, "RebootScheduled", ""),
+        (Agent.AKS, _ANNOUNCES, _CONDITION, "RebootScheduled", ""),
         *((Agent.AKS, _INTERRUPTED, _CONDITION, _VM, kind) for kind in ("Preempt", "Terminate", "Redeploy")),
-        (Agent.AKS, _RESTARTS, _CONDITION, _VM, "Reboot"),
+        (Agent.AKS, _ANNOUNCES, _CONDITION, _VM, "Reboot"),
         (Agent.AKS, _DRAINS, _NODE_EVENT, "Drain", "upgrader: "),
     ),
     "openshift/machine-config-operator pkg/daemon/constants/constants.go": (

@@ -30,6 +30,7 @@ _VERBS: Final = {
     Purpose.REMOVES_NODE: "{agent} removes {node}",
     Purpose.DRAINS_NODE: "{agent} drains {node}",
     Purpose.RESTARTS_NODE: "{agent} restarts {node}",
+    Purpose.ANNOUNCES_RESTART: "{agent} announces a restart of {node}",
 }
 _WHY: Final = {
     Purpose.INTERRUPTED: ": the cloud takes {node} away",
@@ -43,7 +44,18 @@ _AHEAD: Final = {
     Purpose.REMOVES_NODE: "About to go: {agent} evicts its pods and removes it ({sign})",
     Purpose.DRAINS_NODE: "{agent} drains it: its pods are evicted ({sign})",
     Purpose.RESTARTS_NODE: "About to restart: {agent} evicts its pods first ({sign})",
+    Purpose.ANNOUNCES_RESTART: "About to restart: {agent} announces it, and evicts no pod for it ({sign})",
 }
+_RESTARTING: Final = frozenset({Purpose.RESTARTS_NODE, Purpose.ANNOUNCES_RESTART})
+_EVICTED: Final = "Evicted pod: "
+"""Before the reason in Karpenter's event."""
+_FORCEFUL: Final = {
+    "Expired": "raise expireAfter of the NodePool: it counts before annotations and budgets",
+    "NodeRepair": "see why the node was unhealthy: Karpenter repairs it whatever annotations and budgets say",
+    "Unhealthy": "see why the node was unhealthy: Karpenter repairs it whatever annotations and budgets say",
+    "Forceful Termination": "drain the node before it is deleted, or raise terminationGracePeriod of the NodePool",
+}
+"""By Karpenter's reason, what helps where karpenter.sh/do-not-disrupt does not (its docs, concepts/disruption)."""
 _REMEDIES: Final = {
     Agent.KARPENTER: 'annotation karpenter.sh/do-not-disrupt: "true" on the pod, or a NodePool budget, keeps its node',
     Agent.CLUSTER_AUTOSCALER: 'annotation cluster-autoscaler.kubernetes.io/safe-to-evict: "false" keeps its node',
@@ -67,7 +79,8 @@ def evicted_words(evictor: Evictor, node: str) -> str:
     if evictor.where is Where.POD_EVENT:
         verb = "deleted" if evictor.deletes else "evicted"
         why = _WHY[evictor.purpose].format(node=where, says=_cut(evictor.says))
-        return f"{agent} {verb} the pod{why}"
+        reason = _karpenter_reason(evictor)
+        return f"{agent} {verb} the pod{why}{f' ({_cut(reason)})' if reason else ''}"
     if evictor.where is Where.POD_ANNOTATION:
         return f"the pod was evicted through the eviction API, perhaps by {agent}, which manages it"
     why = f"{node_words(evictor, node)} ({sign_words(evictor)})"
@@ -89,10 +102,18 @@ def removed_words(evictor: Evictor, node: str) -> str:
 
 def evictor_remedies(evictor: Evictor) -> Iterator[str]:
     """What keeps the program from it."""
-    if evictor.purpose is Purpose.INTERRUPTED:
+    reason = _karpenter_reason(evictor)
+    if evictor.purpose is Purpose.INTERRUPTED or "Spot" in reason:
         yield _SPOT
+    elif reason in _FORCEFUL:
+        yield _FORCEFUL[reason]
     elif evictor.agent in _REMEDIES:
         yield _REMEDIES[evictor.agent]
+
+
+def _karpenter_reason(evictor: Evictor) -> str:
+    """``Expired``; empty: the event gives none."""
+    return evictor.says.partition(_EVICTED)[2].strip() if evictor.agent is Agent.KARPENTER else ""
 
 
 def going_verdict(evictor: Evictor, now: datetime | None) -> Verdict:
@@ -105,7 +126,6 @@ def going_verdict(evictor: Evictor, now: datetime | None) -> Verdict:
     lines = [f"{said}{f', {when}' if when else ''}."]
     if evictor.says:
         lines.append(f"{evictor.agent.value} says: {_cut(evictor.says)}.")
-    lines = [f"{line[:1].upper()}{line[1:]}" for line in lines]
     if evictor.is_announced:
         return Verdict(VerdictCode.READY, Severity.FINE, tuple(lines))
     return Verdict(VerdictCode.NODE_GOING, Severity.NOTICE, tuple(lines))
@@ -113,7 +133,7 @@ def going_verdict(evictor: Evictor, now: datetime | None) -> Verdict:
 
 def going_word(evictor: Evictor) -> str:
     """``about to go (Karpenter)``, for a row."""
-    said = "about to restart" if evictor.purpose is Purpose.RESTARTS_NODE else "about to go"
+    said = "about to restart" if evictor.purpose in _RESTARTING else "about to go"
     return f"{said} ({evictor.agent.value})"
 
 

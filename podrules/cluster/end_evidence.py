@@ -30,9 +30,12 @@ from podrules.cluster.kinds import (
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.container_state import OOM_KILLED
 from podrules.died.cause import Cause
+from podrules.died.controllers import node_cleaned_up
 from podrules.died.evidence import Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at
+from podrules.died.kubelet_stops import STOP_CODES
 from podrules.died.memory import SIGKILL_CODE, start_ran_out
 from podrules.died.messages import cause_of_status, deleted_name
+from podrules.died.reboot import FOUND_DEAD
 from podrules.died.replacement import replacement_of
 from podrules.died.scaling import RESCALED, SCALED
 from podrules.model.base import KubeObject, OwnerReference
@@ -63,6 +66,8 @@ _SEEN_LATE: Final = timedelta(seconds=10)
 _SECOND: Final = timedelta(seconds=1)
 _SCHEDULED: Final = "Scheduled"
 _DELETE: Final = "SuccessfulDelete"
+_REMOVED: Final = ("RemovingNode", "DeletingNode")
+"""The reasons of events of the control plane about a node that is deleted."""
 
 
 class EndReader:
@@ -106,9 +111,11 @@ class EndReader:
         found = self._events_about("Pod", name, namespace) if events is None else events
         told = None if found is None else _of_last(found, present)
         controller = self._controller_by_name(name, namespace) if alone else None
-        node_name = node_of(told or ())
-        node = self._node(node_name) if alone else None
         owner, owner_gone = self._owner(controller, namespace)
+        owner_events = self._owner_events(controller, namespace)
+        node_name = node_of(told or ()) or (node_cleaned_up(owner_events, name) if owner_events else "")
+        node_events = self._node_events(node_name) if alone else None
+        node, node_gone = self._node(node_name, node_events) if alone else (None, False)
         evidence = Evidence(
             name=name,
             namespace=namespace,
@@ -117,11 +124,12 @@ class EndReader:
             controller=controller,
             owner=owner if isinstance(owner, Workload) else None,
             owner_gone=owner_gone,
-            owner_events=self._owner_events(controller, namespace),
+            owner_events=owner_events,
             scalings=self._scalings(namespace) if alone else (),
+            node_name=node_name,
             node=node,
-            node_gone=alone and bool(node_name) and self._is_gone(node_name),
-            node_events=self._node_events(node_name) if alone else None,
+            node_gone=node_gone,
+            node_events=node_events,
             pod_unread=present is None and self._gatherer.source.is_plain_list,
             clocks=clocks_of(told or ()),
         )
@@ -132,8 +140,10 @@ class EndReader:
         ended = alone and (pod.finished or meta.deletion_timestamp is not None)
         controller = meta.controller
         owner, owner_gone = self._owner(controller if ended else None, meta.namespace)
-        node = self._node(node_name) if alone else None
         may_be_memory = alone and _may_be_memory(pod)
+        asked = may_be_memory or ended or (alone and _may_be_reboot(pod))
+        node_events = self._node_events(node_name) if asked else None
+        node, node_gone = self._node(node_name, node_events) if alone else (None, False)
         asks_memory = may_be_memory and node is not None
         evidence = Evidence(
             name=meta.name,
@@ -146,11 +156,12 @@ class EndReader:
             owner_gone=owner_gone,
             owner_events=self._owner_events(controller, meta.namespace) if ended else None,
             scalings=self._scalings(meta.namespace) if ended and controller is not None else (),
+            node_name=node_name,
             node=node,
-            node_gone=alone and bool(node_name) and self._is_gone(node_name),
+            node_gone=node_gone,
             config=self._config(node_name) if asks_memory else None,
             neighbours=self._neighbours(pod) if asks_memory or (alone and _was_rejected(pod)) else None,
-            node_events=self._node_events(node_name) if may_be_memory or ended else None,
+            node_events=node_events,
             clocks=clocks_of(events) if events else Clocks(),
         )
         return self._with_replacement(evidence, owner) if ended else KnownEnd(evidence)
@@ -201,11 +212,13 @@ class EndReader:
                 return _controller(kind, own, found.metadata.uid)
         return None
 
-    def _node(self, name: str) -> Node | None:
-        return self._gatherer.noted(self._gatherer.get(NODES, name)) if name else None
-
-    def _is_gone(self, name: str) -> bool:
-        return self._gatherer.get(NODES, name) is None
+    def _node(self, name: str, events: PodEvents | None) -> tuple[Node | None, bool]:
+        """A node, and whether it is gone: it does not exist, or the last event about it says so."""
+        found = self._gatherer.get(NODES, name) if name else None
+        told = events.named(*_REMOVED, "RegisteredNode") if events is not None else ()
+        if isinstance(found, Unread) and told and told[-1].reason in _REMOVED:
+            return None, True
+        return self._gatherer.noted(found), bool(name) and found is None
 
     def _config(self, node: str) -> KubeletConfiguration | None:
         if self._gatherer.reach(node).reach.quiet:
@@ -286,6 +299,12 @@ def _may_be_memory(pod: Pod) -> bool:
     return any(
         end is not None and (end.reason == OOM_KILLED or end.exit_code == SIGKILL_CODE or start_ran_out(end.message))
         for end in ends
+    )
+
+
+def _may_be_reboot(pod: Pod) -> bool:
+    return any(
+        end.exit_code in {*STOP_CODES, FOUND_DEAD} for one in pod.status.of_containers if (end := one.latest_end)
     )
 
 

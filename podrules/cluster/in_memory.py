@@ -83,7 +83,7 @@ class MemorySource:
         self._check_captured(kind)
         if (place, name) not in self._all(kind):
             missing = NotListed if self.is_plain_list else NotFound
-            raise missing(kind, name, namespace, near_names(name, self.names(kind, place)))
+            raise missing(kind, name, namespace, lambda: near_names(name, self.names(kind, place)))
         return self._decode(kind, place, name)
 
     def list(

@@ -33,7 +33,7 @@ from podrules.died.kubelet_stops import (
 )
 from podrules.died.memory import SIGKILL_CODE, kills_whole_container, memory_weights, start_ran_out
 from podrules.died.messages import NEVER_RAN
-from podrules.died.reboot import reboot_after
+from podrules.died.reboot import FOUND_DEAD, reboot_clues
 from podrules.died.verdict import Clue, Source, Verdict, Weight, of_event, proven, weighed
 from podrules.model.pod import ContainerRef, Pod
 from podrules.processes import status_of
@@ -65,13 +65,14 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
     """
     if start_ran_out(end.message) or _failed_despite_zero(pod, ref, end):
         return weighed(*memory_weights(evidence, pod, ref, end))
-    said = _by_status(end)
+    said, reboot = _by_status(end), reboot_clues(evidence, pod, ref, end)
     if said is not None:
-        return proven(said, Clue(Source.POD, "reason", end.reason, end.finished_at))
+        also = reboot if said is Cause.CONTAINER_LOST else []
+        return proven(said, Clue(Source.POD, "reason", end.reason, end.finished_at), *also)
     told = told_event(evidence, pod, ref, end)
     if told is not None:
         cause, event = told
-        return proven(cause, of_event(event))
+        return proven(cause, of_event(event), *(reboot[:1] if cause is Cause.SANDBOX_CHANGED else ()))
     whole = kills_whole_container(evidence)
     weights, clues = _memory(evidence, pod, ref, end, whole=whole)
     if whole and end.reason == OOM_KILLED and end.exit_code == SIGKILL_CODE:
@@ -91,11 +92,12 @@ def container_verdict(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Term
         clues[Cause.POST_START_HOOK] = [hook]
     weights |= stops | dict.fromkeys(stored, Weight.MUCH if always else Weight.POSSIBLE)
     if not (stored and always):
-        weights[Cause.APPLICATION] = min(_application(end, weights), Weight.SOME if hook is not None else Weight.MUCH)
-    reboot = reboot_after(evidence, pod, ref, end)
-    if reboot is not None:
-        weights[Cause.NODE_REBOOT] = Weight.MUCH if end.exit_code in STOP_CODES else Weight.SOME
-        clues[Cause.NODE_REBOOT] = [of_event(reboot, Source.NODE_EVENT)]
+        other = hook is not None or (reboot and end.exit_code == FOUND_DEAD)
+        weights[Cause.APPLICATION] = min(_application(end, weights), Weight.SOME if other else Weight.MUCH)
+    if reboot:
+        weights.pop(Cause.SANDBOX_CHANGED, None)
+        weights[Cause.NODE_REBOOT] = Weight.MUCH if end.exit_code in {*STOP_CODES, FOUND_DEAD} else Weight.SOME
+        clues[Cause.NODE_REBOOT] = reboot
     clues[Cause.APPLICATION] = [Clue(Source.POD, "exitCode", str(end.exit_code), end.finished_at)]
     clues |= {cause: [Clue(Source.POD, f"{ref.field}.{field}", "")] for cause, field in _PROBES.items()}
     return weighed(weights, clues)

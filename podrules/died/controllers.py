@@ -2,7 +2,8 @@
 
     says so       event SuccessfulDelete about the controller names the pod, and is not from before the pod was made:
                   the next pod of a StatefulSet has the same name
-    Job           for its own end: one of its conditions says so at the same time. Else it made fewer pods at once
+    Job           for its own end: one of its conditions or events says so at the same time. Else it made fewer pods at
+                  once
     cleaned up    it deletes a pod that had ended before, and says so in another event: that deletion ended nothing
     silence       counts only of Kubernetes' own controllers, where no event can be missing or still be on its way
     no dash       all of them end the name of a pod with one: a pod without has none of them
@@ -13,12 +14,13 @@ trackJobStatusAndRemoveFinalizers), pkg/controller/statefulset/stateful_pod_cont
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
 from podrules.died.cause import Cause
-from podrules.died.evidence import Evidence
+from podrules.died.evidence import Evidence, PodEvents
 from podrules.died.messages import CLEANED_UP, deleted_name, tells_of_pod
 from podrules.died.scaling import scaling_clues
 from podrules.died.verdict import Clue, Source, of_event
@@ -26,7 +28,14 @@ from podrules.model.base import Condition
 from podrules.model.event import Event
 from podrules.model.instant import instant
 
-__all__ = ["CONTROLLERS", "cleaned_up", "excluded_controllers", "job_may_have_ended", "told_by_controller"]
+__all__ = [
+    "CONTROLLERS",
+    "cleaned_up",
+    "excluded_controllers",
+    "job_may_have_ended",
+    "node_cleaned_up",
+    "told_by_controller",
+]
 
 CONTROLLERS: Final = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"})
 """Kinds whose controllers tell of each pod that they delete."""
@@ -34,6 +43,13 @@ _JOB: Final = "Job"
 _DASH: Final = "-"
 _DELETE: Final = "SuccessfulDelete"
 _JOB_ENDS: Final = ("Failed", "FailureTarget", "Complete", "SuccessCriteriaMet", "Suspended")
+_ON_NODE: Final = re.compile(r" on node ([^\s,]{1,253}),")
+_MAX_READ: Final = 1000
+JOB_ENDS: Final = frozenset(
+    {"BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy", "MaxFailedIndexesExceeded", "FailedIndexes"}
+    | {"Completed", "Suspended"}
+)
+"""The reasons of events by which a Job says that it ended, or was suspended."""
 _NEAR: Final = timedelta(seconds=10)
 """Between a Job's condition and the deletions that follow from it."""
 
@@ -69,6 +85,12 @@ def cleaned_up(evidence: Evidence, made: datetime | None) -> Clue | None:
     return None
 
 
+def node_cleaned_up(events: PodEvents, pod: str) -> str:
+    """The node of a pod that a DaemonSet deleted because it had ended, by the event; empty: none names it."""
+    told = (event.message[:_MAX_READ] for event in events.named(*CLEANED_UP))
+    return next((found[1] for text in told if tells_of_pod(text, pod) and (found := _ON_NODE.search(text))), "")
+
+
 def _deletions(evidence: Evidence) -> Iterator[tuple[Event, datetime]]:
     """The events by which the controller tells that it deleted a pod of that name, the latest first."""
     for event in reversed(evidence.known_owner_events.named(_DELETE)):
@@ -81,9 +103,13 @@ def _causes(evidence: Evidence, event: Event, when: datetime) -> Iterator[tuple[
     if event.involved_object.kind != _JOB:
         yield Cause.OWNER, []
         return
-    ends = list(_ends_of_job(evidence, when))
+    ends = [_of_condition(one) for one in _ends_of_job(evidence, when)]
+    for told in evidence.known_owner_events.named(*JOB_ENDS) if not ends else ():
+        since = instant(told.last)
+        if since is not None and abs(since - when) <= _NEAR:
+            ends.append(of_event(told, Source.OWNER_EVENT))
     if ends:
-        yield Cause.JOB_ENDED, [_of_condition(one) for one in ends]
+        yield Cause.JOB_ENDED, ends
         return
     yield Cause.OWNER, []
     if evidence.owner is None:

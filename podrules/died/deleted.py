@@ -23,8 +23,8 @@ from podrules.died.cause import Cause
 from podrules.died.container_end import container_verdict
 from podrules.died.controllers import excluded_controllers, job_may_have_ended, told_by_controller
 from podrules.died.evidence import Evidence
-from podrules.died.gone import told_by_event
-from podrules.died.messages import DISRUPTIONS
+from podrules.died.gone import announced, deletes_active, told_by_event
+from podrules.died.messages import DISRUPTION, DISRUPTIONS
 from podrules.died.scaling import scaling_clues
 from podrules.died.stop_order import app_ends, stopped_at, was_reset
 from podrules.died.verdict import Clue, Source, Verdict, Weight, of_event, weighed
@@ -37,7 +37,6 @@ from podrules.processes import has_process
 
 __all__ = ["deleted_verdict", "disruption", "of_condition"]
 
-_DISRUPTION: Final = "DisruptionTarget"
 _NEAR: Final = timedelta(seconds=10)
 """Between a condition and the deletion that its author asks for right after: by two clocks of the control plane."""
 _SECOND: Final = timedelta(seconds=1)
@@ -59,7 +58,7 @@ def deleted_verdict(evidence: Evidence, pod: Pod, *, surely: bool) -> Verdict:
         weights, clues = _by_evictor(evidence, pod) or _deleters(evidence, pod)
     else:
         weights, clues = _disrupted(evidence, pod, condition)
-    if not surely:
+    if not surely and not (clues.get(Cause.OWNER) and deletes_active(evidence) and weights.keys() == {Cause.OWNER}):
         for cause in _by_themselves(evidence, pod):
             weights.setdefault(cause, Weight.SOME)
     return weighed(weights, clues)
@@ -77,14 +76,14 @@ def _by_evictor(evidence: Evidence, pod: Pod) -> _Weighed | None:
 
 def disruption(pod: Pod) -> Condition | None:
     """Condition DisruptionTarget, where it is True."""
-    condition = pod.status.condition(_DISRUPTION)
+    condition = pod.status.condition(DISRUPTION)
     return condition if condition is not None and condition.status == "True" else None
 
 
 def of_condition(condition: Condition) -> Clue:
     """What the condition says."""
     said = f"{condition.reason}: {condition.message}"
-    return Clue(Source.POD, _DISRUPTION, said, condition.last_transition_time)
+    return Clue(Source.POD, DISRUPTION, said, condition.last_transition_time)
 
 
 def _by_themselves(evidence: Evidence, pod: Pod) -> frozenset[Cause]:
@@ -139,7 +138,7 @@ def _deleters(evidence: Evidence, pod: Pod) -> _Weighed:
         weights |= dict(_controllers(evidence, excluded_controllers(evidence, made, when)))
     scaled = scaling_clues(evidence.scalings, evidence.name, when) if Cause.OWNER in weights else []
     asked = [Clue(Source.POD, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp or "")]
-    clues = {Cause.DELETED: asked, Cause.FORCE_DELETED: asked}
+    clues = {Cause.DELETED: [*asked, *map(of_event, announced(evidence, when))], Cause.FORCE_DELETED: asked}
     if scaled:
         weights[Cause.OWNER] = Weight.MUCH
         clues[Cause.OWNER] = scaled

@@ -22,7 +22,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from podrules.container_state import Termination
-from podrules.died.messages import is_plain_stop
+from podrules.died.messages import BY_KUBELET, DISRUPTION, is_plain_stop, is_rejection
 from podrules.died.replacement import Replacement
 from podrules.ending import deleted_at
 from podrules.model.base import OwnerReference
@@ -34,7 +34,18 @@ from podrules.model.pod import Pod
 from podrules.model.workload import Workload
 from podrules.processes import status_of
 
-__all__ = ["KUBELET", "Clocks", "Evidence", "KnownEnd", "Lost", "PodEvents", "clocks_of", "ended_at", "first_of"]
+__all__ = [
+    "KUBELET",
+    "Clocks",
+    "Evidence",
+    "KnownEnd",
+    "Lost",
+    "PodEvents",
+    "clocks_of",
+    "ended_at",
+    "failed_at",
+    "first_of",
+]
 
 KUBELET: Final = "kubelet"
 _ON_ITS_WAY: Final = timedelta(seconds=10)
@@ -53,6 +64,8 @@ _UNKNOWN_MARGIN: Final = timedelta(seconds=60)
 """How far clocks may be apart where nothing tells: Kubernetes itself asks for no less."""
 _MEASURED_MARGIN: Final = timedelta(seconds=2)
 _CONTAINER: Final = "{"
+_OVER: Final = frozenset({"PodFailed", "PodCompleted"})
+"""Reasons of condition Ready of a pod that is finished."""
 
 
 class Lost(Enum):
@@ -168,6 +181,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """About the controller; None: they could not be read, or there is none."""
     scalings: Sequence[Event] = ()
     """Those by which Deployments and autoscalers of the namespace report other sizes; see `scaling`."""
+    node_name: str = ""
+    """The node on which it was, by its spec, its events or those of its controller; empty: not known."""
     node: Node | None = None
     node_gone: bool = False
     """The Node that the pod names does not exist."""
@@ -242,7 +257,27 @@ def ended_at(evidence: Evidence) -> datetime | None:
         ends = (status.state.terminated for status in pod.status.container_statuses)
         times = [instant(end.finished_at) for end in ends if end is not None]
     known = [when for when in times if when is not None]
-    return clocks.server_time(max(known)) - clocks.margin if known else None
+    if not known and pod is not None and (failed := instant(failed_at(pod))) is not None:
+        made = instant(pod.metadata.creation_timestamp)
+        # Pods of the same second are not made in place of it.
+        since = later(clocks.server_time(failed), -clocks.margin.total_seconds())
+        return since if made is None else max(since, later(made, 1))
+    return later(clocks.server_time(max(known)), -clocks.margin.total_seconds()) if known else None
+
+
+def failed_at(pod: Pod) -> str | None:
+    """When a kubelet ended a pod of which no container shows a time, by the node's clock; None: not known."""
+    status = pod.status
+    if not pod.finished:
+        return None
+    target, ready = status.condition(DISRUPTION), status.condition("Ready")
+    if target is not None and target.reason == BY_KUBELET:
+        return target.last_transition_time
+    if ready is not None and ready.reason in _OVER:
+        return ready.last_transition_time
+    # A pod that a kubelet does not take on fails as it comes.
+    rejected = is_rejection(status.reason, status.message) and not status.container_statuses
+    return status.start_time or pod.metadata.creation_timestamp if rejected else None
 
 
 def first_of(events: Iterable[Event]) -> datetime | None:

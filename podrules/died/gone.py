@@ -11,7 +11,8 @@
     a static pod           its uid is a hash of its manifest: nothing that deletes objects stops it
     init containers alone  the kubelet stopped no app container: either none ran yet, or all had ended, and it stopped
                            the sidecars for that
-    nothing                its containers may have ended by themselves, or its node was gone
+    its node is gone       likely for that, if a program removed the node
+    nothing                its containers may have ended by themselves
 
 Source: as of `deleted`, and pkg/kubelet/eviction/eviction_manager.go (evictPod) at v1.36.3.
 """
@@ -25,7 +26,7 @@ from typing import Final
 
 from podrules.died.cause import Cause
 from podrules.died.controllers import cleaned_up, excluded_controllers, told_by_controller
-from podrules.died.evidence import Evidence, ended_at, first_of
+from podrules.died.evidence import KUBELET, Evidence, ended_at, first_of
 from podrules.died.messages import EVENT_CAUSES, TAINTED, UNHEALTHY, cause_of_eviction, is_rejection
 from podrules.died.scaling import scaling_clues
 from podrules.died.stop_order import stopped_at
@@ -40,6 +41,8 @@ __all__ = [
     "LONG",
     "LOST_NODE",
     "NODE_LOST",
+    "announced",
+    "deletes_active",
     "evictor_clue",
     "gone_verdict",
     "node_evictor",
@@ -57,7 +60,7 @@ _SILENT: Final = (
     Cause.SANDBOX_CHANGED,
 )
 """For which the kubelet stops a pod, and no event about the pod says so."""
-_TOLD_BY_EVENTS: Final = (
+_EVICTIONS: Final = (
     Cause.EVICTED_MEMORY,
     Cause.EVICTED_DISK,
     Cause.EVICTED_INODES,
@@ -65,6 +68,9 @@ _TOLD_BY_EVENTS: Final = (
     Cause.CONTAINER_STORAGE_LIMIT,
     Cause.POD_STORAGE_LIMIT,
     Cause.EMPTY_DIR_LIMIT,
+)
+_TOLD_BY_EVENTS: Final = (
+    *_EVICTIONS,
     Cause.KUBELET_PREEMPTION,
     Cause.ACTIVE_DEADLINE,
     Cause.PREEMPTION,
@@ -88,6 +94,18 @@ NODE_LOST: Final = "NodeNotReady"
 """The reason of the node controller's event about a pod of such a node."""
 _NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_GONE)
 """By which a pod has ended before its controller deletes it, whatever is left of its events."""
+_BEFORE_NODE: Final = (
+    Cause.TAINT_EVICTION,
+    Cause.API_EVICTION,
+    Cause.JOB_ENDED,
+    Cause.OWNER,
+    Cause.DELETED,
+    Cause.FORCE_DELETED,
+)
+"""By which a pod may go before its node, or after that in its stead."""
+_OF_DAEMON_SET: Final = "DaemonPod"
+_OF_ACTIVE: Final = frozenset({"ReplicaSet", "ReplicationController"})
+"""Kinds whose pods always restart, and whose controllers delete none that has ended."""
 _MAKES_ANOTHER: Final = frozenset({"StatefulSet", "DaemonSet"})
 """Kinds whose controllers delete a pod that has ended, to make another of its name or on its node."""
 DELETERS: Final = frozenset({Cause.PREEMPTION, Cause.TAINT_EVICTION, Cause.API_EVICTION, Cause.DELETED})
@@ -107,6 +125,9 @@ _SOURCES: Final = {
 }
 _STATIC_UID: Final = re.compile("[0-9a-f]{32}")
 """A kubelet's hash of a manifest; the API server's uids have dashes."""
+_EVICT: Final = "evict"
+_MAX_READ: Final = 1000
+"""Characters of a message that are read."""
 _SOON: Final = timedelta(seconds=10)
 """A kubelet that answers begins to stop a pod sooner."""
 
@@ -125,7 +146,9 @@ def gone_verdict(evidence: Evidence) -> Verdict:
             return proven(cause, *clues)
         return weighed({Cause.DELETED: Weight.POSSIBLE, cause: Weight.MUCH}, {cause: clues})
     if began is not None and _is_static(evidence):
-        others = dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.POSSIBLE)
+        # A static pod is critical: the kubelet evicts none.
+        others: dict[Cause, Weight] = dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.POSSIBLE)
+        others = {cause: weight for cause, weight in others.items() if cause not in set[Cause](_EVICTIONS)}
         if evidence.pod_unread:
             # Its mirror may be there with the same uid.
             others[Cause.SANDBOX_CHANGED] = Weight.POSSIBLE
@@ -133,23 +156,39 @@ def gone_verdict(evidence: Evidence) -> Verdict:
     cleanup = cleaned_up(evidence, _made(evidence))
     if cleanup is not None:
         ends = dict.fromkeys((*_ends_by_kubelet(evidence, stops), *_NO_EVENT_NEEDED), Weight.SOME)
+        if cleanup.where.endswith(_OF_DAEMON_SET):
+            # That controller looks at nodes that are there.
+            del ends[Cause.NODE_GONE]
         return weighed(ends, {cause: [cleanup] for cause in ends})
     by_controller = told_by_controller(evidence, _made(evidence))
     if by_controller:
         return _by_controller(evidence, stops, by_controller)
-    return NOTHING if began is None else _anybody(evidence, stops, began)
+    if began is not None:
+        return _anybody(evidence, stops, began)
+    by = remover(evidence.known_node_events.events) if evidence.node_gone else None
+    if by is None:
+        return NOTHING
+    lost = [evictor_clue(by), *map(of_event, evidence.known_events.named(NODE_LOST)[-1:])]
+    return weighed(
+        {**dict.fromkeys(_BEFORE_NODE, Weight.POSSIBLE), Cause.NODE_GONE: Weight.MUCH}, {Cause.NODE_GONE: lost}
+    )
 
 
 def _by_controller(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cause, list[Clue]]) -> Verdict:
     """Its controller says that it deleted the pod: for a reason of its own, or because it had ended."""
     weights: dict[Cause, Weight] = {}
-    if not stops:
+    if not stops and not deletes_active(evidence):
         # The kubelet does not tell that it stopped its containers.
         weights = dict.fromkeys(_OF_CONTAINERS, Weight.POSSIBLE)
     before = _stopped_before(evidence, stops, told)
     if _makes_another(evidence):
         weights |= dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.SOME if before else Weight.POSSIBLE)
     return weighed({**weights, **dict.fromkeys(told, Weight.SOME if before else Weight.MUCH)}, told)
+
+
+def deletes_active(evidence: Evidence) -> bool:
+    """Whether the controller that deletes a pod takes only pods that have not ended, and restart always."""
+    return any(event.involved_object.kind in _OF_ACTIVE for event in evidence.known_owner_events.events)
 
 
 def _makes_another(evidence: Evidence) -> bool:
@@ -232,14 +271,30 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
     if scaled:
         weights[Cause.OWNER] = Weight.MUCH
         clues[Cause.OWNER] += scaled
+    for event in announced(evidence, began):
+        for cause in (Cause.API_EVICTION, Cause.DELETED):
+            clues.setdefault(cause, []).append(of_event(event))
     node, by = evidence.node, node_evictor(evidence)
     drained = [Clue(Source.NODE, "spec.unschedulable", "true")] if node is not None and node.spec.unschedulable else []
-    if by is not None:
+    if by is not None and by.evicts:
         drained.append(evictor_clue(by))
     if drained:
         weights[Cause.API_EVICTION] = Weight.MUCH
         clues[Cause.API_EVICTION] += drained
     return weighed(weights, clues)
+
+
+def announced(evidence: Evidence, began: datetime | None) -> list[Event]:
+    """Events of other programs that speak of an eviction right before a pod was stopped: they decide nothing."""
+    return [
+        event
+        for event in evidence.known_events.events
+        if event.component not in {"", KUBELET}
+        and _EVICT in f"{event.reason} {event.message[:_MAX_READ]}".lower()
+        and (when := instant(event.last)) is not None
+        and began is not None
+        and abs(began - when) <= _SOON
+    ]
 
 
 def node_evictor(evidence: Evidence) -> Evictor | None:

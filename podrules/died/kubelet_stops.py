@@ -44,6 +44,7 @@ __all__ = [
     "ALWAYS",
     "STOP_CODES",
     "TERM_CODES",
+    "new_sandbox",
     "stop_of_all",
     "stop_weights",
     "storage_causes",
@@ -157,7 +158,7 @@ def stop_weights(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Terminati
 
 def _stops(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Iterator[tuple[Cause, Weight]]:
     yield from dict.fromkeys(_perhaps_told(evidence.known_events, pod, ref, end), Weight.MUCH).items()
-    if _made_anew(evidence, pod, ref, end):
+    if new_sandbox(evidence, pod, ref, end) is not None:
         yield Cause.SANDBOX_CHANGED, Weight.MUCH if end.exit_code in STOP_CODES else Weight.SOME
     if was_stopped(evidence.known_events, ref, end):
         yield from _stoppers(evidence, pod, ref, end)
@@ -276,17 +277,18 @@ def _recurs_over(event: Event, end: Termination) -> bool:
     return first <= ended and last >= began
 
 
-def _made_anew(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> bool:
-    """Whether the sandbox was found to be gone after this end, and before the container ran again.
+def new_sandbox(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination) -> Event | None:
+    """The event that the sandbox was gone after this end, and before the container ran again; None: none is known.
 
     So it is after a restart of the node, or of its runtime: that may have ended it, or came later.
     """
     status, ended = status_of(pod, ref.container.name), instant(end.finished_at)
-    running = status.state.running if status is not None else None
-    again = instant(running.started_at) if running is not None else evidence.now
-    events = evidence.known_events.named(_SANDBOX_CHANGED)
-    times = (when for event in events if (when := instant(event.last)) is not None)
-    return ended is not None and any(ended <= when and (again is None or when <= again) for when in times)
+    again = (status.runs_since if status is not None else None) or evidence.now
+    for event in evidence.known_events.named(_SANDBOX_CHANGED):
+        when = instant(event.last)
+        if ended is not None and when is not None and ended <= when and (again is None or when <= again):
+            return event
+    return None
 
 
 def stop_of_all(events: PodEvents, ref: ContainerRef, end: Termination) -> Event | None:

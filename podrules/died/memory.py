@@ -10,7 +10,7 @@
     not the node's another container of the node ran before and runs still that the kernel would have taken first:
                    its oom_score_adj outweighs all the memory that this one may hold
     events         the kubelet or node-problem-detector reports a kill of these seconds: see `oom_kills`. Then the node
-                   comes first, or the limits
+                   comes first, or the limits; of both kinds, a cgroup's in the very second before one of another
 
 The kubelet tells which cgroup its node has: from 1.35 on it does not start on v1, unless failCgroupV1 is false.
 
@@ -20,7 +20,7 @@ pkg/kubelet/kuberuntime/kuberuntime_container_linux.go, pkg/kubelet/kubelet.go (
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -30,7 +30,7 @@ from podrules.cgroup import container_resource_config, pod_resource_config
 from podrules.container_state import OOM_KILLED, Termination
 from podrules.died.cause import Cause
 from podrules.died.evidence import Evidence
-from podrules.died.oom_kills import oom_kills_near
+from podrules.died.oom_kills import OomKill, of_both, oom_kills_near, seconds_apart
 from podrules.died.verdict import Clue, Source, Weight
 from podrules.features import minor_of
 from podrules.model.instant import instant
@@ -54,6 +54,7 @@ __all__ = [
 ]
 
 SIGKILL_CODE: Final = 137
+_NODE: Final = Cause.NODE_OUT_OF_MEMORY
 _AT_START: Final = "container init was OOM-killed"
 _TELLS_CGROUP: Final = 31
 """The minor from which the kubelet's configuration has failCgroupV1."""
@@ -145,20 +146,31 @@ def memory_weights(
         sure = bool(others) or not weights
         weights[Cause.NODE_OUT_OF_MEMORY] = base if sure else Weight.POSSIBLE
         clues[Cause.NODE_OUT_OF_MEMORY] = others
-        if any(kill.of_node for kill in kills):
-            weights = {cause: min(weight, Weight.SOME) for cause, weight in weights.items()}
-            weights[Cause.NODE_OUT_OF_MEMORY] = Weight.MUCH
-        elif any(kill.of_node is False for kill in kills) and weights.keys() != {Cause.NODE_OUT_OF_MEMORY}:
-            weights = {cause: max(weight, Weight.SOME) for cause, weight in weights.items()}
-            weights[Cause.NODE_OUT_OF_MEMORY] = Weight.POSSIBLE
+        _weigh_kills(weights, kills, end)
     for kill in kills:
-        concerned = [cause for cause in weights if (cause is Cause.NODE_OUT_OF_MEMORY) is kill.of_node]
-        for cause in concerned if kill.of_node is not None else weights:
+        # An event is one kill: where both kinds came, either may be the one.
+        concerned = [] if of_both(kills) else [one for one in weights if (one is _NODE) is kill.of_node]
+        for cause in concerned or weights:
             clue = Clue(Source.NODE_EVENT, kill.reason, kill.message, kill.at)
             clues.setdefault(cause, []).append(clue)
     for cause in weights if said else ():
         clues.setdefault(cause, []).insert(0, told)
     return weights, clues
+
+
+def _weigh_kills(weights: dict[Cause, Weight], kills: Sequence[OomKill], end: Termination) -> None:
+    """Let events decide between the node and the limits: of both kinds the nearer one, and never for the node alone."""
+    limits = [cause for cause in weights if cause is not _NODE]
+    if of_both(kills) and limits:
+        nearest = {kind: min(seconds_apart(one, end) for one in kills if one.of_node is kind) for kind in (True, False)}
+        weights |= {cause: Weight.MUCH for cause in limits if weights[cause] is not Weight.POSSIBLE}
+        weights[_NODE] = Weight.SOME if nearest[False] < nearest[True] else Weight.MUCH
+    elif any(kill.of_node for kill in kills):
+        weights |= {cause: min(weights[cause], Weight.SOME) for cause in limits}
+        weights[_NODE] = Weight.MUCH
+    elif any(kill.of_node is False for kill in kills) and limits:
+        weights |= {cause: max(weights[cause], Weight.SOME) for cause in limits}
+        weights[_NODE] = Weight.POSSIBLE
 
 
 def _pod_may_run_out(pod: Pod, limits: MemoryLimits) -> bool:

@@ -29,6 +29,7 @@ __all__ = [
     "BY_KUBELET",
     "CLEANED_UP",
     "CONDITION",
+    "DISRUPTION",
     "DISRUPTIONS",
     "EVENT_CAUSES",
     "NEVER_RAN",
@@ -66,7 +67,16 @@ _ADMISSION: Final = frozenset(
     {
         *("NodeAffinity", "NodeName", "NodePorts", "UnexpectedAdmissionError", "PodOSNotSupported", "NodeShutdown"),
         *("PodOSSelectorNodeLabelDoesNotMatch", "SysctlForbidden", "AppArmor", "TopologyAffinityError"),
-        *("MatchNodeSelector", "HostName", "PodFitsHostPorts", "PodToleratesNodeTaints", "InvalidNodeInfo"),
+        *("PodLevelResourcesNotSupported", "PodFeatureUnsupported", "InitContainerRestartPolicyForbidden"),
+        *("SupplementalGroupsPolicyNotSupported", "VolumeAttachmentLimitExceeded", "SMTAlignmentError"),
+        *(
+            "UnexpectedPredicateFailureType",
+            "MatchNodeSelector",
+            "HostName",
+            "PodFitsHostPorts",
+            "PodToleratesNodeTaints",
+            "InvalidNodeInfo",
+        ),
     }
 )
 """Reasons of a kubelet that did not take a pod on; older ones write no common text."""
@@ -99,6 +109,8 @@ DISRUPTIONS: Final = {
     "DeletionByPodGC": Cause.NODE_GONE,
 }
 """The reasons of condition DisruptionTarget for which something deletes the pod."""
+DISRUPTION: Final = "DisruptionTarget"
+"""The condition of a pod that something deletes or ends."""
 BY_KUBELET: Final = "TerminationByKubelet"
 """Its reason where the kubelet ends the pod itself."""
 TAINTED: Final = frozenset({"TaintManagerEviction", "DeviceTaintManagerEviction"})
@@ -170,7 +182,7 @@ class EvictionNumbers(Struct, frozen=True, rename="camel"):
 
 def cause_of_status(reason: str, message: str) -> Cause | None:
     """The cause that a finished pod's status names (``status.reason`` and ``status.message``); None: none."""
-    if message.startswith(_REJECTED) or is_rejection(reason):
+    if is_rejection(reason, message):
         return Cause.REJECTED
     if reason == "Evicted":
         return cause_of_eviction(message)
@@ -183,9 +195,11 @@ def cause_of_status(reason: str, message: str) -> Cause | None:
     return None
 
 
-def is_rejection(reason: str) -> bool:
-    """Whether a reason of a status or an event is that of a kubelet that did not take a pod on."""
-    return reason in _ADMISSION or reason.startswith(_OUT_OF)
+def is_rejection(reason: str, message: str = "") -> bool:
+    """Whether a status or an event is that of a kubelet that did not take a pod on."""
+    if reason == "Evicted" and cause_of_eviction(message) is Cause.REJECTED:
+        return True
+    return message.startswith(_REJECTED) or reason in _ADMISSION or reason.startswith(_OUT_OF)
 
 
 def cause_of_condition(message: str) -> Cause | None:

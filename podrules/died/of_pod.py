@@ -30,7 +30,7 @@ from podrules.container_state import (
 from podrules.died.cause import Cause, Grade
 from podrules.died.container_end import container_verdict, never_ran
 from podrules.died.deleted import disruption
-from podrules.died.evidence import Evidence, Lost, PodEvents, ended_at, first_of
+from podrules.died.evidence import Evidence, Lost, PodEvents, container_of, ended_at, failed_at, first_of
 from podrules.died.gone import LONG, gone_verdict, node_evictor, told_by_event
 from podrules.died.kubelet_stops import stop_of_all
 from podrules.died.manner import Manner, Stop, manner_of, stop_of
@@ -87,6 +87,8 @@ class ContainerEnd(Struct, frozen=True, rename="camel"):
     """Of one that was stopped with its pod."""
     limits: MemoryLimits | None = None
     """Where memory may have ended it."""
+    hook_failed_seconds: int | None = None
+    """How long after the stop began its preStop hook failed; None: no event says that it did."""
     child_killed: bool = False
     """A process of it ran out of memory while it ran; that did not end it."""
 
@@ -110,6 +112,10 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     numbers: EvictionNumbers = EvictionNumbers()
     grace_seconds: int | None = None
     """How long its containers had to stop, where it was deleted."""
+    running: tuple[str, ...] = ()
+    """Containers that run although the pod was deleted."""
+    stuck: Clue | None = None
+    """The kubelet's last event that it could not stop them; None: there is none."""
     rejection: Rejection | None = None
     """Why the kubelet did not take it on, if that was it."""
     lost: tuple[Lost, ...] = ()
@@ -145,10 +151,11 @@ def may_have_ended(pod: Pod, after: datetime | None) -> bool:
     """Whether an end of it may be no older than a moment: what a large cluster passes over at once."""
     if after is None or never_started(pod):
         return True
-    ends = (status.latest_end for status in pod.status.of_containers)
-    times = [pod.metadata.deletion_timestamp, *(end.finished_at for end in ends if end is not None)]
-    known = [when for text in times if (when := instant(text)) is not None]
-    return not known or max(known) >= after
+    own = [one for one in pod.status.of_containers if one.latest_end is not None]
+    ends = [end.finished_at for one in own if (end := one.latest_end) is not None]
+    times = [*map(instant, (pod.metadata.deletion_timestamp, failed_at(pod), *ends)), *(one.runs_since for one in own)]
+    known = [when for when in times if when is not None]
+    return max(known) >= after if known else not pod.finished
 
 
 def never_started(pod: Pod) -> bool:
@@ -170,10 +177,12 @@ def last_end(evidence: Evidence) -> PodEnd:
         return PodEnd(
             EndOf.POD,
             whole,
-            at=_latest(ends) if deleted is None else _text(deleted),
+            at=_latest(ends) or _on_server(evidence, failed_at(pod)) if deleted is None else _text(deleted),
             ends=ends,
             numbers=_numbers(evidence, pod),
             grace_seconds=None if deleted is None else grace_of(pod).longest,
+            running=() if deleted is None else tuple(one.name for one in pod.status.of_containers if one.runs_since),
+            stuck=next(map(of_event, evidence.known_events.named("FailedKillPod")[-1:]), None),
             rejection=_rejection(evidence, whole),
             lost=_lost(evidence, whole),
             evictor=_evictor(evidence, whole),
@@ -295,6 +304,8 @@ def _evictor(evidence: Evidence, verdict: Verdict) -> Evictor | None:
     if at is not None and when is not None and when - at > LONG:
         named = None
     of_node = node_evictor(evidence) if causes & _BY_EVICTORS else None
+    if of_node is not None and not of_node.evicts and Cause.NODE_REBOOT not in causes:
+        of_node = None
     if named is not None and causes & {Cause.DELETED if named.deletes else Cause.API_EVICTION}:
         taken = of_node is not None and of_node.purpose is Purpose.INTERRUPTED and of_node.agent is named.agent
         return replace(named, purpose=Purpose.INTERRUPTED) if taken else named
@@ -366,8 +377,18 @@ def _end(evidence: Evidence, pod: Pod, ref: ContainerRef, one: ObservedContainer
         verdict=verdict,
         manner=manner,
         limits=memory_limits(pod, ref, evidence.pod_limit) if memory else None,
+        hook_failed_seconds=_hook_failed(evidence, one.name) if stopped else None,
         child_killed=end is not None and end.reason == OOM_KILLED and (stopped or end.exit_code != SIGKILL_CODE),
     )
+
+
+def _hook_failed(evidence: Evidence, container: str) -> int | None:
+    events = evidence.known_events
+    ends = [instant(one.last) for one in events.named("FailedPreStopHook") if container_of(one) == container]
+    began = [instant(one.last) for one in events.kills(container)]
+    if not ends or not began or ends[-1] is None or began[-1] is None or ends[-1] < began[-1]:
+        return None
+    return int((ends[-1] - began[-1]).total_seconds())
 
 
 _BY_EVICTORS: Final = frozenset({Cause.API_EVICTION, Cause.NODE_GONE, Cause.NODE_SHUTDOWN, Cause.NODE_REBOOT})

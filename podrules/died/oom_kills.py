@@ -13,8 +13,9 @@ __oom_kill_process in mm/oom_kill.c of Linux 6.18.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
@@ -24,7 +25,7 @@ from podrules.container_state import Termination
 from podrules.model.event import Event
 from podrules.model.instant import instant, later
 
-__all__ = ["OomKill", "node_shortages", "oom_kills", "oom_kills_near"]
+__all__ = ["OF_CGROUP", "OomKill", "node_shortages", "of_both", "oom_kills", "oom_kills_near", "seconds_apart"]
 
 _NODE: Final = "Node"
 _SYSTEM: Final = "SystemOOM"
@@ -34,7 +35,7 @@ _MAX_READ: Final = 1000
 _VICTIM: Final = re.compile(
     r"victim process: ([^,\n]{1,40}), pid: (\d{1,10})|\bKill(?:ed)? process (\d{1,10}) \(([^)\n]{1,40})\)"
 )
-_OF_CGROUP: Final = "Memory cgroup out of memory"
+OF_CGROUP: Final = "Memory cgroup out of memory"
 _OF_NODE: Final = "Out of memory: Kill"
 _HOUR: Final = 3600
 _NEAR: Final = 10
@@ -66,19 +67,27 @@ def oom_kills(events: Iterable[Event]) -> Iterator[OomKill]:
         found = _VICTIM.search(text)
         process = (found[1] or found[4]) if found is not None else ""
         of_node = True if event.reason == _SYSTEM or _OF_NODE in text else None
-        of_node = False if _OF_CGROUP in text else of_node
+        of_node = False if OF_CGROUP in text else of_node
         yield OomKill(event.reason, process, event.first, event.last, event.times, of_node, text)
 
 
 def oom_kills_near(events: Iterable[Event], end: Termination) -> list[OomKill]:
     """Those that may have ended a container: both times are of its node's clock."""
-    ended = instant(end.finished_at)
-    return [] if ended is None else [one for one in oom_kills(events) if _is_near(one, ended)]
+    return [one for one in oom_kills(events) if seconds_apart(one, end) <= _NEAR]
 
 
-def _is_near(kill: OomKill, ended: datetime) -> bool:
-    first, last = instant(kill.first), instant(kill.at)
-    return first is not None and last is not None and later(first, -_NEAR) <= ended <= later(last, _NEAR)
+def seconds_apart(kill: OomKill, end: Termination) -> float:
+    """How far an end is from the events about a kill; of one that recurred around it at most 10."""
+    first, last, ended = instant(kill.first), instant(kill.at), instant(end.finished_at)
+    if first is None or last is None or ended is None:
+        return math.inf
+    apart = min(abs((ended - first).total_seconds()), abs((ended - last).total_seconds()))
+    return min(apart, _NEAR) if first <= ended <= last else apart
+
+
+def of_both(kills: Collection[OomKill]) -> bool:
+    """Whether some are of the whole node, and others of a cgroup."""
+    return any(one.of_node for one in kills) and any(one.of_node is False for one in kills)
 
 
 def node_shortages(events: Iterable[Event], now: datetime | None) -> dict[str, OomKill]:

@@ -103,6 +103,11 @@ class Node(KubeObject, frozen=True):
         """The Ready condition: True, False, or Unknown when the kubelet no longer reports."""
         return ready_condition(self.status.conditions)
 
+    @property
+    def unready_message(self) -> str:
+        """Why it is not Ready, in its kubelet's words; empty: it is Ready, or does not answer."""
+        return self.ready.message if self.ready is not None and self.ready.status == "False" else ""
+
 
 def ready_condition(conditions: Iterable[Condition]) -> Condition | None:
     """The Ready condition among a node's conditions."""

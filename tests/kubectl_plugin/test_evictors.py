@@ -107,8 +107,8 @@ def died(folder: Path, *objects: Object, name: str = "invoice") -> str:
 
 
 GONE: Final = [
-    ("ScaleDown", "deleting pod for node scale down", "cluster-autoscaler", "Cluster-autoscaler evicted the pod to"),
-    ("Evicted", "Evicted pod: Underutilized", "karpenter", "Karpenter evicted the pod to remove node worker-a7."),
+    ("ScaleDown", "deleting pod for node scale down", "cluster-autoscaler", "cluster-autoscaler evicted the pod to"),
+    ("Evicted", "Evicted pod: Underutilized", "karpenter", "to remove node worker-a7 (Underutilized)."),
     ("Evicted", "Evicted pod", "karpenter", "Karpenter evicted the pod to remove node worker-a7."),
     ("Disrupted", DISRUPTED, "karpenter", "Karpenter deleted the pod to remove node worker-a7."),
     (
@@ -121,13 +121,13 @@ GONE: Final = [
         "LowNodeUtilization",
         "pod eviction from worker-a7 node by sigs.k8s.io/descheduler",
         "sigs.k8s.io/descheduler",
-        "Descheduler evicted the pod to move it (LowNodeUtilization).",
+        "descheduler evicted the pod to move it (LowNodeUtilization).",
     ),
     (
         "Descheduled",
         "pod evicted by sigs.k8s.io/deschedulerPodLifeTime",
         "sigs.k8s.io.descheduler",
-        "Descheduler evicted the pod to move it (PodLifeTime).",
+        "descheduler evicted the pod to move it (PodLifeTime).",
     ),
 ]
 
@@ -142,7 +142,26 @@ def test_an_event_about_a_gone_pod_names_the_program(
 
     assert said in answer
     assert "Likely" not in answer
-    assert f"event {reason} at 09:20:00" in answer
+    assert answer.count(f"event {reason} at 09:20:00") == 1
+
+
+@pytest.mark.parametrize(
+    ("reason", "helps"),
+    [
+        ("Expired", "raise expireAfter of the NodePool"),
+        ("NodeRepair", "see why the node was unhealthy"),
+        ("Forceful Termination", "raise terminationGracePeriod of the NodePool"),
+        ("Spot Interrupted", "spot machines end at short notice"),
+        ("Drifted", "karpenter.sh/do-not-disrupt"),
+        ("Empty", "karpenter.sh/do-not-disrupt"),
+    ],
+)
+def test_what_helps_against_karpenter_depends_on_its_reason(reason: str, helps: str, tmp_path: Path) -> None:
+    told = of_pod("Evicted", f"Evicted pod: {reason}", "09:20:00", "karpenter")
+    answer = died(tmp_path, node(), *stop("09:20:01"), told)
+    assert f"to remove node worker-a7 ({reason})." in answer
+    assert helps in answer
+    assert ("do-not-disrupt" in answer) == ("do-not-disrupt" in helps)
 
 
 def test_an_eviction_that_failed_ends_nothing(tmp_path: Path) -> None:
@@ -190,7 +209,9 @@ def test_the_signs_of_its_node_name_who_probably_evicted_a_pod(state: Object, sa
 def test_an_event_names_who_evicted_a_pod_that_is_there(tmp_path: Path) -> None:
     told = of_pod("Evicted", "Evicted pod: Drifted", "09:29:40", "karpenter")
 
-    assert "Karpenter evicted the pod to remove node worker-a7." in died(tmp_path, node(), evicted_pod(), told)
+    assert "Karpenter evicted the pod to remove node worker-a7 (Drifted)." in died(
+        tmp_path, node(), evicted_pod(), told
+    )
 
 
 def test_a_spot_interruption_is_the_reason_of_karpenter(tmp_path: Path) -> None:
@@ -335,6 +356,19 @@ GOING: Final = [
         ),
         [],
     ),
+    (
+        "About to restart: AKS announces it, and evicts no pod for it (condition VMEventScheduled)",
+        node(conditions=[raw_condition("VMEventScheduled", message="Reboot Scheduled: Wed, 04 Nov 2026 09:45:00 GMT")]),
+        [],
+    ),
+    *(
+        (
+            f"the cloud takes the machine away (aws-node-termination-handler: event {reason})",
+            node(),
+            [of_node(reason, "received. Instance i-4", "09:28:30", "aws-node-termination-handler")],
+        )
+        for reason in ("ASGLifecycle", "StateChange", "SQSTermination")
+    ),
     ("AKS drains it: its pods are evicted (taint rem", node("remediator.kubernetes.azure.com/unschedulable"), []),
     (
         "machine-config-operator evicts its pods first (annotation machineconf",
@@ -342,7 +376,7 @@ GOING: Final = [
         [],
     ),
     (
-        "Draino drains it: its pods are evicted (event DrainStarting)",
+        "draino drains it: its pods are evicted (event DrainStarting)",
         node(unschedulable=True),
         [of_node("DrainStarting", "Draining node", "09:27:00", "draino")],
     ),
@@ -385,6 +419,9 @@ def codes(folder: Path, objects: Sequence[Object]) -> list[str]:
         (node(made="09:29:00"), [of_node("SpotInterrupted", SPOT, "09:28:00", "karpenter")]),
         (node(), [of_node("Drain", "Draining node", "09:29:00", "kubelet")]),
         (node(), [of_node("ScaleDown", "marked the node as toBeDeleted/unschedulable", "09:29:00", "autoscaler")]),
+        # A risk, and maintenance in days.
+        (node(), [of_node("RebalanceRecommendation", "received", "09:29:00", "aws-node-termination-handler")]),
+        (node(), [of_node("ScheduledEvent", "maintained at 2026-11-20", "09:29:00", "aws-node-termination-handler")]),
         # A freeze only pauses a machine; a finished drain; a label that says otherwise.
         (node(conditions=[raw_condition("VMEventScheduled", message="Freeze Scheduled: Wed, 04 Nov 2026")]), []),
         (node(conditions=[raw_condition("PreemptScheduled", "False")]), []),

@@ -270,7 +270,7 @@ BACK: Final = {"key": "node.kubernetes.io/disk-pressure", "operator": "Exists"}
         (NO_DEVICE, "a device plugin or another part of the kubelet refused it.", "device plugin runs and is Ready"),
         (
             {"reason": "MatchNodeSelector", "message": "Pod Predicate MatchNodeSelector failed"},
-            "did not take the pod on: the labels of worker-1 do not match its node selector or affinity.",
+            "did not take the pod on: the labels of worker-1 do not match its node selector or affinity (",
             "compare the labels of worker-1",
         ),
         (
@@ -456,10 +456,13 @@ UP: Final = from_controller(
     "Deployment", "shop", "ScalingReplicaSet", "Scaled up replica set web2 from 0 to 2", "09:38:10"
 )
 RESCALE: Final = from_controller(
-    "HorizontalPodAutoscaler", "busy", "SuccessfulRescale", "New size: 4; reason: All metrics below target", "09:39:57"
+    "HorizontalPodAutoscaler", "shop", "SuccessfulRescale", "New size: 4; reason: All metrics below target", "09:39:57"
 )
 OTHER_SIZE: Final = from_controller(
-    "HorizontalPodAutoscaler", "x", "SuccessfulRescale", "New size: 7; reason: cpu", "09:39:57"
+    "HorizontalPodAutoscaler", "shop", "SuccessfulRescale", "New size: 7; reason: cpu", "09:39:57"
+)
+OTHER_NAME: Final = from_controller(
+    "HorizontalPodAutoscaler", "cart", "SuccessfulRescale", "New size: 4; reason: All metrics below target", "09:39:57"
 )
 
 
@@ -477,7 +480,9 @@ def test_the_controllers_event_decides_whatever_else_has_expired(without: set[st
     [
         ((DOWN,), "ReplicaSet web removed the pod: it was scaled down from 5 to 4."),
         ((OLD_DOWN,), "ReplicaSet web removed the pod: it was scaled down to 4."),
-        ((DOWN, RESCALE), "HorizontalPodAutoscaler busy scaled it down from 5 to 4 (All metrics below target)."),
+        ((DOWN, RESCALE), "from 5 to 4, probably by HorizontalPodAutoscaler shop (All metrics below target)."),
+        ((DOWN, OTHER_NAME), "ReplicaSet web removed the pod: it was scaled down from 5 to 4."),
+        ((OTHER_NAME, DOWN, RESCALE), "from 5 to 4, probably by HorizontalPodAutoscaler shop (All metrics"),
         ((DOWN, OTHER_SIZE), "ReplicaSet web removed the pod: it was scaled down from 5 to 4."),
         ((UP, DOWN), "it was scaled down from 5 to 4 in a rollout to web2."),
         ((UP,), "ReplicaSet web removed the pod, for a rollout or a smaller number."),
@@ -492,7 +497,7 @@ def test_why_its_replica_set_had_fewer_pods(
 
 def test_a_deployment_that_scales_down_is_likely_without_the_event_of_its_replica_set(tmp_path: Path) -> None:
     said = of_gone(tmp_path, {"SuccessfulDelete"}, DOWN, RESCALE)
-    assert "removed the pod: HorizontalPodAutoscaler busy scaled it down from 5 to 4" in said
+    assert "removed the pod: it was scaled down from 5 to 4, probably by HorizontalPodAutoscaler shop" in said
     assert "Likely, not certain" in said
 
 

@@ -110,6 +110,8 @@ class NodeEntry(Struct, frozen=True, rename="camel", kw_only=True):
     """By the kubelet, at its memory threshold; None also without usage."""
     shortage: OomKill | None = None
     """See `NodePressureReport.shortage`."""
+    unready_message: str = ""
+    """See `NodeReport.unready_message`."""
 
 
 class PodEntry(Struct, frozen=True, rename="camel", kw_only=True):

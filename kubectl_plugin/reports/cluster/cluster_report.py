@@ -188,6 +188,7 @@ class _Entries:
             name=name,
             zone=zone_of(node),
             ready=node.ready.status if node.ready is not None else None,
+            unready_message=node.unready_message,
             down=name in self._down,
             unschedulable=node.spec.unschedulable,
             pressures=pressures_of(node.status.conditions),

@@ -114,7 +114,7 @@ def end_report(
         version_notes=version_notes(versions, () if node is None else (node,)),
         exists=pod is not None,
         earlier=earlier,
-        node=spec.node_name if spec is not None else node.metadata.name if node is not None else "",
+        node=evidence.node_name,
         phase=pod.status.phase if pod is not None else "",
         restart_policy=spec.restart_policy or "Always" if spec is not None else "",
         priority=spec.priority if spec is not None else None,

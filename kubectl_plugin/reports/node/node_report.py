@@ -68,8 +68,8 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     server_version: str | None
     ready: str | None
     ready_since: str | None
-    not_ready: str = ""
-    """The message of its Ready condition, if that is False."""
+    unready_message: str = ""
+    """Why it is not Ready, in its kubelet's words; empty: it is Ready, or does not answer."""
     reach: NodeReach | None
     """Whether it answers: where it does not, nobody knows when its pods end. None: nobody asked."""
     unschedulable: bool
@@ -132,8 +132,8 @@ def node_report(
         rules_version=versions.rules_version,
         server_version=versions.server_version,
         ready=ready.status if ready else None,
-        not_ready=ready.message if ready and ready.status == "False" else "",
         ready_since=ready.last_transition_time if ready else None,
+        unready_message=node.unready_message,
         reach=reach,
         unschedulable=node.spec.unschedulable,
         pressures=pressures_of(node.status.conditions),

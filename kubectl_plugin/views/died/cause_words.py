@@ -6,19 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import EndReport
+from kubectl_plugin.views.died.rejection_reasons import REJECTION_REASONS
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.evictor_words import evicted_words, node_words, removed_words
 from kubectl_plugin.views.pod.container_words import signal_name
-from kubectl_plugin.views.words import counted, memory
+from kubectl_plugin.views.words import counted, memory, resource_amount
 from podrules.died.cause import Cause
+from podrules.died.controllers import JOB_ENDS
 from podrules.died.of_pod import ContainerEnd
-from podrules.died.rejections import LABEL_REASONS, RejectionKind
+from podrules.died.oom_kills import OF_CGROUP
+from podrules.died.reboot import REBOOTED
+from podrules.died.rejections import RejectionKind
 from podrules.died.scaling import RESCALED, SCALED
 from podrules.died.verdict import Clue, Source, Suspect
 from podrules.died.windows_exits import windows_exit
 from podrules.evictors import Evictor, Where
 
-__all__ = ["SHORT", "cause_sentence", "rejection_words"]
+__all__ = ["SHORT", "SUSPENDED", "cause_sentence", "is_device_taint", "job_end", "rejection_words", "was_rebooted"]
 
 SHORT: Final = {
     Cause.OWN_MEMORY_LIMIT: "own memory limit",
@@ -61,6 +65,7 @@ SHORT: Final = {
 }
 """By cause, for a column or a list."""
 
+SUSPENDED: Final = "Suspended"
 _ANYBODY: Final = "somebody evicted the pod through the eviction API, as drains and autoscalers do"
 _CRASHES: Final = frozenset({3, 4, 5, 6, 7, 8, 11, 24, 25, 31})
 """The signals by which a process ends that did something wrong: they leave a core (signal(7))."""
@@ -94,6 +99,7 @@ def _memory_of(field: str, words: str) -> _Words:
         limits = one.limits if one is not None else None
         most = {"own": limits.own, "pod": limits.pod}.get(field) if limits is not None else None
         limit, node = f" of {memory(most)}" if most else "", f" {report.node}" if report.node else ""
+        node += _AND_ITS_PODS if not field and _is_of_cgroup(report) else ""
         failed = one is not None and one.end is not None and one.end.exit_code == 0
         lead = (
             f"{_name(container)} failed despite exit code 0, as" if failed else f"the kernel killed {_name(container)}:"
@@ -101,6 +107,16 @@ def _memory_of(field: str, words: str) -> _Words:
         return f"{lead} {words.format(limit=limit, node=node)}"
 
     return said
+
+
+_AND_ITS_PODS: Final = ", or the cgroup of all its pods,"
+
+
+def _is_of_cgroup(report: EndReport) -> bool:
+    """Whether events report kills for a cgroup's limit, and none for the node's memory."""
+    suspects = (*report.end.verdict.suspects, *report.end.verdict.others)
+    clues = [clue for one in suspects for clue in one.clues if clue.source is Source.NODE_EVENT]
+    return any(OF_CGROUP in clue.says for clue in clues) and all(OF_CGROUP in clue.says for clue in clues)
 
 
 def _probe(kind: str) -> _Words:
@@ -171,8 +187,16 @@ def _preempted(report: EndReport, container: str) -> str:
     return f"the scheduler preempted the pod for {whom}"
 
 
+def is_device_taint(report: EndReport) -> bool:
+    """Whether the taint is one of a device that the pod uses, not of its node."""
+    clues = [clue for one in report.end.verdict.suspects for clue in one.clues]
+    return any("DeviceTaintManager" in f"{clue.where}: {clue.says[:_MOST_WHY]}" for clue in clues)
+
+
 def _tainted(report: EndReport, container: str) -> str:
     del container
+    if is_device_taint(report):
+        return "the device taint manager deleted the pod: its ResourceClaim does not tolerate a taint of its device"
     taints = f": {', '.join(report.taints)}" if report.taints else ""
     return f"the taint manager deleted the pod, which does not tolerate a taint of its node{taints}"
 
@@ -199,17 +223,17 @@ def _owner(report: EndReport, container: str) -> str:
 
 def _scaled_words(clues: Sequence[Clue]) -> str:
     """Why a ReplicaSet was to have fewer pods, by the events of `scaling`; empty: none says so."""
-    said = [clue.says for clue in clues if clue.where == SCALED]
+    said = [clue.says.partition("replica set ")[2].split() for clue in clues if clue.where == SCALED]
     if not said:
         return ""
-    sizes = " ".join(word for word in said[0].split()[5:] if word.isdecimal() or word in {"from", "to"})
+    sizes = " ".join(word for word in said[0][1:] if word.isdecimal() or word in {"from", "to"})
     rescaled = next((clue for clue in clues if clue.where.startswith(RESCALED)), None)
     if rescaled is not None:
         why = rescaled.says.partition("reason: ")[2][:_MOST_WHY]
         by = f"HorizontalPodAutoscaler {rescaled.where.rpartition(' ')[2]}"
-        return f"{by} scaled it down {sizes}{f' ({why})' if why else ''}"
+        return f"it was scaled down {sizes}, probably by {by}{f' ({why})' if why else ''}"
     if len(said) > 1:
-        return f"it was scaled down {sizes} in a rollout to {said[1].split()[4]}"
+        return f"it was scaled down {sizes} in a rollout to {said[1][0]}"
     return f"it was scaled down {sizes}"
 
 
@@ -223,7 +247,22 @@ _REASONS: Final = {
 def _job(report: EndReport, container: str) -> str:
     del container
     whose = f"Job {report.owner.name}" if report.owner is not None else "its Job"
-    return f"{whose} removed the pod, for the Job had ended or was suspended"
+    why = job_end(report)
+    if not why:
+        return f"{whose} removed the pod, for the Job had ended or was suspended"
+    return f"{whose} removed the pod: the Job {'was suspended' if why == SUSPENDED else f'had ended ({why})'}"
+
+
+def job_end(report: EndReport) -> str:
+    """Why its Job ended, in the controller's word; empty: nothing says so."""
+    clues = [clue for one in report.end.verdict.suspects if one.cause is Cause.JOB_ENDED for clue in one.clues]
+    for clue in clues:
+        if clue.source is Source.OWNER:
+            kind, _, rest = clue.says.partition(": ")
+            return SUSPENDED if kind == SUSPENDED else rest.partition(": ")[0]
+        if clue.where in JOB_ENDS:
+            return clue.where
+    return ""
 
 
 def _sidecar(report: EndReport, container: str) -> str:
@@ -236,11 +275,18 @@ def _rejected(report: EndReport, container: str) -> str:
     del container
     if any(one.end is not None for one in report.end.ends):
         return "the kubelet restarted, and did not take the pod on again"
-    found = report.end.rejection
-    if found is not None and found.reason in LABEL_REASONS:
-        return f"the kubelet did not take the pod on: the labels of {report.node or 'its node'} do not match {_SELECTS}"
-    why = "" if found is None else _REJECTIONS[found.kind].format(conditions=", ".join(found.conditions))
-    return f"the kubelet did not take the pod on{why or (f' ({found.reason})' if found is not None else '')}"
+    found, lead, node = report.end.rejection, "the kubelet did not take the pod on", report.node or "its node"
+    if found is None:
+        return lead
+    if found.shortage is not None:
+        short = found.shortage
+        used, most, asks = (
+            resource_amount(short.resource, one, named=False) for one in (short.used, short.capacity, short.requested)
+        )
+        return f"{lead}: {node} had {used} of {most} {short.resource} in use, and it requests {asks} ({found.reason})"
+    if found.kind is RejectionKind.NO_FIT and found.reason in REJECTION_REASONS:
+        return f"{lead}: {REJECTION_REASONS[found.reason][0].format(node=node)} ({found.reason})"
+    return f"{lead}{_REJECTIONS[found.kind].format(conditions=', '.join(found.conditions)) or f' ({found.reason})'}"
 
 
 def rejection_words(report: EndReport) -> str:
@@ -254,7 +300,6 @@ def rejection_words(report: EndReport) -> str:
     return f"{'; '.join(filter(None, (again, back)))}."
 
 
-_SELECTS: Final = "its node selector or affinity"
 _AGAIN: Final = 2
 _MOST_WHY: Final = 120
 """Characters of an autoscaler's reason."""
@@ -297,6 +342,22 @@ def _plain(words: str) -> _Words:
     return lambda _report, container: words.format(name=_name(container))
 
 
+def _or_reboot(plain: str) -> _Words:
+    """The sentence, after the restart of the node that an event shows."""
+
+    def words(report: EndReport, container: str) -> str:
+        where = f"node {report.node}" if report.node else "its node"
+        lead = f"{where} restarted: " if was_rebooted(report) else ""
+        return lead + plain.format(name=_name(container))
+
+    return words
+
+
+def was_rebooted(report: EndReport) -> bool:
+    """Whether an event of the node shows that it restarted at this end."""
+    return any(clue.where == REBOOTED for one in report.end.verdict.suspects for clue in one.clues)
+
+
 _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.OWN_MEMORY_LIMIT: _memory_of("own", "it came to its own memory limit{limit}"),
     Cause.POD_MEMORY_LIMIT: _memory_of("pod", "the pod came to its memory limit{limit}"),
@@ -307,14 +368,14 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.RESIZE: _plain("the kubelet restarted {name}: a resize in place asked for it"),
     Cause.DEFINITION_CHANGED: _plain("the kubelet restarted {name}: its image was changed in place"),
     Cause.RESTART_ALL: _plain("the kubelet restarted all containers, as restartPolicyRules ask"),
-    Cause.SANDBOX_CHANGED: _plain("the sandbox of the pod was gone, and the kubelet started all of it again"),
+    Cause.SANDBOX_CHANGED: _or_reboot("the sandbox of the pod was gone, and the kubelet started all of it again"),
     Cause.SIDECAR_STOPPED: _sidecar,
-    Cause.CONTAINER_LOST: _plain("the runtime lost {name}: how it ended is not known"),
+    Cause.CONTAINER_LOST: _or_reboot("the runtime lost {name}: how it ended is not known"),
     Cause.APPLICATION: _application,
     Cause.NODE_REBOOT: _of_node("its node restarted, and ended {name} without the kubelet", node_words),
     Cause.IMAGE: _waits("its image could not be had"),
     Cause.CONFIGURATION: _waits("its configuration is not complete"),
-    Cause.RUNTIME: _waits("the runtime could not start it"),
+    Cause.RUNTIME: _waits("the runtime reports an error"),
     Cause.EVICTED_MEMORY: _evicted("memory"),
     Cause.EVICTED_DISK: _evicted("disk space"),
     Cause.EVICTED_INODES: _evicted("inodes"),

@@ -18,15 +18,17 @@ from kubectl_plugin.views.died.remedies import remedies
 from kubectl_plugin.views.died.telling import telling
 from kubectl_plugin.views.pod.container_words import decisive, end_words
 from kubectl_plugin.views.unread import unread_lines
-from kubectl_plugin.views.words import clock, counted, cut, lasting, when_words
+from kubectl_plugin.views.words import clock, counted, cut, lasting, listed, when_words
 from podrules.container_state import ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Lost
 from podrules.died.gone import evictor_clue
 from podrules.died.manner import Manner
+from podrules.died.messages import CLEANED_UP
 from podrules.died.of_pod import ContainerEnd, EndOf, PodEnd
 from podrules.died.verdict import Clue, Source
-from podrules.model.instant import instant
+from podrules.evictors import Agent
+from podrules.model.instant import instant, later
 
 __all__ = ["end_page", "end_verdict", "last_end_lines"]
 
@@ -47,8 +49,10 @@ _SOURCES: Final = {
     Source.KUBELET: "kubelet, ",
     Source.NEIGHBOUR: "another pod, ",
 }
+_AGENTS: Final = tuple(one.value for one in Agent)
 _DELETED: Final = {Cause.DELETED, Cause.FORCE_DELETED}
 _STOPPED: Final = "The kubelet stopped the pod, and nothing that is left tells why"
+_FAILED: Final = "Its controller deleted the pod, which had ended, and nothing that is left tells why"
 _ENDED: Final = "Container {} ended, and what is left does not tell why"
 _LOST: Final = {
     Lost.POD_GONE: "the pod's object is gone, and with it the exit codes",
@@ -58,7 +62,7 @@ _LOST: Final = {
     Lost.EVENTS_COMING: "it ended just now, and events may still come: ask again in a minute",
     Lost.OWNER_EVENTS: "events about its controller could not be read",
     Lost.NODE_GONE: "its Node object is gone",
-    Lost.NODE_UNREAD: "its node is not known",
+    Lost.NODE_UNREAD: "its Node object is not known",
     Lost.KUBELET_UNREAD: "the kubelet's configuration: with it, cgroup v1 and v2 can be told apart",
     Lost.NEIGHBOURS_UNREAD: "the other pods of its node: whom the kernel would have taken first",
 }
@@ -69,7 +73,7 @@ def end_verdict(report: EndReport, now: datetime | None) -> Verdict:
     end = report.end
     if end.of is EndOf.NOTHING:
         return Verdict(VerdictCode.NOTHING_ENDED, Severity.FINE, ("Nothing of it has ended.",))
-    sentences = tuple(_sentences(report, now))
+    sentences = (*_sentences(report, now), *_still_runs(report, now))
     return Verdict(_CODES[end.verdict.grade], _severity(end), sentences)
 
 
@@ -81,6 +85,10 @@ def _severity(end: PodEnd) -> Severity:
 
 def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
     end = report.end
+    status = [clue.says.split(": ")[:2] for clue in end.verdict.clues if clue.where == "status"]
+    if end.verdict.grade is Grade.NOTHING and any("Evicted" in words for words in status):
+        yield f"The kubelet evicted the pod; the resource is not known.{_when(end, now)}"
+        return
     if end.is_unknown:
         yield "Unknown what ended it: events could not be read."
         return
@@ -100,20 +108,41 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
         yield f"Somebody deleted the pod, with grace or without: that is not known.{when}"
         return
     if len(told) > MOST_CHOICES:
-        yield f"{_STOPPED if end.of is EndOf.POD else _ENDED.format(end.container)}.{when}"
+        cleaned = any(clue.where in CLEANED_UP for one in end.verdict.suspects for clue in one.clues)
+        stopped = _FAILED if cleaned else _STOPPED
+        yield f"{stopped if end.of is EndOf.POD else _ENDED.format(end.container)}.{when}"
         yield f"All of these fit: {', '.join(SHORT[one.cause] for one in end.verdict.suspects)}."
+        yield from _also(end, "Also possible")
         return
     if end.verdict.grade is Grade.SEVERAL:
         yield f"{_capital(_choice(told))}.{when}"
         yield f"{'Both fit' if len(told) == 2 else f'All {len(told)} fit'} what is left of the evidence."
+        yield from _also(end, "Also possible")
         return
     yield f"{_capital(told[0])}.{when}"
     if again := rejection_words(report):
         yield _capital(again)
     if end.verdict.grade is Grade.LIKELY:
-        others = [SHORT[one.cause] for one in end.verdict.others]
-        shown = ", ".join(others[:_FEW]) + (f" and {len(others) - _FEW} more" if len(others) > _FEW else "")
-        yield f"Likely, not certain: also possible: {shown}."
+        yield from _also(end, "Likely, not certain: also possible")
+
+
+def _also(end: PodEnd, lead: str) -> Iterator[str]:
+    """The causes that fit, too, and for which less speaks."""
+    others = [SHORT[one.cause] for one in end.verdict.others]
+    shown = ", ".join(others[:_FEW]) + (f" and {len(others) - _FEW} more" if len(others) > _FEW else "")
+    if others:
+        yield f"{lead}: {shown}."
+
+
+def _still_runs(report: EndReport, now: datetime | None) -> Iterator[str]:
+    """That a deleted pod has containers after its grace period."""
+    end, asked = report.end, instant(report.end.at)
+    if not end.running or asked is None or now is None or report.silent:
+        return
+    grace = end.grace_seconds or 0
+    if now > later(asked, grace):
+        names = listed(end.running, _FEW)
+        yield f"It has not ended: its grace period of {grace} s is over, and these containers run: {names}."
 
 
 def _choice(told: list[str]) -> str:
@@ -121,7 +150,8 @@ def _choice(told: list[str]) -> str:
 
 
 def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """The text as a sentence; names of programs stay as they are."""
+    return text if text.startswith(_AGENTS) else text[:1].upper() + text[1:]
 
 
 def _when(end: PodEnd, now: datetime | None) -> str:
@@ -186,8 +216,10 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
             if line not in seen:
                 seen.add(line)
                 yield line
-    if end.evictor is not None and (line := _clue_words(evictor_clue(end.evictor), now, wide=wide)) not in seen:
-        yield line
+    by = None if end.evictor is None else evictor_clue(end.evictor)
+    told = {(clue.where, clue.at) for suspect in end.verdict.suspects for clue in suspect.clues}
+    if by is not None and (by.where, by.at) not in told:
+        yield _clue_words(by, now, wide=wide)
     if one is not None and one.child_killed:
         yield "OOMKilled here: a process of the container, or its cgroup, ran out of memory while it ran"
     yield from _clock_words(report)
@@ -250,15 +282,18 @@ _KINDS: Final = {
 def _container_words(one: ContainerEnd, report: EndReport, now: datetime | None) -> str:
     if one.end is None:
         return f"never ran: {one.waits}"
-    said = _end_words(one.end, one, now)
+    said, grace, hook = _end_words(one.end, one, now), report.end.grace_seconds, one.hook_failed_seconds
+    if hook is not None and grace is not None and one.manner is not Manner.CUT_SHORT:
+        if hook >= grace:
+            return f"{said}: its preStop hook took all of the grace period of {grace} s (FailedPreStopHook)"
+        said = f"{said}: its preStop hook failed after {hook} s (FailedPreStopHook)"
     match one.manner:
         case Manner.KILLED:
-            grace = report.end.grace_seconds
             if grace is None:
                 return f"{said}: it did not end by itself in the time that it was given"
             return f"{said}: it had not ended when its grace period of {grace} s was over"
         case Manner.CUT_SHORT:
-            sooner = f"{said}: before its grace period of {report.end.grace_seconds} s was over"
+            sooner = f"{said}: before its grace period of {grace} s was over"
             return f"{sooner}: out of memory, a second delete with less grace, or SIGKILL from elsewhere"
         case Manner.SIGKILL:
             return f"{said}: it was stopped with the pod; whether its grace period was over is not known"
@@ -287,6 +322,8 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
         yield f"{report.owner.kind} {report.owner.name}: no replacement was found"
     elif report.end.of is EndOf.POD and report.exists and report.owner is None:
         yield "nobody replaces it: it has no controller"
+    if report.end.stuck is not None and report.end.running:
+        yield _clue_words(report.end.stuck, now, wide=False)
     if one is None:
         return
     if one.runs:

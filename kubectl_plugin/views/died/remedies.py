@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
+from kubectl_plugin.views.died.cause_words import SUSPENDED, is_device_taint, job_end, was_rebooted
+from kubectl_plugin.views.died.rejection_reasons import REJECTION_REASONS
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.evictor_words import evictor_remedies
 from kubectl_plugin.views.words import counted, memory
@@ -14,7 +16,7 @@ from podrules.died.gone import LOST_NODE, NODE_LOST
 from podrules.died.manner import Manner
 from podrules.died.messages import OverUse
 from podrules.died.of_pod import EndOf
-from podrules.died.rejections import LABEL_REASONS, RejectionKind
+from podrules.died.rejections import RejectionKind
 from podrules.model.pod import Probe
 from podrules.model.quantity import Quantity, QuantityError
 
@@ -23,6 +25,15 @@ __all__ = ["remedies"]
 _PLAIN: Final = frozenset({Cause.OWNER, Cause.JOB_ENDED, Cause.DELETED, Cause.FORCE_DELETED})
 _DAEMON_SET: Final = "DaemonSet"
 """Its controller adds tolerations of taints by which the scheduler keeps pods away."""
+_REPLACES: Final = frozenset({"ReplicaSet", "ReplicationController"})
+"""Kinds whose controllers count a Failed pod as none, and leave it. Others delete it, or count failures."""
+_DRAIN: Final = "drain a node before it is restarted, or let its kubelet shut down gracefully"
+_NOTHING: Final = "nothing: "
+_JOBS: Final = {
+    "DeadlineExceeded": "raise activeDeadlineSeconds of the Job, or let its pods end sooner",
+    "BackoffLimitExceeded": "see why the other pods of the Job failed, or raise its backoffLimit",
+    SUSPENDED: "the Job makes pods again once spec.suspend is false",
+}
 _ENOUGH: Final = 2
 """Of so many causes each gets its remedy; of more none stands out."""
 
@@ -34,8 +45,9 @@ def remedies(report: EndReport) -> tuple[str, ...]:
         return tuple(_stubborn(report))
     # What is plain of one cause says too much where it may have been another.
     told = [one.cause for one in end.verdict.suspects if len(end.verdict.suspects) == 1 or one.cause not in _PLAIN]
+    stubborn = tuple(_stubborn(report))
     found = [line for cause in told for line in _REMEDIES[cause](report)]
-    return tuple(dict.fromkeys((*found, *_stubborn(report))))
+    return tuple(dict.fromkeys((*(line for line in found if not (stubborn and line.startswith(_NOTHING))), *stubborn)))
 
 
 def _own_limit(report: EndReport) -> Iterator[str]:
@@ -106,7 +118,8 @@ def _start(otherwise: str) -> Callable[[EndReport], Iterator[str]]:
         one = report.end.end_of(report.end.container)
         known = None if one is None else start_error(one.said)
         if one is None or known is None:
-            yield otherwise if one is None or not one.said else "the message above says what could not be done"
+            if one is None or not one.said:
+                yield otherwise
             return
         own = one.limits.own if one.limits is not None else None
         yield known.remedy.format(limit=f" above {memory(own)}" if own else "")
@@ -155,8 +168,6 @@ def _preemption(report: EndReport) -> Iterator[str]:
 
 
 def _eviction(report: EndReport) -> Iterator[str]:
-    if report.cordoned:
-        yield f"node {report.node} is cordoned: a drain is under way, or was"
     if report.end.evictor is not None:
         yield from evictor_remedies(report.end.evictor)
     yield "a PodDisruptionBudget slows evictions down; only more replicas outlast them"
@@ -167,6 +178,10 @@ def _deleted(report: EndReport) -> Iterator[str]:
         yield "raise terminationGracePeriod of the NodePool: Karpenter deletes what is left when it is over"
     else:
         yield "RBAC decides who may delete pods; a PodDisruptionBudget holds evictions alone"
+
+
+def _lost(report: EndReport) -> Iterator[str]:
+    yield _DRAIN if was_rebooted(report) else "look whether the node, or its container runtime, was restarted"
 
 
 def _manifest(report: EndReport) -> Iterator[str]:
@@ -180,6 +195,9 @@ def _deadline(report: EndReport) -> Iterator[str]:
 
 
 def _taint(report: EndReport) -> Iterator[str]:
+    if is_device_taint(report):
+        yield "a toleration counts in the request of its ResourceClaim or template, not in the pod's spec"
+        return
     suspects = (*report.end.verdict.suspects, *report.end.verdict.others)
     lost = any(clue.where == NODE_LOST for one in suspects for clue in one.clues)
     if lost or any(taint.startswith(LOST_NODE) for taint in report.taints):
@@ -203,12 +221,22 @@ def _rejected(report: EndReport) -> Iterator[str]:
         yield f"free what {node} lacks: kubectl qos node shows who uses most"
     elif kind is RejectionKind.ADMISSION:
         yield f"see that the device plugin runs and is Ready on {node}: pods come too early after a kubelet's restart"
-    elif found is not None and found.reason in LABEL_REASONS:
-        yield f"compare the labels of {node} (kubectl get node --show-labels) with its nodeSelector and node affinity"
+    elif found is not None and found.reason in REJECTION_REASONS:
+        yield REJECTION_REASONS[found.reason][1].format(node=node)
     else:
         yield "the node changed, or spec.nodeName bypassed the scheduler"
-    if kind in {RejectionKind.ADMISSION, RejectionKind.NO_FIT} and report.exists:
-        yield "a rejected pod stays Failed: delete it, or let its controller make another"
+    if not report.exists or kind not in {RejectionKind.ADMISSION, RejectionKind.NO_FIT}:
+        return
+    if report.owner is None:
+        yield "it stays Failed, and no controller makes another: delete it, and create it again"
+    elif report.owner.kind in _REPLACES and not report.owner_gone:
+        yield f"it stays Failed: {report.owner.kind} {report.owner.name} counts it as none, and makes another"
+
+
+def _job(report: EndReport) -> Iterator[str]:
+    yield _JOBS.get(
+        job_end(report), "the Job's conditions tell why it ended: backoffLimit, podFailurePolicy or a deadline"
+    )
 
 
 def _plain(*lines: str) -> Callable[[EndReport], Iterator[str]]:
@@ -220,18 +248,27 @@ def _plain(*lines: str) -> Callable[[EndReport], Iterator[str]]:
 
 
 def _stubborn(report: EndReport) -> Iterator[str]:
-    """That containers did not obey SIGTERM."""
-    killed = [one.container for one in report.end.ends if one.manner is Manner.KILLED]
-    if not killed or report.end.grace_seconds is None:
+    """That preStop hooks failed or took all of the time, and that containers did not obey SIGTERM."""
+    grace, own = report.end.grace_seconds, report.grace_seconds or 0
+    if grace is None:
+        return
+    failed = {one.container: one.hook_failed_seconds for one in report.end.ends if one.hook_failed_seconds is not None}
+    long = [name for name, seconds in failed.items() if seconds >= grace]
+    if long:
+        yield f"{', '.join(long)}: let the preStop hook end sooner: SIGTERM comes after it, with 2 s left"
+    if short := [name for name in failed if name not in long]:
+        yield f"{', '.join(short)}: correct the preStop hook, which failed: SIGTERM came at once"
+    killed = [one.container for one in report.end.ends if one.manner is Manner.KILLED and one.container not in long]
+    if killed:
+        yield f"{', '.join(killed)}: let it end on SIGTERM; a shell as PID 1 passes no signal on (use exec)"
+    if not killed and not long:
         return
     hooks = any(one.name in killed and one.pre_stop for one in report.containers)
     also = ": its preStop hook takes part of that" if hooks else ""
-    yield f"{', '.join(killed)}: let it end on SIGTERM; a shell as PID 1 passes no signal on (use exec)"
-    given, own = report.end.grace_seconds, report.grace_seconds or 0
-    if given < own:
-        yield f"or give it more time than the {given} s of the delete: terminationGracePeriodSeconds is {own} s{also}"
+    if grace < own:
+        yield f"or give it more time than the {grace} s of the delete: terminationGracePeriodSeconds is {own} s{also}"
     else:
-        yield f"or raise terminationGracePeriodSeconds above {given} s{also}"
+        yield f"or raise terminationGracePeriodSeconds above {grace} s{also}"
 
 
 def _spec(report: EndReport) -> ContainerSpec | None:
@@ -248,11 +285,11 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.RESIZE: _plain("resizePolicy NotRequired resizes without a restart, where the process can take that"),
     Cause.DEFINITION_CHANGED: _plain("change the template of its workload, not the pod"),
     Cause.RESTART_ALL: _plain("restartPolicyRules asked for it: look at the container that ended first"),
-    Cause.SANDBOX_CHANGED: _plain("look whether the node, or its container runtime, was restarted"),
+    Cause.SANDBOX_CHANGED: _lost,
     Cause.SIDECAR_STOPPED: _plain("nothing: sidecars are stopped once the main containers have ended"),
-    Cause.CONTAINER_LOST: _plain("look whether the node, or its container runtime, was restarted"),
+    Cause.CONTAINER_LOST: _lost,
     Cause.APPLICATION: _application,
-    Cause.NODE_REBOOT: _plain("drain a node before it is restarted, or let its kubelet shut down gracefully"),
+    Cause.NODE_REBOOT: _plain(_DRAIN),
     Cause.IMAGE: _plain("correct the image's name or tag, or the pull secret; see that the node reaches the registry"),
     Cause.CONFIGURATION: _start("make the ConfigMap, Secret or key that the message names"),
     Cause.RUNTIME: _start("see that the command exists in the image, and may be run there"),
@@ -272,7 +309,7 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.API_EVICTION: _eviction,
     Cause.TAINT_EVICTION: _taint,
     Cause.NODE_GONE: _plain("drain a node before its object is deleted"),
-    Cause.JOB_ENDED: _plain("the Job's conditions tell why it ended: backoffLimit, podFailurePolicy or a deadline"),
+    Cause.JOB_ENDED: _job,
     Cause.OWNER: _plain("nothing: its controller does what its spec asks for"),
     Cause.DELETED: _deleted,
     Cause.FORCE_DELETED: _plain("its processes may have run on: delete with grace, unless its node is off"),

@@ -61,6 +61,26 @@ _ROWS: Final = (
         "raise its memory limit{limit}: the runtime needs some MiB to start a container",
     ),
     (
+        r"apparmor failed to apply profile|attr/(?:apparmor/)?exec: no such file",
+        "its AppArmor profile is not loaded on the node",
+        "load the profile on each node that may get the pod, or change appArmorProfile",
+    ),
+    (
+        r'failed to stat "([^"]{1,500})": no such file or directory',
+        'path "{0}" does not exist on the node',
+        "create it there, or let hostPath.type make it: DirectoryOrCreate, FileOrCreate",
+    ),
+    (
+        r"no command specified",
+        "neither its image nor its spec has a command",
+        "set command in the spec, or use an image with ENTRYPOINT or CMD",
+    ),
+    (
+        r"nvidia-container-cli|nvml error",
+        "the GPU driver of the node failed",
+        "see that driver and container toolkit of the node fit: restart the node after an update of the driver",
+    ),
+    (
         r"exec format error",
         "its command is for another processor",
         "use an image for the node's architecture; a script needs a first line such as #!/bin/sh",
@@ -80,7 +100,11 @@ _ROWS: Final = (
         "its command, or its interpreter, is not in the image",
         "see that the command exists in the image, and may be run there",
     ),
-    (r"no space left on device", "a disk of the node is full", "free space on the node, or let it evict pods"),
+    (
+        r"no space left on device",
+        "a disk of the node is full",
+        "free space on the disk where the runtime of the node keeps containers",
+    ),
     (
         r"unable to find (?:user|group) ([^\s:]{1,60})",
         'its image has no user "{0}"',

@@ -114,8 +114,8 @@ def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
             text = "Cordoned: its pods go on, new ones do not come (spec.unschedulable)."
         case _:
             text = f"{known}: its pods may or may not run, and nothing stops them until it answers."
-    says = (f"Its kubelet says: {cut(report.not_ready).rstrip('. ')}.",) if report.not_ready else ()
-    yield Verdict(code, severity, (text, *says))
+    why = (f"Its kubelet says: {cut(report.unready_message).rstrip('.')}.",) if report.unready_message else ()
+    yield Verdict(code, severity, (text, *(why if code is VerdictCode.NODE_NOT_READY else ())))
 
 
 def _evicting(use: NodeUse) -> Iterator[Verdict]:

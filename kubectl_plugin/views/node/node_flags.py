@@ -15,7 +15,7 @@ from kubectl_plugin.reports.verdict import trouble_until
 from kubectl_plugin.views.evictor_words import going_word, node_words, sign_words
 from kubectl_plugin.views.node.node_findings import full_words
 from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
-from kubectl_plugin.views.words import counted, listed, memory
+from kubectl_plugin.views.words import counted, cut, listed, memory
 from podrules.allocation import is_full, percent_of
 from podrules.eviction.signals import NodeCondition
 from podrules.pressure.nearness import NEAR_LIMIT_PERCENT, Nearness, headroom_nearness
@@ -137,7 +137,7 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
         case NodeMark.SILENT:
             return f"{name} {'do' if more else 'does'} not answer.", "Nobody can tell from here what still runs there."
         case NodeMark.NOT_READY:
-            return f"{name} {'are' if more else 'is'} not Ready.", "No pod is placed there."
+            return f"{name} {'are' if more else 'is'} not Ready.", f"No pod is placed there.{_kubelets_say(nodes)}"
         case NodeMark.FENCED:
             fact = (
                 f"{name} {'answer' if more else 'answers'} again, and {'are' if more else 'is'} still out of service."
@@ -182,6 +182,16 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
             return f"{name}: as many pods as the kubelet takes.", "No other pod fits, whatever it requests."
         case NodeMark.CORDONED:
             return f"{name} {'are' if more else 'is'} cordoned.", "No new pod is placed there (spec.unschedulable)."
+
+
+def _kubelets_say(nodes: Sequence[NodeEntry]) -> str:
+    """Why they are not Ready; empty: no kubelet says so."""
+    said: dict[str, list[str]] = {}
+    for node in nodes:
+        if node.unready_message:
+            said.setdefault(cut(node.unready_message).rstrip("."), []).append(node.name)
+    told = [f"{listed(names, _MAX_NAMED)}: {message}." for message, names in list(said.items())[:_MAX_NAMED]]
+    return " ".join(("", *told))
 
 
 def _going(nodes: Sequence[NodeEntry]) -> str:

@@ -65,7 +65,7 @@ class SnapshotSource:
         index = self._index(kind)
         place = namespace or "" if kind.namespaced else ""
         if (place, name) not in index:
-            raise NotFound(kind, name, namespace, near_names(name, self.names(kind, place)))
+            raise NotFound(kind, name, namespace, lambda: near_names(name, self.names(kind, place)))
         return cast("T", index[place, name])
 
     def list(

@@ -1,0 +1,510 @@
+"""What `died` and `node` must not claim: pods, nodes and events that look like another end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+
+Object = Mapping[str, Any]
+NODE: Final = "edge-3"
+SIZE: Final = {"cpu": "16", "memory": "64Gi", "pods": "110"}
+NOW: Final = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
+FLAT: Final = 10_000
+"""Columns, so that no line wraps."""
+
+
+def at(seconds: float) -> str:
+    """The time so many seconds from now on."""
+    return (NOW + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def node(*conditions: Object, **more: Any) -> Object:
+    ready = raw_condition("Ready", lastHeartbeatTime=at(0), lastTransitionTime=at(-90_000))
+    own = conditions if any(one["type"] == "Ready" for one in conditions) else (*conditions, ready)
+    metadata = {"creationTimestamp": at(-900_000), "uid": "n-1"}
+    return raw_node(NODE, metadata=metadata, capacity=SIZE, allocatable=SIZE, conditions=own, **more)
+
+
+def pod(
+    name: str = "mail-55d-abcde",
+    owner: str = "ReplicaSet/mail-55d",
+    *,
+    made: float = -7000,
+    metadata: Object | None = None,
+    containers: Sequence[Object] | None = None,
+    status: Object | None = None,
+    **spec: Any,
+) -> Object:
+    kind, _, own = owner.partition("/")
+    reference = {"apiVersion": "apps/v1", "kind": kind, "name": own, "uid": f"o-{own}", "controller": True}
+    meta = {"creationTimestamp": at(made), "ownerReferences": [reference] if owner else [], **(metadata or {})}
+    state = {"phase": "Running", "startTime": at(made), **(status or {})}
+    spec = {"nodeName": NODE, "terminationGracePeriodSeconds": 30, "restartPolicy": "Always", **spec}
+    return raw_pod(name, "post", uid=f"u-{name}", metadata=meta, containers=containers, status=state, **spec)
+
+
+def failed(reason: str, message: str, since: float = -7000, *conditions: Object, **more: Any) -> Object:
+    """A pod that its kubelet rejected or ended."""
+    status = {"phase": "Failed", "reason": reason, "message": message, "conditions": list(conditions)}
+    return pod(made=since, status=status, **more)
+
+
+def ran(end: Object, *, runs: float | None = -10, restarts: int = 1, name: str = "app") -> Object:
+    """A status of a container that ended, and runs again since a moment."""
+    again = {"running": {"startedAt": at(runs)}} if runs is not None else {"terminated": end}
+    last = {"lastState": {"terminated": end}} if runs is not None else {}
+    return {"name": name, "restartCount": restarts, "ready": runs is not None, "image": "i", "state": again, **last}
+
+
+def exited(code: int, reason: str, ended: float, began: float = -7000) -> Object:
+    return {"exitCode": code, "reason": reason, "startedAt": at(began), "finishedAt": at(ended)}
+
+
+def event(about: str, reason: str, message: str, when: float, by: str = "kubelet", **more: Any) -> Object:
+    """An event about ``Kind/name``."""
+    kind, _, name = about.partition("/")
+    space = "default" if kind == "Node" else "post"
+    field = more.pop("field", "")
+    involved = {"kind": kind, "name": name, "uid": {"Node": NODE, "Pod": f"u-{name}"}.get(kind, f"o-{name}")}
+    involved |= {"namespace": space} if kind != "Node" else {}
+    involved |= {"fieldPath": field} if field else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.{reason}.{when}", "namespace": space, "creationTimestamp": at(when)},
+        "involvedObject": involved,
+        "reason": reason,
+        "message": message,
+        "firstTimestamp": at(when),
+        "lastTimestamp": at(when),
+        "source": {"component": by, **({"host": NODE} if by == "kubelet" else {})},
+        **more,
+    }
+
+
+def said(folder: Path, objects: Sequence[Object], *words: str) -> str:
+    """The page of some objects; ``now`` is one of their times."""
+    file = folder / "list.json"
+    clock = event("Node/clock", "Clock", "", 0, "none")
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects, clock]}))
+    ran = run(*words, "--snapshot", str(file))
+    assert "Traceback" not in ran.err
+    return " ".join(ran.out.split())
+
+
+def died(folder: Path, *objects: Object, name: str = "mail-55d-abcde") -> str:
+    return said(folder, objects, "died", f"pod/{name}", "-n", "post")
+
+
+# When
+
+
+PODS_FAILED: Final = raw_condition("Ready", "False", reason="PodFailed", lastTransitionTime=at(-7300))
+TARGET: Final = raw_condition("DisruptionTarget", reason="TerminationByKubelet", lastTransitionTime=at(-7300))
+LOW: Final = "The node was low on resource: memory. "
+UNKNOWN: Final = {"exitCode": 137, "reason": "ContainerStatusUnknown", "startedAt": None, "finishedAt": None}
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        failed("OutOfpods", "Pod was rejected: Node didn't have enough resource: pods", -7300),
+        failed("Evicted", LOW, -9000, PODS_FAILED),
+        failed("Evicted", LOW, -9000, TARGET),
+        failed("Terminated", "Pod was terminated in response to imminent node shutdown.", -9000, TARGET),
+    ],
+)
+def test_a_pod_that_failed_long_ago_is_not_of_the_last_hour(ended: Object, tmp_path: Path) -> None:
+    assert "Nothing has ended in the last 60 min" in said(tmp_path, [node(), ended], "died", "-A")
+    assert "Ended in the last hour" not in said(tmp_path, [node(), ended], "node", NODE)
+    assert "1 pod in the last 3 h" in said(tmp_path, [node(), ended], "died", "-A", "--since", "3h")
+    assert "At 09:58:20 UTC (121 min ago)" in died(tmp_path, node(), ended)
+
+
+def test_a_failed_pod_without_any_time_is_not_of_the_last_hour(tmp_path: Path) -> None:
+    status = {"phase": "Failed", "reason": "Evicted", "message": LOW, "containerStatuses": [ran(UNKNOWN, runs=None)]}
+    assert "Nothing has ended in the last 60 min" in said(tmp_path, [pod(status=status)], "died", "-A")
+    assert "evicted the pod" in died(tmp_path, pod(status=status))
+
+
+# Memory
+
+
+SYSTEM: Final = "System OOM encountered, victim process: fluentbit, pid: 77"
+CGROUP: Final = (
+    "Memory cgroup out of memory: Killed process 4201 (ruby) total-vm:9000kB, anon-rss:8000kB, oom_score_adj:9"
+)
+
+
+def out_of_memory(*kills: tuple[str, float], limit: str = "2Gi", reason: str = "OOMKilled") -> list[Object]:
+    box = raw_container(limits={"memory": limit} if limit else None)
+    status = {"phase": "Running", "containerStatuses": [ran(exited(137, reason, -100))]}
+    reasons = {SYSTEM: "SystemOOM"}
+    told = [event(f"Node/{NODE}", reasons.get(text, "OOMKilling"), text, when) for text, when in kills]
+    return [node(), pod(containers=[box], status=status), *told]
+
+
+def test_an_event_of_the_same_second_comes_before_one_of_another_process(tmp_path: Path) -> None:
+    page = died(tmp_path, *out_of_memory((SYSTEM, -108), (CGROUP, -100)))
+    assert "app: it came to its own memory limit of 2Gi" in page
+    assert "Likely, not certain: also possible: node out of memory" in page
+    assert "(ruby)" in page
+    assert "fluentbit" in page
+
+
+@pytest.mark.parametrize("kills", [((SYSTEM, -100), (CGROUP, -100)), ((CGROUP, -106), (SYSTEM, -101))])
+def test_events_of_both_kinds_leave_the_limit_and_the_node(kills: Any, tmp_path: Path) -> None:
+    page = died(tmp_path, *out_of_memory(*kills))
+    assert "Either the kernel killed container app: it came to its own memory limit" in page
+    assert f"or the kernel killed container app: node {NODE} ran out of memory" in page
+    assert page.count("(ruby)") == page.count("fluentbit") == 1
+
+
+@pytest.mark.parametrize("reason", ["OOMKilled", "Error"])
+def test_a_cgroup_above_a_container_without_limit_is_not_the_machine(reason: str, tmp_path: Path) -> None:
+    page = died(tmp_path, *out_of_memory((CGROUP, -100), limit="", reason=reason))
+    assert f"node {NODE}, or the cgroup of all its pods, ran out of memory" in page
+    assert "(ruby)" in page
+    assert "cgroup of all its pods" not in died(tmp_path, *out_of_memory((SYSTEM, -100), limit=""))
+
+
+# Pods that a kubelet rejected
+
+
+LACKS: Final = "Pod was rejected: Node didn't have enough resource: {}, requested: {}, used: {}, capacity: {}"
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "why", "helps"),
+    [
+        ("SysctlForbidden", "forbidden sysctl", f"{NODE} does not allow a sysctl of the pod", "allowedUnsafeSysctls"),
+        ("TopologyAffinityError", "Pod was rejected: x", f"into the NUMA nodes of {NODE}", "topologyManagerPolicy"),
+        ("SMTAlignmentError", "Pod was rejected: x", "whole physical CPU cores", "full-pcpus-only"),
+        ("AppArmor", "Pod was rejected: x", f"{NODE} cannot enforce its AppArmor profile", "load the profile"),
+        ("PodLevelResourcesNotSupported", "x", "a feature that this kubelet does not have", "upgrade the node"),
+        ("OutOfcpu", LACKS.format("cpu", 500, 3900, 4000), f"{NODE} had 3.9 of 4 cpu in use", "bypassed"),
+        ("OutOfmemory", LACKS.format("memory", 2**31, 3 * 2**30, 2**32), "3Gi of 4Gi memory in use", "bypassed"),
+        ("OutOfa.b/c", LACKS.format("a.b/c", 1, 8, 8), "8 of 8 a.b/c in use, and it requests 1", "bypassed"),
+    ],
+)
+def test_each_rejection_has_its_own_remedy(reason: str, message: str, why: str, helps: str, tmp_path: Path) -> None:
+    for owner, then in [
+        ("ReplicaSet/mail-55d", "ReplicaSet mail-55d counts it as none, and makes another"),
+        ("", "no controller makes another: delete it, and create it again"),
+        ("DaemonSet/mail", ""),
+    ]:
+        page = died(tmp_path, node(), failed(reason, message, -200, owner=owner))
+        assert "The kubelet did not take the pod on: " in page
+        assert why in page
+        assert helps in page
+        assert then in page
+        assert ("stays Failed" in page) == bool(then)
+        assert "the node changed" not in page or reason.startswith("OutOf")
+
+
+def test_a_replacement_of_a_rejected_pod_is_not_one_of_its_siblings(tmp_path: Path) -> None:
+    owner: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
+    owner |= {"metadata": {"name": "mail-55d", "namespace": "post", "uid": "o-mail-55d"}}
+    owner |= {"spec": {"replicas": 2, "selector": {"matchLabels": {}}}}
+    one = failed("OutOfcpu", LACKS.format("cpu", 500, 3900, 4000), -200)
+    running = {"conditions": [raw_condition("Ready")]}
+    sibling, later = pod("mail-55d-sib", made=-200, status=running), pod("mail-55d-new", made=-198, status=running)
+    assert "replacement mail-55d-new" in died(tmp_path, node(), owner, one, sibling, later)
+    assert "no replacement was found" in died(tmp_path, node(), owner, one, sibling)
+
+
+# A node that restarted
+
+
+def crashed(code: int, reason: str, reboot: float | None = -595, sandbox: float | None = -590) -> list[Object]:
+    """A container that ended 600 s ago, and runs again since 540 s ago."""
+    status = {"phase": "Running", "containerStatuses": [ran(exited(code, reason, -600), runs=-540)]}
+    told = [event(f"Node/{NODE}", "Rebooted", f"Node {NODE} has been rebooted, boot id: 7f", reboot or 0)]
+    told = told if reboot is not None else []
+    if sandbox is not None:
+        told.append(event("Pod/mail-55d-abcde", "SandboxChanged", "Pod sandbox changed, it will be killed", sandbox))
+    return [node(), pod(status=status), *told]
+
+
+@pytest.mark.parametrize(("code", "sandbox"), [(255, -590), (255, None), (137, -590), (0, -580), (143, -560)])
+def test_a_restart_of_the_node_ended_what_runs_again(code: int, sandbox: float | None, tmp_path: Path) -> None:
+    page = died(tmp_path, *crashed(code, "Error" if code else "Completed", sandbox=sandbox))
+    assert "Its node restarted, and ended container app without the kubelet." in page
+    assert "Likely, not certain: also possible:" in page
+    assert "event of its node, Rebooted" in page
+    assert ("event SandboxChanged" in page) == (sandbox is not None)
+    assert "drain a node before it is restarted" in page
+    assert "read the log" not in page
+
+
+@pytest.mark.parametrize("reboot", [-595, -602])
+def test_a_lost_container_of_a_node_that_restarted(reboot: float, tmp_path: Path) -> None:
+    page = died(tmp_path, *crashed(255, "Unknown", reboot))
+    assert f"Node {NODE} restarted: the runtime lost container app: how it ended is not known." in page
+    assert "event of its node, Rebooted" in page
+    assert "look whether the node" not in page
+    assert "look whether the node" in died(tmp_path, *crashed(255, "Unknown", None))
+
+
+@pytest.mark.parametrize("reboot", [None, -5000, -300, -30])
+def test_another_restart_of_the_node_did_not_end_it(reboot: float | None, tmp_path: Path) -> None:
+    assert "restarted" not in died(tmp_path, *crashed(255, "Error", reboot, None)).partition("Proof")[0]
+    assert "node restarted" not in died(tmp_path, *crashed(1, "Error", reboot, None))
+
+
+# Nodes that are gone
+
+
+GONE: Final = "mail-55d-abcde"
+ASSIGNED: Final = event(f"Pod/{GONE}", "Scheduled", f"Successfully assigned post/{GONE} to {NODE}", -5000, "scheduler")
+KILLING: Final = event(f"Pod/{GONE}", "Killing", "Stopping container app", -700, field="spec.containers{app}")
+CLOUD: Final = event(
+    f"Node/{NODE}", "DeletingNode", f"Deleting node {NODE} because it does not exist in the cloud provider", -800, "ccm"
+)
+REMOVING: Final = event(f"Node/{NODE}", "RemovingNode", f"Node {NODE} event: Removing Node {NODE} from Controller", -60)
+SILENT: Final = event(f"Pod/{GONE}", "NodeNotReady", "Node is not ready", -860, "node-controller")
+OTHER: Final = [raw_node("edge-9"), pod("other", made=-100)]
+
+
+@pytest.mark.parametrize("told", [(ASSIGNED, SILENT), (ASSIGNED,)])
+def test_a_pod_without_a_stop_on_a_node_that_the_cloud_removed(told: Sequence[Object], tmp_path: Path) -> None:
+    page = died(tmp_path, *OTHER, CLOUD, *told)
+    assert f"pod/{GONE} in namespace post, on {NODE}" in page
+    assert "its Node object is gone; its machine no longer exists in the cloud" in page
+    assert "Likely, not certain" in page
+    assert "Perhaps" not in page
+    assert "kubectl get nodes" not in page
+    registered = event(f"Node/{NODE}", "RegisteredNode", f"Registered Node {NODE} in Controller", -400, "nc")
+    assert "What is left of it does not tell" in died(tmp_path, *OTHER, CLOUD, registered, *told)
+
+
+def test_the_node_of_a_pod_that_is_gone_is_named_without_its_object(tmp_path: Path) -> None:
+    evicted = event(f"Pod/{GONE}", "ScaleDown", "deleting pod for node scale down", -702, "cluster-autoscaler")
+    page = died(tmp_path, *OTHER, KILLING, evicted)
+    assert f"on {NODE} " in page
+    assert f"to remove node {NODE}" in page
+    assert "kubectl get nodes" in page
+    assert "kubectl get nodes" not in died(tmp_path, *OTHER, KILLING, evicted, REMOVING)
+
+
+def test_a_daemon_set_that_deletes_a_failed_pod_names_the_node(tmp_path: Path) -> None:
+    said = f"Found failed daemon pod post/logs-zz9xk on node {NODE}, will try to kill it"
+    events = [event("DaemonSet/logs", "FailedDaemonPod", said, -700, "daemonset-controller")]
+    events.append(event("DaemonSet/logs", "SuccessfulDelete", "Deleted pod: logs-zz9xk", -700, "daemonset-controller"))
+    page = died(tmp_path, node(), *events, name="logs-zz9xk")
+    assert f"pod/logs-zz9xk in namespace post, on {NODE}" in page
+    assert "Its controller deleted the pod, which had ended" in page
+    assert "The kubelet stopped the pod" not in page
+    assert "node gone" not in page
+    assert "Node object is not known" not in page
+
+
+# Why a node is not Ready
+
+
+CNI: Final = "container runtime network not ready: NetworkReady=false message:cni plugin not initialized"
+GOES_DOWN: Final = "node is shutting down"
+
+
+@pytest.mark.parametrize("message", [CNI, GOES_DOWN])
+def test_the_kubelet_says_why_a_node_is_not_ready(message: str, tmp_path: Path) -> None:
+    unready = raw_condition("Ready", "False", message=message, lastHeartbeatTime=at(0), lastTransitionTime=at(-100))
+    objects = [node(unready), pod()]
+    assert f"Its kubelet says: {message}." in said(tmp_path, objects, "node", NODE)
+    assert f"Its kubelet says: {message}." in said(tmp_path, objects, "explain", f"node/{NODE}")
+    assert f"{NODE}: {message}." in " ".join(said(tmp_path, objects, "report", "-A").split())
+    data = [{**objects[0], "metadata": {**objects[0]["metadata"], "name": name}} for name in ("a1", "a2")]
+    assert f"a1 and a2: {message}." in said(tmp_path, data, "report", "-A")
+
+
+@pytest.mark.parametrize("status", ["Unknown", "True"])
+def test_a_node_that_is_ready_or_silent_gives_no_reason(status: str, tmp_path: Path) -> None:
+    old = raw_condition("Ready", status, message=GOES_DOWN, lastHeartbeatTime=at(0), lastTransitionTime=at(-100))
+    assert "shutting down" not in said(tmp_path, [node(old)], "node", NODE)
+    assert "shutting down" not in said(tmp_path, [node(old)], "report", "-A")
+
+
+# Hooks, and taints of devices
+
+
+def stopped(code: int, ended: float, hook: float | None, grace: int = 40) -> list[Object]:
+    """A pod that its ReplicaSet deleted 300 s ago."""
+    box = raw_container("app", lifecycle={"preStop": {"exec": {"command": ["drain"]}}})
+    meta = {"deletionTimestamp": at(-300 + grace), "deletionGracePeriodSeconds": grace}
+    status = {"containerStatuses": [ran(exited(code, "Error" if code else "Completed", ended), runs=None)]}
+    one = pod(metadata=meta, containers=[box], status=status, terminationGracePeriodSeconds=grace)
+    field = "spec.containers{app}"
+    told = [event(f"Pod/{GONE}", "Killing", "Stopping container app", -300, field=field)]
+    told.append(event("ReplicaSet/mail-55d", "SuccessfulDelete", f"Deleted pod: {GONE}", -300, "rs"))
+    if hook is not None:
+        told.append(event(f"Pod/{GONE}", "FailedPreStopHook", "PreStopHook failed", hook, field=field))
+    return [node(), one, *told]
+
+
+def test_a_pre_stop_hook_that_took_all_of_the_grace_period(tmp_path: Path) -> None:
+    page = died(tmp_path, *stopped(137, -258, -258))
+    assert "its preStop hook took all of the grace period of 40 s (FailedPreStopHook)" in page
+    assert "app: let the preStop hook end sooner" in page
+    assert "raise terminationGracePeriodSeconds above 40 s" in page
+    assert "let it end on SIGTERM" not in page
+    assert "nothing: " not in page
+
+
+def test_a_pre_stop_hook_that_failed_at_once(tmp_path: Path) -> None:
+    page = died(tmp_path, *stopped(0, -298, -299))
+    assert "its preStop hook failed after 1 s (FailedPreStopHook)" in page
+    assert "app: correct the preStop hook, which failed" in page
+    page = died(tmp_path, *stopped(137, -259, -299))
+    assert "app: correct the preStop hook, which failed" in page
+    assert "app: let it end on SIGTERM" in page
+    page = died(tmp_path, *stopped(137, -259, None))
+    assert "app: let it end on SIGTERM" in page
+    assert "preStop hook failed" not in page
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_taint_of_a_device_is_not_one_of_the_node(gone: bool, tmp_path: Path) -> None:
+    told = event(f"Pod/{GONE}", "DeviceTaintManagerEviction", "Marking for deletion", -701, "controller-manager")
+    meta = {"deletionTimestamp": at(-660), "deletionGracePeriodSeconds": 40}
+    said = {
+        "reason": "DeletionByDeviceTaintManager",
+        "message": "Device Taint manager: deleting due to NoExecute taint",
+    }
+    target = raw_condition("DisruptionTarget", lastTransitionTime=at(-701), **said)
+    there = [pod(metadata=meta, status={"conditions": [target]})]
+    page = died(tmp_path, node(), *([told] if gone else there), KILLING)
+    assert "its ResourceClaim does not tolerate a taint of its device" in page
+    assert "in the request of its ResourceClaim or template" in page
+    assert "taint of its node" not in page
+
+
+# Jobs, evictions without a resource, and what else fits
+
+
+@pytest.mark.parametrize(
+    ("reason", "says", "helps"),
+    [
+        ("DeadlineExceeded", "the Job had ended (DeadlineExceeded).", "raise activeDeadlineSeconds of the Job"),
+        ("BackoffLimitExceeded", "the Job had ended (BackoffLimitExceeded).", "raise its backoffLimit"),
+        ("Suspended", "the Job was suspended.", "spec.suspend is false"),
+    ],
+)
+def test_an_event_of_a_job_that_is_gone_shows_why_it_deleted_its_pod(
+    reason: str, says: str, helps: str, tmp_path: Path
+) -> None:
+    deleted = event("Job/import-3", "SuccessfulDelete", "Deleted pod: import-3-bcdfg", -700, "job-controller")
+    ended = event("Job/import-3", reason, "x", -699, "job-controller")
+    page = died(tmp_path, node(), deleted, ended, name="import-3-bcdfg")
+    assert f"Job import-3 removed the pod: {says}" in page
+    assert helps in page
+    assert "Either" not in page
+    early = event("Job/import-3", reason, "x", -1500, "job-controller")
+    assert "for fewer may run at once" in died(tmp_path, node(), deleted, early, name="import-3-bcdfg")
+
+
+@pytest.mark.parametrize("message", ["", "The node was low on resource: example.com/x."])
+def test_an_eviction_without_a_known_resource_is_an_eviction(message: str, tmp_path: Path) -> None:
+    page = died(tmp_path, failed("Evicted", message, -200, TARGET))
+    assert "The kubelet evicted the pod; the resource is not known. At 09:58:20 UTC" in page
+    assert "Unknown what ended it" not in page
+
+
+def test_the_kubelet_evicts_no_static_pod(tmp_path: Path) -> None:
+    uid = {"uid": "0c9e5b1f2a3d4e5f60718293a4b5c6d7"}
+    told = event("Pod/proxy-edge-3", "Killing", "Stopping container proxy", -700, field="spec.containers{proxy}")
+    stop = {**told, "involvedObject": {**told["involvedObject"], **uid}}
+    page = died(tmp_path, node(), pod("other"), stop, name="proxy-edge-3")
+    assert "stopped the static pod: its manifest" in page
+    assert "evicted:" not in page
+
+
+def test_two_causes_that_fit_are_not_all(tmp_path: Path) -> None:
+    page = died(tmp_path, *out_of_memory(("Killed process 4 (ruby) total-vm:9kB", -100), reason="Error"))
+    assert "Both fit what is left of the evidence. Also possible: node out of memory" in page
+
+
+# Deletions
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "by"),
+    [("Evict", "Pod is evicted, because of preempt", "volcano"), ("Evicted", "Evicted by team robot", "robot")],
+)
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_stop_that_another_program_announces_has_its_event(
+    reason: str, message: str, by: str, gone: bool, tmp_path: Path
+) -> None:
+    meta = {"deletionTimestamp": at(-661), "deletionGracePeriodSeconds": 40}
+    there = [] if gone else [pod(metadata=meta)]
+    told = event(f"Pod/{GONE}", reason, message, -701, by)
+    page = died(tmp_path, node(), *there, KILLING, told)
+    assert page.count(f"event {reason} at") == 1
+    assert message in page
+    old = event(f"Pod/{GONE}", reason, message, -4000, by)
+    assert message not in died(tmp_path, node(), *there, KILLING, old)
+
+
+COMBINED: Final = "(combined from similar events): "
+
+
+@pytest.mark.parametrize("lead", ["", COMBINED])
+def test_a_replica_set_deletes_only_pods_that_run(lead: str, tmp_path: Path) -> None:
+    told = [event("ReplicaSet/mail-55d", "SuccessfulDelete", f"{lead}Deleted pod: {GONE}", -700, "rs")]
+    told.append(
+        event("Deployment/mail", "ScalingReplicaSet", f"{lead}Scaled down replica set mail-55d to 4", -701, "d")
+    )
+    page = died(tmp_path, node(), *told)
+    assert "ReplicaSet mail-55d removed the pod: it was scaled down to 4. At" in page
+    assert "also possible" not in page
+
+
+def test_names_like_a_missing_one_are_looked_for_only_when_printed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(*_names: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("podrules.cluster.in_memory.near_names", fail)
+    assert "1 pod" in said(tmp_path, [node(), pod("other"), KILLING], "died", "-A")
+
+
+@pytest.mark.parametrize(("asked", "runs"), [(-2400, True), (-20, False)])
+def test_a_deleted_pod_that_runs_on_has_not_ended(asked: float, runs: bool, tmp_path: Path) -> None:
+    meta = {"deletionTimestamp": at(asked + 30), "deletionGracePeriodSeconds": 30}
+    state = {"name": "app", "restartCount": 0, "state": {"running": {"startedAt": at(-6000)}}}
+    one = pod(metadata=meta, status={"containerStatuses": [state]})
+    told = event(f"Pod/{GONE}", "FailedKillPod", "error killing pod: context deadline exceeded", -10, count=18)
+    page = died(tmp_path, node(), one, told)
+    still = "It has not ended: its grace period of 30 s is over, and these containers run: app."
+    assert (still in page) == runs
+    assert "event FailedKillPod" in page
+    assert "It has not ended" not in died(tmp_path, node(raw_condition("Ready", "Unknown")), one)
+
+
+@pytest.mark.parametrize(
+    ("message", "what"),
+    [
+        (
+            "apparmor failed to apply profile: write /proc/thread-self/attr/apparmor/exec: no such file or directory",
+            "its AppArmor profile is not loaded on the node",
+        ),
+        ('failed to stat "/srv/blobs": no such file or directory', 'path "/srv/blobs" does not exist on the node'),
+        ("failed to apply OCI options: no command specified", "neither its image nor its spec has a command"),
+        ("nvidia-container-cli: initialization error: nvml error: x", "the GPU driver of the node failed"),
+        ("some other error", "the runtime reports an error"),
+    ],
+)
+def test_what_a_runtime_could_not_do(message: str, what: str, tmp_path: Path) -> None:
+    waits = {"waiting": {"reason": "CreateContainerError", "message": message}}
+    status = {"phase": "Pending", "containerStatuses": [{"name": "app", "restartCount": 0, "state": waits}]}
+    page = died(tmp_path, node(), pod(status=status))
+    assert f"Container app could not start: {what} (CreateContainerError)." in page
+    assert ("What helps" in page) == (message != "some other error")
