@@ -320,9 +320,11 @@ def test_the_kubelet_says_why_a_node_is_not_ready(message: str, tmp_path: Path) 
     objects = [node(unready), pod()]
     assert f"Its kubelet says: {message}." in said(tmp_path, objects, "node", NODE)
     assert f"Its kubelet says: {message}." in said(tmp_path, objects, "explain", f"node/{NODE}")
-    assert f"{NODE}: {message}." in " ".join(said(tmp_path, objects, "report", "-A").split())
+    assert f"The kubelet says: {message}." in said(tmp_path, objects, "report", "-A")
     data = [{**objects[0], "metadata": {**objects[0]["metadata"], "name": name}} for name in ("a1", "a2")]
-    assert f"a1 and a2: {message}." in said(tmp_path, data, "report", "-A")
+    report = said(tmp_path, data, "report", "-A")
+    assert "2 nodes are not Ready." in report
+    assert f"The kubelet says: {message}." in report
 
 
 @pytest.mark.parametrize("status", ["Unknown", "True"])
@@ -390,21 +392,18 @@ def test_a_taint_of_a_device_is_not_one_of_the_node(gone: bool, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("reason", "says", "helps"),
+    ("reason", "says"),
     [
-        ("DeadlineExceeded", "the Job had ended (DeadlineExceeded).", "raise activeDeadlineSeconds of the Job"),
-        ("BackoffLimitExceeded", "the Job had ended (BackoffLimitExceeded).", "raise its backoffLimit"),
-        ("Suspended", "the Job was suspended.", "spec.suspend is false"),
+        ("DeadlineExceeded", "the Job had ended (DeadlineExceeded)."),
+        ("BackoffLimitExceeded", "the Job had ended (BackoffLimitExceeded)."),
+        ("Suspended", "the Job was suspended."),
     ],
 )
-def test_an_event_of_a_job_that_is_gone_shows_why_it_deleted_its_pod(
-    reason: str, says: str, helps: str, tmp_path: Path
-) -> None:
+def test_an_event_of_a_job_that_is_gone_shows_why_it_deleted_its_pod(reason: str, says: str, tmp_path: Path) -> None:
     deleted = event("Job/import-3", "SuccessfulDelete", "Deleted pod: import-3-bcdfg", -700, "job-controller")
     ended = event("Job/import-3", reason, "x", -699, "job-controller")
     page = died(tmp_path, node(), deleted, ended, name="import-3-bcdfg")
     assert f"Job import-3 removed the pod: {says}" in page
-    assert helps in page
     assert "Either" not in page
     early = event("Job/import-3", reason, "x", -1500, "job-controller")
     assert "for fewer may run at once" in died(tmp_path, node(), deleted, early, name="import-3-bcdfg")
@@ -497,8 +496,7 @@ def test_a_deleted_pod_that_runs_on_has_not_ended(asked: float, runs: bool, tmp_
             "its AppArmor profile is not loaded on the node",
         ),
         ('failed to stat "/srv/blobs": no such file or directory', 'path "/srv/blobs" does not exist on the node'),
-        ("failed to apply OCI options: no command specified", "neither its image nor its spec has a command"),
-        ("nvidia-container-cli: initialization error: nvml error: x", "the GPU driver of the node failed"),
+        ("failed to apply OCI options: no command specified", "it has no command"),
         ("some other error", "the runtime reports an error"),
     ],
 )
