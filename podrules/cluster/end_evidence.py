@@ -31,7 +31,7 @@ from podrules.cluster.kubelet import CONFIGZ
 from podrules.container_state import OOM_KILLED
 from podrules.died.cause import Cause
 from podrules.died.controllers import node_cleaned_up
-from podrules.died.evidence import Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at
+from podrules.died.evidence import KUBELET, Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at
 from podrules.died.memory import SIGKILL_CODE, start_ran_out
 from podrules.died.messages import cause_of_status, deleted_name
 from podrules.died.replacement import replacement_of
@@ -283,7 +283,8 @@ def _of_last(events: Sequence[Event], present: Pod | None) -> list[Event]:
 
 def node_of(events: Sequence[Event]) -> str:
     """The node on which a pod ran, by its events."""
-    hosts = [event.source.host for event in events if event.source.host]
+    # The host of another component is where that runs.
+    hosts = [event.source.host for event in events if event.source.host and event.component == KUBELET]
     assigned = [event.message.rpartition(_ASSIGNED)[2] for event in events if event.reason == _SCHEDULED]
     return next(iter((*hosts, *assigned)), "")
 

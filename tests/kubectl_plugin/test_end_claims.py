@@ -295,6 +295,13 @@ def test_the_node_of_a_pod_that_is_gone_is_named_without_its_object(tmp_path: Pa
     assert "kubectl get nodes" not in died(tmp_path, *OTHER, KILLING, evicted, REMOVING)
 
 
+def test_the_host_of_another_component_is_not_the_node_of_the_pod(tmp_path: Path) -> None:
+    source = {"component": "volcano", "host": "edge-1"}
+    told = event(f"Pod/{GONE}", "Evict", "Pod is evicted", -701, "volcano", source=source)
+    assert f"in namespace post, on {NODE}" in died(tmp_path, node(), told, KILLING)
+    assert "on edge-1" not in died(tmp_path, node(), told)
+
+
 def test_a_daemon_set_that_deletes_a_failed_pod_names_the_node(tmp_path: Path) -> None:
     said = f"Found failed daemon pod post/logs-zz9xk on node {NODE}, will try to kill it"
     events = [event("DaemonSet/logs", "FailedDaemonPod", said, -700, "daemonset-controller")]
