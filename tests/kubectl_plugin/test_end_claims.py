@@ -513,3 +513,15 @@ def test_what_a_runtime_could_not_do(message: str, what: str, tmp_path: Path) ->
     page = died(tmp_path, node(), pod(status=status))
     assert f"Container app could not start: {what} (CreateContainerError)." in page
     assert ("What helps" in page) == (message != "some other error")
+
+
+def test_a_node_under_disk_pressure_has_what_its_kubelet_wrote_lately(tmp_path: Path) -> None:
+    pressed = node(raw_condition("DiskPressure", lastHeartbeatTime=at(0), lastTransitionTime=at(-700)))
+    short = "Attempting to reclaim ephemeral-storage"
+    freed = "Failed to garbage collect required amount of images, only found 0 bytes eligible to free"
+    for when in (-60, -2000):
+        told = [event(f"Node/{NODE}", "EvictionThresholdMet", short, when, count=40)]
+        told.append(event(f"Node/{NODE}", "FreeDiskSpaceFailed", freed, when))
+        page = said(tmp_path, [pressed, pod(), *told], "node", NODE)
+        assert (f"EvictionThresholdMet 60 s ago: {short}." in page) == (when == -60)
+        assert ("FreeDiskSpaceFailed 60 s ago: Failed to garbage collect" in page) == (when == -60)
