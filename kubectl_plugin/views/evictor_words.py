@@ -52,7 +52,6 @@ _EVICTED: Final = "Evicted pod: "
 _FORCEFUL: Final = {
     "Expired": "raise expireAfter of the NodePool: it counts before annotations and budgets",
     "NodeRepair": "see why the node was unhealthy: Karpenter repairs it whatever annotations and budgets say",
-    "Unhealthy": "see why the node was unhealthy: Karpenter repairs it whatever annotations and budgets say",
     "Forceful Termination": "drain the node before it is deleted, or raise terminationGracePeriod of the NodePool",
 }
 """By Karpenter's reason, what helps where karpenter.sh/do-not-disrupt does not (its docs, concepts/disruption)."""

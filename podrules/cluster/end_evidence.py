@@ -31,11 +31,9 @@ from podrules.cluster.kubelet import CONFIGZ
 from podrules.container_state import OOM_KILLED
 from podrules.died.cause import Cause
 from podrules.died.controllers import node_cleaned_up
-from podrules.died.evidence import Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at
-from podrules.died.kubelet_stops import STOP_CODES
+from podrules.died.evidence import KUBELET, Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at
 from podrules.died.memory import SIGKILL_CODE, start_ran_out
 from podrules.died.messages import cause_of_status, deleted_name
-from podrules.died.reboot import FOUND_DEAD
 from podrules.died.replacement import replacement_of
 from podrules.died.scaling import RESCALED, SCALED
 from podrules.model.base import KubeObject, OwnerReference
@@ -141,8 +139,8 @@ class EndReader:
         controller = meta.controller
         owner, owner_gone = self._owner(controller if ended else None, meta.namespace)
         may_be_memory = alone and _may_be_memory(pod)
-        asked = may_be_memory or ended or (alone and _may_be_reboot(pod))
-        node_events = self._node_events(node_name) if asked else None
+        asked = alone and any(one.latest_end is not None for one in pod.status.of_containers)
+        node_events = self._node_events(node_name) if asked or ended else None
         node, node_gone = self._node(node_name, node_events) if alone else (None, False)
         asks_memory = may_be_memory and node is not None
         evidence = Evidence(
@@ -285,7 +283,8 @@ def _of_last(events: Sequence[Event], present: Pod | None) -> list[Event]:
 
 def node_of(events: Sequence[Event]) -> str:
     """The node on which a pod ran, by its events."""
-    hosts = [event.source.host for event in events if event.source.host]
+    # The host of another component is where that runs.
+    hosts = [event.source.host for event in events if event.source.host and event.component == KUBELET]
     assigned = [event.message.rpartition(_ASSIGNED)[2] for event in events if event.reason == _SCHEDULED]
     return next(iter((*hosts, *assigned)), "")
 
@@ -299,12 +298,6 @@ def _may_be_memory(pod: Pod) -> bool:
     return any(
         end is not None and (end.reason == OOM_KILLED or end.exit_code == SIGKILL_CODE or start_ran_out(end.message))
         for end in ends
-    )
-
-
-def _may_be_reboot(pod: Pod) -> bool:
-    return any(
-        end.exit_code in {*STOP_CODES, FOUND_DEAD} for one in pod.status.of_containers if (end := one.latest_end)
     )
 
 

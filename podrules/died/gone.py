@@ -94,15 +94,6 @@ NODE_LOST: Final = "NodeNotReady"
 """The reason of the node controller's event about a pod of such a node."""
 _NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_GONE)
 """By which a pod has ended before its controller deletes it, whatever is left of its events."""
-_BEFORE_NODE: Final = (
-    Cause.TAINT_EVICTION,
-    Cause.API_EVICTION,
-    Cause.JOB_ENDED,
-    Cause.OWNER,
-    Cause.DELETED,
-    Cause.FORCE_DELETED,
-)
-"""By which a pod may go before its node, or after that in its stead."""
 _OF_DAEMON_SET: Final = "DaemonPod"
 _OF_ACTIVE: Final = frozenset({"ReplicaSet", "ReplicationController"})
 """Kinds whose pods always restart, and whose controllers delete none that has ended."""
@@ -169,9 +160,8 @@ def gone_verdict(evidence: Evidence) -> Verdict:
     if by is None:
         return NOTHING
     lost = [evictor_clue(by), *map(of_event, evidence.known_events.named(NODE_LOST)[-1:])]
-    return weighed(
-        {**dict.fromkeys(_BEFORE_NODE, Weight.POSSIBLE), Cause.NODE_GONE: Weight.MUCH}, {Cause.NODE_GONE: lost}
-    )
+    weights = dict.fromkeys((*_SILENT, Cause.TAINT_EVICTION), Weight.POSSIBLE)
+    return weighed({**weights, Cause.NODE_GONE: Weight.MUCH}, {Cause.NODE_GONE: lost})
 
 
 def _by_controller(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cause, list[Clue]]) -> Verdict:

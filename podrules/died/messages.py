@@ -33,6 +33,7 @@ __all__ = [
     "DISRUPTIONS",
     "EVENT_CAUSES",
     "NEVER_RAN",
+    "PRESSURE_REASONS",
     "READ_REASONS",
     "TAINTED",
     "UNHEALTHY",
@@ -129,8 +130,19 @@ CLEANED_UP: Final = frozenset(
 )
 """The reasons of events by which a controller tells that it deletes a pod that had ended: DaemonSets;
 StatefulSets of older versions do so, too."""
+PRESSURE_REASONS: Final = frozenset({"EvictionThresholdMet", "FreeDiskSpaceFailed", "ImageGCFailed"})
+"""The reasons of a kubelet's events about a node that is short of something."""
 READ_REASONS: Final = frozenset(
-    {*EVENT_CAUSES, *CLEANED_UP, "Evicted", "Killing", "SandboxChanged", "Scheduled", "SuccessfulDelete"}
+    {
+        *PRESSURE_REASONS,
+        *EVENT_CAUSES,
+        *CLEANED_UP,
+        "Evicted",
+        "Killing",
+        "SandboxChanged",
+        "Scheduled",
+        "SuccessfulDelete",
+    }
     | {"SystemOOM", "OOMKilling", "ScalingReplicaSet", "SuccessfulRescale"}
 )
 """The reasons of events whose messages are read."""

@@ -29,7 +29,7 @@ from podrules.model.node import Taint
 from podrules.model.pod import Pod
 from podrules.tolerations import NO_SCHEDULE, tolerates_taint
 
-__all__ = ["Rejection", "RejectionKind", "Shortage", "rejection_of"]
+__all__ = ["Rejection", "RejectionKind", "rejection_of"]
 
 _SHUTTING_DOWN: Final = re.compile("node is shutting down", re.IGNORECASE)
 _CONDITIONS: Final = re.compile(rf"{re.escape(CONDITION)}\[([^\]]{{1,200}})\]")
@@ -41,9 +41,6 @@ _TAINTS: Final = {
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 """The taint of a node that shuts down: its kubelet reports that it is not Ready."""
 _DAEMON_FAILED: Final = "FailedDaemonPod"
-_SHORTAGE: Final = re.compile(
-    r"enough resource: ([^\s,]{1,320}), requested: (\d{1,19}), used: (\d{1,19}), capacity: (\d{1,19})"
-)
 _MAX_READ: Final = 2000
 _ALL: Final = "all taints"
 
@@ -58,15 +55,6 @@ class RejectionKind(Enum):
     NO_FIT = "NoFit"
 
 
-class Shortage(Struct, frozen=True, rename="camel"):
-    """What the node had too little of, as the kubelet counts it: cpu in thousandths."""
-
-    resource: str
-    requested: int
-    used: int
-    capacity: int
-
-
 class Rejection(Struct, frozen=True, rename="camel"):
     """One rejection."""
 
@@ -79,8 +67,6 @@ class Rejection(Struct, frozen=True, rename="camel"):
     """How many pods of the same controller its node rejected, as far as is known; this one counts."""
     toleration: str = ""
     """What the pod tolerates, so that the scheduler places such pods there again; empty: nothing does."""
-    shortage: Shortage | None = None
-    """Of reasons ``OutOfcpu`` and the like; None: the message has no numbers."""
 
 
 def rejection_of(evidence: Evidence, reason: str, message: str) -> Rejection:
@@ -103,9 +89,7 @@ def rejection_of(evidence: Evidence, reason: str, message: str) -> Rejection:
         kind = RejectionKind.ADMISSION
     pod = evidence.pod
     toleration = "" if pod is None or not keys else _toleration(pod, keys)
-    short = _SHORTAGE.search(text)
-    shortage = None if short is None else Shortage(short[1], int(short[2]), int(short[3]), int(short[4]))
-    return Rejection(kind, reason, conditions, _times(evidence), toleration, shortage)
+    return Rejection(kind, reason, conditions, _times(evidence), toleration)
 
 
 def _toleration(pod: Pod, keys: list[str]) -> str:

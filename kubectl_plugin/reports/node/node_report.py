@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.node.node_use import NodeUse
 from podrules.allocation import ResourceAllocation, node_allocation, percent_of
+from podrules.died.messages import PRESSURE_REASONS
+from podrules.died.verdict import Clue, Source, of_event
 from podrules.eviction.signals import NodeCondition, pressures_of
 from podrules.evictors import Evictor, going, held_back
 from podrules.features import Features
 from podrules.model.event import Event
+from podrules.model.instant import instant
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
@@ -27,6 +30,8 @@ from podrules.taint_eviction import Eviction, pod_eviction
 from podrules.versions import VersionNote, Versions, version_notes
 
 __all__ = ["KeptRoom", "NodeReport", "NodeResourceReport", "node_report"]
+
+_LATELY: Final = timedelta(minutes=5)
 
 
 class NodeResourceReport(Struct, frozen=True, rename="camel"):
@@ -75,6 +80,8 @@ class NodeReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     unschedulable: bool
     pressures: tuple[NodeCondition, ...]
     """What it says that it is short of."""
+    pressure_said: tuple[Clue, ...] = ()
+    """What its kubelet wrote of that within the last 5 minutes."""
     platform: Platform
     """The platform whose rules hold for its pods."""
     taints: tuple[str, ...]
@@ -137,6 +144,7 @@ def node_report(
         reach=reach,
         unschedulable=node.spec.unschedulable,
         pressures=pressures_of(node.status.conditions),
+        pressure_said=tuple(_pressure_said(events, now)),
         platform=node_platform(node),
         taints=tuple(taint.text for taint in node.spec.taints),
         going=going(node, events, now),
@@ -154,6 +162,15 @@ def node_report(
         version_notes=version_notes(versions, (node,)),
         unread=unread,
     )
+
+
+def _pressure_said(events: Iterable[Event], now: datetime | None) -> Iterator[Clue]:
+    told = sorted((one for one in events if one.reason in PRESSURE_REASONS), key=lambda one: one.last or "")
+    last = {event.reason: event for event in told}
+    for event in last.values():
+        when = instant(event.last)
+        if now is not None and when is not None and now - when <= _LATELY:
+            yield of_event(event, Source.NODE_EVENT)
 
 
 def _kept(nominated: Sequence[Pod], features: Features) -> KeptRoom:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -22,7 +23,7 @@ from podrules.died.verdict import Clue, Source, Suspect
 from podrules.died.windows_exits import windows_exit
 from podrules.evictors import Evictor, Where
 
-__all__ = ["SHORT", "SUSPENDED", "cause_sentence", "is_device_taint", "job_end", "rejection_words", "was_rebooted"]
+__all__ = ["SHORT", "cause_sentence", "is_device_taint", "job_end", "rejection_words", "was_rebooted"]
 
 SHORT: Final = {
     Cause.OWN_MEMORY_LIMIT: "own memory limit",
@@ -65,7 +66,7 @@ SHORT: Final = {
 }
 """By cause, for a column or a list."""
 
-SUSPENDED: Final = "Suspended"
+_SUSPENDED: Final = "Suspended"
 _ANYBODY: Final = "somebody evicted the pod through the eviction API, as drains and autoscalers do"
 _CRASHES: Final = frozenset({3, 4, 5, 6, 7, 8, 11, 24, 25, 31})
 """The signals by which a process ends that did something wrong: they leave a core (signal(7))."""
@@ -114,9 +115,8 @@ _AND_ITS_PODS: Final = ", or the cgroup of all its pods,"
 
 def _is_of_cgroup(report: EndReport) -> bool:
     """Whether events report kills for a cgroup's limit, and none for the node's memory."""
-    suspects = (*report.end.verdict.suspects, *report.end.verdict.others)
-    clues = [clue for one in suspects for clue in one.clues if clue.source is Source.NODE_EVENT]
-    return any(OF_CGROUP in clue.says for clue in clues) and all(OF_CGROUP in clue.says for clue in clues)
+    told = [OF_CGROUP in clue.says for clue in told_clues(report) if clue.source is Source.NODE_EVENT]
+    return bool(told) and all(told)
 
 
 def _probe(kind: str) -> _Words:
@@ -187,10 +187,14 @@ def _preempted(report: EndReport, container: str) -> str:
     return f"the scheduler preempted the pod for {whom}"
 
 
+def told_clues(report: EndReport) -> list[Clue]:
+    """What speaks for the causes that the page names."""
+    return [clue for one in report.end.verdict.suspects for clue in one.clues]
+
+
 def is_device_taint(report: EndReport) -> bool:
     """Whether the taint is one of a device that the pod uses, not of its node."""
-    clues = [clue for one in report.end.verdict.suspects for clue in one.clues]
-    return any("DeviceTaintManager" in f"{clue.where}: {clue.says[:_MOST_WHY]}" for clue in clues)
+    return any("DeviceTaintManager" in f"{clue.where}: {clue.says[:_MOST_WHY]}" for clue in told_clues(report))
 
 
 def _tainted(report: EndReport, container: str) -> str:
@@ -250,7 +254,7 @@ def _job(report: EndReport, container: str) -> str:
     why = job_end(report)
     if not why:
         return f"{whose} removed the pod, for the Job had ended or was suspended"
-    return f"{whose} removed the pod: the Job {'was suspended' if why == SUSPENDED else f'had ended ({why})'}"
+    return f"{whose} removed the pod: the Job {'was suspended' if why == _SUSPENDED else f'had ended ({why})'}"
 
 
 def job_end(report: EndReport) -> str:
@@ -259,7 +263,7 @@ def job_end(report: EndReport) -> str:
     for clue in clues:
         if clue.source is Source.OWNER:
             kind, _, rest = clue.says.partition(": ")
-            return SUSPENDED if kind == SUSPENDED else rest.partition(": ")[0]
+            return _SUSPENDED if kind == _SUSPENDED else rest.partition(": ")[0]
         if clue.where in JOB_ENDS:
             return clue.where
     return ""
@@ -278,12 +282,10 @@ def _rejected(report: EndReport, container: str) -> str:
     found, lead, node = report.end.rejection, "the kubelet did not take the pod on", report.node or "its node"
     if found is None:
         return lead
-    if found.shortage is not None:
-        short = found.shortage
-        used, most, asks = (
-            resource_amount(short.resource, one, named=False) for one in (short.used, short.capacity, short.requested)
-        )
-        return f"{lead}: {node} had {used} of {most} {short.resource} in use, and it requests {asks} ({found.reason})"
+    short = _SHORTAGE.search(" ".join(clue.says[:_MOST_SAID] for clue in told_clues(report)))
+    if short is not None:
+        asks, used, most = (resource_amount(short[1], int(one), named=False) for one in short.group(2, 3, 4))
+        return f"{lead}: {node} had {used} of {most} {short[1]} in use, and it requests {asks} ({found.reason})"
     if found.kind is RejectionKind.NO_FIT and found.reason in REJECTION_REASONS:
         return f"{lead}: {REJECTION_REASONS[found.reason][0].format(node=node)} ({found.reason})"
     return f"{lead}{_REJECTIONS[found.kind].format(conditions=', '.join(found.conditions)) or f' ({found.reason})'}"
@@ -301,6 +303,11 @@ def rejection_words(report: EndReport) -> str:
 
 
 _AGAIN: Final = 2
+_MOST_SAID: Final = 2000
+_SHORTAGE: Final = re.compile(
+    r"enough resource: ([^\s,]{1,320}), requested: (\d{1,19}), used: (\d{1,19}), capacity: (\d{1,19})"
+)
+"""Numbers as the kubelet counts them: cpu in thousandths."""
 _MOST_WHY: Final = 120
 """Characters of an autoscaler's reason."""
 _REJECTIONS: Final = {
@@ -355,7 +362,7 @@ def _or_reboot(plain: str) -> _Words:
 
 def was_rebooted(report: EndReport) -> bool:
     """Whether an event of the node shows that it restarted at this end."""
-    return any(clue.where == REBOOTED for one in report.end.verdict.suspects for clue in one.clues)
+    return any(clue.where == REBOOTED for clue in told_clues(report))
 
 
 _SENTENCES: Final[dict[Cause, _Words]] = {

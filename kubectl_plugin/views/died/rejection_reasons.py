@@ -50,10 +50,6 @@ REJECTION_REASONS: Final = {
     ),
     "PodOSNotSupported": _OTHER_SYSTEM,
     "PodOSSelectorNodeLabelDoesNotMatch": _OTHER_SYSTEM,
-    "VolumeAttachmentLimitExceeded": (
-        "{node} has attached as many volumes as it can",
-        "see that the limit in the CSINode is right: the scheduler counts by it",
-    ),
     "NodeAffinity": _SELECTED,
     "MatchNodeSelector": _SELECTED,
     "NodePorts": _PORTS,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kubectl_plugin.reports.died.end_report import ContainerSpec, EndReport
-from kubectl_plugin.views.died.cause_words import SUSPENDED, is_device_taint, job_end, was_rebooted
+from kubectl_plugin.views.died.cause_words import is_device_taint, job_end, was_rebooted
 from kubectl_plugin.views.died.rejection_reasons import REJECTION_REASONS
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.evictor_words import evictor_remedies
@@ -29,11 +29,6 @@ _REPLACES: Final = frozenset({"ReplicaSet", "ReplicationController"})
 """Kinds whose controllers count a Failed pod as none, and leave it. Others delete it, or count failures."""
 _DRAIN: Final = "drain a node before it is restarted, or let its kubelet shut down gracefully"
 _NOTHING: Final = "nothing: "
-_JOBS: Final = {
-    "DeadlineExceeded": "raise activeDeadlineSeconds of the Job, or let its pods end sooner",
-    "BackoffLimitExceeded": "see why the other pods of the Job failed, or raise its backoffLimit",
-    SUSPENDED: "the Job makes pods again once spec.suspend is false",
-}
 _ENOUGH: Final = 2
 """Of so many causes each gets its remedy; of more none stands out."""
 
@@ -234,9 +229,8 @@ def _rejected(report: EndReport) -> Iterator[str]:
 
 
 def _job(report: EndReport) -> Iterator[str]:
-    yield _JOBS.get(
-        job_end(report), "the Job's conditions tell why it ended: backoffLimit, podFailurePolicy or a deadline"
-    )
+    if not job_end(report):
+        yield "the Job's conditions show why it ended: backoffLimit, podFailurePolicy or a deadline"
 
 
 def _plain(*lines: str) -> Callable[[EndReport], Iterator[str]]:

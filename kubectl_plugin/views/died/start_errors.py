@@ -70,16 +70,7 @@ _ROWS: Final = (
         'path "{0}" does not exist on the node',
         "create it there, or let hostPath.type make it: DirectoryOrCreate, FileOrCreate",
     ),
-    (
-        r"no command specified",
-        "neither its image nor its spec has a command",
-        "set command in the spec, or use an image with ENTRYPOINT or CMD",
-    ),
-    (
-        r"nvidia-container-cli|nvml error",
-        "the GPU driver of the node failed",
-        "see that driver and container toolkit of the node fit: restart the node after an update of the driver",
-    ),
+    (r"no command specified", "it has no command", "set command in the spec, or use an image with ENTRYPOINT or CMD"),
     (
         r"exec format error",
         "its command is for another processor",

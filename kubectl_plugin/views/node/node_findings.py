@@ -80,7 +80,8 @@ def _state(report: NodeReport, now: datetime | None) -> tuple[Verdict, ...]:
     quiet = report.reach is not None and report.reach.reach.quiet
     if report.pressures and not quiet:
         pressed = f"It has {pressure_names(report.pressures)}: {EVICTING}."
-        told.append(Verdict(VerdictCode.NODE_PRESSURE, Severity.TROUBLE, (pressed,)))
+        also = [f"{one.where} {when_words(one.at, now)}: {cut(one.says).rstrip('.')}." for one in report.pressure_said]
+        told.append(Verdict(VerdictCode.NODE_PRESSURE, Severity.TROUBLE, (pressed, *also)))
     goes = () if report.going is None else (going_verdict(report.going, now),)
     told += sorted((*goes, *_standing(report, now)), key=lambda one: -one.severity.urgency)
     if report.evictions:

@@ -185,13 +185,8 @@ def node_sentences(mark: NodeMark, nodes: Sequence[NodeEntry]) -> tuple[str, str
 
 
 def _kubelets_say(nodes: Sequence[NodeEntry]) -> str:
-    """Why they are not Ready; empty: no kubelet says so."""
-    said: dict[str, list[str]] = {}
-    for node in nodes:
-        if node.unready_message:
-            said.setdefault(cut(node.unready_message).rstrip("."), []).append(node.name)
-    told = [f"{listed(names, _MAX_NAMED)}: {message}." for message, names in list(said.items())[:_MAX_NAMED]]
-    return " ".join(("", *told))
+    said = dict.fromkeys(cut(node.unready_message).rstrip(".") for node in nodes if node.unready_message)
+    return f" The kubelet says: {listed(list(said), _MAX_NAMED)}." if said else ""
 
 
 def _going(nodes: Sequence[NodeEntry]) -> str:
