@@ -325,7 +325,7 @@ class LikelyNodes:
             now=self._source.now,
             unread=cluster.unread,
             is_list=self._source.is_plain_list,
-            node_events=tuple(self._gatherer.cordon_events(snapshot.nodes)),
+            node_events=self._gatherer.cordon_events(snapshot.nodes),
         )
 
     def _placed(

@@ -300,7 +300,7 @@ class _Planner:
             now=self._source.now,
             unread=self._gatherer.snapshot([entry.first_pod], entry.framework.args, budgets=True).unread,
             is_list=self._source.is_plain_list,
-            node_events=tuple(self._gatherer.cordon_events(snapshot.nodes)),
+            node_events=self._gatherer.cordon_events(snapshot.nodes),
         )
         node = entry.pod.spec.node_name
         return Demand(

@@ -415,11 +415,14 @@ class Gatherer:
         about = equal_fields(("involvedObject.kind", NODES.kind), *of_one)
         return self.list(EVENTS, _OF_NODES, field_selector=about)
 
-    def cordon_events(self, nodes: Iterable[Node]) -> Sequence[Event]:
-        """The events about all nodes, where one is cordoned and its own state does not show why."""
+    def cordon_events(self, nodes: Iterable[Node]) -> Mapping[str, Sequence[Event]]:
+        """The events about all nodes by name, where one is cordoned and its own state does not show why."""
         if not any(node.spec.unschedulable and going(node, (), None) is None for node in nodes):
-            return ()
-        return self.noted(self.node_events()) or ()
+            return {}
+        found: dict[str, list[Event]] = {}
+        for event in self.noted(self.node_events()) or ():
+            found.setdefault(event.involved_object.name, []).append(event)
+        return found
 
     def _read_all(self, needs: Sequence[Need]) -> Sequence[Sequence[KubeObject] | ClusterError]:
         """What several needs ask for, in their order."""

@@ -104,6 +104,8 @@ class VolumePlace(Struct, frozen=True, kw_only=True, rename="camel"):
     """Some nodes that can use it."""
     count: int = 0
     """How many can."""
+    reasons: tuple[str, ...] = ()
+    """If one can: why that rejects the pod."""
     lacking: tuple[str, ...] = ()
     """If none can: some nodes of its zone or region, by Kubernetes' own labels, that lack only the volume's label."""
     apart: str = ""

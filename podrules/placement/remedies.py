@@ -31,7 +31,7 @@ from podrules.scheduler.framework.planned_pods import planned_uid
 from podrules.scheduler.framework.pod_on_cluster import MEANT, Applied, pods_removed
 from podrules.scheduler.plugins.node_affinity import named_nodes
 from podrules.scheduler.plugins.node_selector import required_node_selector
-from podrules.scheduler.plugins.node_unschedulable import uncordoned
+from podrules.scheduler.plugins.node_unschedulable import NodeUnschedulable, uncordoned
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
 from podrules.scheduler.plugins.taint_toleration import TaintEffect
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_reference
@@ -62,7 +62,6 @@ _COMES_ANYWAY: Final = -200
 _ROLLOUT: Final = -65
 """What a rollout would stop is stopped before anything is freed by hand."""
 _NEVER: Final = datetime.fromtimestamp(0, UTC)
-"""Without a Lease the present decides nothing of what a node's condition says."""
 _NOT_MADE_AGAIN: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.NOT_REPLACED})
 _LEAVES: Final = frozenset({ChangeKind.AWAIT_PODS, ChangeKind.ROLL_OUT})
 _DIFFERING_IN_KIND: Final = frozenset({"TaintToleration", "NodeAffinity"})
@@ -151,7 +150,7 @@ def _to_try(situation: Situation, filtered: Filtered, plugin: str, nearest: Sequ
     tried: dict[object, int] = {}
     for row in nearest:
         alike = facts(filtered, plugin, row) if plugin in _DIFFERING_IN_KIND else None
-        tried.setdefault((alike, situation.going(row) is None), row)
+        tried.setdefault((alike, plugin == NodeUnschedulable.name and situation.going(row) is None), row)
         if len(tried) == _TRIED_NODES:
             break
     return tuple(tried.values())

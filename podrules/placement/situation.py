@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from podrules.evictors import Evictor, going
@@ -29,8 +30,8 @@ class Situation(PodOnCluster, frozen=True):
     """How many pods like this one wait for a node, this one included."""
     is_extra: bool = False
     """Whether the pod is one more than its workload wants: what a rollout stops makes no room for it."""
-    node_events: tuple[Event, ...] = ()
-    """About nodes, where one is cordoned: a program may have announced that it removes the node."""
+    node_events: Mapping[str, Sequence[Event]] = {}
+    """By node, where one is cordoned: a program may have announced that it removes the node."""
 
     @property
     def may_lack_nodes(self) -> bool:
@@ -45,8 +46,7 @@ class Situation(PodOnCluster, frozen=True):
     def going(self, row: int) -> Evictor | None:
         """The program that is about to remove or restart the node of a row."""
         node = self.table.nodes[row]
-        about = [event for event in self.node_events if event.involved_object.name == node.metadata.name]
-        return going(node, about, self.now)
+        return going(node, self.node_events.get(node.metadata.name, ()), self.now)
 
     def filtered(self) -> Filtered:
         """Judge every node."""

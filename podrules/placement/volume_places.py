@@ -66,6 +66,7 @@ def volume_places(filtered: Filtered) -> tuple[VolumePlace, ...]:
             place,
             nodes=tuple(index.nodes.names[row] for row in np.flatnonzero(nodes)[:_SHOWN_NODES].tolist()),
             count=int(nodes.sum()),
+            reasons=filtered.reasons(int(np.flatnonzero(nodes)[0])) if nodes.sum() == 1 else (),
             lacking=() if nodes.any() else tuple(islice(_lacking(index.nodes, place), _SHOWN_NODES)),
             apart=next((other.volume for other, its in bound if its.any() and not (its & nodes).any()), ""),
         )

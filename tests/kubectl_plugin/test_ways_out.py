@@ -195,7 +195,7 @@ def node_event(name: str, reason: str, by: str, at: str = NOW) -> Object:
             "wait until machine-config-operator has restarted m-4.",
         ),
         ({"annotations": {"weave.works/kured-reboot-in-progress": NOW}}, "wait until kured has restarted m-4."),
-        (KARPENTER, "add a node or wait for a new one: Karpenter is about to remove m-4."),
+        (KARPENTER, "add a node or wait for a new one: Karpenter removes node m-4."),
         ({}, "uncordon m-4."),
     ],
 )
@@ -214,7 +214,7 @@ def test_no_room_is_freed_on_a_node_about_to_go(tmp_path: Path) -> None:
     leaving = {**node("m-4"), "metadata": {**node("m-4")["metadata"], **KARPENTER}}
     full = raw_pod("full", "shop", uid="full", nodeName="m-4", status={"phase": "Running"}, requests={"cpu": "3500m"})
     page = explained(tmp_path, leaving, full, pending())
-    assert "Way out: add a node or wait for a new one: Karpenter is about to remove m-4." in page
+    assert "Way out: add a node or wait for a new one: Karpenter removes node m-4." in page
 
 
 def test_a_degraded_machine_config_says_why(tmp_path: Path) -> None:

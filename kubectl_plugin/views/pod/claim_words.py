@@ -76,7 +76,8 @@ def _who(one: VolumePlace) -> str:
         nodes = list(one.nodes) if one.count <= len(one.nodes) else [*one.nodes, f"{one.count - len(one.nodes)} more"]
         if one.apart:
             return f": on {listed(nodes)}, and volume {quoted(one.apart)} on none of these"
-        return f": on {listed(nodes)}, which {'rejects' if one.count == 1 else 'reject'} the pod for other reasons"
+        why = f": {listed(one.reasons)}" if one.reasons else " for other reasons"
+        return f": on {listed(nodes)}, which {'rejects' if one.count == 1 else 'reject'} the pod{why}"
     if one.hostnames:
         labels = [f"{label or 'missing'} on node {node}" for node, label in one.hostnames.items()]
         return f", and no node has that label: it is {listed(labels)}"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 from msgspec.structs import replace
 
+from kubectl_plugin.views.evictor_words import node_words
 from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
 from kubectl_plugin.views.words import counted, cut, listed, resource_amount
-from podrules.evictors import Purpose
 from podrules.model.pod_reference import PodOnNode
 from podrules.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy
 from podrules.reachability import OUT_OF_SERVICE
@@ -40,12 +40,6 @@ _WHEN_LOST: Final[Mapping[str, str]] = {
     "node.cloudprovider.kubernetes.io/shutdown": "the machine of {node} is started again",
 }
 """What has to be before a taint goes that tells of a node's trouble: nobody takes it away by hand to any effect."""
-
-_LEAVES: Final[Mapping[Purpose, str]] = {
-    Purpose.INTERRUPTED: "{0} reports that the cloud takes {1} away",
-    Purpose.REMOVES_NODE: "{0} is about to remove {1}",
-    Purpose.DRAINS_NODE: "{0} is about to drain {1}",
-}
 
 
 def ways_out(placement: Placement, *, drained: str = "", most: int = 3) -> list[str]:
@@ -143,7 +137,7 @@ def _added_words(added: Sequence[CandidateChange], larger: CandidateChange | Non
     node, has, why = added[0].node, [change.value for change in added if change.field], ""
     for change in added:
         if change.going is not None:
-            why = f" or wait for a new one: {_LEAVES[change.going.purpose].format(change.going.agent.value, node)}"
+            why = f" or wait for a new one: {node_words(change.going, node)}"
             continue
         taint = "" if change.field else change.value
         known = _known(taint)
@@ -211,8 +205,7 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
         case ChangeKind.ENLARGE:
             return _replaced_words(change, ())
         case ChangeKind.LABEL_NODE:
-            replaced = f" (it has {change.replaced})" if change.replaced else ""
-            return f"label {change.node} {change.value}{replaced}"
+            return f"label {change.node} {change.value}{f' (it has {change.replaced})' if change.replaced else ''}"
         case ChangeKind.DROP if change.writer:
             return f"take {change.value} out of its namespace's annotation {change.writer} (admission copies it)"
         case ChangeKind.DROP if change.field.endswith(_REQUIRED):

@@ -114,7 +114,7 @@ def test_a_node_that_rejects_the_pod_for_another_reason() -> None:
         persistentVolumes=[disk],
     )
     assert (found.nodes, found.count, found.apart) == (("n1",), 1, "")
-    assert said(found).endswith("on n1, which rejects the pod for other reasons.")
+    assert said(found).endswith("on n1, which rejects the pod: node(s) were unschedulable.")
 
 
 def test_two_volumes_in_two_zones() -> None:
@@ -159,7 +159,7 @@ def test_volumes_that_a_claim_may_be_bound_to() -> None:
     )
     assert said(found) == (
         f'Volume "free" of claim "data" (20Gi, Available, local) can be used only on host n1.example.com ({HOST}): '
-        "on n1, which rejects the pod for other reasons."
+        "on n1, which rejects the pod: node(s) were unschedulable."
     )
 
 
