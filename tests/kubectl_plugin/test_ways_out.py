@@ -223,7 +223,7 @@ def test_a_degraded_machine_config_says_why(tmp_path: Path) -> None:
     items = [cordoned("m-4", annotations=annotations), pending()]
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     page = said("node", "m-4", "--snapshot", str(file))
-    assert "Machine-config-operator says: failed to drain node: m-4 after 1 hour." in page
+    assert "machine-config-operator says: failed to drain node: m-4 after 1 hour." in page
 
 
 def test_a_paused_rollout_is_resumed_first(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def repeated_sentences(stuck: Stuck, now: datetime | None) -> Iterator[str]:
     for message in stuck.also[:_NAMED]:
         yield f"Also: {cut(message).rstrip('. ')}."
     if len(stuck.also) > _NAMED:
-        yield f"So do {len(stuck.also) - _NAMED} more volumes."
+        yield f"The same step fails for {counted(len(stuck.also) - _NAMED, 'more volume')}."
 
 
 def autoscaler_words(report: PodReport, now: datetime | None) -> Iterator[str]:
