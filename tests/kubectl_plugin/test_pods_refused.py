@@ -145,7 +145,7 @@ def test_field_workloads_without_pods(name: str, namespace: str, target: str, sh
                 'Error creating: Internal error occurred: failed calling webhook "pods.guard.io": failed to call '
                 'webhook: Post "https://guard.policy.svc:443/m?timeout=10s": no endpoints available for service "guard"'
             ),
-            "No pod of webhook pods.guard.io (policy/guard) is ready: start its pods. ",
+            "No pod of webhook pods.guard.io (policy/guard) is ready: start its pods. If it judges these, too, exempt",
         ),
         (
             "Deployment",

@@ -63,6 +63,8 @@ def test_the_message_of_the_report_decides(command: str, name: str, pod: str, sa
             "memory limit is too small",
             "raise its memory limit",
         ),
+        (f"{OCI}mkdir /data/in: not a directory: unknown", "folder /data/in of its workingDir", "correct workingDir"),
+        ("no match for platform in manifest: not found", "no build for the platform", "kubernetes.io/os"),
         (f"{OCI}unable to find user app: no matching entries in passwd file", 'no user "app"', "a number in runAsUser"),
         (
             (

@@ -82,6 +82,16 @@ _ROWS: Final = (
         "make the file executable in the image, or name its interpreter in command",
     ),
     (
+        r"mkdir (/[^\s:]{1,300}): not a directory",
+        "folder {0} of its workingDir or a mount lies below a file",
+        "correct workingDir, or what is mounted in that path",
+    ),
+    (
+        r"no match for platform in manifest",
+        "its image has no build for the platform of its node",
+        "set nodeSelector kubernetes.io/os (linux or windows) and kubernetes.io/arch to what the image is built for",
+    ),
+    (
         r"Are you trying to mount a directory onto a file|not a directory",
         "a volume does not fit its mountPath",
         "mount one file with subPath, or a folder at another mountPath",

@@ -28,7 +28,8 @@ _TERMS: Final = {
 
 _REMEDIES: Final = {
     RefusedFor.WEBHOOK_REFUSES: "Do what webhook {name} asks for, or ask the team that runs it",
-    RefusedFor.WEBHOOK_SERVICE_EMPTY: "No pod of webhook {name}{at} is ready: start its pods",
+    RefusedFor.WEBHOOK_SERVICE_EMPTY: "No pod of webhook {name}{at} is ready: start its pods. If it judges "
+    "these, too, exempt their namespace (namespaceSelector)",
     RefusedFor.WEBHOOK_SERVICE_MISSING: "Webhook {name} has no Service{at}: install it again, or delete its webhook "
     "configuration that is left",
     RefusedFor.WEBHOOK_CERTIFICATE: "The API server does not trust the certificate of webhook {name}{at}: renew it "
