@@ -28,7 +28,10 @@ CONFIG = {
     "kubeReserved": {"memory": "1Gi"},
     "failCgroupV1": True,
 }
-READS = {"": {"nodes": ["get"], "pods": ["get", "list"]}, "scheduling.k8s.io": {"priorityclasses": ["get"]}}
+READS = {
+    "": {"nodes": ["get"], "pods": ["get", "list"], "events": ["list"]},
+    "scheduling.k8s.io": {"priorityclasses": ["get"]},
+}
 
 
 @pytest.fixture

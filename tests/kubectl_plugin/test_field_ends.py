@@ -236,6 +236,12 @@ def test_a_kill_in_a_cgroup_is_no_shortage_of_the_node(tmp_path: Path) -> None:
     assert "worker-1 ran out" not in first_lines(file, "report", "-A", whole=True)
 
 
+def test_a_list_without_events_leaves_that_open() -> None:
+    ran = run("node", "worker-1", "--snapshot", str(FIELD / GROWN))
+    assert ran.code == 11
+    assert "Not certain: no events in the file: assumed none." in ran.out
+
+
 # Pods that a kubelet did not take on
 
 SHUT: Final = "H2-shutdown-old.json"

@@ -48,8 +48,6 @@ OPEN: Final = re.compile(r"\b(?:before|once|after|until|when|whether|unless|if|c
 """In a sentence that does not say that something is absent now."""
 DESTRUCTIVE: Final = re.compile(r"\brecreate|\bdelete (?:it|the|pod|claim)\b|kubectl delete")
 SENTENCE: Final = re.compile(r"[^.;:]+")
-HAPPENED: Final = frozenset({"NodeOOMKill"})
-"""What an event of the past reports, and nothing of the present shows: without it the page lists events as unknown."""
 USAGE: Final = frozenset({"NodeMetrics", "PodMetrics"})
 DEMOS: Final = 28
 EVERY: Final = 6
@@ -241,8 +239,6 @@ def _headline(answer: Answer) -> tuple[str, str]:
 def _certain(trial: Trial, full: Answer, part: Answer) -> Iterator[str]:
     """What a List says for certain is what the whole cluster says; usage is beside the point."""
     if trial.question == "died" or trial.missing & USAGE or ("Lease" in trial.missing and _is_late(full)):
-        return
-    if _headline(full)[0] in HAPPENED and "Event" in trial.missing:
         return
     if part.code == 0 and _headline(part)[0] != _headline(full)[0]:
         yield f"certain of {_headline(part)}, whole: {full.code} {_headline(full)}"

@@ -13,7 +13,7 @@ from kubectl_plugin.reports.node.node_pressure import (
     node_use,
 )
 from kubectl_plugin.reports.node.node_use import NodeUse
-from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.node.node_findings import node_findings, shortage_verdict
 from kubectl_plugin.views.node.node_page import full_section, pods_on, promise_parts
 from kubectl_plugin.views.node.platform_words import node_platform_section, platform_name
@@ -27,9 +27,10 @@ from kubectl_plugin.views.node.pressure_orders import (
 )
 from kubectl_plugin.views.node.reach_commands import reach_commands
 from kubectl_plugin.views.scheduling.budget_words import hold_words
-from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import memory
+from podrules.cluster.kinds import EVENTS
 from podrules.model.pod import PodQOSClass
 from podrules.platform import Platform
 from podrules.pressure.node import OOMScope
@@ -102,7 +103,8 @@ def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> V
         lead = f"A drain does not end: {pods} held by a PodDisruptionBudget."
         said.insert(0, Verdict(VerdictCode.CORDONED, Severity.NOTICE, (lead, *hold_words(report.held))))
     short = () if report.shortage is None else (shortage_verdict(report.shortage, now),)
-    return joined_verdict((*short, *found.now, *said, *found.ahead))
+    assumed = assumed_words(one for one in report.lacks if one.resource == EVENTS.plural)
+    return lacking(joined_verdict((*short, *found.now, *said, *found.ahead)), assumed)
 
 
 def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
