@@ -56,7 +56,6 @@ from podrules.scheduler.plugins.dynamic_resources.errors import AllocationError,
 from podrules.scheduler.plugins.dynamic_resources.pools import Pool, Slices
 from podrules.scheduler.plugins.dynamic_resources.requests import MAX_DEVICES, Request, Requests
 from podrules.scheduler.plugins.dynamic_resources.selection import Selection
-from podrules.scheduler.plugins.dynamic_resources.selectors import SelectorCache
 from podrules.tolerations import tolerations_tolerate_taint
 
 __all__ = ["Allocator"]
@@ -96,6 +95,9 @@ class Allocator:
         self.classes = classes
         self.state = state
         self.features = features
+        # Loaded for pods with device claims: the evaluator of expressions is large.
+        from podrules.scheduler.plugins.dynamic_resources.selectors import SelectorCache
+
         self.selectors = SelectorCache(shows_shared=not self.stable)
         self.counters = AvailableCounters(state, features)
         self._memo: dict[tuple[object, ...], list[list[AllocatedDevice]] | Exception | None] = {}

@@ -12,14 +12,16 @@ selectorsMatch) at v0.36.3 and v0.37.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from podrules.features import Features
 from podrules.model.resource import DeviceSelector
 from podrules.scheduler.plugins.dynamic_resources.devices import Candidate, DeviceID
 from podrules.scheduler.plugins.dynamic_resources.errors import AllocationError, UnknownAnswer
 from podrules.scheduler.plugins.dynamic_resources.pools import Slices
-from podrules.scheduler.plugins.dynamic_resources.selectors import SelectorCache
+
+if TYPE_CHECKING:
+    from podrules.scheduler.plugins.dynamic_resources.selectors import SelectorCache
 
 __all__ = ["RequestKey", "Selection", "Selectors"]
 
