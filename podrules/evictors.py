@@ -32,7 +32,7 @@ __all__ = [
     "Where",
     "going",
     "held_back",
-    "is_told",
+    "is_sign",
     "manager_of",
     "pod_evictor",
     "remover",
@@ -209,7 +209,7 @@ READ_ANNOTATIONS: Final = frozenset(_DEGRADED.values()) | {
 _PURPOSES: Final = {purpose: place for place, purpose in enumerate(Purpose)}
 
 
-def is_told(event: Event) -> bool:
+def is_sign(event: Event) -> bool:
     """Whether an event is a sign, so that its message is read."""
     return any(_of_event(event, where) is not None for where in (_POD_EVENT, _NODE_EVENT))
 

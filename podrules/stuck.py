@@ -48,12 +48,12 @@ __all__ = [
     "Unseen",
     "Wait",
     "autoscaler_word",
+    "event_subjects",
     "hinted_by",
     "hints",
     "is_of_autoscaler",
     "may_be_stuck",
     "stuck_by",
-    "told_about",
     "unseen",
     "waits",
 ]
@@ -192,7 +192,7 @@ def may_be_stuck(pod: Pod, at: datetime | None, *, quiet: bool = False) -> bool:
     return wait is not Wait.VOLUME or scheduled is None
 
 
-def told_about(pod: Pod) -> list[tuple[str, str]]:
+def event_subjects(pod: Pod) -> list[tuple[str, str]]:
     """The objects of which events may say why it waits, by kind and name: itself, three of its claims, its node."""
     claims = [("PersistentVolumeClaim", one.claim) for one in claimed_volumes(pod)[:3]]
     return [("Pod", pod.metadata.name), *claims, *([("Node", pod.spec.node_name)] if pod.spec.node_name else [])]

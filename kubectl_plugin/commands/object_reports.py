@@ -61,11 +61,11 @@ from podrules.stuck import (
     Stuck,
     Wait,
     autoscaler_word,
+    event_subjects,
     hinted_by,
     hints,
     may_be_stuck,
     stuck_by,
-    told_about,
     waits,
 )
 from podrules.volumes import claimed_volumes
@@ -280,7 +280,7 @@ class ReportBuilder:
 
     def _stuck(self, pod: Pod, wait: Wait) -> Stuck | None:
         """The warning that says why a pod waits: about it, else about its claims, else about its node."""
-        for kind, name in told_about(pod):
+        for kind, name in event_subjects(pod):
             told = (
                 self._gatherer.node_events(name)
                 if kind == "Node"

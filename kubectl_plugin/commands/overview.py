@@ -42,7 +42,7 @@ from podrules.model.workload import Workload
 from podrules.partitions import partitions
 from podrules.reading import read_or_none
 from podrules.refusals import newest_refusal
-from podrules.stuck import Stuck, stuck_by, told_about, waits
+from podrules.stuck import Stuck, event_subjects, stuck_by, waits
 
 __all__ = ["Overview", "Scope", "overview", "scope_of"]
 
@@ -270,7 +270,7 @@ def _stuck(
         about.setdefault((one.involved_object.kind, one.involved_object.name), []).append(one)
     found: dict[PodKey, Stuck] = {}
     for pod, wait in waiting:
-        stuck = stuck_by(pod, wait, [one for place in told_about(pod) for one in about.get(place, ())], at)
+        stuck = stuck_by(pod, wait, [one for place in event_subjects(pod) for one in about.get(place, ())], at)
         if stuck is not None and stuck.long:
             found[pod_key(pod)] = stuck
     return found

@@ -115,7 +115,7 @@ _AND_ITS_PODS: Final = ", or the cgroup of all its pods,"
 
 def _is_of_cgroup(report: EndReport) -> bool:
     """Whether events report kills for a cgroup's limit, and none for the node's memory."""
-    told = [OF_CGROUP in clue.says for clue in told_clues(report) if clue.source is Source.NODE_EVENT]
+    told = [OF_CGROUP in clue.says for clue in known_clues(report) if clue.source is Source.NODE_EVENT]
     return bool(told) and all(told)
 
 
@@ -187,14 +187,14 @@ def _preempted(report: EndReport, container: str) -> str:
     return f"the scheduler preempted the pod for {whom}"
 
 
-def told_clues(report: EndReport) -> list[Clue]:
+def known_clues(report: EndReport) -> list[Clue]:
     """What speaks for the causes that the page names."""
     return [clue for one in report.end.verdict.suspects for clue in one.clues]
 
 
 def is_device_taint(report: EndReport) -> bool:
     """Whether the taint is one of a device that the pod uses, not of its node."""
-    return any("DeviceTaintManager" in f"{clue.where}: {clue.says[:_MOST_WHY]}" for clue in told_clues(report))
+    return any("DeviceTaintManager" in f"{clue.where}: {clue.says[:_MOST_WHY]}" for clue in known_clues(report))
 
 
 def _tainted(report: EndReport, container: str) -> str:
@@ -282,7 +282,7 @@ def _rejected(report: EndReport, container: str) -> str:
     found, lead, node = report.end.rejection, "the kubelet did not take the pod on", report.node or "its node"
     if found is None:
         return lead
-    short = _SHORTAGE.search(" ".join(clue.says[:_MOST_SAID] for clue in told_clues(report)))
+    short = _SHORTAGE.search(" ".join(clue.says[:_MOST_SAID] for clue in known_clues(report)))
     if short is not None:
         asks, used, most = (resource_amount(short[1], int(one), named=False) for one in short.group(2, 3, 4))
         return f"{lead}: {node} had {used} of {most} {short[1]} in use, and it requests {asks} ({found.reason})"
@@ -362,7 +362,7 @@ def _or_reboot(plain: str) -> _Words:
 
 def was_rebooted(report: EndReport) -> bool:
     """Whether an event of the node shows that it restarted at this end."""
-    return any(clue.where == REBOOTED for clue in told_clues(report))
+    return any(clue.where == REBOOTED for clue in known_clues(report))
 
 
 _SENTENCES: Final[dict[Cause, _Words]] = {

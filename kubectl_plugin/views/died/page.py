@@ -52,7 +52,7 @@ _SOURCES: Final = {
 _AGENTS: Final = tuple(one.value for one in Agent)
 _DELETED: Final = {Cause.DELETED, Cause.FORCE_DELETED}
 _STOPPED: Final = "The kubelet stopped the pod, and nothing that is left tells why"
-_FAILED: Final = "Its controller deleted the pod, which had ended, and nothing that is left tells why"
+_FAILED: Final = "Its controller deleted the pod, which had ended; no remaining evidence shows why"
 _ENDED: Final = "Container {} ended, and what is left does not tell why"
 _LOST: Final = {
     Lost.POD_GONE: "the pod's object is gone, and with it the exit codes",

@@ -200,7 +200,7 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ),
     ClaimTrouble.NO_CLASS: lambda one: f"is unbound: it names no StorageClass, and {_no_default(one)}",
     ClaimTrouble.NO_VOLUME: lambda one: (
-        f"is unbound: no PersistentVolume {_of_class(one)} matches it, and nobody makes one{_near(one)}"
+        f"is unbound: no PersistentVolume {_of_class(one)} matches it, and no provisioner makes one{_near(one)}"
     ),
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"is unbound: its StorageClass {quoted(one.storage_class)} has no volumeBindingMode"

@@ -37,7 +37,7 @@ from podrules.cluster.kinds import (
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source
 from podrules.died.messages import READ_REASONS
-from podrules.evictors import READ_ANNOTATIONS, is_told
+from podrules.evictors import READ_ANNOTATIONS, is_sign
 from podrules.model.base import KubeObject, ObjectMeta
 from podrules.model.event import Event
 from podrules.reachability import LEASE_NAMESPACE
@@ -119,7 +119,7 @@ def _events(source: Source) -> KindContents:
     told = (one for one in found.objects if isinstance(one, Event))
 
     def is_read(one: Event) -> bool:
-        return one.reason in _READ or is_told(one) or is_of_autoscaler(one)
+        return one.reason in _READ or is_sign(one) or is_of_autoscaler(one)
 
     kept = (one if is_read(one) else replace(one, message="") for one in told)
     return found._replace(objects=tuple(kept))

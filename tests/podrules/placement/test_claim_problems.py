@@ -227,8 +227,8 @@ def test_volumes_that_do_not_match_are_named() -> None:
         ("earlier", "20Gi", "Released", "NFS"),
     ]
     assert " ".join(claim_sentences(found.claims)) == (
-        'Claim "data" is unbound: no PersistentVolume of class "disks" matches it, and nobody makes one; there are '
-        '"small" (5Gi, Available, local) and "earlier" (20Gi, Released, NFS). Way out: make a PersistentVolume of '
+        'Claim "data" is unbound: no PersistentVolume of class "disks" matches it, and no provisioner makes one; there '
+        'are "small" (5Gi, Available, local) and "earlier" (20Gi, Released, NFS). Way out: make a PersistentVolume of '
         'class "disks" that matches it (10Gi, ReadWriteOnce); a Released one is Available again without its '
         "spec.claimRef."
     )
