@@ -20,13 +20,24 @@ from tests.e2e.rounds import Rounds
 from tests.objects import raw_node
 from tests.waiting import wait_for
 
-__all__ = ["DRIVER", "UNREACHABLE", "Kubelet", "claimed_volume", "give_up", "is_gone", "ready_condition", "uid_of"]
+__all__ = [
+    "DRIVER",
+    "UNREACHABLE",
+    "Kubelet",
+    "claimed_volume",
+    "give_up",
+    "is_gone",
+    "iscsi_name",
+    "ready_condition",
+    "uid_of",
+]
 
 DRIVER = "block.csi.example.com"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 _PERIOD_SECONDS = 0.2
 _GRACE_PERIOD = timedelta(seconds=50)
 _LEASES = "kube-node-lease"
+_PORTAL, _TARGETS = "192.0.2.7:3260", "iqn.2026-11.com.example"
 
 
 class Kubelet(Rounds):
@@ -97,14 +108,18 @@ class Kubelet(Rounds):
 
     def _tend(self) -> None:
         self._renew()
-        if not _is_ready(self._api.get("v1", "Node", self.name)):
+        node = self._api.get("v1", "Node", self.name)
+        if not _is_ready(node):
             # It was taken for lost, as when the API server was cut off for a while.
             self._report({"conditions": [_ready()]})
+        in_status = {entry["name"] for entry in node["status"].get("volumesAttached", ())}
         attached = self._attach()
         mounted = []
         for pod in self._api.list_items("v1", "Pod", fieldSelector=f"spec.nodeName={self.name}"):
             volumes = _volumes(pod)
-            mounted += [f"kubernetes.io/csi/{DRIVER}^{volume}" for volume in volumes]
+            attached |= {volume for volume in volumes if iscsi_name(volume) in in_status}
+            names = ((iscsi_name(volume), f"kubernetes.io/csi/{DRIVER}^{volume}") for volume in volumes)
+            mounted += [iscsi if iscsi in in_status else csi for iscsi, csi in names]
             if "deletionTimestamp" in pod["metadata"]:
                 if not self._holds.is_set():
                     self._confirm_end(pod)
@@ -175,11 +190,20 @@ def _volumes(pod: Object) -> list[str]:
     return [source["claimName"] for source in sources if source]
 
 
-def claimed_volume(name: str, namespace: str, access_mode: str = "ReadWriteOnce") -> list[Object]:
-    """A claim and the CSI volume that it is bound to; volume and handle are named as the claim."""
+def iscsi_name(volume: str) -> str:
+    """How node statuses name the iSCSI volume of `claimed_volume`."""
+    return f"kubernetes.io/iscsi/{_PORTAL}:{_TARGETS}:{volume}:0"
+
+
+def claimed_volume(
+    name: str, namespace: str, access_mode: str = "ReadWriteOnce", *, iscsi: bool = False
+) -> list[Object]:
+    """A claim and the CSI or iSCSI volume that it is bound to; volume and handle are named as the claim."""
     spec = {"accessModes": [access_mode], "storageClassName": "", "volumeName": name}
     size = {"storage": "1Gi"}
-    source = {"driver": DRIVER, "volumeHandle": name}
+    source: Object = {"csi": {"driver": DRIVER, "volumeHandle": name}}
+    if iscsi:
+        source = {"iscsi": {"targetPortal": _PORTAL, "iqn": f"{_TARGETS}:{name}", "lun": 0}}
     reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": name, "namespace": namespace}
     return [
         {
@@ -189,7 +213,7 @@ def claimed_volume(name: str, namespace: str, access_mode: str = "ReadWriteOnce"
             "spec": {
                 "accessModes": [access_mode],
                 "capacity": size,
-                "csi": source,
+                **source,
                 "claimRef": reference,
                 "storageClassName": "",
             },

@@ -40,7 +40,7 @@ from podrules.died.of_pod import EndOf
 from podrules.memory_qos import MemoryQoS
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, PodQOSClass
 from podrules.platform import Platform
-from podrules.reachability import Reach
+from podrules.reachability import NodeReach, Reach
 from podrules.reading import Unread
 from podrules.termination import GraceSource
 
@@ -243,7 +243,8 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     elif report.unseen is not None and report.unseen.is_long(now) and report.unseen.scheduler == DEFAULT_SCHEDULER_NAME:
         yield kubectl("get lease kube-scheduler", namespace="kube-system")
     reach = status.node.reach if status.node is not None else None
-    yield from reach_commands(reach)
+    held = [NodeReach(entry.node, entry.reach, "") for entry in report.moving if entry.reach is not Reach.UNKNOWN]
+    yield from dict.fromkeys(command for entry in (reach, *held) for command in reach_commands(entry))
     if report.last_end is not None and report.last_end.end.of is not EndOf.NOTHING:
         yield qos("died pod/{}", report.name, namespace=report.namespace, comment="what ended it, and the proof")
     if status.node is not None:
