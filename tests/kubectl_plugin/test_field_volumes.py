@@ -100,3 +100,94 @@ def test_a_volume_names_its_host_and_what_would_help() -> None:
         'PersistentVolume "log-pv" with spec.nodeAffinity for host node4.corp.local.'
     ) in text
     assert "kubernetes.io/hostname in node4, and the node has node4.corp.local" in text
+
+
+SOURCES: Final = {
+    "iscsi": ({"targetPortal": "192.0.2.4:3260", "iqn": "iqn.2026-11.com.example:tank", "lun": 7}, "iSCSI"),
+    "fc": ({"wwids": ["3600508b400105e210000900000490000"]}, "FC"),
+}
+IN_STATUS: Final = {
+    "iscsi": "kubernetes.io/iscsi/192.0.2.4:3260:iqn.2026-11.com.example:tank:7",
+    "fc": "kubernetes.io/fc/[3600508b400105e210000900000490000]",
+}
+
+
+def of_silent_node(
+    tmp_path: Path, name: str, source: str = "", *, in_use: bool = True, declared: bool = False
+) -> tuple[str, str]:
+    """A capture whose silent node has a volume, of another source if one is given; the file, and the volume's name."""
+    items = json.loads((FIELD / name).read_text())["items"]
+    volume = next(item for item in items if item["kind"] == "PersistentVolume")
+    node = next(item for item in items if item["metadata"]["name"] == "node-a" and item["kind"] == "Node")
+    if source:
+        volume["spec"] = {key: value for key, value in volume["spec"].items() if key != "iscsi"}
+        volume["spec"][source] = SOURCES[source][0]
+        node["status"] |= {"volumesAttached": [{"name": IN_STATUS[source]}], "volumesInUse": [IN_STATUS[source]]}
+    if not in_use:
+        node["status"]["volumesInUse"] = []
+    if declared:
+        taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+        node["spec"]["taints"].append(taint)
+    file = tmp_path / name
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return str(file), volume["metadata"]["name"]
+
+
+@pytest.mark.parametrize("source", ["", "iscsi", "fc"])
+@pytest.mark.parametrize("name", ["s11p.json", "s13p.json"])
+def test_a_fence_detaches_volumes_that_have_no_volume_attachment(name: str, source: str, tmp_path: Path) -> None:
+    file, volume = of_silent_node(tmp_path, name, source)
+    text = " ".join(run("fence", "node/node-a", "--snapshot", file).out.split())
+    assert f"detaches 1 volume: {volume}" in text
+    named = "data of default/pod1" if name == "s11p.json" else volume
+    backend = SOURCES[source][1] if source else "iSCSI"
+    assert f"nothing then keeps a second writer off: {named} ({backend}, ReadWriteOnce)" in text
+    assert "volumes 1 volume detached by force 6 min after the pod objects are gone, not before" in text
+
+
+@pytest.mark.parametrize("name", ["s11p.json", "s13p.json", "s13ebs.json"])
+def test_a_pod_that_waits_for_a_silent_node_leads_there(name: str) -> None:
+    text = " ".join(run("explain", "pod/pod2", "--snapshot", str(FIELD / name)).out.split())
+    partitions, fence = text.index("kubectl qos partitions"), text.index("kubectl qos fence node/node-a")
+    assert partitions < fence < text.index("kubectl qos explain node/node-b")
+
+
+@pytest.mark.parametrize("name", ["s13p.json", "s13ebs.json"])
+def test_partitions_counts_a_pod_that_waits_after_the_old_object_is_gone(name: str) -> None:
+    text = " ".join(run("partitions", "--snapshot", str(FIELD / name)).out.split())
+    assert "Silent since 21:50:00 UTC: 1 pod elsewhere waits for a volume still attached to it." in text
+    assert "default/pod2 elsewhere: waits for its volume c, still attached here" in text
+    assert "kubectl qos explain pod/pod2 -n default" in text
+    [node] = json.loads(run("partitions", "--snapshot", str(FIELD / name), "-o", "json").out)["nodes"]
+    assert [held["waiting"] for held in node["attachments"]] == [["default/pod2"]]
+    report = " ".join(run("report", "--snapshot", str(FIELD / name)).out.split())
+    assert "1 pod elsewhere waits for a volume still attached to it" in report
+
+
+def test_a_volume_that_is_not_in_use_is_detached_at_once(tmp_path: Path) -> None:
+    file, _ = of_silent_node(tmp_path, "s13p.json", in_use=False)
+    text = " ".join(run("partitions", "--snapshot", file).out.split())
+    assert "1 volume detached once the pod objects are gone: status.volumesInUse does not list it" in text
+
+
+def test_nothing_is_left_only_once_the_status_has_no_volume(tmp_path: Path) -> None:
+    file, volume = of_silent_node(tmp_path, "s13p.json", declared=True)
+    text = " ".join(run("partitions", "--snapshot", file).out.split())
+    assert "1 volume still has to be detached, which needs no further help." in text
+    assert "Nothing is left to go" not in text
+    assert "kubectl qos fence node/node-a" in text
+    fenced = run("fence", "node/node-a", "--snapshot", file, "-o", "json")
+    report = json.loads(fenced.out)
+    assert (report["outcome"], report["left"]["attachments"]) == ("UnderWay", [volume])
+    assert "1 volume still has to go" in report["verdict"]["text"]
+
+
+def test_nothing_is_left_is_not_certain_where_attachments_were_not_read(tmp_path: Path) -> None:
+    file, _ = of_silent_node(tmp_path, "s13p.json", declared=True)
+    cluster = json.loads(Path(file).read_text())
+    for item in cluster["items"]:
+        if item["kind"] == "Node":
+            item["status"] |= {"volumesAttached": [], "volumesInUse": []}
+    Path(file).write_text(json.dumps(cluster))
+    text = " ".join(run("fence", "node/node-a", "--snapshot", file).out.split())
+    assert "nothing is left to go. Not certain: no volumeattachments.storage.k8s.io in the file" in text
