@@ -394,10 +394,11 @@ def _on(pod: Pod, facts: PartitionFacts) -> Iterator[VolumeAttachment]:
 
 
 def _waiting(volume: PersistentVolume, namespace: str, claim: str, node: str, facts: PartitionFacts) -> Iterator[Pod]:
-    """Pods on other nodes that use the same claim, which keeps them out."""
+    """Pods that are bound to other nodes and cannot start there: they use the same claim."""
     for other in () if is_multi_attach_allowed(volume) else facts.pods:
-        same = other.metadata.namespace == namespace and other.spec.node_name != node
-        if same and not is_pod_terminated(other) and any(use.claim == claim for use in claimed_volumes(other)):
+        elsewhere = other.metadata.namespace == namespace and other.spec.node_name not in {"", node}
+        waits = elsewhere and not is_pod_terminated(other) and not has_started(other)
+        if waits and any(use.claim == claim for use in claimed_volumes(other)):
             yield other
 
 

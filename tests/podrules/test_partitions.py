@@ -161,7 +161,9 @@ def test_F5_who_waits_for_a_volume() -> None:
     others = [
         make_lost_pod("web-3", "well", owner="ReplicaSet/web"),
         make_lost_pod("web-4", "well", owner="ReplicaSet/web", claims=["data"], phase="Succeeded"),
-        make_lost_pod("web-5", "well", owner="ReplicaSet/web", claims=["data"], namespace="other"),
+        make_lost_pod("web-5", "well", owner="ReplicaSet/web", claims=["data"], namespace="other", running=False),
+        make_lost_pod("web-6", "", owner="ReplicaSet/web", claims=["data"], running=False, phase="Pending"),
+        make_lost_pod("web-7", "well", owner="ReplicaSet/web", claims=["data"]),
     ]
     node = the_node(partitions(facts(lost, waiting, *others, **storage()), NOW))
     assert node.pods[0].blocks == (Block(BlockKind.VOLUME, "pv-data", claim="data", waiting=("web-2",)),)
