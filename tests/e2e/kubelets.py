@@ -26,8 +26,8 @@ __all__ = [
     "Kubelet",
     "claimed_volume",
     "give_up",
+    "in_tree_name",
     "is_gone",
-    "iscsi_name",
     "ready_condition",
     "uid_of",
 ]
@@ -114,12 +114,13 @@ class Kubelet(Rounds):
             self._report({"conditions": [_ready()]})
         in_status = {entry["name"] for entry in node["status"].get("volumesAttached", ())}
         attached = self._attach()
-        mounted = []
+        mounted: list[str] = []
         for pod in self._api.list_items("v1", "Pod", fieldSelector=f"spec.nodeName={self.name}"):
             volumes = _volumes(pod)
-            attached |= {volume for volume in volumes if iscsi_name(volume) in in_status}
-            names = ((iscsi_name(volume), f"kubernetes.io/csi/{DRIVER}^{volume}") for volume in volumes)
-            mounted += [iscsi if iscsi in in_status else csi for iscsi, csi in names]
+            for volume in volumes:
+                names = {in_tree_name(volume, source) for source in ("iscsi", "fc")} & in_status
+                attached |= {volume} if names else set()
+                mounted += names or {f"kubernetes.io/csi/{DRIVER}^{volume}"}
             if "deletionTimestamp" in pod["metadata"]:
                 if not self._holds.is_set():
                     self._confirm_end(pod)
@@ -190,20 +191,23 @@ def _volumes(pod: Object) -> list[str]:
     return [source["claimName"] for source in sources if source]
 
 
-def iscsi_name(volume: str) -> str:
-    """How node statuses name the iSCSI volume of `claimed_volume`."""
-    return f"kubernetes.io/iscsi/{_PORTAL}:{_TARGETS}:{volume}:0"
+def in_tree_name(volume: str, source: str) -> str:
+    """How node statuses name the iSCSI or FC volume of `claimed_volume`."""
+    name = f"{_PORTAL}:{_TARGETS}:{volume}:0" if source == "iscsi" else f"[{_TARGETS} {volume}]:5"
+    return f"kubernetes.io/{source}/{name}"
 
 
 def claimed_volume(
-    name: str, namespace: str, access_mode: str = "ReadWriteOnce", *, iscsi: bool = False
+    name: str, namespace: str, access_mode: str = "ReadWriteOnce", *, source: str = "csi"
 ) -> list[Object]:
-    """A claim and the CSI or iSCSI volume that it is bound to; volume and handle are named as the claim."""
+    """A claim and the volume that it is bound to: csi, iscsi or fc; volume and handle are named as the claim."""
     spec = {"accessModes": [access_mode], "storageClassName": "", "volumeName": name}
     size = {"storage": "1Gi"}
-    source: Object = {"csi": {"driver": DRIVER, "volumeHandle": name}}
-    if iscsi:
-        source = {"iscsi": {"targetPortal": _PORTAL, "iqn": f"{_TARGETS}:{name}", "lun": 0}}
+    sources = {
+        "csi": {"driver": DRIVER, "volumeHandle": name},
+        "iscsi": {"targetPortal": _PORTAL, "iqn": f"{_TARGETS}:{name}", "lun": 0},
+        "fc": {"targetWWNs": [_TARGETS, name], "lun": 5},
+    }
     reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": name, "namespace": namespace}
     return [
         {
@@ -213,7 +217,7 @@ def claimed_volume(
             "spec": {
                 "accessModes": [access_mode],
                 "capacity": size,
-                **source,
+                source: sources[source],
                 "claimRef": reference,
                 "storageClassName": "",
             },

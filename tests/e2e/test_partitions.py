@@ -30,7 +30,7 @@ from podrules.cluster.live.live_source import LiveSource
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.kubelets import DRIVER, Kubelet, claimed_volume, give_up, iscsi_name, ready_condition, uid_of
+from tests.e2e.kubelets import DRIVER, Kubelet, claimed_volume, give_up, in_tree_name, ready_condition, uid_of
 from tests.e2e.objects import container, make_pod, make_workload
 from tests.e2e.plugin import InProcess, KeptConnection, Plugin, Ran, flat
 from tests.golden import check
@@ -344,13 +344,13 @@ def volumes_attached(plane: ControlPlane, node: str) -> list[str]:
     return [entry["name"] for entry in plane.api.get("v1", "Node", node)["status"].get("volumesAttached", ())]
 
 
-@pytest.mark.parametrize("object_gone", [False, True], ids=["pod there", "pod object gone"])
+@pytest.mark.parametrize(("source", "object_gone"), [("iscsi", False), ("iscsi", True), ("fc", True)])
 def test_F6_fence_waits_for_volumes_without_a_volume_attachment(
-    plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command, object_gone: bool
+    plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command, source: str, object_gone: bool
 ) -> None:
-    """The attach/detach controller keeps iSCSI volumes in the Node's status, and takes them out after the taint."""
-    disk = "tape-gone" if object_gone else "tape"
-    plane.apply(claimed_volume(disk, "shop", iscsi=True))
+    """The attach/detach controller keeps iSCSI and FC volumes in the status of the Node until the taint is there."""
+    disk = f"{source}-left" if object_gone else source
+    plane.apply(claimed_volume(disk, "shop", source=source))
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": disk}}
     old, new = (
         make_pod("shop", f"{name}-{disk}", nodeName=node, volumes=[volume])
@@ -358,7 +358,7 @@ def test_F6_fence_waits_for_volumes_without_a_volume_attachment(
     )
     plane.api.create(old)
     wait_for(lambda: runs_on(plane, f"old-{disk}") == "node-2", "the old pod runs")
-    name = iscsi_name(disk)
+    name = in_tree_name(disk, source)
     assert volumes_attached(plane, "node-2") == [name]
     assert not plane.api.list_items("storage.k8s.io/v1", "VolumeAttachment")
     lose(plane, kubelets["node-2"])
