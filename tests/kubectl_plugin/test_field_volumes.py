@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
+from kubectl_plugin.commands.fence import _Fence
+from kubectl_plugin.options import FenceOptions, Streams
+from kubectl_plugin.parsing import parse
+from kubectl_plugin.reports.steps import StepKind
+from podrules.cluster.in_memory import MemorySource
+from podrules.cluster.kinds import NODES, Kind
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.test_field_cases import FIELD, flat
 
@@ -191,3 +200,35 @@ def test_nothing_is_left_is_not_certain_where_attachments_were_not_read(tmp_path
     Path(file).write_text(json.dumps(cluster))
     text = " ".join(run("fence", "node/node-a", "--snapshot", file).out.split())
     assert "nothing is left to go. Not certain: no volumeattachments.storage.k8s.io in the file" in text
+
+
+class Recorded(MemorySource):
+    """Notes the kinds in the order in which they are read."""
+
+    def __init__(self, items: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__(items, description="a cluster", now=datetime(2026, 11, 27, 22, tzinfo=UTC))
+        self.read: list[str] = []
+
+    def get(self, kind: Kind[Any], name: str, namespace: str | None = None) -> Any:
+        self.read.append(kind.plural)
+        return super().get(kind, name, namespace)
+
+    def list(self, kind: Kind[Any], namespace: str | None = None, **how: Any) -> Any:
+        self.read.append(kind.plural)
+        return super().list(kind, namespace, **how)
+
+
+def test_a_fence_reads_volumes_after_the_pods_and_names_what_remains() -> None:
+    """A volume leaves the node's status after its pod object is gone: read the other way round, both may be missed."""
+    source = Recorded(json.loads((FIELD / "s11p.json").read_text())["items"])
+    options = parse(["fence", "node/node-a", "--confirm-powered-off"]).options
+    assert isinstance(options, FenceOptions)
+    streams = Streams(io.StringIO(), io.StringIO(), io.StringIO())
+    fence = _Fence(source.get(NODES, "node-a"), options, source, streams)
+    source.read.clear()
+    left = fence.what_is_left()
+    assert (left.pods, left.attachments) == (("default/pod1",), ("piscsi",))
+    order = [source.read.index(kind) for kind in ("pods", "nodes", "volumeattachments")]
+    assert order == sorted(order)
+    fence.step_log(StepKind.TAINTED, "node/node-a")
+    assert "Still to go: pod default/pod1 and volume piscsi." in list(fence.state(sure=True))
