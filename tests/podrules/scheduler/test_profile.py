@@ -182,10 +182,7 @@ PLACE = "profiles[0].pluginConfig[0].args"
         ),
         pytest.param(
             make_configuration(make_profile(args={"defaultingType": "List", "defaultConstraint": [ZONE]})),
-            [
-                f'unknown field "{PLACE}.defaultConstraint" ([{{"maxSkew": 1, "topologyKey": "zone", …): write '
-                "defaultConstraints"
-            ],
+            [f'unknown field "{PLACE}.defaultConstraint" ([{{"maxSkew": 1, "topologyKey": "zone", …): write default'],
             id="a typo in args",
         ),
         pytest.param(
