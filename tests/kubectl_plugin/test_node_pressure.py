@@ -20,6 +20,7 @@ from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod
+from tests.tree import ROOT
 
 NODE = raw_node(
     "n1",
@@ -224,6 +225,17 @@ def test_Q6_node_of_critical_pods_alone(tmp_path: Path) -> None:
     assert "the kubelet never evicts it: it is critical" in _flat(
         _on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "explain", "pod/etcd", "-n", "default", "-o", "wide")
     )
+
+
+FIELD = ROOT / "tests" / "testdata" / "cases" / "field"
+
+
+@pytest.mark.parametrize("name", ["evict.json", "evict3.json"])
+def test_Q6_a_reason_compares_pods_that_are_shown(name: str) -> None:
+    snapshot = ("--snapshot", str(FIELD / name))
+    node, pod = run("node", "n1", *snapshot), run("explain", "pod/lowunder", *snapshot, "-o", "wide")
+    assert "1000000 default/be, BestEffort: over its request" in " ".join(node.out.split())
+    assert "1Gi under 4Gi, priority 10; after default/be (over its request)" in " ".join(pod.out.split())
 
 
 def test_node_without_pods(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ class EvictionPlaceReport(Struct, frozen=True, rename="camel"):
     critical: bool
     """The kubelet passes it over."""
     decided_by: Comparator | None
-    """What puts it before the next one; None: nothing, or it is the last."""
+    """What puts it before the next one that can be evicted; None: nothing, or it is the last or critical."""
 
 
 class EvictionOrderReport(Struct, frozen=True, rename="camel"):
