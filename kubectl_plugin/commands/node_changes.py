@@ -23,6 +23,7 @@ from podrules.fencing import FenceState, Left, fence_state, kept_volumes, left_t
 from podrules.model.node import Node
 from podrules.partitions import NodeDown, partitions
 from podrules.reading import Access
+from podrules.versions import version_notes
 
 __all__ = ["FencingFacts", "NodeAction"]
 
@@ -72,6 +73,7 @@ class NodeAction(ClusterAction):
             steps=self.step_log.steps,
             outcome=self.outcome,
             refusal=self.refusal,
+            version_notes=version_notes(self._versions, (facts.node,)),
             unread=self._gatherer.unread,
         )
 
