@@ -238,6 +238,21 @@ def test_Q6_a_reason_compares_pods_that_are_shown(name: str) -> None:
     assert "1Gi under 4Gi, priority 10; after default/be (over its request)" in " ".join(pod.out.split())
 
 
+def test_Q3_kube_proxy_has_the_score_that_it_writes_everywhere() -> None:
+    snapshot = ("--snapshot", str(FIELD / "c05.json"))
+    said = " ".join(run("node", "kind-worker", *snapshot, "-o", "wide").out.split())
+    assert "4 -999 1 kube-system/kube-proxy-kind-worker main, BestEffort, writes its adj itself" in said
+    assert "kube-proxy writes its adj itself: -999 over the kubelet's -997 (its default, unless its config" in said
+    asked = ("explain", "pod/kube-proxy-kind-worker", "-n", "kube-system", *snapshot)
+    assert "OOM score -999; kill order 4th of 4" in " ".join(run(*asked).out.split())
+    said = " ".join(run(*asked, "-o", "wide").out.split())
+    assert "recognised by its DaemonSet); the kubelet sets -997: class system-node-critical" in said
+    assert "main, -999; after kube-system/kindnet-kind-worker main (-997: higher adj)" in said
+    report = json.loads(run("report", "-A", *snapshot, "-o", "json").out)
+    scores = {entry["name"]: entry["oomScoreAdj"] for entry in report["pods"]}
+    assert (scores["kube-proxy-kind-worker"], scores["kindnet-kind-worker"]) == (-999, -997)
+
+
 def test_node_without_pods(tmp_path: Path) -> None:
     said = _flat(_on(tmp_path, [], "node", "n1"))
     assert "Pods 0 of 110" in said
