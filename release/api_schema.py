@@ -1,14 +1,15 @@
 """Writes what the API server's decoder knows of each kind: ``python -m release.api_schema MODULES > FILE``.
 
-MODULES is Go's module cache with k8s.io/api, k8s.io/apimachinery and k8s.io/kubernetes of every version that answers
-were held against. Which kinds are served comes from the OpenAPI v3 documents of k8s.io/kubernetes. Their fields come
-from the Go structs, which also tell what the decoder calls a field's type, and through which embedded struct it gets
-there.
+MODULES is Go's module cache with k8s.io/api, k8s.io/apimachinery, k8s.io/kubelet and k8s.io/kubernetes of every version
+that answers were held against. Which kinds are served comes from the OpenAPI v3 documents of k8s.io/kubernetes. Their
+fields come from the Go structs, which also tell what the decoder calls a field's type, and through which embedded
+struct it gets there.
 
 Fields that only some versions have carry the first and the last of them. Kinds whose objects nobody here reads are
 listed without their fields.
 
-Source: api/openapi-spec/v3 of k8s.io/kubernetes; types.go of k8s.io/api and of meta/v1 in k8s.io/apimachinery.
+Source: api/openapi-spec/v3 of k8s.io/kubernetes; types.go of k8s.io/api, of meta/v1 in k8s.io/apimachinery, and of
+k8s.io/kubelet.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from podrules.features import VERIFIED
 __all__ = ["api_schema"]
 
 _META: Final = "k8s.io/apimachinery/pkg/apis/meta/v1"
+_KUBELET: Final = ("k8s.io/kubelet/config/v1beta1", "KubeletConfiguration")
+"""Not served: the kubelet reads it from a file."""
 _READ: Final = frozenset(
     [
         "Pod",
@@ -147,6 +150,7 @@ def _fields(modules: Path, minor: int, served: Mapping[str, str]) -> Mapping[str
         *_, group, version, kind = type_name.split(".")
         if name.rpartition(" ")[2] in _READ and type_name.startswith("io.k8s.api."):
             waiting.append((f"k8s.io/api/{group}/{version}", kind))
+    waiting.append(_KUBELET)
     found: dict[str, Any] = {}
     while waiting:
         package, name = waiting.pop()
@@ -247,7 +251,9 @@ def _shown(package: str, name: str) -> str:
 
 def _decodes_itself(package: str, name: str) -> bool:
     """Whether a type has an UnmarshalJSON of its own, which the reader of the schema knows by name."""
-    return name in {"Time", "MicroTime", "FieldsV1", "Duration"} if package == _META else "/api/" not in f"{package}/"
+    if package == _META:
+        return name in {"Time", "MicroTime", "FieldsV1", "Duration"}
+    return package.startswith("k8s.io/component-base/") or (package != _KUBELET[0] and "/api/" not in f"{package}/")
 
 
 def main() -> int:

@@ -20,11 +20,13 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from msgspec import Struct
 
 from podrules.model.decode import key_text
+from podrules.model.duration import DurationError, parse_duration
 from podrules.model.instant import instant
 from podrules.model.misfit import no_time, unfit
 from podrules.model.quantity import Quantity, QuantityError, go_float
@@ -35,6 +37,8 @@ __all__ = ["Decoding", "Misfit", "UnknownField", "decode", "unknown_field"]
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)", re.ASCII)
 _EMBEDDED_SINCE: Final = 35
 """The first minor whose messages name the embedded structs on the way to a field."""
+_MAX_DURATION: Final = timedelta(microseconds=2**63 // 1000)
+"""Go counts nanoseconds in an int64."""
 _MAX_UNKNOWN: Final = 100
 """As many unknown fields as the API server names."""
 
@@ -89,19 +93,20 @@ class Decoding(Struct, frozen=True):
         return unknown and f"strict decoding error: {unknown}"
 
 
-def decode(content: Mapping[str, Any], known: Schema) -> Decoding | None:
+def decode(content: Mapping[str, Any], known: Schema, struct: str = "") -> Decoding | None:
     """Hold an object against its kind.
 
     Args:
         content: The object as its manifest has it.
         known: What the version of the API server knows.
+        struct: The struct of a kind that no API server serves; empty: the kind's own.
 
     Returns:
         What was found; None: the fields of its kind are not known here.
     """
     api_version, kind = str(content.get("apiVersion")), str(content.get("kind"))
-    root = known.root(api_version, kind)
-    if root is None:
+    root = struct or known.root(api_version, kind)
+    if not root:
         return None
     reader = _Reader(known)
     reader.struct(content, root, _At("", (), ""))
@@ -159,7 +164,7 @@ class _Reader:
                     self._value(entry, item, _At(at.below(key), at.stack, at.struct))
             case ("string", str()) | ("bool", bool()) | ("raw", _):
                 return
-            case (("quantity" | "time" | "intOrString"), _):
+            case (("quantity" | "time" | "duration" | "intOrString"), _):
                 self._by_itself(value, into, at)
             case "bytes", str():
                 self._base64(value, at)
@@ -178,7 +183,15 @@ class _Reader:
                 if not _TIME.fullmatch(value) or instant(value) is None:
                     words = f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00"'
                     self.misfits.append(Misfit(at.path, no_time(value), words, decodes_itself=True))
-            case "time", _:
+            case "duration", str():
+                try:
+                    problem = "" if abs(parse_duration(value)) < _MAX_DURATION else f"{value} is too long"
+                except DurationError as error:
+                    problem = str(error)
+                if problem:
+                    words = f"time: invalid duration {json.dumps(value)}"
+                    self.misfits.append(Misfit(at.path, problem, words, decodes_itself=True))
+            case (("time" | "duration"), _):
                 self._misfit(value, GoType("string", "string"), at, decodes_itself=True)
             case "intOrString", _:
                 number = GoType("int", "int32", bits=32)

@@ -17,6 +17,7 @@ MAX_BYTES = 200_000
 
 def test_it_is_that_of_upstreams_sources() -> None:
     upstream_source("k8s.io/api")
+    upstream_source("k8s.io/kubelet")
     modules = upstream_source().parents[1]
     known = schema(REFERENCE.minor)
     made = api_schema(modules, (REFERENCE.minor,))
