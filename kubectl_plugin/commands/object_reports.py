@@ -34,7 +34,6 @@ from podrules.budget_risk import eviction_hold
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
 from podrules.cluster.kinds import DEPLOYMENTS, JOBS, NODES, PDBS, PODS, REPLICA_SETS, STATEFUL_SETS, Kind
-from podrules.cluster.kubelet import CONFIGZ
 from podrules.cluster.safety_facts import volumes_on_their_way
 from podrules.cluster.source import Source
 from podrules.died.of_pod import has_ended
@@ -313,8 +312,7 @@ class ReportBuilder:
         node, quiet = facts.node, facts.reach is not None and facts.reach.reach.quiet
         if node is None or quiet or facts.pod.finished or node_platform(node) is not Platform.LINUX:
             return None
-        read = self._gatherer.kubelet(node.metadata.name, CONFIGZ)
-        return None if isinstance(read, Unread) else read.kubeletconfig
+        return read_or_none(self._gatherer.kubelet_config(node.metadata.name))
 
     def _pressures(self) -> Pressures:
         # Loaded on demand.
@@ -419,7 +417,8 @@ class ReportBuilder:
         if self._timeline_way is not None:
             timeline = self._timelines(self._timeline_way).of_coming(stored, maker.kind, maker.entry)
             return PodInCluster(likely=likely, timeline=timeline)
-        return PodInCluster(likely=likely, position=self._coming_position(stored, node, likely.placement))
+        position = self._coming_position(stored, node, likely.placement)
+        return PodInCluster(likely=likely, position=position, config=self._source.told.kubelet)
 
     def _node(self, node: Node, *, named: bool, in_line: bool) -> NodeReport:
         """The report of a node. Its usage is included unless that takes a request for each of many nodes."""

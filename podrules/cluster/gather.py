@@ -38,13 +38,14 @@ from podrules.cluster.kinds import (
     REPLICA_SETS,
     Kind,
 )
-from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.cluster.kubelet import CONFIGZ, KubeletEndpoint
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source
 from podrules.evictors import going
 from podrules.features import Features, minor_of
 from podrules.model.base import KubeObject, Model
 from podrules.model.event import Event
+from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.metrics import NodeMetrics, PodMetrics
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -297,6 +298,13 @@ class Gatherer:
         if not isinstance(found, ClusterError):
             return found
         return replace(_unread(found, "get", NODE_PROXIES, None), node=node, path=endpoint.path)
+
+    def kubelet_config(self, node: str) -> KubeletConfiguration | Unread:
+        """The configuration of a node's kubelet: the user's file, else what it says itself."""
+        if (told := self._source.told.kubelet) is not None:
+            return told
+        said = self.kubelet(node, CONFIGZ)
+        return said if isinstance(said, Unread) else said.kubeletconfig
 
     def node_metrics(self, name: str) -> NodeMetrics | Unread:
         """A node's usage by a metrics API."""

@@ -216,6 +216,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """Why a drain of its cordoned node cannot evict it; None: it can, or nobody asked."""
     hard_eviction: EvictionStop | None
     """When a Linux kubelet evicts it at a hard threshold; None: it is critical, or does not run, or not there."""
+    soft_eviction: EvictionStop | None = None
+    """The same at a soft threshold; None, too: its kubelet's are not known, or it has none."""
     owner: OwnerGuarantee
     owners: tuple[Owner, ...]
     unread: tuple[Unread, ...]
@@ -290,7 +292,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
     silent = facts.reach is not None and facts.reach.reach.quiet
     quiet = silent or platform is Platform.VIRTUAL_KUBELET
     plan = stop_plan(ends, quiet=quiet)
-    disabled = facts.preemption_disabled
+    disabled, evictable = facts.preemption_disabled, not pod.finished and platform is Platform.LINUX
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
@@ -313,7 +315,12 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         ),
         termination=plan,
         ending=pod_ending(ends, quiet=quiet, node=facts.node),
-        hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
+        hard_eviction=eviction_stop(pod) if evictable else None,
+        soft_eviction=(
+            eviction_stop(pod, max_pod_grace_period_seconds=cluster.config.eviction_max_pod_grace_period)
+            if evictable and cluster.config is not None and cluster.config.eviction_soft
+            else None
+        ),
         owner=owner_guarantee(pod),
         owners=facts.owners,
         assumed_gates=(
