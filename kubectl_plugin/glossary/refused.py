@@ -99,4 +99,14 @@ ENTRIES: Final = (
         source=("pkg/apis/core/validation/validation.go",),
         see=("PodResizePending",),
     ),
+    Entry(
+        name="Invalid value",
+        also=("Required value", "Unsupported value", "Duplicate value", "is invalid", "field error"),
+        means="The API server refused the object: the text names the field, then its value, then the rule.",
+        rule=("A list in brackets, or one line each, names all fields that are wrong.",),
+        do=("Correct the field that the text names; kubectl explain describes it.",),
+        commands=("kubectl explain pod.spec", _LINT),
+        source=("pkg/apis/core/validation/validation.go",),
+        see=("pod updates may not change fields",),
+    ),
 )
