@@ -44,7 +44,7 @@ _MAX_WORDS: Final = 12
 """The most words of a text that is taken for several terms in a row."""
 _EVENT: Final = re.compile(
     r"(?:\S+ ){0,2}(?:\([^)]*\) )?(?:Normal|Warning) (?P<reason>[A-Z]\w+) "
-    r"(?:[A-Za-z.]+/\S+(?: spec\.\S+)?|\S+ (?:\([^)]*\) )?[a-z][\w-]*(?:, \S+)?) (?P<message>.+)"
+    r"(?:[A-Za-z.]+/\S+(?: spec\.\w+\{[^}]*\})?|\S+ (?:\([^)]*\) )?[a-z][\w-]*(?:, \S+)?) (?P<message>.+)"
 )
 """A line of `kubectl get events`, or of the events that `kubectl describe` lists."""
 _LABEL: Final = re.compile(r"(?:Last State|State|Reason|Message|Status|Exit Code): +(?P<cause>\S.*)")
@@ -57,7 +57,7 @@ _FRAMES: Final = (
     r"error from server(?: \(\w+\))?: (?P<cause>.+)",
     r"error when [^:]+: (?P<cause>.+)",
     r"(?:error: )?unable to (?:drain|cordon|uncordon) node [^:]+: (?P<cause>.+?)(?:, continuing command\.\.\.)?",
-    r"(?:the )?[\w.]+ \"[^\"]*\" is (?:forbidden|invalid): \[?(?P<cause>.+?)\]?",
+    r"(?:the )?[\w.]+(?: \"[^\"]*\")? is (?:forbidden|invalid): \[?(?P<cause>.+?)\]?",
     r"internal error occurred: (?P<cause>.+)",
     r"pod was rejected: (?P<cause>.+)",
     r"rpc error: code = \w+ desc = (?P<cause>.+)",
@@ -73,6 +73,7 @@ _FIELD: Final = re.compile(
     re.IGNORECASE,
 )
 """What validation says of a field: a value may follow, then the rule."""
+_QUOTES: Final = frozenset("\"'`")
 _VAGUE: Final = frozenset(
     ("error", "unknown", "failed", "running", "ready", "completed", "lost", "never", "immediate", "critical", "queue")
 )
@@ -140,6 +141,8 @@ def _read_message(text: str, frames: int) -> Reading:
         return Reading((Found(entry, text, None),))
     if frames and (said := _SAYS.fullmatch(text) or _LABEL.fullmatch(text)):
         return _read_message(said["cause"], frames - 1)
+    if frames and (quote := text[:1]) in _QUOTES and text[-1:] == quote:
+        return _read_message(text[1:-1], frames - 1)
     if field := _FIELD.fullmatch(text):
         return _read_field(text, field["details"] or "")
     parts = [_entry(part) for part in re.split(r", |; |\. ", text)]
@@ -216,11 +219,7 @@ def _sharing_words(wanted: str) -> list[str]:
 
 
 def _entry(text: str) -> Entry | None:
-    plain = " ".join(text.split())
-    bare = plain[1:-1] if plain[:1] in set("\"'`") and plain[-1:] == plain[:1] else plain
-    return _by_name(text) or next(
-        (entry for pattern, entry in _patterns() if pattern.fullmatch(plain) or pattern.fullmatch(bare)), None
-    )
+    return _by_name(text) or next((entry for pattern, entry in _patterns() if pattern.fullmatch(text)), None)
 
 
 def _by_name(text: str) -> Entry | None:

@@ -111,6 +111,8 @@ ENTRIES: Final = (
     Entry(
         name="system-cluster-critical",
         also=("system-node-critical", "system PriorityClass", "2000000000", "2000001000"),
+        pattern=r"maximum allowed value of a user defined priority is \d+"
+        r"|priority class names with 'system-' prefix are .*",
         means="The two built-in classes: system-cluster-critical is 2000000000, system-node-critical 2000001000.",
         rule=(
             "Both make a pod critical: the kubelet does not evict it, the scheduler preempts nearly all others for it.",
@@ -173,6 +175,7 @@ ENTRIES: Final = (
     Entry(
         name="DisruptionTarget",
         also=("EvictionByEvictionAPI", "DeletionByTaintManager", "DeletionByPodGC", "TerminationByKubelet"),
+        pattern=r"Eviction API: evicting",
         means="The pod's condition that names who ended it; its reason tells which rule.",
         rule=(
             "PreemptionByScheduler: a pod of higher priority. EvictionByEvictionAPI: a drain or another eviction.",

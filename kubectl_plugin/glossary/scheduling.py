@@ -121,6 +121,7 @@ ENTRIES: Final = (
     Entry(
         name="node(s) were unschedulable",
         also=("cordon", "cordoned", "spec.unschedulable", "SchedulingDisabled", "Ready,SchedulingDisabled"),
+        pattern=r"(node/\S+ )?(already )?(un)?cordoned",
         means="The node is cordoned: spec.unschedulable is set.",
         rule=("Pods that tolerate node.kubernetes.io/unschedulable, such as a DaemonSet's, still come.",),
         do=("kubectl uncordon NODE, once the work for which it was cordoned is done.",),

@@ -7,6 +7,7 @@ misses, and sentences with known words.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -57,7 +58,7 @@ def _literals(source: str) -> Iterator[str]:
         if token.startswith(("//", "/*")):
             continue
         if token[0] in '"`':
-            value = token[1:-1] if token[0] == "`" else str(json.loads(re.sub(r"\\([^\"\\/bfnrtu])", r"\\\\\1", token)))
+            value = token[1:-1] if token[0] == "`" else str(ast.literal_eval(token))
             joined = joined + value if before == "+" else value
         elif token != "+" and joined:
             yield joined
