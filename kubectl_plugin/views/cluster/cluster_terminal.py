@@ -89,9 +89,6 @@ def _next_commands(report: ClusterReport) -> Iterator[Command]:
     refused = next((one for one in report.workloads if one.refused), None)
     if refused is not None:
         yield qos("explain {}/{}", refused.kind.lower(), refused.name, namespace=refused.namespace)
-    writers = next((one for one in report.workloads if one.second_writers is not None), None)
-    if writers is not None and not (flagged or risky or refused):
-        yield qos("explain deployment/{}", writers.name, namespace=writers.namespace)
 
 
 def report_verdict(report: ClusterReport) -> Verdict:
