@@ -198,6 +198,16 @@ class Gatherer:
         found = self._outcome(lambda: self._source.get(kind, name, namespace), "get", kind, namespace, name)
         return None if _is_absent(found) else _reading(found, "get", kind, namespace)
 
+    def one_of(self, where: str | None, kind: Kind[K], name: str, namespace: str | None) -> K | Unread | None:
+        """The same of one of many of a namespace, or of all: a live cluster is asked for a list, once."""
+        if not self._source.side_by_side:
+            return self.get(kind, name, namespace)
+        listed = self.list(kind, where)
+        if isinstance(listed, Unread):
+            return listed
+        by_place = self._kept("places", f"{kind.plural}/{where}", lambda: {one.metadata.place: one for one in listed})
+        return by_place.get((namespace or "", name))
+
     def named(self, kind: Kind[K], name: str, namespace: str | None = None) -> K | Unread:
         """An object that another object names. It is unread where it is not there."""
         found = self._outcome(lambda: self._source.get(kind, name, namespace), "get", kind, namespace, name)

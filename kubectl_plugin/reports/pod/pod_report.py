@@ -39,6 +39,7 @@ from podrules.reading import NOT_ALL_IN_FILE, Owner, Unread
 from podrules.resize_room import ResizeRoom
 from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
+from podrules.second_writers import SecondWriters
 from podrules.stuck import AutoscalerWord, Stuck, Unseen, unseen
 from podrules.termination import EvictionStop, eviction_stop
 from podrules.timeline.events import PodTimeline, Way
@@ -251,6 +252,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """Why the API server refuses it for what holds in its namespace. None: it does not, or refuses it before."""
     warning: str = ""
     """The warning of Pod Security when it is created; empty: none."""
+    second_writers: SecondWriters | None = None
+    """When two pods of its Deployment write to its volumes; None: it exists, or is another's, or nobody asked."""
     budgets: Budgets = Budgets()
     """What the PodDisruptionBudgets of the same files let go of all pods of a manifest, if each is Ready."""
     last_end: EndReport | None = None

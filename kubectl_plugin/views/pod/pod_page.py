@@ -26,7 +26,7 @@ from kubectl_plugin.views.pod.pod_pressure import pressure_section
 from kubectl_plugin.views.pod.pod_words import force_section, granted_line, limited_in_part, priority_section
 from kubectl_plugin.views.pod.qos import qos_section
 from kubectl_plugin.views.pod.refusal_words import pod_security_section, refusal_term
-from kubectl_plugin.views.pod.safety_words import guard_words
+from kubectl_plugin.views.pod.safety_words import guard_words, second_writers_section
 from kubectl_plugin.views.pod.volume_move import moving_section
 from kubectl_plugin.views.scheduling.budget_words import budget_section
 from kubectl_plugin.views.scheduling.placement import placement_parts
@@ -101,6 +101,7 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     yield Section("Stops", tuple(stop_lines(report, now, wide=True)))
     yield force_section(report, now, wide=True)
     yield _writers_section(report)
+    yield second_writers_section(report.second_writers, wide=True)
     yield moving_section(report.moving, now)
     yield _owner_section(report)
     yield budget_section(report.budgets)
