@@ -47,7 +47,7 @@ from podrules.model.workload import CronJob, Workload
 from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.placement.planned import Budgets, Unmoved
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
-from podrules.placement.preemption_victims import Preempted
+from podrules.placement.preemption_victims import Preempted, Preemptors
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
 from podrules.reading import NOT_FOUND, USAGE_NOT_ASKED, Unread, read_or_none
@@ -240,7 +240,8 @@ class ReportBuilder:
         moving = self._moving(pod) if bound and _may_wait_for_volumes(pod, facts.reach) else ()
         wanted = not bound and self._timeline_way is None if self._wants_placement is None else self._wants_placement
         # kube-scheduler skips pods that are being deleted.
-        placeable = wanted and not pod.finished and pod.metadata.deletion_timestamp is None
+        running = not pod.finished and pod.metadata.deletion_timestamp is None
+        placeable = wanted and running
         likely = self._place(pod, gates=facts.named) if placeable else LikelyNode()
         if not placeable and facts.named:
             likely = self.waiting(pod)
@@ -261,6 +262,7 @@ class ReportBuilder:
             config=config,
             last_end=last_end,
             resize_room=self._resize_room(facts),
+            preemptors=self._likely_nodes.preemptors(pod) if bound and facts.named and running else Preemptors(),
             autoscaler=self._autoscaler(pod, likely) if facts.named else None,
             events_decide=wait is not None and may_be_stuck(pod, at, quiet=quiet),
             stuck=None if wait is None else self._stuck(pod, wait),

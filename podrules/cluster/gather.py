@@ -293,12 +293,15 @@ class Gatherer:
 
         Those of all nodes are read at once.
         """
-        waiting = self.list(PODS, field_selector="spec.nodeName=,status.phase=Pending")
         return [
             pod
-            for pod in read_or_none(waiting) or ()
+            for pod in read_or_none(self.waiting()) or ()
             if pod.status.nominated_node_name == node and pod.metadata.deletion_timestamp is None
         ]
+
+    def waiting(self) -> Sequence[Pod] | Unread:
+        """The pods that wait for a node."""
+        return self.list(PODS, field_selector="spec.nodeName=,status.phase=Pending")
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M | Unread:
         """What the kubelet of a node says."""

@@ -31,7 +31,7 @@ from podrules.oom import MemoryTooLow, memory_too_low
 from podrules.placement.eligible import eligible_nodes
 from podrules.placement.outcome import Placement
 from podrules.placement.planned import Budgets, PlannedSpec, Unmoved
-from podrules.placement.preemption_victims import Preempted
+from podrules.placement.preemption_victims import Preempted, Preemptors
 from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
 from podrules.reachability import NodeReach
@@ -151,6 +151,7 @@ class PodInCluster(Struct, frozen=True, kw_only=True):
     stuck: Stuck | None = None
     hint: Stuck | None = None
     """The warning that adds to the states of its containers, where it was asked for by name."""
+    preemptors: Preemptors = Preemptors()
 
 
 class RefusedField(Struct, frozen=True, rename="camel"):
@@ -268,6 +269,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """That no scheduler has looked at it; None: one has, or none need."""
     autoscaler: AutoscalerWord | None = None
     """What an autoscaler said last about a pod that no node takes; None: none did, or the pod is one of many."""
+    preemptors: Preemptors = Preemptors()
 
     @property
     def refused(self) -> bool:
@@ -340,7 +342,10 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         preempted=cluster.preempted,
         placement=cluster.likely.placement,
         daemon=cluster.likely.daemon,
-        placement_unread=cluster.likely.unread,
+        placement_unread=(
+            *cluster.likely.unread,
+            *(one for preemptor in cluster.preemptors.found for one in preemptor.assumed),
+        ),
         pressure=cluster.position.reports,
         pressure_unread=cluster.position.unread,
         timeline=cluster.timeline,
@@ -356,6 +361,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         stuck=cluster.stuck,
         hint=cluster.hint,
         autoscaler=cluster.autoscaler,
+        preemptors=cluster.preemptors,
         unseen=unseen(pod) if admitted is None else None,
     )
 
@@ -396,6 +402,7 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
         return
     if cluster.events_decide and cluster.stuck is None:
         yield from (one for one in by_kind if one.resource == "events")
+    yield from (one for preemptor in cluster.preemptors.found for one in preemptor.assumed)
     timeline = cluster.timeline
     if timeline is not None and not timeline.budgets_known and timeline.ways[:1] and timeline.ways[0].way is Way.DRAIN:
         yield from (one for one in by_kind if one.resource == "poddisruptionbudgets.policy")
