@@ -25,6 +25,7 @@ from podrules.model.node import Node
 from podrules.model.storage import PersistentVolume
 from podrules.partitions import NodeDown, partitions
 from podrules.reading import Access
+from podrules.versions import version_notes
 
 __all__ = ["FencingFacts", "NodeAction"]
 
@@ -76,6 +77,7 @@ class NodeAction(ClusterAction):
             steps=self.step_log.steps,
             outcome=self.outcome,
             refusal=self.refusal,
+            version_notes=version_notes(self._versions, (facts.node,)),
             unread=self._gatherer.unread,
         )
 

@@ -12,6 +12,7 @@ from kubectl_plugin.reports.steps import Refusal, Step, StepOutcome
 from podrules.fencing import FenceState, Left
 from podrules.partitions import NodeDown
 from podrules.reading import Access, Unread
+from podrules.versions import VersionNote
 
 __all__ = ["FenceReport"]
 
@@ -37,6 +38,8 @@ class FenceReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="
     outcome: StepOutcome
     refusal: Refusal | None
     """Of outcome Refused."""
+    version_notes: tuple[VersionNote, ...] = ()
+    """The versions that the rules were not held against, the node's kubelet among them."""
     unread: tuple[Unread, ...]
 
     @property

@@ -12,6 +12,7 @@ from kubectl_plugin.reports import API_VERSION
 from podrules.model.node import Node
 from podrules.partitions import NodeDown
 from podrules.reading import Unread
+from podrules.versions import VersionNote
 
 __all__ = ["ON_NODES", "PartitionsReport", "not_ready"]
 
@@ -32,6 +33,8 @@ class PartitionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fi
     nodes: tuple[NodeDown, ...]
     not_ready: tuple[str, ...]
     """Nodes that answer, and say that they are not Ready: no partition, and their taints delete pods too."""
+    version_notes: tuple[VersionNote, ...] = ()
+    """The versions that the rules were not held against; of kubelets, those of these nodes."""
     unread: tuple[Unread, ...]
 
     @property

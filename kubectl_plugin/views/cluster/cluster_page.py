@@ -112,6 +112,7 @@ def findings(report: ClusterReport) -> tuple[SummaryFinding, ...]:
     """What stands out, trouble first."""
     found = [
         *_of_workloads(report.workloads),
+        *_of_writers(report.workloads),
         *_of_nodes(report),
         *_of_pods(report.pods),
         *_of_budgets(report),
@@ -139,6 +140,16 @@ def _of_workloads(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding
     if waiting:
         fact = f"{counted(len(waiting), 'workload')} {'lacks' if len(waiting) == 1 else 'lack'} pods."
         meaning = f"{_short_words(waiting)}. Controllers have not made the rest, or wait for other pods."
+        yield SummaryFinding(Severity.NOTICE, fact, meaning, "workloads")
+
+
+def _of_writers(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding]:
+    """The Deployments with a rollout that starts a second writer."""
+    found = [f"{one.namespace}/deployment/{one.name}" for one in workloads if one.second_writers is not None]
+    if found:
+        fact = f"{counted(len(found), 'Deployment')}: two writers."
+        meaning = f"{listed(found, most=3)}. A rollout, a drain or a silent node starts the next pod while the old one "
+        meaning += "may write to the same volume: nothing keeps it off, even with 1 replica."
         yield SummaryFinding(Severity.NOTICE, fact, meaning, "workloads")
 
 

@@ -16,6 +16,7 @@ from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import guarded, reach_words, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.unread import assumed_words, can_i
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.fencing import FenceState
 from podrules.reachability import Reach
@@ -56,6 +57,7 @@ def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None,
         # Once it is done, what would happen without it is of no interest.
         if not fenced:
             parts += [Section("By itself", tuple(by_itself(report.node, now)))]
+    parts += [versions_section(report.version_notes)] if report.version_notes else []
     if report.unread:
         parts.append(unread_section(report.unread))
     return Page(
@@ -224,7 +226,7 @@ def unfence_page(report: FenceReport, *, now: datetime | None) -> Page:
         title=f"node/{report.name}",
         verdict=tuple(_unfence_verdict(report, now)),
         severity=Severity.NOTICE if fenced else Severity.FINE,
-        parts=(),
+        parts=(versions_section(report.version_notes),) if report.version_notes else (),
         next_commands=(_unfencing(report.name),) if fenced else (),
     )
 

@@ -19,6 +19,7 @@ from kubectl_plugin.views.pod.force_words import FORCE_LEADS
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import guarded, ordinal_words, unfenced_from
 from kubectl_plugin.views.unread import assumed_words
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, duration, listed
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.ending import PATIENCE
@@ -55,10 +56,10 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
         pages = [Page(title, told.sentences, told.severity, (), tuple(_to_look_at(report)))]
     elif report.not_ready:
         pages.append(_unready_page(report, wide=wide))
-    if report.unread:
-        last = pages[-1]
-        verdict = (*last.verdict, *(assumed_words(report.lacks) if report.nodes else ()))
-        pages[-1] = replace(last, verdict=verdict, parts=(*last.parts, unread_section(report.unread)))
+    last, notes = pages[-1], [versions_section(report.version_notes)] if report.version_notes else []
+    verdict = (*last.verdict, *(assumed_words(report.lacks) if report.nodes else ()))
+    unread = [unread_section(report.unread)] if report.unread else []
+    pages[-1] = replace(last, verdict=verdict, parts=(*last.parts, *notes, *unread))
     return pages
 
 
