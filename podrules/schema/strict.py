@@ -96,10 +96,7 @@ class Decoding(Struct, frozen=True):
 def decode(content: Mapping[str, Any], known: Schema, struct: str = "") -> Decoding | None:
     """Hold an object against its kind.
 
-    Args:
-        content: The object as its manifest has it.
-        known: What the version of the API server knows.
-        struct: The struct of a kind that no API server serves; empty: the kind's own.
+    ``struct`` names that of a kind that no API server serves.
 
     Returns:
         What was found; None: the fields of its kind are not known here.
