@@ -198,6 +198,16 @@ class Gatherer:
         found = self._outcome(lambda: self._source.get(kind, name, namespace), "get", kind, namespace, name)
         return None if _is_absent(found) else _reading(found, "get", kind, namespace)
 
+    def one_of(self, where: str | None, kind: Kind[K], name: str, namespace: str | None) -> K | Unread | None:
+        """The same of one of many of a namespace, or of all: a live cluster is asked for a list, once."""
+        if not self._source.side_by_side:
+            return self.get(kind, name, namespace)
+        listed = self.list(kind, where)
+        if isinstance(listed, Unread):
+            return listed
+        by_place = self._kept("places", f"{kind.plural}/{where}", lambda: {one.metadata.place: one for one in listed})
+        return by_place.get((namespace or "", name))
+
     def named(self, kind: Kind[K], name: str, namespace: str | None = None) -> K | Unread:
         """An object that another object names. It is unread where it is not there."""
         found = self._outcome(lambda: self._source.get(kind, name, namespace), "get", kind, namespace, name)
@@ -283,12 +293,15 @@ class Gatherer:
 
         Those of all nodes are read at once.
         """
-        waiting = self.list(PODS, field_selector="spec.nodeName=,status.phase=Pending")
         return [
             pod
-            for pod in read_or_none(waiting) or ()
+            for pod in read_or_none(self.waiting()) or ()
             if pod.status.nominated_node_name == node and pod.metadata.deletion_timestamp is None
         ]
+
+    def waiting(self) -> Sequence[Pod] | Unread:
+        """The pods that wait for a node."""
+        return self.list(PODS, field_selector="spec.nodeName=,status.phase=Pending")
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M | Unread:
         """What the kubelet of a node says."""

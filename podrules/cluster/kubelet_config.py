@@ -29,7 +29,7 @@ from podrules.features import VERIFIED
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.duration import parse_duration
 from podrules.model.kubelet import KubeletConfiguration, KubeletFile
-from podrules.schema.strict import decode, unknown_field
+from podrules.schema.strict import decode_struct, unknown_field
 from podrules.schema.table import schema
 from podrules.similar_names import nearest_word
 
@@ -62,8 +62,8 @@ def use_kubelet_file(path: str, source: Source) -> Sequence[str]:
     """
     document, content = configuration_in(path)
     is_configz = content is not document.content or "kind" not in content
-    found = decode(content, schema(max(VERIFIED)), _STRUCT)
-    for misfit in found.misfits if found is not None else ():
+    misfits, unknown = decode_struct(content, _STRUCT, schema(max(VERIFIED)))
+    for misfit in misfits:
         raise _refused(document, misfit.field, f"{misfit.field}: {misfit.problem}")
     try:
         config = from_object({**content, "file": path}, KubeletFile)
@@ -72,10 +72,9 @@ def use_kubelet_file(path: str, source: Source) -> Sequence[str]:
     for field, problem in _problems(config):
         raise _refused(document, field, problem)
     source.told = replace(source.told, kubelet=config)
-    # A newer kubelet answers with fields that are not known here.
-    unknown = found.unknown if found is not None and not is_configz else ()
     return [
-        *(_ignored(document, one.field, one.known) for one in unknown),
+        # A newer kubelet answers with fields that are not known here.
+        *(_ignored(document, one.field, one.known) for one in unknown if not is_configz),
         *(
             f"{path}, line {one.line}: {one.field} is a duplicate of line {one.first}; the last one counts"
             for one in document.twice

@@ -402,6 +402,7 @@ class _Candidates:
             0 if score is None else score.value,
             used,
             measured.swap.swap_usage_bytes or 0 if measured is not None and measured.swap else 0,
+            None if score is None else score.own,
         )
 
     def orders(self) -> Iterator[OOMOrder]:

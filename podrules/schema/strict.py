@@ -32,7 +32,7 @@ from podrules.model.misfit import no_time, unfit
 from podrules.model.quantity import Quantity, QuantityError, go_float
 from podrules.schema.table import GoType, Schema
 
-__all__ = ["Decoding", "Misfit", "UnknownField", "decode", "unknown_field"]
+__all__ = ["Decoding", "Misfit", "UnknownField", "decode", "decode_struct", "unknown_field"]
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)", re.ASCII)
 _EMBEDDED_SINCE: Final = 35
@@ -50,6 +50,7 @@ class UnknownField(Struct, frozen=True):
     """Its path: ``spec.containers[0].resource``."""
     known: tuple[str, ...]
     """The fields that there are at this place."""
+    value: Any = None
 
 
 def unknown_field(field: str) -> str:
@@ -93,22 +94,31 @@ class Decoding(Struct, frozen=True):
         return unknown and f"strict decoding error: {unknown}"
 
 
-def decode(content: Mapping[str, Any], known: Schema, struct: str = "") -> Decoding | None:
+def decode(content: Mapping[str, Any], known: Schema) -> Decoding | None:
     """Hold an object against its kind.
 
-    ``struct`` names that of a kind that no API server serves.
+    Args:
+        content: The object as its manifest has it.
+        known: What the version of the API server knows.
 
     Returns:
         What was found; None: the fields of its kind are not known here.
     """
     api_version, kind = str(content.get("apiVersion")), str(content.get("kind"))
-    root = struct or known.root(api_version, kind)
-    if not root:
+    root = known.root(api_version, kind)
+    if root is None:
         return None
+    misfits, unknown = decode_struct(content, root, known)
+    return Decoding(api_version, kind, misfits, unknown if known.complete else ())
+
+
+def decode_struct(
+    content: Mapping[str, Any], struct: str, known: Schema, path: str = ""
+) -> tuple[tuple[Misfit, ...], tuple[UnknownField, ...]]:
+    """Hold the value at a path against a struct of the schema: what does not fit, and the fields that it lacks."""
     reader = _Reader(known)
-    reader.struct(content, root, _At("", (), ""))
-    unknown = tuple(reader.unknown) if known.complete else ()
-    return Decoding(api_version, kind, tuple(reader.misfits), unknown)
+    reader.struct(content, struct, _At(path, (), ""))
+    return tuple(reader.misfits), tuple(reader.unknown)
 
 
 class _At(Struct, frozen=True):
@@ -139,7 +149,7 @@ class _Reader:
         for key, entry in _sorted(value):
             field = fields.get(key)
             if field is None:
-                self.unknown.append(UnknownField(at.below(key), tuple(fields)))
+                self.unknown.append(UnknownField(at.below(key), tuple(fields), entry))
             else:
                 through = field.through if self._known.minor >= _EMBEDDED_SINCE else ()
                 place = _At(at.below(key), (*at.stack, *through, key), own)
@@ -147,7 +157,7 @@ class _Reader:
 
     def _value(self, value: Any, into: GoType, at: _At) -> None:
         match into.shape, value:
-            case _, None:
+            case _, None if into.null:
                 return
             case "struct", Mapping():
                 self.struct(value, into.struct, at)
