@@ -82,8 +82,8 @@ ENTRIES: Final = (
     Entry(
         name="Killing",
         pattern=(
-            r"Stopping container .*|Container .* failed (liveness|startup) probe.*"
-            r"|Container .* definition changed, will be restarted"
+            r"Stopping container .*|(Init )?container \S+ (failed (liveness|startup) probe|definition changed)"
+            r"(, will be restarted)?|Container \S+ resize requires restart"
         ),
         means="The kubelet begins to stop a container; any stop writes this event, and it does not say that it ended.",
         rule=(
@@ -115,6 +115,7 @@ ENTRIES: Final = (
     Entry(
         name="kubelet restart",
         also=("restart of the kubelet", "kubelet restarted", "restarting the kubelet", "kubelet restart and grace"),
+        pattern=r"Starting kubelet\.",
         means="A restart of the kubelet alone stops no container; it finds them again when it is back.",
         rule=(
             "While it is away nobody runs probes, preStop or SIGTERM, and the node may turn NotReady after 50 s.",
@@ -214,9 +215,21 @@ ENTRIES: Final = (
         see=("eviction API", "preemption", "Evicted"),
     ),
     Entry(
+        name="CalculateExpectedPodCountFailed",
+        also=("UnmanagedPods", "SyncFailed"),
+        pattern=r"Failed to calculate the number of expected pods: .*|found no controllers for pod .*"
+        r"|Pods selected by this PodDisruptionBudget \(selector: .*\) were found to be unmanaged\..*"
+        r"|\S+ does not implement the scale subresource",
+        means="The budget cannot be computed, so it allows no eviction: a pod of it has no controller with a scale.",
+        do=("Use minAvailable with a number, not a percentage or maxUnavailable, for pods without such a controller.",),
+        source=("pkg/controller/disruption/disruption.go",),
+        see=("PodDisruptionBudget",),
+    ),
+    Entry(
         name="NodeShutdown",
         also=("Pod was terminated in response to imminent node shutdown.", "graceful node shutdown"),
-        pattern=r"Pod was rejected as the node is shutting down\.?",
+        pattern=r"Pod was rejected as the node is shutting down\.?|node is shutting down"
+        r"|Shutdown manager detected (pre)?shutdown (event|cancellation)",
         means="The node went down in order: the kubelet ended its pods, critical ones last, in shutdownGracePeriod.",
         rule=("shutdownGracePeriod is 0 by default: then processes are cut off with the machine.",),
         commands=(f"{_TIMELINE}=shutdown",),

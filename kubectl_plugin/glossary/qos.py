@@ -135,7 +135,10 @@ ENTRIES: Final = (
     Entry(
         name="PodResizePending",
         also=("Deferred", "Infeasible", "resize", "in-place resize"),
-        pattern=r"node had resize preemption disabled|pod resize fits, waiting for Kubelet actuation",
+        pattern=r"node had resize preemption disabled|pod resize fits, waiting for Kubelet actuation"
+        r"|In-place pod(-level resources)? resize is not supported on .*|Resize is infeasible for .*"
+        r"|InPlacePod\w+ is disabled|Memory-backed emptyDir volume resize is .*|cannot decrease memory limits: .*"
+        r"|attempting to set (pod|container) .*memory limit \(\d+\) below current usage \(\d+\)",
         means="A resize in place that the node has not made: Deferred has no room now, Infeasible never will there.",
         rule=(
             "Deferred ones are tried again: first what asks for no more, then by priority, QoS class, waiting time.",
