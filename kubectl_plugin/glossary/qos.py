@@ -149,6 +149,7 @@ ENTRIES: Final = (
             *("Deferred", "Infeasible", "resize", "in-place resize", "ResizeDeferred", "ResizeInfeasible"),
             *("PodResizeInProgress", "resizePolicy", "allocatedResources"),
         ),
+        pattern=r"node had resize preemption disabled|pod resize fits, waiting for Kubelet actuation",
         means="A resize in place that the node has not made: Deferred has no room now, Infeasible never will there.",
         rule=(
             "Deferred ones are tried again: first what asks for no more, then by priority, QoS class, waiting time.",
@@ -275,14 +276,5 @@ ENTRIES: Final = (
         rule=("The pod requests the larger of the highest init container and the sum of the app containers.",),
         source=("pkg/apis/core/v1/helper/qos/qos.go", "pkg/kubelet/kuberuntime/kuberuntime_container.go"),
         see=("sidecar", "requests", "QoS class"),
-    ),
-    Entry(
-        name="static pod",
-        also=("mirror pod", "staticPodPath", "kubernetes.io/config.mirror"),
-        means="A pod from a file on its node: its kubelet alone starts and stops it; the API shows a mirror of it.",
-        rule=("It is critical: never evicted. Deleting the mirror stops nothing; move the file away instead.",),
-        commands=(_EXPLAIN,),
-        source=("pkg/kubelet/config/file.go", "pkg/kubelet/types/pod_update.go"),
-        see=("critical pod",),
     ),
 )
