@@ -328,7 +328,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Job",
-        also=("podReplacementPolicy", "podFailurePolicy", "TerminatingOrFailed"),
+        also=("podReplacementPolicy", "TerminatingOrFailed"),
         means="Runs pods until enough have succeeded; a pod that is Terminating is replaced at once, by default.",
         rule=("podReplacementPolicy Failed, the default with a podFailurePolicy, waits until the old pod has ended.",),
         source=("pkg/controller/job/job_controller.go", "pkg/apis/batch/v1/defaults.go"),
