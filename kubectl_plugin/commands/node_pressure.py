@@ -62,5 +62,5 @@ def pressure_reports(gatherer: Gatherer, nodes: Sequence[Node]) -> Iterator[Node
     pods_on = {node.metadata.name: gatherer.noted(gatherer.pods_on(node.metadata.name)) or () for node in nodes}
     usages, unread = read_usages(gatherer, nodes, pods_on)
     for node in nodes:
-        read = usages.get(node.metadata.name) or unread_usage(node, unread)
+        read = usages.get(node.metadata.name) or unread_usage(gatherer, node, unread)
         yield pressure_report(gatherer, node, of_many=True, read=read)

@@ -34,8 +34,7 @@ from podrules.budget_risk import eviction_hold
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
 from podrules.cluster.kinds import DEPLOYMENTS, JOBS, NODES, PDBS, PODS, REPLICA_SETS, STATEFUL_SETS, Kind
-from podrules.cluster.kubelet import CONFIGZ
-from podrules.cluster.safety_facts import volumes_on_their_way
+from podrules.cluster.safety_facts import coming_writers, volumes_on_their_way
 from podrules.cluster.source import Source
 from podrules.died.of_pod import has_ended
 from podrules.disruption import Evictions
@@ -119,10 +118,11 @@ class ReportBuilder:
             return self._node(entry, named=named, in_line=in_line)
         pods = self._pods_of(entry, entry.metadata.namespace)
         maker = Maker(kind, entry)
-        template = self._to_come(
-            template_pod(entry, kind), maker, NO_OBJECTS, place=bool(self._wants_placement), pods=pods or ()
-        )
-        return self._workload(entry, kind, template, pods, named=named)
+        made, writers = template_pod(entry, kind), None
+        if kind is DEPLOYMENTS and (named or not self._source.side_by_side):
+            writers = coming_writers(self._gatherer, made, entry)
+        template = self._to_come(made, maker, NO_OBJECTS, place=bool(self._wants_placement), pods=pods or ())
+        return self._workload(entry, kind, replace(template, second_writers=writers), pods, named=named)
 
     def manifest(self, manifest: PodManifest, objects: ManifestObjects) -> PodReport:
         """The report of a manifest's pod, or of the pod that its workload would make.
@@ -136,8 +136,12 @@ class ReportBuilder:
         numbered = place and kind is STATEFUL_SETS and not isinstance(self._source, NothingSource)
         pods = self._pods_of(entry, pod.metadata.namespace) if numbered else None
         maker = Maker(kind, entry, manifest.written, manifest.refusals, manifest.asked)
+        own = (*objects.claims, *(one for _, one in objects.others))
+        writers = coming_writers(self._gatherer, pod, entry, own) if kind is DEPLOYMENTS else None
         report = self._to_come(pod, maker, objects, place=place, pods=pods or ())
-        return report if report.refused else replace(report, budgets=_budgets(manifest, report, objects))
+        if report.refused:
+            return report
+        return replace(report, budgets=_budgets(manifest, report, objects), second_writers=writers)
 
     def not_modelled(self, pod: Pod) -> bool:
         """Whether a pod's placement is not modelled, because of its group or scheduler.
@@ -315,8 +319,7 @@ class ReportBuilder:
         node, quiet = facts.node, facts.reach is not None and facts.reach.reach.quiet
         if node is None or quiet or facts.pod.finished or node_platform(node) is not Platform.LINUX:
             return None
-        read = self._gatherer.kubelet(node.metadata.name, CONFIGZ)
-        return None if isinstance(read, Unread) else read.kubeletconfig
+        return read_or_none(self._gatherer.kubelet_config(node.metadata.name))
 
     def _pressures(self) -> Pressures:
         # Loaded on demand.
@@ -421,7 +424,8 @@ class ReportBuilder:
         if self._timeline_way is not None:
             timeline = self._timelines(self._timeline_way).of_coming(stored, maker.kind, maker.entry)
             return PodInCluster(likely=likely, timeline=timeline)
-        return PodInCluster(likely=likely, position=self._coming_position(stored, node, likely.placement))
+        position = self._coming_position(stored, node, likely.placement)
+        return PodInCluster(likely=likely, position=position, config=self._source.told.kubelet)
 
     def _node(self, node: Node, *, named: bool, in_line: bool) -> NodeReport:
         """The report of a node. Its usage is included unless that takes a request for each of many nodes."""

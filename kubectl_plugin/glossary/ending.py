@@ -16,6 +16,7 @@ ENTRIES: Final = (
     Entry(
         name="terminationGracePeriodSeconds",
         also=("grace period", "gracePeriodSeconds", "--grace-period", "deletionGracePeriodSeconds"),
+        pattern=r"--now and --grace-period cannot be specified together",
         means="Seconds from the deletion to SIGKILL; preStop and the answer to SIGTERM share them.",
         rule=(
             "The delete's own option, else the pod's field, else 30; a pod without a node, or finished: 0.",
@@ -29,6 +30,8 @@ ENTRIES: Final = (
     Entry(
         name="Terminating",
         also=("deletionTimestamp", "stuck terminating", "finalizers", "finalizer"),
+        pattern=r"skip schedule deleting pod: .*|pod \".*\" has DeletionTimestamp older than \S+ seconds, skipping"
+        r"|error when waiting for pod \".*\" in namespace \".*\" to terminate: .*",
         means="The pod has a deletionTimestamp; it goes when the kubelet has stopped it and no finalizer is left.",
         rule=(
             "A kubelet that does not answer never reports it: on a silent node it stays for ever.",
@@ -42,7 +45,7 @@ ENTRIES: Final = (
     Entry(
         name="preStop",
         also=("lifecycle.preStop", "preStop hook", "FailedPreStopHook", "PreStopHook"),
-        pattern=r"PreStopHook failed.*",
+        pattern=r"PreStopHook failed.*|must be non-negative and less than terminationGracePeriodSeconds \(\d+\)",
         means="Runs before SIGTERM, inside the grace period: what it takes is missing afterwards.",
         rule=("A hook that fails or hangs blocks nothing: SIGTERM comes, with at least 2 s.",),
         commands=(_TIMELINE,),
@@ -52,6 +55,7 @@ ENTRIES: Final = (
     Entry(
         name="sidecar",
         also=("sidecars", "restartable init container", "native sidecar"),
+        pattern=r"may not be set for (non-init containers|init containers without restartPolicy=Always)",
         means="An init container with restartPolicy Always: it starts before the others, ends after them, last first.",
         rule=(
             "It gets SIGTERM only when the containers before it in the order have ended, or the grace period is over.",
@@ -175,10 +179,12 @@ ENTRIES: Final = (
     Entry(
         name="eviction API",
         also=("drain", "kubectl drain", "pods/eviction"),
+        pattern=r"evicting pod \S+|error when evicting pods/.* global timeout reached: .*",
         means="A deletion that asks the PodDisruptionBudgets first: with none allowed it is refused, and drain waits.",
         rule=(
             "A pod with two budgets cannot be evicted at all.",
-            "Unhealthy pods count against it, unless unhealthyPodEvictionPolicy is AlwaysAllow.",
+            "A pod that runs and is not Ready needs no leave while enough healthy pods are left (IfHealthyBudget).",
+            "That is the default of unhealthyPodEvictionPolicy; with AlwaysAllow such a pod goes in any case.",
         ),
         do=("See what a drain would meet before it begins.",),
         commands=("kubectl qos place --drain NODE",),
@@ -189,7 +195,10 @@ ENTRIES: Final = (
         name="PodDisruptionBudget",
         also=("PDB", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
         pattern=r".*Cannot evict pod as it would violate the pod's disruption budget.*"
-        r"|.*This pod has more than one PodDisruptionBudget.*",
+        r"|.*This pod has more than one PodDisruptionBudget.*|The disruption budget \S+ (needs|does not|is still) .*"
+        r"|pdb disruptions allowed is negative|DisruptedPods map too big - .*"
+        r"|Pod .* matches multiple PodDisruptionBudgets\..*"
+        r"|minAvailable and maxUnavailable cannot be both set|No matching pods found",
         means="How many of some pods may be missing: the eviction API, and so a drain, takes no more than it allows.",
         rule=(
             "Preemption takes other victims where it can, and breaks a budget where nothing else makes room.",

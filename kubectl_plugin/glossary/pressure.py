@@ -159,7 +159,7 @@ ENTRIES: Final = (
     Entry(
         name="OutOfmemory",
         also=("OutOfcpu", "OutOfpods", "OutOfephemeral-storage"),
-        pattern=r"OutOf\S+|Node didn't have enough resource: .*",
+        pattern=r"OutOf(hugepages-\S+|[\w.-]+/\S+)|Node didn't have enough resource: .*",
         means="The kubelet refused the pod on arrival: by its own count it does not fit on the node any more.",
         rule=(
             "The kubelet asks the scheduler's filters for resources, node affinity, node name, ports and taints again.",
@@ -186,5 +186,20 @@ ENTRIES: Final = (
         rule=("Only with topologyManagerPolicy restricted or single-numa-node; the scheduler does not know of it.",),
         source=("pkg/kubelet/cm/topologymanager/topology_manager.go",),
         see=("UnexpectedAdmissionError",),
+    ),
+    Entry(
+        name="Predicate failed",
+        also=("Predicate NodeAffinity failed", "Predicate TaintToleration failed", "Predicate NodePorts failed"),
+        pattern=r"Predicate \w+ failed(: .*)?|GeneralPredicates failed due to .*",
+        means="The kubelet rejected the pod on arrival: its node does not fulfil node affinity, name, ports or taints.",
+        rule=(
+            "The kubelet asks when it admits a pod, and again for each pod when it restarts.",
+            "A label or taint that changed after the pod was placed, or a pod with spec.nodeName, ends so.",
+            "The pod stays Failed; its owner makes another.",
+        ),
+        do=("Compare the pod's nodeSelector, affinity and tolerations with the node's labels and taints.",),
+        commands=("kubectl qos explain pod/NAME", "kubectl describe node NODE"),
+        source=("pkg/kubelet/lifecycle/predicate.go", "pkg/kubelet/kubelet.go"),
+        see=("OutOfmemory", "node(s) didn't match Pod's node affinity/selector"),
     ),
 )

@@ -38,9 +38,9 @@ ENTRIES: Final = (
     ),
     Entry(
         name="priority must not be provided",
-        pattern=r".*the integer value of priority \(\S+\) must not be provided in pod spec.*",
-        means="spec.priority is given, and the priority admission computed another value.",
-        do=("Name a priorityClassName and leave spec.priority out; a webhook has to patch both together.",),
+        pattern=r".*the (integer value of priority|string value of PreemptionPolicy) \(\S+\) must not be provided .*",
+        means="spec.priority or spec.preemptionPolicy is given, and the priority admission computed another value.",
+        do=("Name a priorityClassName and leave both out; a webhook has to patch them together with it.",),
         commands=("kubectl get priorityclasses",),
         source=(_ADMISSION,),
         see=("priority",),
@@ -60,7 +60,8 @@ ENTRIES: Final = (
             *("preempt", "Preempted", "victim", "victims", "PreemptionByScheduler"),
             *("victim's grace period", "victims' grace", "grace of victims"),
         ),
-        pattern=r"Preempted by .* on node .*",
+        pattern=r"Preempted by (\w+ [\da-f-]{36}|(a )?pod(group)? \S+|[\w.-]+/[\w.-]+) on node .*"
+        r"|\S+: preempting to accommodate a higher priority .*",
         means="A pending pod's place is made by deleting pods of lower priority, gracefully.",
         rule=(
             "A node qualifies if the pod fits once all lower pods are gone; then as many as possible are spared.",
@@ -110,6 +111,8 @@ ENTRIES: Final = (
     Entry(
         name="system-cluster-critical",
         also=("system-node-critical", "system PriorityClass", "2000000000", "2000001000"),
+        pattern=r"maximum allowed value of a user defined priority is \d+"
+        r"|priority class names with 'system-' prefix are .*",
         means="The two built-in classes: system-cluster-critical is 2000000000, system-node-critical 2000001000.",
         rule=(
             "Both make a pod critical: the kubelet does not evict it, the scheduler preempts nearly all others for it.",
@@ -134,6 +137,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Preemption is not helpful for scheduling",
+        pattern=r"no candidate node for preemption",
         means="Removing pods would not make these nodes fit: what rules them out is the node or the pod itself.",
         rule=("Taints, labels, names, zones and requests above the whole node are so; counts of pods are not.",),
         commands=(_EXPLAIN,),
@@ -142,6 +146,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="No preemption victims found for incoming pod",
+        pattern=r"No preemption victims found for incoming preemptor",
         means="Nobody on these nodes has a lower priority than the pod.",
         do=("Give the pod a higher class, if that is what its owner means.",),
         commands=(_EXPLAIN, "kubectl get priorityclasses"),
@@ -150,8 +155,9 @@ ENTRIES: Final = (
     ),
     Entry(
         name="not eligible due to terminating pods on the nominated node",
-        pattern=r"not eligible due to (a )?terminating pods? on the nominated node\.?",
-        means="The pod has preempted already, and waits until its victims are gone.",
+        pattern=r"not eligible due to (a )?terminating pods? on the nominated node\.?"
+        r"|ongoing preemption on nominated nodes|waiting for the preemption for this pod( group)? to be finished",
+        means="The pod has preempted already: its victims are being deleted, and it waits until they are gone.",
         do=("Wait for their grace periods; a victim that hangs is named by the command below.",),
         commands=(_EXPLAIN,),
         source=(_DEFAULT,),
@@ -169,6 +175,7 @@ ENTRIES: Final = (
     Entry(
         name="DisruptionTarget",
         also=("EvictionByEvictionAPI", "DeletionByTaintManager", "DeletionByPodGC", "TerminationByKubelet"),
+        pattern=r"Eviction API: evicting",
         means="The pod's condition that names who ended it; its reason tells which rule.",
         rule=(
             "PreemptionByScheduler: a pod of higher priority. EvictionByEvictionAPI: a drain or another eviction.",

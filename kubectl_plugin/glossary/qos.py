@@ -135,6 +135,7 @@ ENTRIES: Final = (
     Entry(
         name="PodResizePending",
         also=("Deferred", "Infeasible", "resize", "in-place resize"),
+        pattern=r"node had resize preemption disabled|pod resize fits, waiting for Kubelet actuation",
         means="A resize in place that the node has not made: Deferred has no room now, Infeasible never will there.",
         rule=(
             "Deferred ones are tried again: first what asks for no more, then by priority, QoS class, waiting time.",

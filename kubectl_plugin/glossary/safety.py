@@ -16,7 +16,8 @@ ENTRIES: Final = (
     Entry(
         name="force deletion",
         also=("--force", "force delete", "grace 0", "--grace-period=0", "Immediate deletion does not wait"),
-        pattern=r"(warning: )?Immediate deletion does not wait for confirmation.*",
+        pattern=r"(warning: )?Immediate deletion does not wait for confirmation.*"
+        r"|--force and --grace-period greater than 0 cannot be specified together",
         means="The object is removed at once; nobody waits for the processes, which may run on.",
         rule=(
             "A StatefulSet then makes the same name again: two may write to the same data.",
@@ -143,7 +144,8 @@ ENTRIES: Final = (
     Entry(
         name="tolerationSeconds",
         also=("TaintManagerEviction", "taint eviction"),
-        pattern=r"(Marking for|Cancelling) deletion (of )?Pod .*",
+        pattern=r"(Marking for|Cancelling) deletion (of )?Pod .*|Taint manager: deleting due to NoExecute taint"
+        r"|effect must be 'NoExecute' when `tolerationSeconds` is set",
         means="How long a pod stays on a node with a NoExecute taint before it is deleted.",
         rule=(
             "300 s for not-ready and unreachable is added to each pod at creation; a DaemonSet's pods stay for ever.",
@@ -231,6 +233,7 @@ ENTRIES: Final = (
     Entry(
         name="access modes",
         also=("ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany", "RWO", "RWX", "ROX", "accessModes"),
+        pattern=r"may not use ReadWriteOncePod with other access modes|at least 1 access mode is required",
         means="Who may use it: ReadWriteOnce one node, all its pods, ReadWriteMany any, ReadWriteOncePod one pod.",
         rule=("ReadWriteOnce keeps two writers apart only if the backend locks: a disk does, NFS does not.",),
         commands=("kubectl qos explain pod/NAME",),

@@ -74,6 +74,8 @@ ENTRIES: Final = (
     Entry(
         name="SchedulingGated",
         also=("schedulingGates", "spec.schedulingGates", "scheduling gate"),
+        pattern=r"waiting for scheduling gates: .*|Scheduling is blocked due to non-empty scheduling gates"
+        r"|cannot be set until all schedulingGates have been cleared",
         means="The pod waits until every entry of spec.schedulingGates is removed; the scheduler does not look at it.",
         do=("Find out who put the gate there (a quota or queue controller); only that one should take it away.",),
         commands=(_EXPLAIN,),
@@ -83,7 +85,7 @@ ENTRIES: Final = (
     Entry(
         name="Insufficient resource",
         also=("Insufficient cpu", "Insufficient memory", "Insufficient ephemeral-storage"),
-        pattern=r"Insufficient \S+",
+        pattern=r"Insufficient (cpu|memory|(ephemeral-)?storage|hugepages-\S+|attachable-\S+|[\w.-]+\.[\w.-]+/\S+)",
         means="The node's allocatable minus what its pods request is less than this pod requests.",
         rule=(
             "Requests count, usage does not: a node can be idle and full.",
@@ -119,6 +121,7 @@ ENTRIES: Final = (
     Entry(
         name="node(s) were unschedulable",
         also=("cordon", "cordoned", "spec.unschedulable", "SchedulingDisabled", "Ready,SchedulingDisabled"),
+        pattern=r"(node/\S+ )?(already )?(un)?cordoned",
         means="The node is cordoned: spec.unschedulable is set.",
         rule=("Pods that tolerate node.kubernetes.io/unschedulable, such as a DaemonSet's, still come.",),
         do=("kubectl uncordon NODE, once the work for which it was cordoned is done.",),
@@ -132,7 +135,8 @@ ENTRIES: Final = (
         means="The node's labels do not fulfil spec.nodeSelector or the required node affinity.",
         rule=(
             "All of nodeSelector must match; of nodeSelectorTerms one is enough, with all its expressions.",
-            "It is asked when the pod is placed, not afterwards.",
+            "The scheduler asks when it places the pod; its kubelet asks when it admits it, and again after a restart.",
+            "A label that changes in between ends no pod.",
         ),
         do=(
             "Label a node, or correct the selector: a value is text and compared as a whole.",
@@ -140,7 +144,7 @@ ENTRIES: Final = (
         ),
         commands=(_EXPLAIN,),
         source=(f"{_PLUGINS}/nodeaffinity/node_affinity.go",),
-        see=("node(s) didn't match scheduler-enforced node affinity",),
+        see=("Predicate failed", "node(s) didn't match scheduler-enforced node affinity"),
     ),
     Entry(
         name="node(s) didn't match scheduler-enforced node affinity",
@@ -261,6 +265,15 @@ ENTRIES: Final = (
         source=(f"{_VOLUMES}/binder.go", f"{_VOLUMES}/volume_binding.go"),
     ),
     Entry(
+        name="persistentvolumeclaim is being deleted",
+        pattern=r"persistentvolumeclaim \".*\" is being deleted|PVC is being deleted",
+        means="The pod's claim is Terminating: no new pod can use it, and it goes when the last pod that uses it ends.",
+        do=("Wait until it is gone and create it again; a StatefulSet creates it by itself.",),
+        commands=("kubectl get pvc -n NAMESPACE", _EXPLAIN),
+        source=(f"{_VOLUMES}/volume_binding.go", "pkg/controller/volume/pvcprotection/pvc_protection_controller.go"),
+        see=("persistentvolumeclaim not found",),
+    ),
+    Entry(
         name="persistentvolumeclaim not found",
         pattern=r"persistentvolume(claim)? \".*\" not found",
         means="The pod names a claim, or its claim a volume, that does not exist.",
@@ -271,7 +284,8 @@ ENTRIES: Final = (
     ),
     Entry(
         name="waiting for ephemeral volume controller",
-        pattern=r"waiting for ephemeral volume controller to create the persistentvolumeclaim \".*\"",
+        pattern=r"waiting for ephemeral volume controller to create the persistentvolumeclaim \".*\""
+        r"|ephemeral volume \S+: .*",
         means="The claim of a generic ephemeral volume is not there yet; the controller manager makes it.",
         do=("If it stays: does a claim of that name exist that belongs to something else?",),
         commands=("kubectl get pvc -n NAMESPACE",),
@@ -309,5 +323,55 @@ ENTRIES: Final = (
         commands=(_EXPLAIN,),
         source=("pkg/scheduler/framework/runtime/framework.go", "pkg/scheduler/schedule_one.go"),
         see=("node(s) didn't match Pod's node affinity/selector",),
+    ),
+    Entry(
+        name="no nodes available to schedule pods",
+        means="The scheduler knows no node at all: the cluster has none, or kube-scheduler may not list them.",
+        do=("Add a node, or scale a node group up from 0; no change of the pod helps.",),
+        commands=("kubectl get nodes", _EXPLAIN),
+        source=("pkg/scheduler/scheduler.go", "pkg/scheduler/schedule_one.go"),
+        see=("FailedScheduling",),
+    ),
+    Entry(
+        name="running a scheduler plugin failed",
+        also=("running PreBind plugin", "running PreFilter plugin", "running Bind plugin", "SchedulerError"),
+        pattern=r"running (\w+ plugin|AddPod on PreFilter plugin|PreBindPreFlight|\"\w+\" filter plugin)( \".*\")?: .*"
+        r"|plugin \"\w+\" failed with: .*|failed \w+ with extender at URL .*|binding rejected: .*",
+        means="A step of the scheduler failed with an error: no node was judged unfit, and it tries the pod again.",
+        rule=(
+            "PreBind VolumeBinding waits for the volumes of the chosen node, 10 minutes by default.",
+            "The end of the text says what failed: a timeout there means that the volume was not provisioned or bound.",
+        ),
+        commands=(_EXPLAIN, "kubectl describe pvc CLAIM"),
+        source=("pkg/scheduler/framework/runtime/framework.go", f"{_VOLUMES}/volume_binding.go"),
+        see=("FailedScheduling", "ExternalProvisioning"),
+    ),
+    Entry(
+        name="NotTriggerScaleUp",
+        also=("pod didn't trigger scale-up", "pod didn't trigger scale-up (it wouldn't fit if a new node is added)"),
+        pattern=r"pod didn't trigger scale-up.*|max node group size reached|in backoff after failed scale-up"
+        r"|max cluster \S+ limit reached|not ready for scale-up",
+        means="cluster-autoscaler adds no node for this pod: each group of nodes is ruled out by one of the reasons.",
+        rule=(
+            "The numbers count groups of nodes, not nodes; a reason of the scheduler is about a new node of the group.",
+            "max node group size reached: the group may not grow. in backoff: its last scale-up failed, it waits.",
+        ),
+        do=("Raise the group's maximum, or change what the reason names so that a new node of a group would fit.",),
+        commands=(_EXPLAIN,),
+        source=("pkg/scheduler/framework/types.go",),
+        see=("FailedScheduling",),
+    ),
+    Entry(
+        name="gang scheduling",
+        also=("PodGroup", "pod group", "minCount"),
+        pattern=r"waiting for (pods's pod group|minCount pods|composite pod group) .*|minCount \(\d+\) .*"
+        r"|0/\d+ placements are available.*|no feasible placements found|pod group is unschedulable"
+        r"|rejected due to timeout after waiting \S+ at plugin \S+|one or more plugins asked to wait .*",
+        means="The pod waits for the others of its group: they are placed together, at least minCount of them, or not.",
+        rule=("A pod that has a place gives it up when the others have none in time.",),
+        do=("See what keeps the other pods of the group pending, or why they were not created.",),
+        commands=(_EXPLAIN,),
+        source=(f"{_PLUGINS}/gangscheduling/gangscheduling.go", "KEP-4671"),
+        see=("FailedScheduling",),
     ),
 )

@@ -79,6 +79,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="minDomains",
+        pattern=r"can only use minDomains if whenUnsatisfiable=.*",
         means="With fewer eligible domains than this, the fewest counts as 0, so maxSkew caps each domain.",
         rule=("Only with DoNotSchedule. It makes a cluster autoscaler add nodes in new domains.",),
         commands=(_EXPLAIN,),
@@ -104,6 +105,7 @@ ENTRIES: Final = (
     Entry(
         name="matchLabelKeys",
         also=("pod-template-hash",),
+        pattern=r"exists in both matchLabelKeys and \w+|must not be specified when labelSelector is not set",
         means="Label keys whose values in the pod join the selector: with pod-template-hash revisions spread apart.",
         rule=("The API server writes them into labelSelector at creation since 1.34. A key may not stand in both.",),
         commands=(_EXPLAIN,),

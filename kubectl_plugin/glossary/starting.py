@@ -17,7 +17,8 @@ ENTRIES: Final = (
     Entry(
         name="exceeded quota",
         also=("ResourceQuota", "quota"),
-        pattern=r".*exceeded quota: .*",
+        pattern=r"exceeded quota: .*, requested: .*, used: .*, limited: .*"
+        r"|quota usage is negative for resource\(s\): .*",
         means="The API server refused the object: with it the namespace would use more than a ResourceQuota allows.",
         rule=(
             "The text ends with what was requested, what is used and what the quota limits.",
@@ -31,7 +32,7 @@ ENTRIES: Final = (
     Entry(
         name="failed quota",
         also=("must specify limits.cpu", "must specify"),
-        pattern=r".*failed quota: .*",
+        pattern=r"failed quota: .*|must specify (limits|requests)\.\S+ for: .*",
         means="The API server refused the pod: a container lacks a request or limit that a ResourceQuota counts.",
         rule=(
             "The quota is not exceeded: with more room the same pod is refused.",
@@ -45,13 +46,21 @@ ENTRIES: Final = (
     Entry(
         name="insufficient quota to match these scopes",
         also=("insufficient quota",),
-        pattern=r".*insufficient quota to (match these scopes|consume): .*",
+        pattern=r"insufficient quota to (match these scopes|consume): .*",
         means="This cluster allows such pods only in a namespace that has a ResourceQuota for them, and it has none.",
         rule=("The API server's configuration names them (limitedResources), such as critical PriorityClasses.",),
         do=("Create a ResourceQuota with that scopeSelector in the namespace, or take another priorityClassName.",),
         commands=("kubectl get resourcequota -n NAMESPACE",),
         source=("pkg/quota/v1/evaluator/core/pods.go",),
         see=("exceeded quota", "FailedCreate"),
+    ),
+    Entry(
+        name="status unknown for quota",
+        pattern=r"status unknown for quota: .*|resource quota evaluation timed out",
+        means="The ResourceQuota is too new, or the controller that counts for it is behind: try again in a moment.",
+        commands=("kubectl describe resourcequota -n NAMESPACE",),
+        source=("pkg/controller/resourcequota/resource_quota_controller.go",),
+        see=("exceeded quota",),
     ),
     Entry(
         name="FailedCreate",
@@ -120,6 +129,7 @@ ENTRIES: Final = (
     Entry(
         name="phase",
         also=("pod phase", "status.phase", "phases never go back", "Succeeded", "Failed", "Running"),
+        pattern=r"cannot exec into a container in a completed pod; current phase is \w+",
         means="Pending, Running, then Succeeded or Failed; a phase never goes back from those two, which are final.",
         rule=(
             "A pod that has ended never starts again, even with restartPolicy Always: its controller creates another.",

@@ -39,7 +39,7 @@ ENTRIES: Final = (
         name="CSI driver not registered",
         also=("not found in the list of registered CSI drivers",),
         pattern=r".*(driver name .* not found in the list of registered CSI drivers"
-        r"|CSINode .* does not contain driver ).*",
+        r"|CSINode .* does not contain driver ).*|\S+ CSI driver is not installed on the node",
         means="The CSI driver of the volume has no plugin on that node, or it has not registered with the kubelet.",
         do=("Look at the driver's DaemonSet: its pod on that node has to run, and tolerate the node's taints.",),
         commands=("kubectl get csinode",),

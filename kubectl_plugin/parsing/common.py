@@ -16,6 +16,7 @@ __all__ = [
     "add_common",
     "add_dry_run",
     "add_files",
+    "add_kubelet_config",
     "add_scheduler_config",
     "add_timeout",
     "add_validation",
@@ -45,6 +46,7 @@ _TARGET_FLAGS: Final = frozenset(
     {
         *("-n", "--namespace", "-A", "--all-namespaces", "--context", "--kubeconfig", "--cluster", "--user"),
         *("--as", "--as-group", "--demo", "--snapshot", "--kubernetes-version", "--feature-gates"),
+        "--kubelet-config",
     }
 )
 """Flags that a suggested command gets from its target."""
@@ -126,6 +128,15 @@ def add_scheduler_config(parser: argparse.ArgumentParser) -> None:
         "--scheduler-config",
         metavar="WHERE",
         help="the scheduler's KubeSchedulerConfiguration: a file, or configmap/NAMESPACE/NAME; its defaults otherwise",
+    )
+
+
+def add_kubelet_config(parser: argparse.ArgumentParser) -> None:
+    """``--kubelet-config``."""
+    parser.add_argument(
+        "--kubelet-config",
+        metavar="FILE",
+        help="a KubeletConfiguration, or an answer of configz, that stands for every node; nodes are asked otherwise",
     )
 
 
@@ -228,6 +239,7 @@ def cluster_options(args: argparse.Namespace, *, is_optional: bool = False) -> C
         is_optional=is_optional,
         kubernetes_version=getattr(args, "kubernetes_version", None),
         feature_gates=tuple(getattr(args, "feature_gates", ())),
+        kubelet_config=getattr(args, "kubelet_config", None),
     )
 
 

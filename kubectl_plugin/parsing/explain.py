@@ -9,6 +9,7 @@ from kubectl_plugin.parsing.common import (
     add_common,
     add_dry_run_of_files,
     add_files,
+    add_kubelet_config,
     add_scheduler_config,
     add_validation,
     add_versions,
@@ -92,6 +93,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="where the scheduler would put a pod, and why not elsewhere; by default of pods that have no node",
     )
     add_scheduler_config(parser)
+    add_kubelet_config(parser)
     parser.add_argument(
         "--timeline",
         metavar="WAY",

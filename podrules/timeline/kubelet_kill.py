@@ -29,6 +29,8 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.ending import Grace
+from podrules.eviction.signals import Signal
+from podrules.eviction.thresholds import usable_thresholds
 from podrules.model.duration import DurationError, parse_duration
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.pod import ContainerRef, Pod, Probe
@@ -91,6 +93,8 @@ def evict(
     notes = [*_kubelet_notes(kubelet if soft else config), *idle_notes(pod), *after.notes]
     if most == 0:
         notes.insert(0, Note(Reminder.NO_MAX_GRACE))
+    if kubelet is not None:
+        notes.insert(0, _thresholds(kubelet, soft=soft))
     gives_up = Event.of(
         What.KILL_TIMEOUT, Span(stop.kill_timeout, stop.kill_timeout), Cause.KILL_TIMEOUT, seconds=stop.kill_timeout
     )
@@ -98,6 +102,19 @@ def evict(
     return WayTimeline(
         way=way, standing=Standing.APPLIES, grace_seconds=stop.pod_seconds, events=events, notes=tuple(notes)
     )
+
+
+def _thresholds(config: KubeletConfiguration, *, soft: bool) -> Note:
+    """The thresholds at which a kubelet evicts; those that it refuses count as not set, as on the node's page."""
+    found, _ = usable_thresholds(config)
+    shown = [
+        f"{one.signal.value} < {one.value}" + (f" for {one.grace_period.total_seconds():g} s" if soft else "")
+        for one in sorted(found, key=lambda one: list(Signal).index(one.signal))
+        if one.is_hard is not soft and one.signal is not Signal.ALLOCATABLE_MEMORY_AVAILABLE
+    ]
+    if not shown:
+        return Note(Reminder.NO_THRESHOLD, subject="evictionSoft" if soft else "evictionHard")
+    return Note(Reminder.THRESHOLDS, subject=", ".join(shown))
 
 
 def probe_failure(pod: Pod) -> WayTimeline:

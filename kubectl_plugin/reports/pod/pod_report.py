@@ -39,6 +39,7 @@ from podrules.reading import NOT_ALL_IN_FILE, Owner, Unread
 from podrules.resize_room import ResizeRoom
 from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
+from podrules.second_writers import SecondWriters
 from podrules.stuck import AutoscalerWord, Stuck, Unseen, unseen
 from podrules.termination import EvictionStop, eviction_stop
 from podrules.timeline.events import PodTimeline, Way
@@ -217,6 +218,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """Why a drain of its cordoned node cannot evict it; None: it can, or nobody asked."""
     hard_eviction: EvictionStop | None
     """When a Linux kubelet evicts it at a hard threshold; None: it is critical, or does not run, or not there."""
+    soft_eviction: EvictionStop | None = None
+    """The same at a soft threshold; None, too: its kubelet's are not known, or it has none."""
     owner: OwnerGuarantee
     owners: tuple[Owner, ...]
     unread: tuple[Unread, ...]
@@ -250,6 +253,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """Why the API server refuses it for what holds in its namespace. None: it does not, or refuses it before."""
     warning: str = ""
     """The warning of Pod Security when it is created; empty: none."""
+    second_writers: SecondWriters | None = None
+    """When two pods of its Deployment write to its volumes; None: it exists, or is another's, or nobody asked."""
     budgets: Budgets = Budgets()
     """What the PodDisruptionBudgets of the same files let go of all pods of a manifest, if each is Ready."""
     last_end: EndReport | None = None
@@ -292,7 +297,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
     silent = facts.reach is not None and facts.reach.reach.quiet
     quiet = silent or platform is Platform.VIRTUAL_KUBELET
     plan = stop_plan(ends, quiet=quiet)
-    disabled = facts.preemption_disabled
+    disabled, evictable = facts.preemption_disabled, not pod.finished and platform is Platform.LINUX
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
@@ -315,7 +320,12 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         ),
         termination=plan,
         ending=pod_ending(ends, quiet=quiet, node=facts.node),
-        hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
+        hard_eviction=eviction_stop(pod) if evictable else None,
+        soft_eviction=(
+            eviction_stop(pod, max_pod_grace_period_seconds=cluster.config.eviction_max_pod_grace_period)
+            if evictable and cluster.config is not None and cluster.config.eviction_soft
+            else None
+        ),
         owner=owner_guarantee(pod),
         owners=facts.owners,
         assumed_gates=(
@@ -326,7 +336,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
             if facts.named
             else ()
         ),
-        version_notes=version_notes(versions, () if facts.home is None else (facts.home,)),
+        version_notes=version_notes(versions, tuple(_judged_nodes(facts, oom, cluster.likely.placement))),
         unread=unread,
         lacks=tuple(dict.fromkeys(_lacks(facts, cluster, unread))),
         preempted=cluster.preempted,
@@ -418,6 +428,18 @@ def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster) -> CgroupRepor
     kubelets = [facts.versions.kubelet(node) for node in likely]
     as_on = likely[0].metadata.name if len(set(kubelets)) > 1 else ""
     return pod_cgroup(granted, kubelets[0], settings, as_on)
+
+
+def _judged_nodes(
+    facts: PodFacts, oom: tuple[OOMOnNode, ...] | OOMUnknown, placement: Placement | None
+) -> Iterator[Node]:
+    """The nodes on whose kubelets the answer rests: a pod's own, else those that it may come to."""
+    if facts.home is not None:
+        yield facts.home
+        return
+    names = set() if isinstance(oom, OOMUnknown) else {entry.node for entry in oom}
+    names.update(() if placement is None else placement.best)
+    yield from (node for node in facts.nodes or () if node.metadata.name in names)
 
 
 def _likely_nodes(facts: PodFacts, placement: Placement | None) -> Sequence[Node]:

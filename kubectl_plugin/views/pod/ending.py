@@ -255,6 +255,9 @@ def _eviction_words(report: PodReport) -> Iterator[str]:
         yield "the kubelet never evicts it: it is critical"
     else:
         yield f"evicted at a hard threshold: SIGKILL after {hard.sigkill_latest} s"
+    if (soft := report.soft_eviction) is not None:
+        most = "evictionMaxPodGracePeriod, or its own grace if shorter"
+        yield f"evicted at a soft threshold: SIGKILL after {soft.sigkill_latest} s ({most})"
 
 
 def _stop_words(stop: ContainerStop) -> str:

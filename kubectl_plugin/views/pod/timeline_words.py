@@ -171,6 +171,8 @@ NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
     Reminder.NO_MAX_GRACE: lambda _: (
         "evictionMaxPodGracePeriod is 0 (default): as short as a hard one; the pod's own period counts once it is set"
     ),
+    Reminder.THRESHOLDS: lambda note: f"its kubelet's thresholds: {note.subject}",
+    Reminder.NO_THRESHOLD: lambda note: f"its kubelet never does so: {note.subject} sets no threshold",
     Reminder.KUBELET_NOT_READ: lambda _: "the kubelet's configuration is not known: its defaults are assumed",
     Reminder.THEN_NODE_LOST: lambda _: "once the machine is off, its node is lost: see node-lost",
     Reminder.NODE_RETURNS: lambda _: (
