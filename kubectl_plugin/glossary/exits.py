@@ -56,7 +56,7 @@ ENTRIES: Final = (
         means="More pods of the Job failed than its backoffLimit allows: it is Failed, and makes no other pod.",
         rule=(
             "backoffLimit is 6 unless it is set; each failed pod, and each restart of a container, counts.",
-            "Of an indexed Job, backoffLimitPerIndex and maxFailedIndexes count in its place.",
+            "In an indexed Job, backoffLimitPerIndex and maxFailedIndexes count in its place.",
         ),
         do=("Read why its pods failed; then recreate the Job: a failed one does not continue.",),
         commands=("kubectl describe job NAME",),
