@@ -20,6 +20,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from msgspec import Struct
@@ -36,6 +37,8 @@ __all__ = ["Decoding", "Misfit", "UnknownField", "decode", "decode_struct", "unk
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)", re.ASCII)
 _EMBEDDED_SINCE: Final = 35
 """The first minor whose messages name the embedded structs on the way to a field."""
+_MAX_DURATION: Final = timedelta(microseconds=2**63 // 1000)
+"""Go counts nanoseconds in an int64."""
 _MAX_UNKNOWN: Final = 100
 """As many unknown fields as the API server names."""
 
@@ -189,10 +192,12 @@ class _Reader:
                     self.misfits.append(Misfit(at.path, no_time(value), words, decodes_itself=True))
             case "duration", str():
                 try:
-                    parse_duration(value)
+                    problem = "" if abs(parse_duration(value)) < _MAX_DURATION else f"{value} is too long"
                 except DurationError as error:
-                    words = f'time: invalid duration "{value}"'
-                    self.misfits.append(Misfit(at.path, str(error), words, decodes_itself=True))
+                    problem = str(error)
+                if problem:
+                    words = f"time: invalid duration {json.dumps(value)}"
+                    self.misfits.append(Misfit(at.path, problem, words, decodes_itself=True))
             case (("time" | "duration"), _):
                 self._misfit(value, GoType("string", "string"), at, decodes_itself=True)
             case "intOrString", _:

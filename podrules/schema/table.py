@@ -4,7 +4,8 @@ Types are written as in Go, each name with its package: ``[]core.Container``, ``
 reached through embedded structs has them before it: ``VolumeSource~*core.NFSVolumeSource``. What only some versions
 have ends with the first and the last of them: ``string 36-37``.
 
-Source: ``api.json`` (`release.api_schema`), from k8s.io/kubernetes and k8s.io/api at 1.34.4, 1.35.4, 1.36.3 and 1.37.1.
+Source: ``api.json`` (`release.api_schema`), from k8s.io/kubernetes, k8s.io/api and k8s.io/kubelet at 1.34.4, 1.35.4,
+1.36.3 and 1.37.1.
 """
 
 from __future__ import annotations
@@ -34,8 +35,10 @@ _THEIR_OWN: Final[Mapping[str, Shape]] = {
     "meta.Duration": "duration",
     "meta.FieldsV1": "raw",
     "runtime.RawExtension": "raw",
+    "v1.LoggingConfiguration": "raw",
+    "v1.TracingConfiguration": "raw",
 }
-"""Types that decode themselves."""
+"""Types that decode themselves, and two of k8s.io/component-base that are not read."""
 _VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 _LIST: Final = "List"
 _SINGLE: Final[Mapping[str, Shape]] = {

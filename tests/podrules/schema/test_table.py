@@ -16,7 +16,7 @@ MAX_BYTES = 200_000
 
 
 def test_it_is_that_of_upstreams_sources() -> None:
-    for module in ("k8s.io/api", "k8s.io/component-base", "k8s.io/kube-scheduler"):
+    for module in ("k8s.io/api", "k8s.io/component-base", "k8s.io/kube-scheduler", "k8s.io/kubelet"):
         upstream_source(module)
     modules = upstream_source().parents[1]
     known = schema(REFERENCE.minor)
