@@ -407,7 +407,7 @@ def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster) -> CgroupRepor
     settings = memory_settings(home, config, features)
     likely = [] if home is not None else _likely_nodes(facts, cluster.likely.placement)
     if not likely:
-        return pod_cgroup(granted, features, settings)
+        return pod_cgroup(granted, features, settings, root=() if config is None else config.root_parts)
     kubelets = [facts.versions.kubelet(node) for node in likely]
     as_on = likely[0].metadata.name if len(set(kubelets)) > 1 else ""
     return pod_cgroup(granted, kubelets[0], settings, as_on)
