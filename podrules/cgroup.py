@@ -143,10 +143,9 @@ def pod_cgroup_name(pod: Pod, root: tuple[str, ...] = (), *, features: Features 
 
 
 def qos_resource_configs(pods: Iterable[Pod], *, features: Features = REFERENCE) -> dict[PodQOSClass, ResourceConfig]:
-    """Values of the QoS cgroups of a node that runs these pods (qosContainerManagerImpl.setCPUCgroupConfig).
+    """Values of the QoS cgroups of a node that runs these pods, besides kubepods (setCPUCgroupConfig).
 
-    They count what the pods ask for, also where a resize is not granted yet. Those of kubepods, for Guaranteed, are set
-    elsewhere.
+    They count what the pods ask for, also where a resize is not granted yet.
     """
     options = PodResourcesOptions(skip_pod_level_resources=not features.pod_level_resources)
     milli_cpu = sum(

@@ -52,6 +52,7 @@ __all__ = [
     "MemoryQoS",
     "MemorySettings",
     "container_memory_qos",
+    "memory_by_class",
     "memory_settings",
     "pod_memory_qos",
     "qos_memory",
@@ -159,19 +160,19 @@ def pod_memory_qos(pod: Pod, settings: MemorySettings, *, features: Features = R
     return MemoryQoS(_high(request, limit, settings.factor, settings.page_size), kept.low, kept.min)
 
 
+def memory_by_class(pods: Iterable[Pod], features: Features) -> dict[PodQOSClass, int]:
+    """Bytes that the pods of each class request (getQoSMemoryRequests)."""
+    found = dict.fromkeys(PodQOSClass, 0)
+    for pod in pods:
+        found[get_pod_qos(pod, features=features)] += pod_requests(pod).get(MEMORY, ZERO).value
+    return found
+
+
 def qos_memory(
     pods: Iterable[Pod], settings: MemorySettings, *, features: Features = REFERENCE
 ) -> dict[PodQOSClass, MemoryQoS]:
-    """What the kubelet writes for the QoS cgroups (setMemoryQoS); Guaranteed stands for kubepods, the parent of all.
-
-    Args:
-        pods: Of the node.
-        settings: The node's.
-        features: Gates of the kubelet's version.
-    """
-    requests = dict.fromkeys(PodQOSClass, 0)
-    for pod in pods:
-        requests[get_pod_qos(pod, features=features)] += pod_requests(pod).get(MEMORY, ZERO).value
+    """What the kubelet writes for the QoS cgroups (setMemoryQoS); Guaranteed stands for kubepods, the parent of all."""
+    requests = memory_by_class(pods, features)
     burstable = requests[PodQOSClass.BURSTABLE] or None
     whole = requests[PodQOSClass.GUARANTEED] + requests[PodQOSClass.BURSTABLE] or None
     if not features.memory_reserved_by_policy:
@@ -179,11 +180,8 @@ def qos_memory(
     if not settings.tiered:
         return {}
     # With the factor came memory.low of kubepods: without it that of what is below has no effect.
-    covered = burstable if features.memory_high_by_factor else None
-    return {
-        PodQOSClass.GUARANTEED: MemoryQoS(low=covered, min=whole),
-        PodQOSClass.BURSTABLE: MemoryQoS(low=burstable),
-    }
+    low = burstable if features.memory_high_by_factor else None
+    return {PodQOSClass.GUARANTEED: MemoryQoS(low=low, min=whole), PodQOSClass.BURSTABLE: MemoryQoS(low=burstable)}
 
 
 def _kept(pod: Pod, request: int, settings: MemorySettings, features: Features) -> MemoryQoS:

@@ -264,7 +264,7 @@ def test_Q5_wide_page_has_the_tree_of_cgroups() -> None:
         "                                   default/highover",
     ]
     said = " ".join(" ".join(lines).split())
-    assert 'the kubelet was not read; assumed: enforceNodeAllocatable has "pods"' in said
+    assert 'assumed: enforceNodeAllocatable has "pods", cgroupRoot is empty, memory.max of all pods is' in said
     assert said.count("cgroupfs driver: /kubepods/burstable/pod<uid>") == 1
     assert "Cgroups" not in run("node", "n1", *snapshot).out
 

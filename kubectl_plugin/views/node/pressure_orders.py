@@ -220,28 +220,25 @@ def cgroup_parts(report: NodePressureReport) -> Iterator[Table | Section]:
     if not report.cgroups:
         return
     title = "Cgroups of pods: weights share cpu among siblings if it is short, memory.max is a limit"
+    top = report.cgroups[0].cgroupfs
+    rows = [_cgroup_row(one, one.cgroupfs.count("/") - top.count("/")) for one in report.cgroups]
     headings = ("cpu.weight", "v1 shares", "memory.max", "cgroup")
-    top, order = report.cgroups[0], report.oom_of(OOMScope.KUBEPODS)
-    rows = [_cgroup_row(one, one.cgroupfs.count("/") - top.cgroupfs.count("/")) for one in report.cgroups]
     yield Table(title, headings, tuple(rows), right=frozenset({0, 1, 2}))
-    lines = [
+    order = report.oom_of(OOMScope.KUBEPODS)
+    enough = ", memory.max of all pods is allocatable and 100Mi" if order is not None and order.memory_assumed else ""
+    assumed = f'assumed: enforceNodeAllocatable has "pods", cgroupRoot is empty{enough}'
+    names = (
         "systemd driver: a pod's slice has the name of its parent, then -pod and its uid with _ for -",
-        f"cgroupfs driver: {top.cgroupfs}/burstable/pod<uid>; which driver the node has is not known",
-    ]
-    if report.cgroups_assumed:
-        lines.append('the kubelet was not read; assumed: enforceNodeAllocatable has "pods", cgroupRoot is empty')
-    if order is not None and order.memory_assumed:
-        lines.append(f"assumed, too: memory.max of {_slice(top)} is allocatable and the threshold of 100Mi")
-    yield Section("Cgroups", tuple(lines))
-
-
-def _slice(one: NodeCgroup) -> str:
-    return one.systemd.rpartition("/")[2]
+        f"cgroupfs driver: {top}/burstable/pod<uid>; which driver the node has is not known",
+    )
+    yield Section("Cgroups", (*names, assumed) if report.cgroups_assumed else names)
 
 
 def _cgroup_row(one: NodeCgroup, depth: int) -> tuple[str, ...]:
     config = one.config
-    name = f"{one.cgroupfs.rpartition('/')[2]} {one.namespace}/{one.pod}" if one.pod else _slice(one)
+    name = one.systemd.rpartition("/")[2]
+    if one.pod:
+        name = f"{one.cgroupfs.rpartition('/')[2]} {one.namespace}/{one.pod}"
     quota = config.cpu_quota or 0
     other = [f"cpu.max {quota} {config.cpu_period}"] if quota > 0 else []
     other += memory_qos_values(one.memory_qos)

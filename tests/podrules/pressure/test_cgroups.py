@@ -116,7 +116,7 @@ def test_Q5_classes_protect_the_memory_that_their_pods_request(
 @pytest.mark.parametrize(("percent", "on"), [("50%", True), ("100%", True), ("50%", False), ("half", True)])
 def test_Q5_qos_reserved_limits_the_memory_of_lower_classes(percent: str, on: bool) -> None:
     config = {**RESERVING, "qosReserved": {"memory": percent}, "featureGates": {"QOSReserved": on}}
-    tree = _tree(config)
     whole, share = 32 * GI - GI - 512 * MI, int(percent.removesuffix("%")) if percent != "half" else 0
+    tree = _tree(config, limit=whole)
     limits = [whole - 4 * GI * share // 100, whole - 8 * GI * share // 100] if on and share else [None, None]
     assert [tree[f"/kubepods/{name}"].config.memory for name in ("burstable", "besteffort")] == limits
