@@ -170,6 +170,37 @@ def test_another_file_is_refused(tmp_path: Path, text: str, says: str) -> None:
     assert "configz" in ran.err
 
 
+def _evicted(name: str, threshold: str, resource: str = "memory", **spec: Any) -> dict[str, Any]:
+    low = f"The node was low on resource: {resource}. Threshold quantity: {threshold}, available: 3Mi. "
+    status = {"phase": "Failed", "reason": "Evicted", "message": low, "startTime": "2026-01-01T00:00:00Z"}
+    return raw_pod(name, "shop", uid=name, status=status, nodeName="n", **spec)
+
+
+@pytest.mark.parametrize(
+    ("pod", "says"),
+    [
+        (_evicted("a", "800Mi"), "threshold 800Mi of evictionSoft, which gave it up to 20 s)"),
+        (_evicted("a", "800Mi", terminationGracePeriodSeconds=7), "of evictionSoft, which gave it up to 7 s)"),
+        (_evicted("a", "1717986944"), "threshold 1717986944 of evictionHard)"),
+        (_evicted("a", "123Mi"), "threshold 123Mi)"),
+        (_evicted("a", "5Gi", "ephemeral-storage"), "threshold 5Gi of evictionHard)"),
+        (_evicted("a", "6Gi", "ephemeral-storage"), "threshold 6Gi)"),
+        (_evicted("a", "800Mi", "pids"), "threshold 800Mi)"),
+    ],
+)
+def test_died_names_the_kind_of_the_threshold(tmp_path: Path, pod: dict[str, Any], says: str) -> None:
+    hard, soft = "{memory.available: 10%, nodefs.available: 5Gi}", "{memory.available: 800Mi, imagefs.available: 6%}"
+    periods = "{memory.available: 30s, imagefs.available: 1m}"
+    text = (
+        f"evictionHard: {hard}\nevictionSoft: {soft}\nevictionSoftGracePeriod: {periods}\nevictionMaxPodGracePeriod: 20"
+    )
+    node, snapshot = raw_node("n", capacity={"memory": "16Gi"}), tmp_path / "pods.json"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}))
+    asked = ("died", "pod/a", "-n", "shop", "--snapshot", str(snapshot))
+    assert says in words(run(*asked, "--kubelet-config", config(tmp_path, text)))
+    assert "evictionSoft" not in run(*asked).out
+
+
 @pytest.mark.parametrize(
     ("version", "text", "whole"),
     [
