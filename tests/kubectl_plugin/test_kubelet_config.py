@@ -137,6 +137,10 @@ def test_what_strict_decoding_finds_is_a_warning(tmp_path: Path, text: str, says
         ("memoryThrottlingFactor: 1.5", "1.5 is out of range"),
         ("memoryReservationPolicy: Some", "write None or TieredReservation"),
         ("enforceNodeAllocatable: [pod]", "'pod' is not known"),
+        ("enforceNodeAllocatable: [none, pods]", "keep one"),
+        ("enforceNodeAllocatable: [pods, pods]", "keep one"),
+        ("memorySwap: {swapBehavior: UnlimitedSwap}", "'UnlimitedSwap' is not known; write NoSwap or LimitedSwap"),
+        ("evictionHard:\n  memory.available:\n", "line 4: evictionHard[memory.available]: nothing stands here"),
         ("kubeReserved: {memory: 12x}", "'12x' is not a quantity"),
         ("kubeReserved: {memory: 512}", "512 is a number"),
         ("systemReserved: {gpu: '1'}", "1 cannot be reserved; write 0 or more of cpu"),
@@ -217,6 +221,14 @@ def test_a_kill_takes_the_container(tmp_path: Path, version: str, text: str, *, 
     snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}))
     report = data("node", "n", "--snapshot", str(snapshot), "--kubelet-config", config(tmp_path, text))
     assert report["oomGroup"] is whole
+
+
+def test_a_field_twice_in_json(tmp_path: Path) -> None:
+    head = '{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", '
+    file = config(tmp_path, '"evictionHard": {"memory.available": "1Gi", "memory.available": "2Gi"}}', head)
+    assert thresholds(file) == [("memory.available", "2Gi", 0)]
+    ran = run("node", "n1", "--snapshot", EVICT, "--kubelet-config", file)
+    assert "memory.available stands twice in one mapping; the last one counts" in ran.err
 
 
 def test_suggested_commands_keep_the_file(tmp_path: Path) -> None:
