@@ -17,7 +17,7 @@ from podrules.model.config import ConfigMap
 from podrules.scheduler.config_fields import KIND
 from podrules.scheduler.profile import ConfigurationError, Profile, read_profiles
 
-__all__ = ["config_map_document", "read_scheduler_configuration"]
+__all__ = ["config_map_document", "read_scheduler_configuration", "twice_in_json"]
 
 _CONFIG_MAP: Final = "configmap"
 
@@ -101,12 +101,12 @@ def _only(documents: Iterable[Document], place: str) -> Mapping[str, Any]:
         raise ManifestError(f"{place}: {len(found)} documents of kind {KIND}{told}: it needs one")
     for twice in found[0].twice:
         raise ManifestError(f"{place}, line {twice.line}: {twice.field} stands in line {twice.first} already: keep one")
-    if name := _twice_in_json(found[0].text):
+    if name := twice_in_json(found[0].text):
         raise ManifestError(f"{place}: {name} stands twice in one mapping: keep one")
     return found[0].content
 
 
-def _twice_in_json(text: str) -> str:
+def twice_in_json(text: str) -> str:
     """A field that stands twice in one object of a JSON text, of which a reader keeps the last; empty: none does."""
     repeated: list[str] = []
 

@@ -281,13 +281,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
 
 
 def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...] = ()) -> PodReport:
-    """Ask every rule about one pod.
-
-    Args:
-        facts: The pod and what it names.
-        cluster: What the rest of the cluster means for it.
-        unread: What could not be read for either.
-    """
+    """Ask every rule about one pod, and say what could not be read for the answer."""
     versions, pod, admitted = facts.versions, facts.pod, facts.admitted
     kubelet = versions.kubelet(facts.home)
     qos = pod_qos(pod, admitted, facts.existing, versions.api_server)
