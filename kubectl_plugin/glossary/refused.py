@@ -15,7 +15,7 @@ ENTRIES: Final = (
         name="admission webhook denied the request",
         also=("denied the request", "admission webhook", "failed calling webhook"),
         pattern=r".*admission webhook \".*\" (denied the request|does not support dry run).*"
-        r"|.*failed (calling|to call) webhook.*|error calling webhook",
+        r"|.*failed (calling webhook \"|to call webhook: ).*|error calling webhook",
         means="A webhook of this cluster refused the object, or did not answer; Kubernetes itself had no objection.",
         rule=(
             "The text behind the webhook's name is the webhook's own.",
@@ -68,7 +68,7 @@ ENTRIES: Final = (
     Entry(
         name="error looking up service account",
         also=("serviceaccount not found", "service account not found"),
-        pattern=r".*error looking up service account .*",
+        pattern=r".*error looking up service account \S+/\S+: .*",
         means="The pod names a ServiceAccount that does not exist in its namespace.",
         rule=("The account default is made a moment after its namespace; the controller tries again by itself.",),
         do=("Create the ServiceAccount, or correct spec.serviceAccountName.",),
@@ -93,7 +93,8 @@ ENTRIES: Final = (
     Entry(
         name="pod updates may not change fields",
         also=("immutable", "field is immutable"),
-        pattern=r"pod updates may not .*|field is immutable.*|may not be changed directly|may not be updated"
+        pattern=r"pod updates may not .*|field is immutable( when `immutable` is set)?|may not be changed directly"
+        r"|may not be updated"
         r"|existing ephemeral containers .* may not be (removed|changed).*|updates to \w+ spec for fields other than .*"
         r"|spec is immutable after creation.*|spec\.persistentvolumesource is immutable.*",
         means="That field of a pod, or of another object, cannot be changed once it exists.",

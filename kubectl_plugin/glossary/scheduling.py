@@ -337,7 +337,7 @@ ENTRIES: Final = (
     Entry(
         name="running a scheduler plugin failed",
         also=("running PreBind plugin", "running PreFilter plugin", "running Bind plugin", "SchedulerError"),
-        pattern=r"running (\w+ plugin|AddPod on PreFilter plugin|PreBindPreFlight|\"\w+\" filter plugin)( \".*\")?: .*"
+        pattern=r"running ((\w+ plugin|AddPod on PreFilter plugin|PreBindPreFlight) \".*\"|\"\w+\" filter plugin): .*"
         r"|plugin \"\w+\" failed with: .*|failed \w+ with extender at URL .*|binding rejected: .*",
         means="A step of the scheduler failed with an error: no node was judged unfit, and it tries the pod again.",
         rule=(

@@ -125,8 +125,8 @@ ENTRIES: Final = (
     Entry(
         name="no free pod address",
         also=("failed to assign an IP address to container",),
-        pattern=r".*(failed to assign an IP address|no (available|free) IP|no IP addresses available|IP pool exhausted"
-        r"|failed to allocate for range).*",
+        pattern=r".*(sandbox|plugin).*(failed to assign an IP address|no (available|free) IP|no IP addresses available"
+        r"|IP pool exhausted|failed to allocate for range).*",
         means="The node's network plugin (CNI) has no address left for the pod's sandbox.",
         do=("Free addresses on that node or give its network plugin more: fewer pods, a larger range or subnet.",),
         commands=(_DESCRIBE,),
@@ -136,7 +136,7 @@ ENTRIES: Final = (
     Entry(
         name="container init was OOM-killed",
         also=("memory limit too low",),
-        pattern=r".*container init was OOM-killed.*",
+        pattern=r"(.*: )?container init was OOM-killed( \(.*)?",
         means="The memory limit is too small for the container runtime's own first steps: nothing of the pod ran yet.",
         do=("Raise the memory limit: the runtime itself needs some MiB of it.",),
         commands=(_EXPLAIN,),
