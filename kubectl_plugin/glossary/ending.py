@@ -98,7 +98,7 @@ ENTRIES: Final = (
         name="ExceededGracePeriod",
         also=("exceeded grace period", "Container runtime did not kill the pod within specified grace period."),
         pattern=r"Container .* exceeded (its |the )?grace period.*"
-        r"|(.*: )?(timeout|timed out) waiting to kill( pod)?",
+        r"|(timeout|timed out) waiting to kill( pod)?",
         means="The kubelet waited 1.5 times the grace period of an eviction, at least 10 s, and the pod did not end.",
         rule=(
             "It goes on without waiting and may evict another pod; the kill goes on too.",

@@ -79,7 +79,6 @@ ENTRIES: Final = (
         also=("DetachVolume.Detach failed", "FailedDetachVolume"),
         pattern=r"DetachVolume(\.\w+)? failed.*|volume is still in use by node, according to Node status",
         means="The volume could not be detached from its old node, so no other node gets it; it is tried again.",
-        rule=("still in use by node: the kubelet there has not unmounted it yet, or does not answer.",),
         do=("See whether that node answers and its pods have ended; a node that is off needs a fence.",),
         commands=("kubectl get volumeattachments", "kubectl qos partitions"),
         source=(_OPERATIONS,),
