@@ -14,7 +14,7 @@ _PLUGIN: Final = "pkg/scheduler/framework/plugins/dynamicresources/dynamicresour
 ENTRIES: Final = (
     Entry(
         name="cannot allocate all claims",
-        also=("ResourceClaim", "DRA", "dynamic resource allocation"),
+        also=("ResourceClaim", "DRA", "dynamic resource allocation", "DynamicResources", "ResourceSlice"),
         means="The node has no free devices that fulfil all of the pod's ResourceClaims together.",
         rule=("A device counts as taken once it is allocated to a claim, also while that claim's pod is ending.",),
         commands=(_EXPLAIN, "kubectl get resourceslices"),

@@ -101,7 +101,12 @@ ENTRIES: Final = (
     ),
     Entry(
         name="NetworkNotReady",
-        also=("cni plugin not initialized", "NetworkPluginNotReady", "node.kubernetes.io/network-unavailable"),
+        also=(
+            "cni plugin not initialized",
+            "NetworkUnavailable",
+            "node.kubernetes.io/network-unavailable",
+            "NetworkPluginNotReady",
+        ),
         pattern=r"network is not ready(: .*)?|(.*[: ])?cni plugin not initialized",
         means="The node has no pod network yet; only pods with hostNetwork start there.",
         do=("See whether the pod of the network plugin runs on that node.",),

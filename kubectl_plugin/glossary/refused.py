@@ -229,17 +229,20 @@ ENTRIES: Final = (
     ),
     Entry(
         name="mirror pod",
-        also=("static pod", "kubernetes.io/config.mirror"),
+        also=("static pod", "kubernetes.io/config.mirror", "staticPodPath"),
         pattern=r"a mirror pod may not .*|static pods do not support .*",
         means="A static pod comes from a file of its node, and the API server shows a mirror of it.",
-        rule=("Its kubelet starts it alone, so it may not use ServiceAccounts, Secrets or ResourceClaims.",),
+        rule=(
+            "Its kubelet alone starts it, so it may not use ServiceAccounts, Secrets or ResourceClaims.",
+            "It is a critical pod: its kubelet never evicts it.",
+        ),
         do=("Change the file on the node: a delete or change of the mirror changes nothing there.",),
         source=("plugin/pkg/admission/serviceaccount/admission.go", "pkg/kubelet/types/pod_update.go"),
         see=("critical pod",),
     ),
     Entry(
         name="RuntimeClass is refused",
-        also=("RuntimeClass", "overhead"),
+        also=("RuntimeClass",),
         pattern=r"pod rejected: (RuntimeClass \".*\" not found|Pod's Overhead doesn't match .*"
         r"|Pod Overhead set without .*)"
         r"|conflict: runtimeClass\.scheduling\.nodeSelector.*",

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.views.words import clock, duration, listed, quoted
 from podrules.attachment import detached_after
 from podrules.ending import JOB_TRACKING
 from podrules.forcing import lets_second_writer
+from podrules.model.storage import READ_WRITE_ONCE_POD
 from podrules.owner_risk import OWNER_RISK, REPLACED_RISK
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, OwnerGuarantee
+from podrules.second_writers import RolloutOverlap, SecondWriters
 from podrules.volumes import REMOVED_SINCE, WriterGuard, WriterLock
 
 __all__ = [
@@ -25,6 +28,8 @@ __all__ = [
     "owner_risk",
     "owner_risk_briefly",
     "reach_words",
+    "second_writers_section",
+    "second_writers_sentence",
     "unfenced_from",
     "until_words",
 ]
@@ -60,6 +65,21 @@ _REACHES: Final = {
     Reach.BACK_NOT_READY: "{name} answers again, is not Ready, and is still declared out of service",
     Reach.GONE: "{name} has no Node object any more",
     Reach.UNKNOWN: "whether {name} answers is unknown",
+}
+_ROLLOUTS: Final = {
+    RolloutOverlap.BEFORE: "two at once in a rollout: the next pod starts before this one ends (maxSurge)",
+    RolloutOverlap.WHILE_ENDING: "two at once in a rollout: the next pod starts while this one ends (maxSurge 0)",
+    RolloutOverlap.AFTER: "not in a rollout: strategy Recreate waits until this one has ended",
+}
+_REPLACED: Final = (
+    "two at once after a drain, an eviction or a delete: the next pod starts while this one ends",
+    "two at once on a silent node: the next pod starts after tolerationSeconds (300 by default); this one may run on",
+    "a StatefulSet makes no second pod of one name before the first is gone",
+)
+_APART: Final = "a pod on another node waits until it is detached; on the same node both may write"
+_BOTH: Final = {
+    **dict.fromkeys((WriterLock.BACKEND, WriterLock.ATTACHMENT, WriterLock.CONTROLLER), _APART),
+    WriterLock.NOT_NEEDED: "made for several pods, both may write",
 }
 _REMOVERS: Final = {
     JOB_TRACKING: "the Job controller",
@@ -143,6 +163,30 @@ def guard_words(guard: WriterGuard, reach: Reach) -> str:
     words = _LOCKS[guard.lock].format(when=when, removed=REMOVED_SINCE.get(guard.backend, ""))
     what = guarded(guard)
     return f"{what}: {words}" if what else words
+
+
+def second_writers_sentence(found: SecondWriters) -> str:
+    """That two pods of a Deployment may write to the volumes that nothing guards."""
+    names = [guard.volume for guard in found.unguarded]
+    pods = "even with 1 replica two pods" if found.replicas == 1 else f"{found.replicas} replicas"
+    what = f"{'volume' if len(names) == 1 else 'volumes'} {listed(names, most=3)}"
+    return f"Nothing keeps a second writer off: {pods} may write to {what} at once."
+
+
+def second_writers_section(found: SecondWriters | None, *, wide: bool) -> Section:
+    """The volumes of a pod to come to which a second pod may write, and when there is one."""
+    if found is None:
+        return Section("Writers", ())
+    free = (*found.unguarded, *(found.shared if found.replicas == 1 else ()))
+    rows = (Row((guard.volume, _both_words(guard))) for guard in (found.guards if wide else free))
+    return Section("Writers", (*rows, *((_ROLLOUTS[found.rollout], *_REPLACED) if free else ())))
+
+
+def _both_words(guard: WriterGuard) -> str:
+    """``NFS, ReadWriteMany: made for several pods, both may write``."""
+    one = "the scheduler lets one pod use it" if READ_WRITE_ONCE_POD in guard.access_modes else ""
+    words = one or _BOTH.get(guard.lock)
+    return f"{guarded(guard)}: {words}" if words else guard_words(guard, Reach.UNKNOWN)
 
 
 def guarded(guard: WriterGuard) -> str:
