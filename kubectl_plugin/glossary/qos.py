@@ -101,7 +101,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="cgroup",
-        also=("cgroups", "cgroup v2", "cgroup v1", "kubepods"),
+        also=("cgroups", "cgroup v2", "cgroup v1", "kubepods", "QoS cgroup"),
         means="The kernel's groups that hold limits: kubepods, then the QoS class, then the pod, then its containers.",
         rule=(
             "A cpu request becomes shares (v1) or weight (v2), a cpu limit a quota, a memory limit memory.max.",
