@@ -55,7 +55,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="sidecar",
-        also=("sidecars", "restartable init container", "native sidecar"),
+        also=("sidecars", "sidecar container", "restartable init container", "native sidecar"),
         pattern=r"may not be set for (non-init containers|init containers without restartPolicy=Always)",
         means="An init container with restartPolicy Always: it starts before the others, ends after them, last first.",
         rule=(

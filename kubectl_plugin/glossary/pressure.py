@@ -18,7 +18,7 @@ ENTRIES: Final = (
         name="Evicted",
         also=(
             *("Evicting", "eviction", "node-pressure eviction", "node pressure", "The node was low on resource"),
-            *("kubelet eviction", "out of resource", "eviction order", "eviction manager", "EvictionThreshold"),
+            *("kubelet eviction", "out of resource", "eviction order", "eviction manager"),
         ),
         pattern=r"The node was low on resource: .*",
         means="The kubelet ended the pod because its node ran short of memory, disk or process ids.",
@@ -261,6 +261,14 @@ ENTRIES: Final = (
         means="A container has at least 2 s between its stop signal and SIGKILL, even if preStop used up the period.",
         source=("pkg/kubelet/kuberuntime/kuberuntime_container.go", "pkg/kubelet/kuberuntime/kuberuntime_manager.go"),
         see=("terminationGracePeriodSeconds", "preStop", "hard eviction"),
+    ),
+    Entry(
+        name="KubeletConfiguration",
+        also=("kubelet configuration", "kubelet config", "configz", "--kubelet-config"),
+        means="The kubelet's file: eviction thresholds, reserved memory, grace periods, swap; configz shows them.",
+        commands=("kubectl get --raw /api/v1/nodes/NODE/proxy/configz", f"{_NODE} -o wide"),
+        source=("pkg/kubelet/apis/config/types.go", "pkg/kubelet/apis/config/v1beta1/defaults.go"),
+        see=("hard eviction", "soft eviction", "allocatable", "swap"),
     ),
     Entry(
         name="nodefs",

@@ -13,7 +13,7 @@ _EXPLAIN: Final = "kubectl qos explain pod/NAME"
 ENTRIES: Final = (
     Entry(
         name="QoS class",
-        also=("qos", "qosClass", "quality of service", "status.qosClass"),
+        also=("qos", "qosClass", "quality of service", "status.qosClass", "QoS classes", "ephemeral container"),
         means="Guaranteed, Burstable or BestEffort: it follows from requests and limits, and nothing else sets it.",
         rule=(
             "Containers and init containers count, ephemeral ones do not; only cpu and memory; a 0 is none.",
@@ -132,7 +132,8 @@ ENTRIES: Final = (
         name="requests",
         also=(
             *("request", "resources.requests", "effective request", "promised", "promised memory", "promised cpu"),
-            *("memory request", "cpu request", "requests.cpu", "requests.memory", "overhead", "spec.overhead"),
+            *("memory request", "cpu request", "requests.cpu", "requests.memory", "resource requests", "overhead"),
+            "pod overhead",
         ),
         means="What the scheduler keeps for a pod: the larger of its containers' sum and its init containers' peak.",
         rule=(
@@ -190,7 +191,7 @@ ENTRIES: Final = (
         means="-997: Guaranteed and node-critical pods. -998: pause. -999: kubelet, kube-proxy. -1000: never chosen.",
         rule=(
             "Older texts say -998 for Guaranteed: kubelets before 1.20 set that; today it is -997.",
-            "Until 1.21 every critical pod had -997; since 1.22 only pods of the class system-node-critical.",
+            "Until 1.21 every critical pod had that of Guaranteed; since 1.22 only the class system-node-critical.",
             "-998 is what containerd gives to a sandbox's pause process; no container of a pod has it.",
             "-999 is the kubelet's and kube-proxy's own process. No container gets -1000.",
         ),

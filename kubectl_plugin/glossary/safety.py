@@ -40,7 +40,7 @@ ENTRIES: Final = (
         means="At most one pod of each name: a new one is made only when the old object is gone.",
         rule=(
             "So a pod on a silent node blocks its ordinal until somebody proves that it is dead.",
-            "With podManagementPolicy OrderedReady (default) it also blocks all higher ordinals, Parallel does not.",
+            "With podManagementPolicy OrderedReady (default) no higher ordinal is made meanwhile; with Parallel it is.",
             "A new pod of an ordinal gets the same claims (volumeClaimTemplates).",
             "Older texts say PetSet: alpha in 1.3 and 1.4, renamed in 1.5.",
         ),
@@ -125,10 +125,7 @@ ENTRIES: Final = (
     Entry(
         name="PodGC",
         also=(
-            "podgc",
-            "pod garbage collection",
-            "pod garbage collector",
-            "terminated-pod-gc-threshold",
+            *("podgc", "pod garbage collection", "pod garbage collector", "terminated-pod-gc-threshold"),
             "orphaned pod",
         ),
         pattern=r"PodGC: .*",
@@ -211,10 +208,7 @@ ENTRIES: Final = (
     Entry(
         name="VolumeAttachment",
         also=(
-            "volumeattachments",
-            "attach/detach controller",
-            "attachdetach",
-            "SuccessfulAttachVolume",
+            *("volumeattachments", "attach/detach controller", "attachdetach", "SuccessfulAttachVolume"),
             "AD controller",
         ),
         pattern=r"AttachVolume\.\w+ (failed|succeeded) for volume .*",
@@ -230,7 +224,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Multi-Attach error",
-        also=("FailedAttachVolume", "volume is already exclusively attached", "Waiting for detach"),
+        also=("FailedAttachVolume", "Multi-Attach", "volume is already exclusively attached", "Waiting for detach"),
         pattern=r"(Multi-Attach error|Waiting for detach) for volume .*",
         means="The volume is still attached to another node, and it may be attached to one only. Since 1.37 the event "
         'begins with "Waiting for detach".',
@@ -395,7 +389,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="hostPath",
-        also=("local volume",),
+        also=("local volume", "hostPath volume"),
         means="A folder of one node: a pod that is placed elsewhere does not find its data; nothing locks it.",
         rule=("A local PersistentVolume names its node, so its pod waits for that node; hostPath names none.",),
         source=("pkg/volume/hostpath/host_path.go", "pkg/volume/local/local.go"),

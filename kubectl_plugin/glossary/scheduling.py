@@ -342,14 +342,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="KubeSchedulerConfiguration",
-        also=(
-            "scheduler configuration",
-            "scheduling profile",
-            "profile",
-            "profiles",
-            "pluginConfig",
-            "scheduler policy",
-        ),
+        also=("scheduler configuration", "scheduling profile", "profile", "pluginConfig", "scheduler policy"),
         means="The scheduler's file (--config): profiles with their plugins, weights and arguments; back-off times.",
         rule=(
             "A profile is one named set of plugins: a pod chooses it by spec.schedulerName. All share one queue.",

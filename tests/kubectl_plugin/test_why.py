@@ -189,6 +189,15 @@ def test_a_term_is_found_however_it_is_spelled(name: str, asked: str) -> None:
     assert [found.entry.name for found in find(asked)] == [name]
 
 
+def test_terms_of_the_documents_are_known() -> None:
+    lines = (TESTDATA / "why" / "terms.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    asked = {term: name for name, *terms in rows for term in (name, *terms)}
+    assert len(asked) == sum(map(len, rows)) > 450
+    answers = {term: " + ".join(found.entry.name for found in find(term)) for term in asked}
+    assert answers == asked
+
+
 def _kubernetes_texts() -> list[tuple[str, str, str]]:
     """Entries, source and text, with what is filled in between braces."""
     lines = (TESTDATA / "why" / "texts.tsv").read_text(encoding="utf-8").splitlines()
