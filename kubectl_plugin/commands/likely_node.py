@@ -181,14 +181,7 @@ class LikelyNodes:
     """Finds where the scheduler would put pods."""
 
     def __init__(self, source: Source, gatherer: Gatherer, schedulers: Schedulers, *, every_node: bool) -> None:
-        """Read nothing yet.
-
-        Args:
-            source: Where the scheduler's configuration is, if it is a ConfigMap.
-            gatherer: Reads the cluster.
-            schedulers: Of that source.
-            every_node: Whether the placement lists all nodes.
-        """
+        """Read nothing yet."""
         self._source = source
         self._gatherer = gatherer
         self._schedulers = schedulers

@@ -21,11 +21,7 @@ def pressure_report(
 ) -> NodePressureReport:
     """The report of one node: who goes first, how far away that is, and what is requested.
 
-    Args:
-        gatherer: Of the source.
-        node: The node.
-        of_many: It is one of many that are asked for: all Leases are read at once.
-        read: Its usage; None: it is read here.
+    Of many, all Leases are read at once. Its usage is read here unless it is given.
 
     Raises:
         Unreachable: the cluster does not answer.

@@ -83,8 +83,8 @@ ENTRIES: Final = (
     Entry(
         name="Killing",
         pattern=(
-            r"Stopping container .*|Container .* failed (liveness|startup) probe.*"
-            r"|Container .* definition changed, will be restarted"
+            r"Stopping container .*|(Init )?container \S+ (failed (liveness|startup) probe|definition changed)"
+            r"(, will be restarted)?|Container \S+ resize requires restart"
         ),
         means="The kubelet begins to stop a container; any stop writes this event, and it does not say that it ended.",
         rule=(
@@ -116,6 +116,7 @@ ENTRIES: Final = (
     Entry(
         name="kubelet restart",
         also=("restart of the kubelet", "kubelet restarted", "restarting the kubelet", "kubelet restart and grace"),
+        pattern=r"Starting kubelet\.",
         means="A restart of the kubelet alone stops no container; it finds them again when it is back.",
         rule=(
             "While it is away nobody runs probes, preStop or SIGTERM, and the node may turn NotReady after 50 s.",
@@ -196,7 +197,7 @@ ENTRIES: Final = (
         name="PodDisruptionBudget",
         also=(
             *("PDB", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
-            *("currentHealthy", "desiredHealthy", "expectedPods", "disruptedPods", "voluntary disruption"),
+            *("currentHealthy", "desiredHealthy", "expectedPods", "voluntary disruption", "disruption"),
         ),
         pattern=r".*Cannot evict pod as it would violate the pod's disruption budget.*"
         r"|.*This pod has more than one PodDisruptionBudget.*|The disruption budget \S+ (needs|does not|is still) .*"
@@ -218,12 +219,29 @@ ENTRIES: Final = (
         see=("eviction API", "preemption", "Evicted"),
     ),
     Entry(
+        name="CalculateExpectedPodCountFailed",
+        also=("UnmanagedPods", "SyncFailed"),
+        pattern=r"Failed to calculate the number of expected pods: .*|found no controllers for pod .*"
+        r"|Pods selected by this PodDisruptionBudget \(selector: .*\) were found to be unmanaged\..*"
+        r"|\S+ does not implement the scale subresource",
+        means="The budget cannot be computed, so it allows no eviction: a pod of it has no controller with a scale.",
+        do=("Use minAvailable with a number, not a percentage or maxUnavailable, for pods without such a controller.",),
+        source=("pkg/controller/disruption/disruption.go",),
+        see=("PodDisruptionBudget",),
+    ),
+    Entry(
         name="NodeShutdown",
         also=(
-            *("Pod was terminated in response to imminent node shutdown.", "graceful node shutdown", "node shutdown"),
-            *("shutdownGracePeriod", "shutdownGracePeriodCriticalPods", "shutdownGracePeriodByPodPriority", "Shutdown"),
+            "Pod was terminated in response to imminent node shutdown.",
+            "graceful node shutdown",
+            "node shutdown",
+            "shutdownGracePeriod",
+            "shutdownGracePeriodCriticalPods",
+            "shutdownGracePeriodByPodPriority",
+            "Shutdown",
         ),
-        pattern=r"Pod was rejected as the node is shutting down\.?",
+        pattern=r"Pod was rejected as the node is shutting down\.?|node is shutting down"
+        r"|Shutdown manager detected (pre)?shutdown (event|cancellation)",
         means="The node went down in order: the kubelet ended its pods, critical ones last, in shutdownGracePeriod.",
         rule=("shutdownGracePeriod is 0 by default: then processes are cut off with the machine.",),
         commands=(f"{_TIMELINE}=shutdown",),
@@ -274,6 +292,13 @@ ENTRIES: Final = (
         see=("CrashLoopBackOff", "phase"),
     ),
     Entry(
+        name="container state",
+        also=("Waiting", "Terminated", "state.waiting", "lastState"),
+        means="Waiting, Running or Terminated: its reason says why; lastState is how it ended the time before.",
+        source=("pkg/apis/core/types.go", "pkg/kubelet/kubelet_pods.go"),
+        see=("ContainerCreating", "CrashLoopBackOff", "exit code", "phase"),
+    ),
+    Entry(
         name="pod condition",
         also=(
             *("Initialized", "PodReadyToStartContainers", "PodHasNetwork", "AllContainersRestarting"),
@@ -310,7 +335,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Job",
-        also=("podReplacementPolicy", "podFailurePolicy", "TerminatingOrFailed"),
+        also=("podReplacementPolicy", "TerminatingOrFailed"),
         means="Runs pods until enough have succeeded; a pod that is Terminating is replaced at once, by default.",
         rule=("podReplacementPolicy Failed, the default with a podFailurePolicy, waits until the old pod has ended.",),
         source=("pkg/controller/job/job_controller.go", "pkg/apis/batch/v1/defaults.go"),

@@ -53,7 +53,7 @@ _SAYS: Final = re.compile(r"(?:error|warning|message|reason): (?P<cause>.+)", re
 """What comes before a text of any program: the text with it, if it is known, counts first."""
 _FRAMES: Final = (
     r"error creating: (?P<cause>.+)",
-    r"\w+ pod \S+ in statefulset \S+ failed error: (?P<cause>.+)",
+    r"\w+ (?:claim \S+ for )?pod \S+ in statefulset \S+ failed error: (?P<cause>.+)",
     r"error from server(?: \(\w+\))?: (?P<cause>.+)",
     r"error when [^:]+: (?P<cause>.+)",
     r"(?:error: )?unable to (?:drain|cordon|uncordon) node [^:]+: (?P<cause>.+?)(?:, continuing command\.\.\.)?",
@@ -65,6 +65,9 @@ _FRAMES: Final = (
     r"failed to \"\w+\" for \"[^\"]*\" with (?P<reason>\w+): \"(?P<cause>.+)\"",
     r"(?P<reason>(?-i:(?:[A-Z][a-z0-9]+){2,})): (?P<cause>.+)",
     r"init:(?P<cause>.+)",
+    r"node \S+ event: (?P<cause>.+)",
+    r"error processing PVC \S+: (?P<cause>.+)",
+    r"unable to attach or mount volumes: unmounted .* failed to process volumes=\S*: (?P<cause>.+)",
 )
 """What Kubernetes puts before the text of a cause; the cause counts first."""
 _FIELD: Final = re.compile(
@@ -128,6 +131,13 @@ def _read_event(reason: str, message: str) -> Reading:
 
 def _read_message(text: str, frames: int) -> Reading:
     """What is known of a text in one line, inside so many frames at most."""
+    if (
+        frames
+        and text[:1] in _QUOTES
+        and text[-1:] == text[:1]
+        and (bare := _read_message(text[1:-1], frames - 1)).found
+    ):
+        return bare
     if (counted := _counted(text)) is not None:
         return counted
     if frames and (frame := next(filter(None, (frame.fullmatch(text) for frame in _frames())), None)):
@@ -141,8 +151,6 @@ def _read_message(text: str, frames: int) -> Reading:
         return Reading((Found(entry, text, None),))
     if frames and (said := _SAYS.fullmatch(text) or _LABEL.fullmatch(text)):
         return _read_message(said["cause"], frames - 1)
-    if frames and (quote := text[:1]) in _QUOTES and text[-1:] == quote:
-        return _read_message(text[1:-1], frames - 1)
     if field := _FIELD.fullmatch(text):
         return _read_field(text, field["details"] or "")
     parts = [_entry(part) for part in re.split(r", |; |\. ", text)]

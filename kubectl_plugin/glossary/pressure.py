@@ -20,7 +20,8 @@ ENTRIES: Final = (
             *("Evicting", "eviction", "node-pressure eviction", "node pressure", "The node was low on resource"),
             *("kubelet eviction", "out of resource", "eviction order", "eviction manager"),
         ),
-        pattern=r"The node was low on resource: .*",
+        pattern=r"The node was low on resource: .*|Threshold quantity: \S+, available: .*"
+        r"|(Container|Pod) \S+ was using \S+, request is \S+, has larger consumption of .*",
         means="The kubelet ended the pod because its node ran short of memory, disk or process ids.",
         rule=(
             "Never by QoS class. Memory: who uses more than requested, then lower priority, then most over it.",
@@ -172,6 +173,13 @@ ENTRIES: Final = (
     ),
     Entry(
         name="UnexpectedAdmissionError",
+        also=("SMTAlignmentError",),
+        pattern=r"(Allocate|Update plugin resources) failed due to .*, which is unexpected\.?|SMT Alignment Error: .*"
+        r"|Unexpected error while attempting to recover from admission failure: .*"
+        r"|requested number of devices unavailable for .*"
+        r"|(no healthy devices present|previously allocated devices are no longer healthy); cannot allocate .*"
+        r"|cannot allocate unregistered device .*|\[memorymanager\] .*|pod rejected, (sum of exclusive"
+        r"|pod has shared) .*",
         means="The kubelet refused the pod because a device, cpu or memory could not be set apart for it.",
         rule=("Mostly a device plugin that restarted, or that has no healthy device left. The pod stays Failed.",),
         do=("See that the device plugin runs on the node; delete the pod if nothing owns it.",),
@@ -181,10 +189,24 @@ ENTRIES: Final = (
     ),
     Entry(
         name="TopologyAffinityError",
+        pattern=r"(Pod Scope )?Resources cannot be allocated with Topology locality"
+        r"|pod with pod-level resources failed admission .* topology manager",
         means="The kubelet's topology manager found no NUMA node, or set of them, that gives the pod all it asks.",
         rule=("Only with topologyManagerPolicy restricted or single-numa-node; the scheduler does not know of it.",),
         source=("pkg/kubelet/cm/topologymanager/topology_manager.go",),
         see=("UnexpectedAdmissionError",),
+    ),
+    Entry(
+        name="the node cannot run this pod",
+        also=("PodOSNotSupported", "SysctlForbidden", "AppArmor", "SupplementalGroupsPolicyNotSupported"),
+        pattern=r"Failed to admit pod as the .* doesn't match node.*|Cannot enforce AppArmor: .*|forbidden sysctl: .*"
+        r"|SupplementalGroupsPolicy=\w+ is not supported in this node|Kubelet cannot get node info\."
+        r"|pod-level resources are not supported on .*|PodLevelResources feature gate is disabled",
+        means="The kubelet rejected the pod on arrival: its machine lacks what a field of the pod needs.",
+        rule=("The scheduler does not check these fields, so the next pod may come to such a node again.",),
+        do=("Label the nodes that can, and select them; or drop the field that the text names.",),
+        source=("pkg/kubelet/lifecycle/predicate.go", "pkg/kubelet/lifecycle/handlers.go"),
+        see=("Predicate failed",),
     ),
     Entry(
         name="hard eviction",

@@ -101,7 +101,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="cgroup",
-        also=("cgroups", "cgroup v2", "cgroup v1", "kubepods"),
+        also=(
+            *("cgroups", "cgroup v2", "cgroup v1", "kubepods", "QoS cgroup", "pod cgroup", "cgroup driver"),
+            *("cgroupDriver", "systemd", "cgroupfs", "kubepods.slice", "cpu.weight", "cpu.shares"),
+        ),
         means="The kernel's groups that hold limits: kubepods, then the QoS class, then the pod, then its containers.",
         rule=(
             "A cpu request becomes shares (v1) or weight (v2), a cpu limit a quota, a memory limit memory.max.",
@@ -147,10 +150,20 @@ ENTRIES: Final = (
     Entry(
         name="PodResizePending",
         also=(
-            *("Deferred", "Infeasible", "resize", "in-place resize", "ResizeDeferred", "ResizeInfeasible"),
-            *("PodResizeInProgress", "resizePolicy", "allocatedResources"),
+            "Deferred",
+            "Infeasible",
+            "resize",
+            "in-place resize",
+            "ResizeDeferred",
+            "ResizeInfeasible",
+            "PodResizeInProgress",
+            "resizePolicy",
+            "allocatedResources",
         ),
-        pattern=r"node had resize preemption disabled|pod resize fits, waiting for Kubelet actuation",
+        pattern=r"node had resize preemption disabled|pod resize fits, waiting for Kubelet actuation"
+        r"|In-place pod(-level resources)? resize is not supported on .*|Resize is infeasible for .*"
+        r"|InPlacePod\w+ is disabled|Memory-backed emptyDir volume resize is .*|cannot decrease memory limits: .*"
+        r"|attempting to set (pod|container) .*memory limit \(\d+\) below current usage \(\d+\)",
         means="A resize in place that the node has not made: Deferred has no room now, Infeasible never will there.",
         rule=(
             "Deferred ones are tried again: first what asks for no more, then by priority, QoS class, waiting time.",

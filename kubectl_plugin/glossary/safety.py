@@ -54,7 +54,7 @@ ENTRIES: Final = (
             *("unreachable", "NotReady", "Unknown", "NodeNotReady", "node unreachable"),
             *("Kubelet stopped posting node status", "NodeStatusUnknown"),
         ),
-        pattern=r"Node \S+ status is now: NodeNotReady",
+        pattern=r"Node \S+ status is now: NodeNotReady|Node is not ready|Kubelet never posted node status\.",
         means="The node's kubelet has not renewed its Lease for 50 s: Ready is Unknown, and the node is tainted.",
         rule=(
             "Its pods go on running, or not: nobody can tell.",
@@ -111,6 +111,7 @@ ENTRIES: Final = (
             "gone",
             "node gone",
         ),
+        pattern=r"Removing Node \S+ from Controller",
         means="Deleting a Node object stops no machine: its kubelet makes the object again when it is next started.",
         rule=(
             "It registers once in its life; one that goes on running only fails to report, until it is restarted.",
@@ -211,7 +212,8 @@ ENTRIES: Final = (
             *("volumeattachments", "attach/detach controller", "attachdetach", "SuccessfulAttachVolume"),
             "AD controller",
         ),
-        pattern=r"AttachVolume\.\w+ (failed|succeeded) for volume .*",
+        pattern=r"AttachVolume\.\w+ (failed|succeeded) for volume .*|volume \S+ is not yet in node's status"
+        r"|Volume not attached according to node status.*|VerifyControllerAttachedVolume.* failed.*",
         means="The object by which a CSI driver is asked to attach a volume to a node; gone when it is detached.",
         rule=(
             "The attach/detach controller makes and deletes it; the driver's external-attacher sets status.attached.",
@@ -225,7 +227,9 @@ ENTRIES: Final = (
     Entry(
         name="Multi-Attach error",
         also=("FailedAttachVolume", "Multi-Attach", "volume is already exclusively attached", "Waiting for detach"),
-        pattern=r"(Multi-Attach error|Waiting for detach) for volume .*",
+        pattern=r"(Multi-Attach error|Waiting for detach) for volume .*|Volume is already used by (pod\(s\) .*"
+        r"|\d+ pod\(s\) .*)"
+        r"|Volume is already exclusively attached to one node.*",
         means="The volume is still attached to another node, and it may be attached to one only. Since 1.37 the event "
         'begins with "Waiting for detach".',
         rule=(
@@ -240,8 +244,14 @@ ENTRIES: Final = (
     ),
     Entry(
         name="FailedMount",
-        also=("MountVolume.SetUp failed", "Unable to attach or mount volumes", "FailedMapVolume", "mount"),
-        pattern=r"(MountVolume\.\w+ failed|Unable to attach or mount volumes).*",
+        also=(
+            "MountVolume.SetUp failed",
+            "Unable to attach or mount volumes",
+            "FailedMapVolume",
+            "mount",
+        ),
+        pattern=r"(Mount|Map)Volume(\.\w+)?( check| initialization)? failed.*|Unable to attach or mount volumes: .*"
+        r"|unmounted volumes=.*, unattached volumes=.*, failed to process volumes=.*",
         means="The kubelet could not mount a volume; it tries again, after up to 2 minutes.",
         rule=("The end of the text says why.",),
         commands=("kubectl qos explain pod/NAME",),

@@ -310,7 +310,8 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node(s) exceed max volume count",
-        also=("volume limits", "NodeVolumeLimits", "CSINode"),
+        also=("volume limits", "NodeVolumeLimits", "CSINode", "VolumeAttachmentLimitExceeded"),
+        pattern=r"Node has reached its volume attachment limit, rejecting pod\..*",
         means="The node has as many volumes of the driver as its CSINode allows.",
         rule=("Volumes of pods that are ending count until they are gone; one volume of several pods counts once.",),
         commands=("kubectl get csinode NODE -o yaml",),
@@ -319,6 +320,7 @@ ENTRIES: Final = (
     Entry(
         name="node(s) didn't match Pod's required features",
         also=("NodeDeclaredFeatures",),
+        pattern=r"Pod requires node features that are not available: .*",
         means="The pod uses a feature that its kubelet must know, and the node does not declare it.",
         do=("Nodes of a newer version, or a pod without the feature.",),
         source=(f"{_PLUGINS}/nodedeclaredfeatures/nodedeclaredfeatures.go", "KEP-5328"),

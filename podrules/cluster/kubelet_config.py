@@ -131,10 +131,8 @@ def _problems(config: KubeletConfiguration) -> Iterator[tuple[str, str]]:
 def _values(config: KubeletConfiguration) -> Iterator[tuple[str, str]]:
     for field, amounts in (("kubeReserved", config.kube_reserved), ("systemReserved", config.system_reserved)):
         for name, amount in amounts.items():
-            if name not in _RESERVED:
-                yield f"{field}[{name}]", f"it cannot be reserved; write one of {', '.join(_RESERVED)}"
-            elif amount.sign < 0:
-                yield f"{field}[{name}]", f"{amount} is negative; write 0 or more"
+            if name not in _RESERVED or amount.sign < 0:
+                yield f"{field}[{name}]", f"{amount} cannot be reserved; write 0 or more of {', '.join(_RESERVED)}"
     for name in config.enforce_node_allocatable:
         if name not in _ENFORCED:
             yield "enforceNodeAllocatable", f"{name[:40]!r} is not known; write one of {', '.join(_ENFORCED)}"

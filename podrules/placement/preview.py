@@ -60,12 +60,7 @@ _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 
 
 def preview(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> PreemptionPreview | None:
-    """What PostFilter would come to; None: the profile has no DefaultPreemption.
-
-    Args:
-        filtered: A cycle without a feasible node and without an error.
-        budgets: Of all namespaces.
-    """
+    """What PostFilter would come to for a pod that fits nowhere; None: the profile has no DefaultPreemption."""
     found = preempt(filtered, budgets)
     preemption = found.preemption
     if preemption is None:
@@ -95,12 +90,7 @@ def preview(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> Preem
 
 
 def preemptor(situation: Situation, bound: Pod) -> Preemptor | None:
-    """How a pending pod would preempt a bound one; None: it would not.
-
-    Args:
-        situation: The pending pod and the cluster.
-        bound: The pod that may have to go.
-    """
+    """How the pending pod of a situation would preempt a bound one; None: it would not."""
     missing = missing_of(situation)
     known = known_part(situation, missing)
     pod, snapshot, name, own = known.pod, known.snapshot, bound.spec.node_name, bound.metadata.uid

@@ -139,8 +139,8 @@ def test_what_strict_decoding_finds_is_a_warning(tmp_path: Path, text: str, says
         ("enforceNodeAllocatable: [pod]", "'pod' is not known"),
         ("kubeReserved: {memory: 12x}", "'12x' is not a quantity"),
         ("kubeReserved: {memory: 512}", "512 is a number"),
-        ("systemReserved: {gpu: '1'}", "it cannot be reserved"),
-        ("systemReserved: {cpu: -1m}", "-1m is negative"),
+        ("systemReserved: {gpu: '1'}", "1 cannot be reserved; write 0 or more of cpu"),
+        ("systemReserved: {cpu: -1m}", "-1m cannot be reserved; write 0 or more"),
         ("maxPods: many", "write a whole number"),
     ],
 )

@@ -41,7 +41,7 @@ from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 from podrules.second_writers import SecondWriters
 from podrules.stuck import AutoscalerWord, Stuck, Unseen, unseen
-from podrules.termination import EvictionStop, eviction_stop
+from podrules.termination import EvictionStop, ProbeStop, eviction_stop, probe_stops
 from podrules.timeline.events import PodTimeline, Way
 from podrules.version_changes import AssumedGate, assumed_gates
 from podrules.versions import VersionNote, Versions, version_notes
@@ -216,6 +216,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """The Job that has to count it first, where only that keeps its object."""
     held: Unmoved | None = None
     """Why a drain of its cordoned node cannot evict it; None: it can, or nobody asked."""
+    probe_stops: tuple[ProbeStop, ...] = ()
+    """What its probes give its containers, unless it is being deleted: it is not probed then."""
     hard_eviction: EvictionStop | None
     """When a Linux kubelet evicts it at a hard threshold; None: it is critical, or does not run, or not there."""
     soft_eviction: EvictionStop | None = None
@@ -320,6 +322,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         ),
         termination=plan,
         ending=pod_ending(ends, quiet=quiet, node=facts.node),
+        probe_stops=() if ends.metadata.deletion_timestamp is not None else tuple(_probe_stops(ends)),
         hard_eviction=eviction_stop(pod) if evictable else None,
         soft_eviction=(
             eviction_stop(pod, max_pod_grace_period_seconds=cluster.config.eviction_max_pod_grace_period)
@@ -415,6 +418,12 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
     waits = pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None
     if pod.spec.node_name and waits and claimed_volumes(pod):
         yield from (one for one in by_kind if one.resource in _VOLUMES)
+
+
+def _probe_stops(pod: Pod) -> Iterator[ProbeStop]:
+    for ref in pod.containers():
+        if ref.is_sidecar or not ref.is_init:
+            yield from (stop for stop, _ in probe_stops(pod, ref))
 
 
 def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster) -> CgroupReport:

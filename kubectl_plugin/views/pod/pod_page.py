@@ -248,6 +248,9 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     reach = status.node.reach if status.node is not None else None
     held = [NodeReach(entry.node, entry.reach, "") for entry in report.moving if entry.reach is not Reach.UNKNOWN]
     yield from dict.fromkeys(command for entry in (reach, *held) for command in reach_commands(entry))
+    # On a node that answers, the pod that keeps the volume decides.
+    holders = [name for entry in report.moving if not entry.reach.quiet for name in entry.held_by]
+    yield from (qos("explain pod/{}", name, namespace=report.namespace) for name in holders[:1] if name != report.name)
     if report.last_end is not None and report.last_end.end.of is not EndOf.NOTHING:
         yield qos("died pod/{}", report.name, namespace=report.namespace, comment="what ended it, and the proof")
     for one in report.preemptors.found[:1]:

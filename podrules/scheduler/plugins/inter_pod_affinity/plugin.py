@@ -68,6 +68,7 @@ class InterPodAffinity:
     """The plugin."""
 
     name = "InterPodAffinity"
+    formula = "100 x ((raw - least) / (most - least))"
     fact_types = (PodAffinityConflict,)
     args_type = InterPodAffinityArgs
     without_pre_filter = 'error reading "PreFilterInterPodAffinity" from cycleState: not found'
@@ -126,9 +127,13 @@ class InterPodAffinity:
         state = scoring.find_weights(context, terms, args.hard_pod_affinity_weight)
         return PreScoreResult(SKIP) if state is None else PreScoreResult(state=state)
 
+    def raw_scores(self, context: CycleContext, state: ScoreState, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Sums of the feasible nodes."""
+        return scoring.sums(context.table, state, feasible)
+
     def score(self, context: CycleContext, state: ScoreState, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Sums of the feasible nodes, spread over 0 to 100."""
-        return scoring.normalised(scoring.sums(context.table, state, feasible))
+        """The same, spread over 0 to 100."""
+        return scoring.normalised(self.raw_scores(context, state, feasible))
 
     def changes(self, situation: S, context: CycleContext, state: FilterState, row: int) -> Iterator[Applied[S]]:
         """Remove the pods in the way, while they are few; drop the rule; add a node."""
