@@ -40,12 +40,9 @@ ENTRIES: Final = (
     Entry(
         name="no new claims to deallocate",
         also=(
-            "still not schedulable",
-            "deallocation of ResourceClaim completed",
-            "deletion of ResourceClaim completed",
-            "deallocation and deletion of ResourceClaims completed",
-            "deallocation of PodGroup ResourceClaim completed",
-            "ResourceClaim unreserved for PodGroup",
+            *("still not schedulable", "deallocation of ResourceClaim completed"),
+            *("deletion of ResourceClaim completed", "deallocation and deletion of ResourceClaims completed"),
+            *("deallocation of PodGroup ResourceClaim completed", "ResourceClaim unreserved for PodGroup"),
         ),
         means="What the scheduler could do about the pod's ResourceClaims when no node fitted. Preemption is separate.",
         rule=(

@@ -57,8 +57,8 @@ ENTRIES: Final = (
     Entry(
         name="preemption",
         also=(
-            *("preempt", "Preempted", "victim", "victims", "PreemptionByScheduler", "preemptor", "reprieve"),
-            *("victim's grace period", "victims' grace", "grace of victims"),
+            *("preempt", "Preempted", "victim", "victims", "PreemptionByScheduler", "preemptor"),
+            *("priority and preemption", "victim's grace period", "victims' grace", "grace of victims"),
         ),
         pattern=r"Preempted by (\w+ [\da-f-]{36}|(a )?pod(group)? \S+|[\w.-]+/[\w.-]+) on node .*"
         r"|\S+: preempting to accommodate a higher priority .*",

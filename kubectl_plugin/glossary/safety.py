@@ -103,12 +103,7 @@ ENTRIES: Final = (
     Entry(
         name="deleted Node",
         also=(
-            "delete node",
-            "kubectl delete node",
-            "node deleted",
-            "node registers again",
-            "register-node",
-            "gone",
+            *("delete node", "kubectl delete node", "node deleted", "node registers again", "register-node", "gone"),
             "node gone",
         ),
         pattern=r"Removing Node \S+ from Controller",
@@ -179,10 +174,7 @@ ENTRIES: Final = (
     Entry(
         name="out-of-service",
         also=(
-            "node.kubernetes.io/out-of-service",
-            "node out of service",
-            "non-graceful node shutdown",
-            "fence",
+            *("node.kubernetes.io/out-of-service", "node out of service", "non-graceful node shutdown", "fence"),
             "fencing",
         ),
         means="A taint by which you vouch that a machine is off: its pods are removed, its volumes detached at once.",
@@ -244,12 +236,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="FailedMount",
-        also=(
-            "MountVolume.SetUp failed",
-            "Unable to attach or mount volumes",
-            "FailedMapVolume",
-            "mount",
-        ),
+        also=("MountVolume.SetUp failed", "Unable to attach or mount volumes", "FailedMapVolume", "mount"),
         pattern=r"(Mount|Map)Volume(\.\w+)?( check| initialization)? failed.*|Unable to attach or mount volumes: .*"
         r"|unmounted volumes=.*, unattached volumes=.*, failed to process volumes=.*",
         means="The kubelet could not mount a volume; it tries again, after up to 2 minutes.",
@@ -322,20 +309,19 @@ ENTRIES: Final = (
     ),
     Entry(
         name="PersistentVolume",
-        also=("PV", "PVC", "PersistentVolumeClaim", "volume claim"),
+        also=(
+            *("PV", "PVC", "PersistentVolumeClaim", "volume claim", "StorageClass", "storageClassName", "provisioner"),
+            *("reclaim policy", "persistentVolumeReclaimPolicy", "Retain", "Recycle", "Released"),
+        ),
         means="A disk or share (PV); a pod gets it by a claim (PVC) in its namespace, which is bound to one volume.",
-        rule=("A pod starts only when its claims are bound. A claim in use is not removed (pvc-protection).",),
+        rule=(
+            "A pod starts only when its claims are bound. A claim in use is not removed (pvc-protection).",
+            "The StorageClass says which driver makes it, and whether at once or for a placed pod (volumeBindingMode).",
+            "After its claim is deleted, Delete (StorageClass's default) removes the disk, Retain keeps it: Released.",
+        ),
         commands=("kubectl describe pvc CLAIM", "kubectl describe pv VOLUME"),
         source=("pkg/controller/volume/persistentvolume/pv_controller.go", "pkg/apis/core/types.go"),
         see=("access modes", "WaitForFirstConsumer", "attach"),
-    ),
-    Entry(
-        name="StorageClass",
-        also=("storageClassName", "provisioner", "dynamic provisioning"),
-        means="Says which driver makes a claim's volume, and when: at once, or for a placed pod (volumeBindingMode).",
-        rule=("A claim without storageClassName gets the default class; an empty one takes existing volumes only.",),
-        source=("pkg/controller/volume/persistentvolume/pv_controller.go",),
-        see=("WaitForFirstConsumer", "FailedBinding", "ProvisioningFailed"),
     ),
     Entry(
         name="attach",

@@ -198,6 +198,25 @@ def test_terms_of_the_documents_are_known() -> None:
     assert answers == asked
 
 
+@pytest.mark.parametrize(
+    ("module", "path", "constant"),
+    [
+        ("k8s.io/kubernetes", "pkg/scheduler/framework/plugins/names/names.go", r"\w+ += "),
+        ("k8s.io/api", "core/v1/types.go", r"Pod(Condition|Reason)\w* (PodConditionType )?= "),
+        ("k8s.io/api", "core/v1/types.go", r"\w+ (Pod|Node)ConditionType = "),
+        ("k8s.io/api", "core/v1/types.go", r"\w+ PodPhase = "),
+        ("k8s.io/api", "core/v1/types.go", r"PersistentVolumeReclaim(Recycle|Retain) \w+ = "),
+        ("k8s.io/api", "core/v1/well_known_taints.go", r"\w+ = "),
+        ("k8s.io/kube-scheduler", "config/v1/types_pluginargs.go", r"(Least|Most)Allocated ScoringStrategyType = "),
+    ],
+)
+def test_names_of_upstream_are_known(module: str, path: str, constant: str) -> None:
+    written = (upstream_source(module) / path).read_text(encoding="utf-8")
+    names = [found["name"] for found in re.finditer(rf'^\t{constant}"(?P<name>[^"]+)"', written, re.MULTILINE)]
+    assert len(names) > 1
+    assert [name for name in names if not find(name)] == []
+
+
 def _kubernetes_texts() -> list[tuple[str, str, str]]:
     """Entries, source and text, with what is filled in between braces."""
     lines = (TESTDATA / "why" / "texts.tsv").read_text(encoding="utf-8").splitlines()
