@@ -120,10 +120,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="PodGC",
-        also=(
-            *("podgc", "pod garbage collection", "pod garbage collector", "terminated-pod-gc-threshold"),
-            "orphaned pod",
-        ),
+        also=("podgc", "pod garbage collection", "pod garbage collector", "terminated-pod-gc-threshold"),
         pattern=r"PodGC: .*",
         means="The controller that removes pods nobody else ends: it looks every 20 s, and uses no grace period.",
         rule=(
@@ -200,10 +197,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="VolumeAttachment",
-        also=(
-            *("volumeattachments", "attach/detach controller", "attachdetach", "SuccessfulAttachVolume"),
-            "AD controller",
-        ),
+        also=("volumeattachments", "attach/detach controller", "attachdetach", "SuccessfulAttachVolume"),
         pattern=r"AttachVolume\.\w+ (failed|succeeded) for volume .*|volume \S+ is not yet in node's status"
         r"|Volume not attached according to node status.*|VerifyControllerAttachedVolume.* failed.*",
         means="The object by which a CSI driver is asked to attach a volume to a node; gone when it is detached.",
