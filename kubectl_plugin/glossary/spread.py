@@ -121,10 +121,7 @@ ENTRIES: Final = (
     Entry(
         name="topologyKey",
         also=(
-            "topology.kubernetes.io/zone",
-            "kubernetes.io/hostname",
-            "zone",
-            "region",
+            *("topology.kubernetes.io/zone", "kubernetes.io/hostname", "zone", "region"),
             "topology.kubernetes.io/region",
         ),
         means="The node label whose values are the domains: nodes without it are in none.",
