@@ -18,8 +18,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
-from msgspec import field
-
 from kubectl_plugin.commands.changing import Deadline, changes_to, look_up, require_live
 from kubectl_plugin.commands.node_changes import NodeAction
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
@@ -30,7 +28,7 @@ from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS, Kind
 from podrules.cluster.source import Source
 from podrules.cluster.writer import Writer
 from podrules.fencing import TAINT, FenceState, Left
-from podrules.model.base import KubeObject, Model
+from podrules.model.base import KubeObject
 from podrules.model.node import Node
 
 __all__ = ["run"]
@@ -42,14 +40,10 @@ _PROVIDER_ID: Final = "KUBECTL_QOS_PROVIDER_ID"
 _MAY_BE_TAINTED: Final = frozenset({FenceState.POSSIBLE})
 
 
-class _MachineSpec(Model, frozen=True):
-    provider_id: str = field(default="", name="providerID")
-
-
 class _Machine(KubeObject, frozen=True):
-    """A Node, by what names its machine at its provider."""
+    """A Node as it is; the model of others leaves out what names its machine."""
 
-    spec: _MachineSpec = field(default_factory=_MachineSpec)
+    spec: dict[str, Any] = {}
 
 
 _MACHINES: Final = Kind(NODES.kind, NODES.plural, NODES.short_names, NODES.group, NODES.version, False, _Machine)
@@ -158,7 +152,7 @@ class _Fence(NodeAction):
             return True
         self.step_log(StepKind.FENCE_COMMAND, self.named, shown, int(options.timeout))
         machine = self._source.get(_MACHINES, self.facts.node.metadata.name)
-        environment, err = os.environ | {_PROVIDER_ID: machine.spec.provider_id}, self._streams.err
+        environment, err = os.environ | {_PROVIDER_ID: str(machine.spec.get("providerID", ""))}, self._streams.err
         try:
             # Its output goes to standard error, because it is for people.
             code = subprocess.run(

@@ -10,13 +10,13 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
 
-from tests.kubectl_plugin import scripted
+from podrules.cluster.demo import demo_objects
 from tests.kubectl_plugin.scripted import change, refusal
 from tests.tree import ROOT
 
@@ -285,8 +285,8 @@ class Lab(NamedTuple):
     def run(
         self,
         *,
-        before: dict[int, Sequence[str]] | None = None,
-        after: dict[int, Sequence[str]] | None = None,
+        before: Mapping[int, Sequence[str]] | None = None,
+        after: Mapping[int, Sequence[str]] | None = None,
         power: str = "",
         hangs: bool = False,
         node: str = "node-a",
@@ -485,12 +485,12 @@ def test_F6_fence_goes_by_the_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """4: the taint was sent, and this API server refuses it; 9: it was not."""
     lab = Lab(tmp_path / "lab", "aws")
     lab.run(after={0: (state,)})
-    log, objects = lab.folder / "log", scripted.demo_objects()
+    log, objects = lab.folder / "log", demo_objects()
     Path(f"{log}.off").unlink()
     for one in objects:
         if (one["kind"], one["metadata"]["name"]) == ("Node", "node-c3"):
             one["spec"] = {**one.get("spec", {}), "providerID": "aws:///eu-central-1a/i-0a1"}
-    monkeypatch.setattr(scripted, "demo_objects", lambda: objects)
+    monkeypatch.setattr("tests.kubectl_plugin.scripted.demo_objects", lambda: objects)
     monkeypatch.setenv("PATH", str(lab.folder / "tools"), prepend=os.pathsep)
     for name, value in (("LOG", log), ("RULES", lab.folder / "rules"), ("HANGS", "")):
         monkeypatch.setenv(name, str(value))
