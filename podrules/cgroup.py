@@ -126,12 +126,7 @@ def cpu_weight_libcontainer(shares: int) -> int:
 
 
 def qos_cgroup_name(qos_class: PodQOSClass, root: tuple[str, ...] = ()) -> CgroupName:
-    """The cgroup that holds all pods of a class; Guaranteed pods are directly in kubepods.
-
-    Args:
-        qos_class: The class.
-        root: The kubelet's ``cgroupRoot`` by its parts.
-    """
+    """The cgroup that holds all pods of a class, below ``cgroupRoot``; Guaranteed pods are directly in kubepods."""
     kubepods = CgroupName((*root, _KUBEPODS))
     return kubepods if qos_class is PodQOSClass.GUARANTEED else kubepods.child(qos_class.value.lower())
 
@@ -220,12 +215,7 @@ def container_resource_config(
 
 
 def quota_period(cpu_period: int, features: Features) -> int:
-    """The period by which quotas are counted: the kubelet's own only under the gate CPUCFSQuotaPeriod.
-
-    Args:
-        cpu_period: The kubelet's ``cpuCFSQuotaPeriod`` in microseconds.
-        features: Gates of the kubelet's version.
-    """
+    """The period in µs by which quotas are counted: the kubelet's own only under the gate CPUCFSQuotaPeriod."""
     return cpu_period if features.cpu_cfs_quota_period else QUOTA_PERIOD
 
 

@@ -94,10 +94,7 @@ def memory_settings(
 ) -> MemorySettings | None:
     """What a kubelet goes by; None: the gate is off, the node is not known, or it may run on cgroup v1.
 
-    Args:
-        node: Where the pod runs.
-        config: The kubelet's configuration; None: it was not read, so the defaults of its version count.
-        features: Gates of the kubelet's version.
+    If its configuration was not read, the defaults of its version count.
     """
     set_there = None if config is None else config.fail_cgroup_v1
     fails_on_v1 = features.fail_cgroup_v1 if set_there is None else set_there
@@ -118,16 +115,9 @@ def memory_settings(
 def container_memory_qos(
     pod: Pod, ref: ContainerRef, settings: MemorySettings, *, features: Features = REFERENCE
 ) -> MemoryQoS | None:
-    """What the kubelet asks of the runtime for one container (generateLinuxContainerResources).
+    """What the kubelet asks of the runtime for one container of an allocated pod (generateLinuxContainerResources).
 
-    Args:
-        pod: The pod with its allocated resources.
-        ref: The container.
-        settings: The node's.
-        features: Gates of the kubelet's version.
-
-    Returns:
-        None where it takes the node's allocatable memory, and that is not known.
+    None where it takes the node's allocatable memory, and that is not known.
     """
     own = ref.container.resources
     request, limit = own.requests.get(MEMORY, ZERO).value, own.limits.get(MEMORY, ZERO).value
@@ -143,13 +133,7 @@ def container_memory_qos(
 
 
 def pod_memory_qos(pod: Pod, settings: MemorySettings, *, features: Features = REFERENCE) -> MemoryQoS:
-    """What the kubelet writes for the pod's cgroup (ResourceConfigForPod, ApplyPodLevelMemoryHigh).
-
-    Args:
-        pod: The pod with its allocated resources.
-        settings: The node's.
-        features: Gates of the kubelet's version.
-    """
+    """What the kubelet writes for the cgroup of an allocated pod (ResourceConfigForPod, ApplyPodLevelMemoryHigh)."""
     options = PodResourcesOptions(skip_pod_level_resources=not features.pod_level_resources)
     request = pod_requests(pod, options).get(MEMORY, ZERO).value
     kept = _kept(pod, request, settings, features)

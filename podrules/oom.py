@@ -146,14 +146,8 @@ def pod_oom_score_adjs(
 ) -> tuple[OOMScoreAdj, ...] | None:
     """The value of every container and init container, in the order of `Pod.containers` (GetContainerOOMScoreAdjust).
 
-    For kube-proxy it is the one that its process has.
-
-    None when it depends on a capacity that is not known.
-
-    Args:
-        pod: The pod, with the resources that the kubelet allocated to it.
-        memory_capacity: The node's memory in bytes (MachineInfo.MemoryCapacity, ``status.capacity.memory``).
-        features: Gates of the cluster's version.
+    For kube-proxy it is the one that its process has. The pod has the resources that the kubelet allocated to it.
+    None when it depends on a capacity (MachineInfo.MemoryCapacity, ``status.capacity.memory``) that is not known.
     """
     fixed = _fixed(pod, features)
     if fixed is not None:

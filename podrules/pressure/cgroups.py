@@ -60,12 +60,7 @@ def node_cgroups(
 ) -> tuple[NodeCgroup, ...]:
     """The cgroups, parents first; none if the kubelet makes none for classes. Finished pods are left out.
 
-    Args:
-        node: The node.
-        pods: Those bound to it.
-        config: The kubelet's configuration; None: it could not be read, so its defaults count.
-        limit: Bytes that all pods may use.
-        features: Gates of the kubelet's version.
+    ``limit`` are the bytes that all pods may use. If ``config`` could not be read, its defaults count.
     """
     known = config or KubeletConfiguration()
     if not known.cgroups_per_qos:

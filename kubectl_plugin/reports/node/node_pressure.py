@@ -354,14 +354,7 @@ def _oom(order: OOMOrder, classes: Classes) -> OOMOrderReport:
 
 
 def oom_place(rank: int, place: OOMPlace, classes: Classes, total_pages: int | None) -> OOMPlaceReport:
-    """One place.
-
-    Args:
-        rank: From 1.
-        place: The place.
-        classes: QoS classes by namespace and pod.
-        total_pages: Of the whole machine, when it is what runs out.
-    """
+    """One place; ``total_pages`` of the whole machine, when it is what runs out."""
     candidate = place.candidate
     pages, adj = candidate.used // PAGE_SIZE, candidate.oom_score_adj
     return OOMPlaceReport(
@@ -384,7 +377,7 @@ def oom_place(rank: int, place: OOMPlace, classes: Classes, total_pages: int | N
 
 
 def eviction_place(rank: int, place: EvictionPlace, classes: Classes) -> EvictionPlaceReport:
-    """One place; for the arguments see `oom_place`."""
+    """One place."""
     ranked = place.ranked
     meta = ranked.pod.metadata
     return EvictionPlaceReport(

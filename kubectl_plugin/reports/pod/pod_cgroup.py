@@ -46,12 +46,7 @@ def pod_cgroup(
 ) -> CgroupReport:
     """The cgroups of a pod with the requests that its kubelet has granted.
 
-    Args:
-        pod: The pod with its allocated resources.
-        features: Gates of the kubelet's version.
-        settings: What its node says of MemoryQoS; None: the gate is off, or nothing is known.
-        as_on: As in `CgroupReport`.
-        root: The kubelet's ``cgroupRoot`` by its parts.
+    ``settings`` is what its node says of MemoryQoS; None: the gate is off, or nothing is known.
     """
     config = cgroup.pod_resource_config(pod, features=features)
     name = cgroup.pod_cgroup_name(pod, root, features=features) if pod.metadata.uid else None

@@ -76,7 +76,7 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
         title=f"pod/{report.name}{namespace}{place}",
         verdict=(*told.sentences, *((_IF_ACCEPTED,) if report.refused else ())),
         severity=told.severity,
-        parts=(*placed_first, *(section for section in sections if section.lines), *placed_last),
+        parts=(*placed_first, *sections, *placed_last),
         next_commands=tuple(_next_commands(report, now, wide=wide)),
     )
 
@@ -115,10 +115,7 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
 
 def unread_section(unread: tuple[Unread, ...]) -> Section:
     """What the answer lacks, and why."""
-    return Section(
-        "Unknown",
-        unread_lines(unread),
-    )
+    return Section("Unknown", unread_lines(unread))
 
 
 def _containers_section(report: PodReport, now: datetime | None) -> Section:
