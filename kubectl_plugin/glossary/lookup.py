@@ -84,9 +84,23 @@ _FIELD: Final = re.compile(
 )
 """What validation says of a field: a value may follow, then the rule."""
 _VAGUE: Final = frozenset(
-    ("error", "unknown", "failed", "running", "ready", "completed", "lost", "never", "immediate", "critical", "queue")
+    (
+        *("completed", "created", "critical", "failed", "immediate", "killing", "lost", "never", "pulled", "pulling"),
+        *(
+            "queue",
+            "ready",
+            "request",
+            "requests",
+            "restart",
+            "running",
+            "scheduled",
+            "started",
+            "succeeded",
+            "unknown",
+        ),
+    )
 )
-"""Words of any program: two of them in a row are no message of Kubernetes."""
+"""Words of any program: with another term behind or before them they are no message of Kubernetes."""
 _WORD: Final = re.compile(r"[^\W_]{4,}")
 _NO_LETTER: Final = re.compile(r"[\W_]+")
 
@@ -146,7 +160,7 @@ def _read_message(text: str, frames: int) -> Reading:
     if (entry := _entry(text)) is not None:
         return Reading((Found(entry, text, None),))
     said = _LABEL.fullmatch(text) or _SAYS.fullmatch(text)
-    if frames and said and (said.re is _LABEL or not _is_vague(said["cause"])):
+    if frames and said and (said.re is _LABEL or not _VAGUE.issuperset(_words(said["cause"]))):
         return _read_message(said["cause"], frames - 1)
     if field := _FIELD.fullmatch(text):
         return _read_field(text, field["details"] or "")
@@ -180,7 +194,7 @@ def _once(found: Iterable[Found]) -> tuple[Found, ...]:
 def _terms_in_a_row(text: str) -> tuple[Found, ...]:
     """The entries of a text that is known terms and nothing else, as ``OOMKilled exit 137``; of each the longest."""
     words = text.split()[:_MAX_WORDS]
-    if len(words) != len(text.split()) or _is_vague(text):
+    if len(words) != len(text.split()) or not _VAGUE.isdisjoint(_words(text)):
         return ()
     found = []
     while words:
@@ -193,8 +207,8 @@ def _terms_in_a_row(text: str) -> tuple[Found, ...]:
     return tuple(found)
 
 
-def _is_vague(text: str) -> bool:
-    return _VAGUE.issuperset(re.findall(r"\w+", text.casefold()))
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
 
 
 def similar(text: str) -> tuple[str, ...]:
