@@ -61,7 +61,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="ResourceClaim cannot be used",
-        also=("FailedResourceClaimCreation", "FailedPrepareDynamicResources", "DeviceClass"),
+        also=("FailedResourceClaimCreation", "FailedPrepareDynamicResources"),
         pattern=r"request \S+: device class \S+ does not exist|resourceclaim \".*\" is being deleted"
         r"|PodResourceClaim \S+: .*"
         r"|(Failed to )?prepare dynamic resources: .*|NodePrepareResources failed for ResourceClaim .*"

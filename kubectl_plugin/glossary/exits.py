@@ -113,7 +113,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="rollout is not finished",
-        also=("MinimumReplicasUnavailable", "Progressing"),
+        also=("MinimumReplicasUnavailable",),
         pattern=r"Waiting for (deployment|daemon set) .* rollout to finish: .*|Waiting for \d+ pods to be ready\.\.\."
         r"|Waiting for partitioned roll out to finish: .*|waiting for statefulset rolling update to complete .*"
         r"|Deployment does not have minimum availability\.|(Deployment|ReplicaSet) .* is progressing\.",
@@ -151,7 +151,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="FailedGetResourceMetric",
-        also=("FailedComputeMetricsReplicas", "ScalingActive", "FailedGetScale"),
+        also=("FailedComputeMetricsReplicas", "FailedGetScale"),
         pattern=r"the HPA was unable to compute the replica count: .*"
         r"|missing request for \S+ in container \S+ of Pod \S+"
         r"|failed to get .* (utilization|usage|metric( value)?): .*|no metrics returned from \w+ metrics API"

@@ -84,9 +84,23 @@ _FIELD: Final = re.compile(
 )
 """What validation says of a field: a value may follow, then the rule."""
 _VAGUE: Final = frozenset(
-    ("error", "unknown", "failed", "running", "ready", "completed", "lost", "never", "immediate", "critical", "queue")
+    (
+        *("completed", "created", "critical", "failed", "immediate", "killing", "lost", "never", "pulled", "pulling"),
+        *(
+            "queue",
+            "ready",
+            "request",
+            "requests",
+            "restart",
+            "running",
+            "scheduled",
+            "started",
+            "succeeded",
+            "unknown",
+        ),
+    )
 )
-"""Words of any program: two of them in a row are no message of Kubernetes."""
+"""Words of any program: with another term behind or before them they are no message of Kubernetes."""
 _WORD: Final = re.compile(r"[^\W_]{4,}")
 _NO_LETTER: Final = re.compile(r"[\W_]+")
 
@@ -146,7 +160,7 @@ def _read_message(text: str, frames: int) -> Reading:
     if (entry := _entry(text)) is not None:
         return Reading((Found(entry, text, None),))
     said = _LABEL.fullmatch(text) or _SAYS.fullmatch(text)
-    if frames and said and (said.re is _LABEL or not _is_vague(said["cause"])):
+    if frames and said and (said.re is _LABEL or not _VAGUE.issuperset(_words(said["cause"]))):
         return _read_message(said["cause"], frames - 1)
     if field := _FIELD.fullmatch(text):
         return _read_field(text, field["details"] or "")
@@ -180,7 +194,7 @@ def _once(found: Iterable[Found]) -> tuple[Found, ...]:
 def _terms_in_a_row(text: str) -> tuple[Found, ...]:
     """The entries of a text that is known terms and nothing else, as ``OOMKilled exit 137``; of each the longest."""
     words = text.split()[:_MAX_WORDS]
-    if len(words) != len(text.split()) or _is_vague(text):
+    if len(words) != len(text.split()) or not _VAGUE.isdisjoint(_words(text)):
         return ()
     found = []
     while words:
@@ -193,31 +207,31 @@ def _terms_in_a_row(text: str) -> tuple[Found, ...]:
     return tuple(found)
 
 
-def _is_vague(text: str) -> bool:
-    return _VAGUE.issuperset(re.findall(r"\w+", text.casefold()))
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
 
 
 def similar(text: str) -> tuple[str, ...]:
     """Terms that look like a text or hold it, best first: of each entry the spelling that is meant."""
     wanted = _folded(text[:MAX_TEXT])
     closeness = _CLOSE if len(wanted) > _SHORT else _CLOSE_WHERE_SHORT
-    near = difflib.get_close_matches(wanted, _SPELLINGS, n=_SUGGESTED, cutoff=closeness)
+    near = difflib.get_close_matches(wanted, _spellings(), n=_SUGGESTED, cutoff=closeness)
     spellings = dict.fromkeys([*near, *_holding(wanted), *_sharing_words(wanted)])
     first = {_BY_NAME[spelling].name: spelling for spelling in reversed(spellings)}
-    return tuple(_SPELLINGS[spelling] for spelling in spellings if first[_BY_NAME[spelling].name] == spelling)[
+    return tuple(_spellings()[spelling] for spelling in spellings if first[_BY_NAME[spelling].name] == spelling)[
         :_SUGGESTED
     ]
 
 
 def _holding(wanted: str) -> list[str]:
     """Spellings with a text in them: first those with it as a word of its own, the shortest first."""
-    holding = [folded for folded in _SPELLINGS if wanted and wanted in folded]
+    holding = [folded for folded in _spellings() if wanted and wanted in folded]
     return sorted(holding, key=lambda folded: (wanted not in folded.split(), len(folded)))
 
 
 def _sharing_words(wanted: str) -> list[str]:
     """Spellings that share words with a text, those with the rarest first, and of them the shortest."""
-    words_of = {folded: set(_WORD.findall(folded)) for folded in _SPELLINGS}
+    words_of = {folded: set(_WORD.findall(folded)) for folded in _spellings()}
     words = set(_WORD.findall(wanted))
     weights = {
         word: log(len(words_of) / had) for word in words if (had := sum(word in has for has in words_of.values()))
@@ -232,11 +246,10 @@ def _entry(text: str) -> Entry | None:
 
 def _by_name(text: str) -> Entry | None:
     """The entry with that spelling, or with its letters, in one word or several, in the singular or the plural."""
-    letters = _letters(text)
-    alike = next(
-        (_BY_LETTERS[one] for one in (letters, letters.removesuffix("s"), f"{letters}s") if one in _BY_LETTERS), None
-    )
-    return _BY_NAME.get(_folded(text)) or alike
+    if (named := _BY_NAME.get(_folded(text))) is not None:
+        return named
+    letters, by_letters = _letters(text), _by_letters()
+    return by_letters.get(letters) or by_letters.get(letters.removesuffix("s")) or by_letters.get(f"{letters}s")
 
 
 def _counted(text: str) -> Reading | None:
@@ -288,6 +301,18 @@ def _spelt(entries: Iterable[Entry]) -> Iterator[tuple[str, Entry]]:
 
 
 @cache
+def _by_letters() -> dict[str, Entry]:
+    """Of spellings that share their letters, the entry that comes first."""
+    return {letters: entry for spelling, entry in reversed(_BY_NAME.items()) if (letters := _letters(spelling))}
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    """As they are written, by how they are looked up."""
+    return {_folded(spelling): spelling for spelling, _ in reversed(tuple(_spelt(_ALL)))}
+
+
+@cache
 def _patterns() -> tuple[tuple[re.Pattern[str], Entry], ...]:
     """Compiled where no spelling is enough."""
     return tuple((re.compile(entry.pattern, re.IGNORECASE), entry) for entry in _ALL if entry.pattern)
@@ -300,9 +325,3 @@ def _frames() -> tuple[re.Pattern[str], ...]:
 
 _ALL: Final = tuple(entry for entries in CATALOGUE.values() for entry in entries)
 _BY_NAME: Final = {_folded(spelling): entry for spelling, entry in _spelt(_ALL)}
-_BY_LETTERS: Final = {
-    letters: entry for spelling, entry in reversed(_BY_NAME.items()) if (letters := _letters(spelling))
-}
-"""Of spellings that share their letters, that of the entry that comes first."""
-_SPELLINGS: Final = {_folded(spelling): spelling for spelling, _ in reversed(tuple(_spelt(_ALL)))}
-"""As they are written, by how they are looked up."""

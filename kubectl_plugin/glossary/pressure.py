@@ -198,7 +198,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="the node cannot run this pod",
-        also=("PodOSNotSupported", "SysctlForbidden", "AppArmor", "SupplementalGroupsPolicyNotSupported"),
+        also=("PodOSNotSupported", "SysctlForbidden", "SupplementalGroupsPolicyNotSupported"),
         pattern=r"Failed to admit pod as the .* doesn't match node.*|Cannot enforce AppArmor: .*|forbidden sysctl: .*"
         r"|SupplementalGroupsPolicy=\w+ is not supported in this node|Kubelet cannot get node info\."
         r"|pod-level resources are not supported on .*|PodLevelResources feature gate is disabled",

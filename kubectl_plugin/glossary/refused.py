@@ -191,6 +191,7 @@ ENTRIES: Final = (
         also=("RBAC", "Forbidden"),
         pattern=r"User \".*\" cannot \w+ resource \".*",
         means="No Role or ClusterRole that is bound to this user allows that verb on that resource in that namespace.",
+        rule=("Forbidden also stands before what a quota, LimitRange, policy or webhook refuses: the text names it.",),
         do=("Have an administrator bind a role that allows it; the text names user, verb, resource and namespace.",),
         commands=("kubectl auth can-i --list -n NAMESPACE",),
         source=("plugin/pkg/auth/authorizer/rbac/rbac.go",),
@@ -241,12 +242,13 @@ ENTRIES: Final = (
         see=("critical pod",),
     ),
     Entry(
-        name="RuntimeClass is refused",
-        also=("RuntimeClass",),
+        name="RuntimeClass",
+        also=("runtimeClassName",),
         pattern=r"pod rejected: (RuntimeClass \".*\" not found|Pod's Overhead doesn't match .*"
         r"|Pod Overhead set without .*)"
         r"|conflict: runtimeClass\.scheduling\.nodeSelector.*",
-        means="The pod's RuntimeClass does not exist, or contradicts the pod's own overhead or nodeSelector.",
+        means="Names the runtime of a pod; if it does not exist, or contradicts the pod, the pod is refused.",
+        rule=("Its overhead counts with the pod's requests; its nodeSelector and tolerations join the pod's own.",),
         do=("Create the class or correct runtimeClassName; leave spec.overhead to the class.",),
         commands=("kubectl get runtimeclass",),
         source=("plugin/pkg/admission/runtimeclass/admission.go",),
