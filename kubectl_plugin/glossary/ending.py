@@ -98,7 +98,8 @@ ENTRIES: Final = (
     Entry(
         name="ExceededGracePeriod",
         also=("exceeded grace period", "Container runtime did not kill the pod within specified grace period."),
-        pattern=r"Container .* exceeded (its |the )?grace period.*|.*did not kill the pod within specified grace .*",
+        pattern=r"Container .* exceeded (its |the )?grace period.*"
+        r"|(timeout|timed out) waiting to kill( pod)?",
         means="The kubelet waited 1.5 times the grace period of an eviction, at least 10 s, and the pod did not end.",
         rule=(
             "It goes on without waiting and may evict another pod; the kill goes on too.",
@@ -247,7 +248,8 @@ ENTRIES: Final = (
     Entry(
         name="DeadlineExceeded",
         also=("activeDeadlineSeconds",),
-        pattern=r"Pod was active on the node longer than .*|Job was active longer than .*",
+        pattern=r"Pod was active on the node longer than the specified deadline"
+        r"|Job was active longer than specified deadline",
         means="The pod, or its Job, ran longer than activeDeadlineSeconds.",
         source=("pkg/kubelet/active_deadline.go", "pkg/controller/job/job_controller.go"),
         see=("terminationGracePeriodSeconds",),

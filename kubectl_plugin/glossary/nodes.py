@@ -19,8 +19,9 @@ ENTRIES: Final = (
             *("PLEG is not healthy", "container runtime is down", "container runtime not ready"),
             "node.kubernetes.io/not-ready",
         ),
-        pattern=r"(.*[,:[] ?)?(pleg (was last seen active|has yet to be successful)|container runtime is down"
-        r"|container runtime (network )?not ready: |container runtime status check may not have completed yet).*",
+        pattern=r"(.*[,:[] ?)?(pleg (was last seen active \S+ ago|has yet to be successful)|container runtime is down"
+        r"|container runtime (network )?not ready"
+        r"|container runtime status check may not have completed yet)([;,:\]].*)?",
         means="The kubelet answers and says itself that it is not ready: Ready is False, not Unknown.",
         rule=(
             "The condition's message names what is missing: the runtime, the network, or a list of containers in time.",

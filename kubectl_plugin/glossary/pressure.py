@@ -175,12 +175,10 @@ ENTRIES: Final = (
     Entry(
         name="UnexpectedAdmissionError",
         also=("SMTAlignmentError",),
-        pattern=r"(Allocate|Update plugin resources) failed due to .*, which is unexpected\.?|SMT Alignment Error: .*"
+        pattern=r"(Allocate|Update plugin resources) failed due to .*|SMT Alignment Error: .*|\[memorymanager\] .*"
         r"|Unexpected error while attempting to recover from admission failure: .*"
-        r"|requested number of devices unavailable for .*"
-        r"|(no healthy devices present|previously allocated devices are no longer healthy); cannot allocate .*"
-        r"|cannot allocate unregistered device .*|\[memorymanager\] .*|pod rejected, (sum of exclusive"
-        r"|pod has shared) .*",
+        r"|(.*; )?cannot allocate un\w+ devices? .*"
+        r"|requested number of devices unavailable for .*|pod rejected, (sum of exclusive|pod has shared) .*",
         means="The kubelet refused the pod because a device, cpu or memory could not be set apart for it.",
         rule=("Mostly a device plugin that restarted, or that has no healthy device left. The pod stays Failed.",),
         do=("See that the device plugin runs on the node; delete the pod if nothing owns it.",),
@@ -314,11 +312,7 @@ ENTRIES: Final = (
         also=("Predicate NodeAffinity failed", "Predicate TaintToleration failed", "Predicate NodePorts failed"),
         pattern=r"Predicate \w+ failed(: .*)?|GeneralPredicates failed due to .*",
         means="The kubelet rejected the pod on arrival: its node does not fulfil node affinity, name, ports or taints.",
-        rule=(
-            "The kubelet asks when it admits a pod, and again for each pod when it restarts.",
-            "A label or taint that changed after the pod was placed, or a pod with spec.nodeName, ends so.",
-            "The pod stays Failed; its owner makes another.",
-        ),
+        rule=("It asks when it admits a pod, and again for each pod when it restarts. The pod stays Failed.",),
         do=("Compare the pod's nodeSelector, affinity and tolerations with the node's labels and taints.",),
         commands=("kubectl qos explain pod/NAME", "kubectl describe node NODE"),
         source=("pkg/kubelet/lifecycle/predicate.go", "pkg/kubelet/kubelet.go"),

@@ -279,7 +279,6 @@ ENTRIES: Final = (
         do=("Wait until it is gone and create it again; a StatefulSet creates it by itself.",),
         commands=("kubectl get pvc -n NAMESPACE", _EXPLAIN),
         source=(f"{_VOLUMES}/volume_binding.go", "pkg/controller/volume/pvcprotection/pvc_protection_controller.go"),
-        see=("persistentvolumeclaim not found",),
     ),
     Entry(
         name="persistentvolumeclaim not found",
@@ -442,17 +441,15 @@ ENTRIES: Final = (
         do=("Add a node, or scale a node group up from 0; no change of the pod helps.",),
         commands=("kubectl get nodes", _EXPLAIN),
         source=("pkg/scheduler/scheduler.go", "pkg/scheduler/schedule_one.go"),
-        see=("FailedScheduling",),
     ),
     Entry(
         name="running a scheduler plugin failed",
         also=("running PreBind plugin", "running PreFilter plugin", "running Bind plugin", "SchedulerError"),
-        pattern=r"running (\w+ plugin|AddPod on PreFilter plugin|PreBindPreFlight|\"\w+\" filter plugin)( \".*\")?: .*"
+        pattern=r"running ((\w+ plugin|AddPod on PreFilter plugin|PreBindPreFlight) \".*\"|\"\w+\" filter plugin): .*"
         r"|plugin \"\w+\" failed with: .*|failed \w+ with extender at URL .*|binding rejected: .*",
         means="A step of the scheduler failed with an error: no node was judged unfit, and it tries the pod again.",
         rule=(
-            "PreBind VolumeBinding waits for the volumes of the chosen node, 10 minutes by default.",
-            "The end of the text says what failed: a timeout there means that the volume was not provisioned or bound.",
+            "A timeout in PreBind of VolumeBinding: the node's volumes were not provisioned and bound in 10 minutes.",
         ),
         commands=(_EXPLAIN, "kubectl describe pvc CLAIM"),
         source=("pkg/scheduler/framework/runtime/framework.go", f"{_VOLUMES}/volume_binding.go"),
@@ -464,14 +461,10 @@ ENTRIES: Final = (
         pattern=r"pod didn't trigger scale-up.*|max node group size reached|in backoff after failed scale-up"
         r"|max cluster \S+ limit reached|not ready for scale-up",
         means="cluster-autoscaler adds no node for this pod: each group of nodes is ruled out by one of the reasons.",
-        rule=(
-            "The numbers count groups of nodes, not nodes; a reason of the scheduler is about a new node of the group.",
-            "max node group size reached: the group may not grow. in backoff: its last scale-up failed, it waits.",
-        ),
+        rule=("The numbers count groups of nodes; a reason of the scheduler is about a new node of the group.",),
         do=("Raise the group's maximum, or change what the reason names so that a new node of a group would fit.",),
         commands=(_EXPLAIN,),
         source=("pkg/scheduler/framework/types.go",),
-        see=("FailedScheduling",),
     ),
     Entry(
         name="gang scheduling",
@@ -483,9 +476,7 @@ ENTRIES: Final = (
         r"|0/\d+ placements are available.*|no feasible placements found|pod group is unschedulable"
         r"|rejected due to timeout after waiting \S+ at plugin \S+|one or more plugins asked to wait .*",
         means="The pod waits for the others of its group: they are placed together, at least minCount of them, or not.",
-        rule=("A pod that has a place gives it up when the others have none in time.",),
         do=("See what keeps the other pods of the group pending, or why they were not created.",),
-        commands=(_EXPLAIN,),
         source=(f"{_PLUGINS}/gangscheduling/gangscheduling.go", "KEP-4671"),
         see=("FailedScheduling",),
     ),

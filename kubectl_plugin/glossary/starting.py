@@ -60,7 +60,6 @@ ENTRIES: Final = (
         means="The ResourceQuota is too new, or the controller that counts for it is behind: try again in a moment.",
         commands=("kubectl describe resourcequota -n NAMESPACE",),
         source=("pkg/controller/resourcequota/resource_quota_controller.go",),
-        see=("exceeded quota",),
     ),
     Entry(
         name="FailedCreate",

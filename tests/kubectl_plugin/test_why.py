@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.glossary.entry import Entry
-from kubectl_plugin.glossary.lookup import find, similar
+from kubectl_plugin.glossary.lookup import MAX_TEXT, find, read, similar
 from kubectl_plugin.parsing import parse
 from kubectl_plugin.views.workload_words import node_word
 from podrules.cluster.demo import demo_objects
@@ -354,6 +355,90 @@ def test_budgets_and_preemption_do_not_contradict_each_other() -> None:
     pages = {asked: " ".join(run("why", asked).out.split()) for asked in ("PDB", "eviction API", "preemption")}
     assert not any("Preemption, node pressure and NoExecute" in page for page in pages.values())
     assert "A PDB or the QoS class does not protect" not in pages["preemption"]
+
+
+FOUND: Final[dict[str, str]] = json.loads((TESTDATA / "why" / "found.json").read_text(encoding="utf-8"))
+"""By text: its entries. Each had another one, or none."""
+
+
+@pytest.mark.parametrize(("asked", "names"), FOUND.items())
+def test_a_text_has_the_entry_that_explains_it(asked: str, names: str) -> None:
+    assert " + ".join(found.entry.name for found in find(asked)) == names
+
+
+@pytest.mark.parametrize(
+    ("asked", "parts", "unknown"),
+    [
+        (
+            (
+                "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: "
+                "0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+            ),
+            {"pod has unbound immediate PersistentVolumeClaims": None, "Preemption is not helpful for scheduling": 2},
+            (),
+        ),
+        (
+            (
+                '0/7 nodes are available: persistentvolumeclaim "db" not found. preemption: 0/7 nodes are available: '
+                "7 Preemption is not helpful for scheduling."
+            ),
+            {'persistentvolumeclaim "db" not found': None, "Preemption is not helpful for scheduling": 7},
+            (),
+        ),
+        (
+            (
+                "0/4 nodes are available: 1 Insufficient cpu, 3 node(s) had flux, 4 node(s) were unschedulable. "
+                "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
+            ),
+            {
+                "node(s) were unschedulable": 4,
+                "Insufficient cpu": 1,
+                "no new claims to deallocate": None,
+                "not eligible due to preemptionPolicy=Never": None,
+            },
+            ("node(s) had flux",),
+        ),
+        (
+            (
+                "pod didn't trigger scale-up (it wouldn't fit if a new node is added): 1 max node group size reached, "
+                "2 node(s) had untolerated taint {gpu: true}, 1 node(s) had flux"
+            ),
+            {
+                "pod didn't trigger scale-up (it wouldn't fit if a new node is added)": None,
+                "node(s) had untolerated taint {gpu: true}": None,
+            },
+            ("node(s) had flux",),
+        ),
+        ("Warning  FailedMount  3s  kubelet  the flux is gone", {"FailedMount": None}, ("the flux is gone",)),
+        ("FailedCreatePodSandBox: the flux is gone", {"FailedCreatePodSandBox": None}, ("the flux is gone",)),
+    ],
+)
+def test_all_parts_of_a_message_are_explained_or_named(
+    asked: str, parts: dict[str, int | None], unknown: tuple[str, ...]
+) -> None:
+    read_text = read(asked)
+    assert [(found.text, found.nodes) for found in read_text.found] == list(parts.items())
+    assert read_text.unknown == unknown
+    ran = run("why", asked)
+    assert ran.code == 0
+    assert [part for part in unknown if f'No entry explains "{part}".' not in ran.out] == []
+    assert ("Not recognised" in ran.out) == bool(unknown)
+
+
+def test_a_long_text_is_read_in_no_time() -> None:
+    for part in (
+        'admission webhook "',
+        "a: ",
+        "x, ",
+        '"',
+        "[",
+        'pods "a" is forbidden: ',
+        "error: ",
+        "spec.a[0]: Forbidden: ",
+    ):
+        started = time.process_time()
+        read(part * MAX_TEXT)
+        assert time.process_time() - started < 5, part
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)

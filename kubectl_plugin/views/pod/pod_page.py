@@ -186,10 +186,10 @@ def _cgroup_values(config: ResourceConfig, weight: int | None, kept: MemoryQoS |
     quota = f"{config.cpu_quota} {config.cpu_period}" if config.cpu_quota and config.cpu_quota > 0 else "max"
     limit = memory(config.memory) if config.memory else "max"
     cpu = f"cpu.weight {weight} (v1: cpu.shares {config.cpu_shares}), cpu.max {quota}"
-    return ", ".join((cpu, *_memory_qos_values(kept), f"memory.max {limit}"))
+    return ", ".join((cpu, *memory_qos_values(kept), f"memory.max {limit}"))
 
 
-def _memory_qos_values(kept: MemoryQoS | None) -> Iterator[str]:
+def memory_qos_values(kept: MemoryQoS | None) -> Iterator[str]:
     """What MemoryQoS sets, smallest first. Nothing is said of what is as without it."""
     if kept is not None:
         for file, value in (("memory.min", kept.min), ("memory.low", kept.low), ("memory.high", kept.high)):
