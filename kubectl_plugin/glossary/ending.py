@@ -290,13 +290,6 @@ ENTRIES: Final = (
         see=("CrashLoopBackOff", "phase"),
     ),
     Entry(
-        name="container state",
-        also=("Waiting", "Terminated", "state.waiting", "lastState"),
-        means="Waiting, Running or Terminated: its reason says why; lastState is how it ended the time before.",
-        source=("pkg/apis/core/types.go", "pkg/kubelet/kubelet_pods.go"),
-        see=("ContainerCreating", "CrashLoopBackOff", "exit code", "phase"),
-    ),
-    Entry(
         name="pod condition",
         also=(
             *("Initialized", "PodReadyToStartContainers", "PodHasNetwork", "AllContainersRestarting"),
