@@ -258,7 +258,7 @@ ENTRIES: Final = (
         name="graceful termination",
         also=(
             *("graceful deletion", "pod termination", "termination of pods", "kubectl delete", "kubectl delete --now"),
-            *("--now", "delete", "deletion", "termination", "EndpointSlice", "terminating endpoint"),
+            *("--now", "deletion", "termination", "EndpointSlice", "terminating endpoint"),
         ),
         means="A deleted pod gets deletionTimestamp, preStop and SIGTERM, then SIGKILL when its grace period is over.",
         rule=(
@@ -283,7 +283,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="restartPolicy",
-        also=("Always", "OnFailure", "restartCount"),
+        also=("OnFailure", "restartCount", "restartPolicy: Always", "restartPolicy: Never"),
         means="Whether a container that ended is started again on its node: Always (default), OnFailure or Never.",
         rule=("A pod that was deleted, evicted or preempted does not start again, whatever its restartPolicy.",),
         source=("pkg/kubelet/container/helpers.go",),

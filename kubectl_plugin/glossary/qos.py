@@ -194,7 +194,7 @@ ENTRIES: Final = (
         name="oom_score_adj below 0",
         also=(
             *("-997", "-998", "-999", "-1000", "KubeletOOMScoreAdj", "PodInfraOOMAdj", "--oom-score-adj"),
-            *("oom_score_adj -997", "oom_score_adj -998", "oom_score_adj -999", "pause container", "pause"),
+            *("oom_score_adj -997", "oom_score_adj -998", "oom_score_adj -999", "pause container"),
         ),
         means="-997: Guaranteed and node-critical pods. -998: pause. -999: kubelet, kube-proxy. -1000: never chosen.",
         rule=(

@@ -141,7 +141,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="nodeTaintsPolicy",
-        also=("nodeAffinityPolicy", "node inclusion policy", "Honor", "Ignore", "NodeInclusionPolicy"),
+        also=("nodeAffinityPolicy", "node inclusion policy", "Honor", "NodeInclusionPolicy"),
         means="Whether nodes that the pod may not use count as domains: Honor leaves them out, Ignore counts them.",
         rule=("nodeAffinityPolicy is Honor by default, nodeTaintsPolicy is Ignore.",),
         do=("A tainted, empty zone blocks a spread by zone: nodeTaintsPolicy: Honor frees it.",),
