@@ -197,7 +197,7 @@ ENTRIES: Final = (
     Entry(
         name="PodDisruptionBudget",
         also=(
-            *("PDB", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
+            *("PDB", "budget", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
             *("currentHealthy", "desiredHealthy", "expectedPods", "voluntary disruption", "involuntary disruption"),
         ),
         pattern=r".*Cannot evict pod as it would violate the pod's disruption budget.*"
@@ -346,8 +346,9 @@ ENTRIES: Final = (
     Entry(
         name="garbage collection",
         also=(
-            *("garbage collector", "ownerReferences", "dependents", "cascading deletion", "foregroundDeletion"),
-            *("foreground deletion", "--cascade", "propagationPolicy", "blockOwnerDeletion", "orphan"),
+            *("garbage collector", "owner", "ownerReferences", "dependents", "cascading deletion"),
+            *("foregroundDeletion", "foreground deletion", "--cascade", "propagationPolicy", "blockOwnerDeletion"),
+            "orphan",
         ),
         means="An object is deleted once all owners in its ownerReferences are gone: so a Deployment's pods follow it.",
         rule=(

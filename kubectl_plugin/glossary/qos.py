@@ -103,7 +103,7 @@ ENTRIES: Final = (
         name="cgroup",
         also=(
             *("cgroups", "cgroup v2", "cgroup v1", "kubepods", "QoS cgroup", "pod cgroup", "cgroup driver"),
-            *("cgroupDriver", "systemd", "cgroupfs", "kubepods.slice", "cpu.weight", "cpu.shares"),
+            *("cgroupDriver", "systemd", "cgroupfs", "kubepods.slice", "cpu.weight", "cpu.shares", "failCgroupV1"),
         ),
         means="The kernel's groups that hold limits: kubepods, then the QoS class, then the pod, then its containers.",
         rule=(
