@@ -197,7 +197,7 @@ ENTRIES: Final = (
     Entry(
         name="PodDisruptionBudget",
         also=(
-            *("PDB", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
+            *("PDB", "budget", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
             *("currentHealthy", "desiredHealthy", "expectedPods", "voluntary disruption", "involuntary disruption"),
         ),
         pattern=r".*Cannot evict pod as it would violate the pod's disruption budget.*"
@@ -258,7 +258,7 @@ ENTRIES: Final = (
         name="graceful termination",
         also=(
             *("graceful deletion", "pod termination", "termination of pods", "kubectl delete", "kubectl delete --now"),
-            *("--now", "delete", "deletion", "termination", "EndpointSlice", "terminating endpoint"),
+            *("--now", "deletion", "termination", "EndpointSlice", "terminating endpoint"),
         ),
         means="A deleted pod gets deletionTimestamp, preStop and SIGTERM, then SIGKILL when its grace period is over.",
         rule=(
@@ -283,18 +283,11 @@ ENTRIES: Final = (
     ),
     Entry(
         name="restartPolicy",
-        also=("Always", "OnFailure", "restartCount"),
+        also=("OnFailure", "restartCount", "restartPolicy: Always", "restartPolicy: Never"),
         means="Whether a container that ended is started again on its node: Always (default), OnFailure or Never.",
         rule=("A pod that was deleted, evicted or preempted does not start again, whatever its restartPolicy.",),
         source=("pkg/kubelet/container/helpers.go",),
         see=("CrashLoopBackOff", "phase"),
-    ),
-    Entry(
-        name="container state",
-        also=("Waiting", "Terminated", "state.waiting", "lastState"),
-        means="Waiting, Running or Terminated: its reason says why; lastState is how it ended the time before.",
-        source=("pkg/apis/core/types.go", "pkg/kubelet/kubelet_pods.go"),
-        see=("ContainerCreating", "CrashLoopBackOff", "exit code", "phase"),
     ),
     Entry(
         name="pod condition",
@@ -353,8 +346,9 @@ ENTRIES: Final = (
     Entry(
         name="garbage collection",
         also=(
-            *("garbage collector", "ownerReferences", "dependents", "cascading deletion", "foregroundDeletion"),
-            *("foreground deletion", "--cascade", "propagationPolicy", "blockOwnerDeletion", "orphan"),
+            *("garbage collector", "owner", "ownerReferences", "dependents", "cascading deletion"),
+            *("foregroundDeletion", "foreground deletion", "--cascade", "propagationPolicy", "blockOwnerDeletion"),
+            "orphan",
         ),
         means="An object is deleted once all owners in its ownerReferences are gone: so a Deployment's pods follow it.",
         rule=(

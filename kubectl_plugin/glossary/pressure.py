@@ -132,8 +132,8 @@ ENTRIES: Final = (
     Entry(
         name="MemoryPressure",
         also=(
-            *("DiskPressure", "PIDPressure", "node condition", "memory pressure", "disk pressure", "PID pressure"),
-            *("node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure"),
+            *("DiskPressure", "PIDPressure", "pressure", "node condition", "memory pressure", "disk pressure"),
+            *("PID pressure", "node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure"),
             *("kubelet has insufficient memory available", "KubeletHasInsufficientMemory"),
             *("kubelet has disk pressure", "KubeletHasDiskPressure", "node.kubernetes.io/pid-pressure"),
             *("kubelet has insufficient PID available", "KubeletHasInsufficientPID"),

@@ -103,7 +103,7 @@ ENTRIES: Final = (
         name="cgroup",
         also=(
             *("cgroups", "cgroup v2", "cgroup v1", "kubepods", "QoS cgroup", "pod cgroup", "cgroup driver"),
-            *("cgroupDriver", "systemd", "cgroupfs", "kubepods.slice", "cpu.weight", "cpu.shares"),
+            *("cgroupDriver", "systemd", "cgroupfs", "kubepods.slice", "cpu.weight", "cpu.shares", "failCgroupV1"),
         ),
         means="The kernel's groups that hold limits: kubepods, then the QoS class, then the pod, then its containers.",
         rule=(
@@ -194,7 +194,7 @@ ENTRIES: Final = (
         name="oom_score_adj below 0",
         also=(
             *("-997", "-998", "-999", "-1000", "KubeletOOMScoreAdj", "PodInfraOOMAdj", "--oom-score-adj"),
-            *("oom_score_adj -997", "oom_score_adj -998", "oom_score_adj -999", "pause container", "pause"),
+            *("oom_score_adj -997", "oom_score_adj -998", "oom_score_adj -999", "pause container"),
         ),
         means="-997: Guaranteed and node-critical pods. -998: pause. -999: kubelet, kube-proxy. -1000: never chosen.",
         rule=(
@@ -209,8 +209,8 @@ ENTRIES: Final = (
     Entry(
         name="kube-proxy",
         also=("KubeProxyOOMScoreAdj",),
-        means="The node's service proxy: its container starts with -997 (node-critical), its process then sets -999.",
-        rule=("oomScoreAdj of its configuration names another value. As a critical pod it is never evicted.",),
+        means="The node's service proxy: its process sets its own oom_score_adj to -999, whatever its container got.",
+        rule=("oomScoreAdj of its configuration can differ. Its container starts at -997 if it is node-critical.",),
         source=("pkg/proxy/apis/config/v1alpha1/defaults.go", "cmd/kube-proxy/app/options.go"),
         see=("oom_score_adj below 0", "critical pod"),
     ),
@@ -249,7 +249,7 @@ ENTRIES: Final = (
         ),
         means="No container swaps unless the kubelet's memorySwap.swapBehavior is LimitedSwap (default NoSwap).",
         rule=(
-            "LimitedSwap: Burstable pods that are not critical, cgroup v2; swap = request / node memory x node swap.",
+            "LimitedSwap: for Burstable pods that are not critical, on cgroup v2: request / node memory x node swap.",
             "A container with no memory request, or with request = limit, gets none.",
             "A kubelet refuses to start on a node with swap while failSwapOn is true, its default.",
             "Older texts say that pods never swap. NodeSwap is on since 1.30, which also dropped UnlimitedSwap.",

@@ -244,7 +244,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="access modes",
-        also=("ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany", "RWO", "RWX", "ROX", "accessModes"),
+        also=("two writers", "ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany", "RWO", "RWX", "ROX", "accessModes"),
         pattern=r"may not use ReadWriteOncePod with other access modes|at least 1 access mode is required",
         means="Who may use it: ReadWriteOnce one node, all its pods, ReadWriteMany any, ReadWriteOncePod one pod.",
         rule=("ReadWriteOnce keeps two writers apart only if the backend locks: a disk does, NFS does not.",),

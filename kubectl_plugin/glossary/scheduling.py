@@ -335,7 +335,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="kube-scheduler",
-        also=("scheduler", "default-scheduler", "schedulerName", "rescheduler", "descheduler", "live migration"),
+        also=(
+            *("scheduler", "placement", "default-scheduler", "schedulerName", "rescheduler", "descheduler"),
+            "live migration",
+        ),
         means="It binds each pending pod of its schedulerName to one node, and does not look at the pod afterwards.",
         rule=(
             "A pod with a schedulerName that no scheduler has stays Pending without an event.",
@@ -415,7 +418,7 @@ ENTRIES: Final = (
         also=(
             *("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"),
             *("requiredDuringSchedulingRequiredDuringExecution", "InterPodAffinity", "hardPodAffinityWeight"),
-            *("required affinity", "preferred affinity", "hard affinity", "soft affinity", "IgnoredDuringExecution"),
+            *("required affinity", "preferred affinity", "IgnoredDuringExecution", "RequiredDuringExecution"),
         ),
         means="Where a pod must or should run: near node labels (nodeAffinity), near other pods, or away from them.",
         rule=(

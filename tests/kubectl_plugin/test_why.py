@@ -322,7 +322,7 @@ def test_an_old_term_says_what_holds_today(asked: str, said: str) -> None:
     ("source", "written", "asked", "said"),
     [
         ("pkg/kubelet/qos/policy.go", "guaranteedOOMScoreAdj int = -997", "-997", "-997: Guaranteed"),
-        ("pkg/kubelet/qos/policy.go", "KubeProxyOOMScoreAdj  int = -999", "kube-proxy", "then sets -999"),
+        ("pkg/kubelet/qos/policy.go", "KubeProxyOOMScoreAdj  int = -999", "kube-proxy", "oom_score_adj to -999"),
         (
             "pkg/kubelet/eviction/eviction_manager.go",
             "immediateEvictionGracePeriodSeconds = 1\n",
