@@ -1,4 +1,4 @@
-"""oom_score_adj: what the kubelet asks the kernel to add to a container's badness, with every term of the sum.
+"""oom_score_adj: what the kernel adds to a container's badness, with every term of the sum. The kubelet sets it.
 
     node-critical pod          -997
     Guaranteed                 -997
@@ -12,16 +12,23 @@ system-cluster-critical gets nothing since 1.20. Older texts say -998 for Guaran
 
 Until 1.36, containers that request more than the pod had a share below 0, and scores above 1000.
 
-Source: pkg/kubelet/qos/{policy,helpers}.go at v1.36.3 and v1.37.1; KEP-2837 (pod-level resources), KEP-753 (sidecars).
+kube-proxy then writes a value for its own process: oomScoreAdj of its configuration or, without one, --oom-score-adj;
+both are -999 by default. Neither is read here, since arguments of containers may hold secrets.
+
+Source: pkg/kubelet/qos/{policy,helpers}.go at v1.36.3 and v1.37.1; KEP-2837 (pod-level resources), KEP-753 (sidecars);
+cmd/kube-proxy/app/{server,options}.go, pkg/proxy/apis/config/v1alpha1/defaults.go and
+cmd/kubeadm/app/phases/addons/proxy/manifests.go at v1.36.3.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import Enum
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.features import REFERENCE, Features
 from podrules.model.pod import ContainerRef, Pod, PodQOSClass
@@ -37,6 +44,7 @@ __all__ = [
     "MemoryTooLow",
     "OOMRule",
     "OOMScoreAdj",
+    "OwnScore",
     "container_oom_score_adjs",
     "divide",
     "memory_too_low",
@@ -51,6 +59,8 @@ GUARANTEED_OOM_SCORE_ADJ: Final = -997
 BEST_EFFORT_OOM_SCORE_ADJ: Final = 1000
 MIN_BURSTABLE_OOM_SCORE_ADJ: Final = 1000 + GUARANTEED_OOM_SCORE_ADJ
 MAX_BURSTABLE_OOM_SCORE_ADJ: Final = BEST_EFFORT_OOM_SCORE_ADJ - 1
+_KUBE_PROXY: Final = "kube-proxy"
+_KUBE_PROXY_IMAGE: Final = re.compile(r"(?:.*/)?kube-proxy(?:-(?:amd64|arm|arm64|ppc64le|s390x))?(?:[:@].*)?")
 
 
 class OOMRule(Enum):
@@ -66,6 +76,15 @@ class OOMRule(Enum):
     BURSTABLE_CEILING = "BurstableCeiling"
 
 
+class OwnScore(Struct, frozen=True, rename="camel"):
+    """That a process is taken to write its default for itself; its configuration, which may differ, is not read."""
+
+    kubelet_value: int
+    """What the kubelet set before."""
+    recognised_by: Literal["Image", "Label", "DaemonSet"]
+    """What shows that it is kube-proxy: its image, the label k8s-app, the name of the DaemonSet."""
+
+
 class OOMScoreAdj(Struct, frozen=True, rename="camel"):
     """One container's value and the terms it came from; bytes are whole bytes."""
 
@@ -74,6 +93,7 @@ class OOMScoreAdj(Struct, frozen=True, rename="camel"):
     is_sidecar: bool
     value: int
     rule: OOMRule
+    """The line that gave the kubelet's value."""
     memory_request: int
     pod_level_share: int
     """Bytes of the pod-level request that no container asked for, divided among all containers."""
@@ -84,6 +104,8 @@ class OOMScoreAdj(Struct, frozen=True, rename="camel"):
     is so much more than the node's memory that it would be below 0."""
     app_minimum: int | None = None
     """For a sidecar: the value of the app container with the smallest request, which it may not exceed."""
+    own: OwnScore | None = None
+    """Why the value is not the kubelet's; None: it is."""
 
     @property
     def in_range(self) -> bool:
@@ -124,6 +146,8 @@ def pod_oom_score_adjs(
 ) -> tuple[OOMScoreAdj, ...] | None:
     """The value of every container and init container, in the order of `Pod.containers` (GetContainerOOMScoreAdjust).
 
+    For kube-proxy it is the one that its process has.
+
     None when it depends on a capacity that is not known.
 
     Args:
@@ -133,12 +157,29 @@ def pod_oom_score_adjs(
     """
     fixed = _fixed(pod, features)
     if fixed is not None:
-        return tuple(_fixed_score(ref, *fixed, memory_capacity) for ref in pod.containers())
+        return _with_own(pod, tuple(_fixed_score(ref, *fixed, memory_capacity) for ref in pod.containers()))
     if not memory_capacity:
         return None
     share = _pod_level_share(pod, features)
     smallest = min((one.resources.requests.get(MEMORY, ZERO).value for one in pod.spec.containers), default=None)
-    return tuple(_burstable_score(ref, share, smallest, memory_capacity) for ref in pod.containers())
+    return _with_own(pod, tuple(_burstable_score(ref, share, smallest, memory_capacity) for ref in pod.containers()))
+
+
+def _with_own(pod: Pod, scores: tuple[OOMScoreAdj, ...]) -> tuple[OOMScoreAdj, ...]:
+    """The scores, with that of kube-proxy as it writes it."""
+    containers = pod.spec.containers
+    found = [one.name for one in containers if _KUBE_PROXY_IMAGE.fullmatch(one.image)]
+    by: Literal["Image", "Label", "DaemonSet"] = "Image"
+    if not found and pod.metadata.namespace == "kube-system":
+        owner = pod.metadata.controller
+        labelled = pod.metadata.labels.get("k8s-app") == _KUBE_PROXY
+        if labelled or (owner is not None and (owner.kind, owner.name) == ("DaemonSet", _KUBE_PROXY)):
+            by = "Label" if labelled else "DaemonSet"
+            found = [one.name for one in containers if len(containers) == 1 or one.name == _KUBE_PROXY]
+    return tuple(
+        replace(one, value=KUBELET_OOM_SCORE_ADJ, own=OwnScore(one.value, by)) if one.container in found else one
+        for one in scores
+    )
 
 
 def _fixed_score(ref: ContainerRef, rule: OOMRule, value: int, memory_capacity: int | None) -> OOMScoreAdj:

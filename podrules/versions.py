@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.features import CHANGES, GATES, OLDEST_VERIFIED, REFERENCE, Change, Features, minor_of
-from podrules.model.kubelet import KubeletConfiguration
+from podrules.model.kubelet import KubeletConfiguration, KubeletFile
 from podrules.model.node import LeaseCandidate, Node
 from podrules.model.pod import Pod
 from podrules.platform import Platform, node_platform
@@ -77,6 +77,8 @@ class Told(Struct, frozen=True):
     """Of API server and scheduler: ``1.35``; None: they are asked."""
     gates: tuple[tuple[str, bool], ...] = ()
     """Fields of `Features`, and whether that gate is on, in every component."""
+    kubelet: KubeletFile | None = None
+    """The configuration of every kubelet; None: each is asked."""
 
 
 NOTHING_TOLD: Final = Told()
@@ -118,6 +120,8 @@ class Versions(Struct, frozen=True, kw_only=True):
     told: Told = NOTHING_TOLD
     kubelets: int | None = None
     """The minor of every kubelet; None: each node's own."""
+    newest_kubelet: str = ""
+    """The version whose rules hold for a control plane of an unknown version; empty: another one's do."""
 
     @classmethod
     def of(
@@ -141,14 +145,16 @@ class Versions(Struct, frozen=True, kw_only=True):
             emulates: The version that the API server emulates; empty: its own.
         """
         seen = () if told.version else tuple(one for one in schedulers if one.minor is not None)
+        newest_kubelet = ""
         if told.version:
             api_server = _features(_minor(told.version), told.gates)
         elif server:
             api_server = _features(_minor(server), told.gates, Release(server, emulates).emulated)
         else:
-            minors = (*map(minor_of, kubelets), *(one.minor for one in seen))
-            newest = max((minor for minor in minors if minor is not None), default=REFERENCE.minor)
+            known = {minor: version for version in kubelets if (minor := minor_of(version)) is not None}
+            newest = max((*known, *(one.minor for one in seen if one.minor is not None)), default=REFERENCE.minor)
             api_server = _features(newest, told.gates)
+            newest_kubelet = known.get(newest, "")
         rules = {_features(one.minor, told.gates, one.emulated): one.version for one in seen if one.minor is not None}
         scheduler, version = next(iter(rules.items())) if len(rules) == 1 else (api_server, None)
         return cls(
@@ -158,6 +164,7 @@ class Versions(Struct, frozen=True, kw_only=True):
             scheduler_version=version,
             schedulers=() if version else tuple(one.version for one in seen),
             told=told,
+            newest_kubelet=newest_kubelet,
         )
 
     @property
@@ -211,7 +218,7 @@ class VersionNote(Struct, frozen=True, rename="camel"):
     version: str
     """As it says itself."""
     nodes: tuple[str, ...]
-    """For kubelets: where they run."""
+    """For kubelets: where they run; empty: it is the newest, and the control plane's version is not known."""
     nearest: str
     """The upstream version whose code the rules were held against."""
     without: tuple[str, ...]
@@ -231,9 +238,11 @@ def version_notes(versions: Versions, nodes: Sequence[Node] = ()) -> tuple[Versi
         # What the scheduler lacks is named with it, unless that is of another minor.
         also = () if apart else (Component.SCHEDULER,)
         notes.append(_note(Component.API_SERVER, versions.server_version, versions.api_server, also=also))
-    if apart and versions.scheduler_version is not None and not versions.scheduler.verified:
+    alone = apart or versions.server_version is None
+    if alone and versions.scheduler_version is not None and not versions.scheduler.verified:
         notes.append(_note(Component.SCHEDULER, versions.scheduler_version, versions.scheduler))
-    by_version: dict[str, list[str]] = {}
+    unnamed = "" if notes or versions.api_server.verified else versions.newest_kubelet
+    by_version: dict[str, list[str]] = {unnamed: []} if unnamed else {}
     for node in nodes:
         version = node.status.node_info.kubelet_version
         judged = versions.kubelet(node).verified and (not version or minor_of(version) is not None)
@@ -242,7 +251,8 @@ def version_notes(versions: Versions, nodes: Sequence[Node] = ()) -> tuple[Versi
     for version, names in sorted(by_version.items()):
         minor = minor_of(version)
         features = versions.api_server if minor is None else _features(minor, ())
-        notes.append(_note(Component.KUBELET, version, features, tuple(names)))
+        also = (Component.SCHEDULER,) if version == unnamed else ()
+        notes.append(_note(Component.KUBELET, version, features, tuple(names), also))
     return tuple(notes)
 
 

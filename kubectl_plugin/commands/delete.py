@@ -27,7 +27,9 @@ from podrules.forcing import pod_force_safety
 from podrules.model.pod import Pod
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach, Reach
+from podrules.reading import read_or_none
 from podrules.safety import Guarantee, owner_guarantee
+from podrules.versions import version_notes
 
 __all__ = ["run"]
 
@@ -56,6 +58,8 @@ class _Deletion(ClusterAction):
         self._gatherer = Gatherer(source)
         # Read now: a report is printed even if the connection is lost later.
         self._versions = self._gatherer.versions
+        node = read_or_none(self._gatherer.get(NODES, pod.spec.node_name)) if pod.spec.node_name else None
+        self._version_notes = version_notes(self._versions, () if node is None else (node,))
         self._plan = stop_plan(pod, options.grace_period)
         self._stakes = self._read_stakes() if is_force_deletion(pod, options.grace_period) else None
 
@@ -100,6 +104,7 @@ class _Deletion(ClusterAction):
             steps=self.step_log.steps,
             outcome=self.outcome,
             refusal=self.refusal,
+            version_notes=self._version_notes,
             unread=self._gatherer.unread,
         )
 

@@ -189,7 +189,7 @@ class _Fence(NodeAction):
                 if left.nothing:
                     self.step_log(StepKind.ALL_GONE, self.named)
                     return StepOutcome.DONE
-                if self.refresh() is FenceState.BACK:
+                if self.facts.state is FenceState.BACK:
                     self.step_log(StepKind.NODE_BACK, self.named)
                     return StepOutcome.UNDER_WAY
             except Unreachable as error:

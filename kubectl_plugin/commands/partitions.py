@@ -17,6 +17,7 @@ from podrules.cluster.kinds import NODES, PODS
 from podrules.cluster.safety_facts import partition_facts
 from podrules.cluster.source import Source
 from podrules.partitions import partitions
+from podrules.versions import version_notes
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
@@ -58,6 +59,8 @@ def _report(source: Source) -> PartitionsReport:
     at_hand = () if source.side_by_side else gatherer.noted(gatherer.list(PODS)) or ()
     facts = partition_facts(gatherer, nodes, now, at_hand)
     down = partitions(facts, now)
+    unready = not_ready(nodes, down)
+    judged = {*unready, *(one.reach.name for one in down)}
     return PartitionsReport(
         source=source.description,
         rules_version=gatherer.versions.rules_version,
@@ -65,6 +68,7 @@ def _report(source: Source) -> PartitionsReport:
         at=now,
         nodes_total=len(nodes),
         nodes=down,
-        not_ready=not_ready(nodes, down),
+        not_ready=unready,
+        version_notes=version_notes(gatherer.versions, [node for node in nodes if node.metadata.name in judged]),
         unread=gatherer.unread,
     )

@@ -19,7 +19,8 @@ ENTRIES: Final = (
             *("PLEG is not healthy", "container runtime is down", "container runtime not ready"),
             "node.kubernetes.io/not-ready",
         ),
-        pattern=r".*(pleg was last seen active|container runtime is down|container runtime network not ready).*",
+        pattern=r"(.*[,:[] ?)?(pleg (was last seen active|has yet to be successful)|container runtime is down"
+        r"|container runtime (network )?not ready: |container runtime status check may not have completed yet).*",
         means="The kubelet answers and says itself that it is not ready: Ready is False, not Unknown.",
         rule=(
             "The condition's message names what is missing: the runtime, the network, or a list of containers in time.",
@@ -38,7 +39,8 @@ ENTRIES: Final = (
             *("kubelet has sufficient memory available", "kubelet has no disk pressure"),
             *("kubelet has sufficient PID available", "kubelet is posting ready status"),
         ),
-        pattern=r"Node \S+ status is now: Node(Ready|Has(Sufficient|No).*|Schedulable)",
+        pattern=r"Node \S+ status is now: Node(Ready|Has(Sufficient|No).*|Schedulable)"
+        r"|Registered Node \S+ in Controller",
         means="Nothing is wrong: the node says that it is ready, or that it does not run short.",
         commands=(_NODE,),
         source=(_SETTERS,),
@@ -66,7 +68,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="EvictionThresholdMet",
-        pattern=r"Attempting to reclaim \S+",
+        pattern=r"Attempting to reclaim (memory|ephemeral-storage|inodes|pids|nodefs|imagefs)",
         means="The node crossed an eviction threshold: its kubelet frees what it can, then evicts pods.",
         rule=("Short of disk, it first removes dead containers and unused images; short of memory, it evicts.",),
         commands=(_NODE,),
@@ -76,7 +78,8 @@ ENTRIES: Final = (
     Entry(
         name="ImageGCFailed",
         also=("FreeDiskSpaceFailed", "ContainerGCFailed", "InvalidDiskCapacity"),
-        pattern=r"Failed to garbage collect required amount of images.*|Insufficient free disk space on the node's .*",
+        pattern=r"Failed to garbage collect required amount of images.*|Insufficient free disk space on the node's .*"
+        r"|wanted to free \d+ bytes, but freed \d+ bytes.*|invalid capacity 0 on image filesystem",
         means="The kubelet could not free as much disk as it wanted by removing images that nobody uses.",
         rule=("What fills the disk is something else: images in use, logs, writable layers, emptyDir volumes.",),
         do=("Look at the disk of that node before the kubelet starts to evict.",),

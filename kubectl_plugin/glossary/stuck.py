@@ -39,7 +39,7 @@ ENTRIES: Final = (
         name="CSI driver not registered",
         also=("not found in the list of registered CSI drivers",),
         pattern=r".*(driver name .* not found in the list of registered CSI drivers"
-        r"|CSINode .* does not contain driver ).*",
+        r"|CSINode .* does not contain driver ).*|\S+ CSI driver is not installed on the node",
         means="The CSI driver of the volume has no plugin on that node, or it has not registered with the kubelet.",
         do=("Look at the driver's DaemonSet: its pod on that node has to run, and tolerate the node's taints.",),
         commands=("kubectl get csinode",),
@@ -75,9 +75,22 @@ ENTRIES: Final = (
         see=("Multi-Attach error", "FailedMount"),
     ),
     Entry(
+        name="DetachVolume failed",
+        also=("DetachVolume.Detach failed", "FailedDetachVolume"),
+        pattern=r"DetachVolume(\.\w+)? failed.*|volume is still in use by node, according to Node status",
+        means="The volume could not be detached from its old node, so no other node gets it; it is tried again.",
+        rule=("still in use by node: the kubelet there has not unmounted it yet, or does not answer.",),
+        do=("See whether that node answers and its pods have ended; a node that is off needs a fence.",),
+        commands=("kubectl get volumeattachments", "kubectl qos partitions"),
+        source=(_OPERATIONS,),
+        see=("Multi-Attach error", "out-of-service"),
+    ),
+    Entry(
         name="FailedUnMount",
-        also=("UnmountVolume.TearDown failed", "device is busy", "target is busy"),
-        pattern=r"UnmountVolume\.\w+ failed.*",
+        also=("UnmountVolume.TearDown failed", "UnmountDevice failed", "device is busy", "target is busy"),
+        pattern=r"Un(mount|map)(Volume|Device)(\.\w+)?( check)? failed.*|GetDeviceMountRefs check failed.*"
+        r"|the device mount path .* is still mounted by other references .*"
+        r"|the device is in use when it was no longer expected to be in use",
         means="The pod's processes have ended, and its kubelet cannot unmount a volume: the pod stays Terminating.",
         do=(
             "On the node, end what still uses the mount (fuser -vm), or restore the way to its server: it tries again.",

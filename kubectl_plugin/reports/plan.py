@@ -65,7 +65,7 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     verified: bool
     """False: the scheduler is of none of the versions that the rules were held against."""
     version_notes: tuple[VersionNote, ...] = ()
-    """The versions of this cluster that the rules were not held against, without kubelets."""
+    """The versions of this cluster that the rules were not held against; of kubelets, where pods go or leave."""
     what_if: WhatIf
     nodes: int
     """With what was added and without what was excluded."""

@@ -100,7 +100,8 @@ _WORDS: Final[dict[StepKind, Callable[[StepEvent], str]]] = {
     StepKind.DELETING: _deleting,
     StepKind.DELETED: _deleted,
     StepKind.DELETED_BEFORE: lambda step: (
-        f"{step.subject} had been marked for deletion before: that stop goes on as it was"
+        f"{step.subject} had been marked for deletion before: that stop goes on as it was, and its period only gets "
+        "shorter"
     ),
     StepKind.CONFIRMING: lambda step: f"the namespace wants it confirmed: annotating {step.subject} {step.detail}",
     StepKind.CONFIRMED: lambda step: f"{step.subject} carries the confirmation",

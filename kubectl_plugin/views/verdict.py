@@ -32,7 +32,7 @@ from kubectl_plugin.views.pod.stuck_words import (
 from kubectl_plugin.views.pod.volume_move import waiting_words
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.scheduling.placement import why_no_node
-from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, room_words
+from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
 from podrules.attachment import MoveStep
@@ -117,7 +117,8 @@ def _with_writers(found: SecondWriters | None, said: Verdict) -> Verdict:
 
 
 def _held(report: PodReport) -> Iterator[Verdict]:
-    """Why a drain of its cordoned node does not end, and what helps."""
+    """The pods that would preempt it, and why a drain of its cordoned node does not end, with what helps."""
+    yield from (_fine(VerdictCode.RUNNING, said) for said in preemptor_words(report.preemptors.found))
     held = report.held
     if held is not None and held.hold is not None:
         said = f"A drain of its node does not end: {held.detail.removesuffix('.')}; {BUDGET_REMEDIES[held.hold]}."

@@ -67,8 +67,11 @@ def version_note_words(note: VersionNote) -> str:
     if minor_of(note.version) is None:
         problem = "that is no version that is known here"
         return f'{note.component.value}{nodes} is "{note.version}": {problem}, so the rules of {note.nearest} are used'
+    which = f"{note.component.value}{nodes}"
+    if note.component is Component.KUBELET and not note.nodes:
+        which = "the control plane's version is not known; the newest kubelet"
     told = (
-        f"{note.component.value}{nodes} is {note.version}, and answers were checked on {oldest} to {newest} only: "
+        f"{which} is {note.version}, and answers were checked on {oldest} to {newest} only: "
         f"the rules of {note.nearest} are used"
     )
     if not note.without:

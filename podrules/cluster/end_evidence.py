@@ -27,7 +27,6 @@ from podrules.cluster.kinds import (
     STATEFUL_SETS,
     Kind,
 )
-from podrules.cluster.kubelet import CONFIGZ
 from podrules.container_state import OOM_KILLED
 from podrules.died.cause import Cause
 from podrules.died.controllers import node_cleaned_up
@@ -219,13 +218,13 @@ class EndReader:
         return self._gatherer.noted(found), bool(name) and found is None
 
     def _config(self, node: str) -> KubeletConfiguration | None:
-        if self._gatherer.reach(node).reach.quiet:
+        if self._gatherer.source.told.kubelet is None and self._gatherer.reach(node).reach.quiet:
             return None
-        said = self._gatherer.kubelet(node, CONFIGZ)
+        said = self._gatherer.kubelet_config(node)
         if isinstance(said, Unread):
             # What a user may not read is for somebody to grant; a kubelet that does not answer is not.
             return None if said.reason != _FORBIDDEN else self._gatherer.noted(said)
-        return said.kubeletconfig
+        return said
 
     def _neighbours(self, pod: Pod) -> Sequence[Pod] | None:
         found = read_or_none(self._gatherer.pods_on(pod.spec.node_name))

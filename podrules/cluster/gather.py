@@ -38,13 +38,14 @@ from podrules.cluster.kinds import (
     REPLICA_SETS,
     Kind,
 )
-from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.cluster.kubelet import CONFIGZ, KubeletEndpoint
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source
 from podrules.evictors import going
 from podrules.features import Features, minor_of
 from podrules.model.base import KubeObject, Model
 from podrules.model.event import Event
+from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.metrics import NodeMetrics, PodMetrics
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -286,12 +287,15 @@ class Gatherer:
 
         Those of all nodes are read at once.
         """
-        waiting = self.list(PODS, field_selector="spec.nodeName=,status.phase=Pending")
         return [
             pod
-            for pod in read_or_none(waiting) or ()
+            for pod in read_or_none(self.waiting()) or ()
             if pod.status.nominated_node_name == node and pod.metadata.deletion_timestamp is None
         ]
+
+    def waiting(self) -> Sequence[Pod] | Unread:
+        """The pods that wait for a node."""
+        return self.list(PODS, field_selector="spec.nodeName=,status.phase=Pending")
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M | Unread:
         """What the kubelet of a node says."""
@@ -301,6 +305,13 @@ class Gatherer:
         if not isinstance(found, ClusterError):
             return found
         return replace(_unread(found, "get", NODE_PROXIES, None), node=node, path=endpoint.path)
+
+    def kubelet_config(self, node: str) -> KubeletConfiguration | Unread:
+        """The configuration of a node's kubelet: the user's file, else what it says itself."""
+        if (told := self._source.told.kubelet) is not None:
+            return told
+        said = self.kubelet(node, CONFIGZ)
+        return said if isinstance(said, Unread) else said.kubeletconfig
 
     def node_metrics(self, name: str) -> NodeMetrics | Unread:
         """A node's usage by a metrics API."""

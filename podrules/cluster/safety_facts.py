@@ -6,11 +6,11 @@ too many pods to read them all while somebody waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from podrules.attachment import VolumeFacts, unique_volume_name
+from podrules.attachment import VolumeFacts, attached_volumes, in_tree_name, unique_volume_name
 from podrules.cluster.force_delete_objects import renewals as renewals_of
 from podrules.cluster.kinds import (
     CSI_DRIVERS,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from podrules.cluster.gather import Gatherer
     from podrules.model.node import Node
     from podrules.model.pod import Pod
+    from podrules.model.storage import VolumeAttachment
 
 __all__ = ["coming_writers", "partition_facts", "renewals", "volumes_on_their_way"]
 
@@ -82,11 +83,14 @@ def partition_facts(
                 claims[pod.metadata.namespace, claimed.claim] = claim
             if volume is not None:
                 volumes[volume.metadata.name] = volume
+    by_name = {node.metadata.name: node for node in nodes}
+    _read_attached(gatherer, {name: by_name.get(name) for name in down}, attachments or (), lost, volumes)
+    awaited = {bound.namespace for volume in volumes.values() if (bound := volume.spec.claim_ref) is not None}
     return PartitionFacts(
         nodes=nodes,
         all_nodes=all_nodes,
         renewed=renewed,
-        pods=(*lost, *_others(gatherer, lost, {namespace for namespace, _ in claims})),
+        pods=(*lost, *_others(gatherer, lost, awaited | {namespace for namespace, _ in claims})),
         stateful_sets={
             (pod.metadata.namespace, owner.name): found
             for pod in lost
@@ -104,6 +108,27 @@ def partition_facts(
         all_attachments=attachments is not None,
         budgets=gatherer.noted(gatherer.list(PDBS)) or (),
     )
+
+
+def _read_attached(
+    gatherer: Gatherer,
+    down: Mapping[str, Node | None],
+    attachments: Sequence[VolumeAttachment],
+    lost: Sequence[Pod],
+    volumes: dict[str, PersistentVolume],
+) -> None:
+    """Add the attached volumes that no pod object uses any more to those that are known."""
+    for entry in attachments:
+        name = entry.spec.source.persistent_volume_name
+        if entry.spec.node_name in down and name and name not in volumes:
+            found = gatherer.noted(gatherer.get(PERSISTENT_VOLUMES, name))
+            volumes |= {name: found} if found is not None else {}
+    held = (attached_volumes(name, node, attachments, volumes.values()) for name, node in down.items())
+    unknown = {volume for one in held for volume, attachment in one.items() if not attachment} - volumes.keys()
+    unknown -= {in_tree_name(volume) for pod in lost for volume in pod.spec.volumes}
+    # A node's status names them by what only their specs have.
+    every = gatherer.noted(gatherer.list(PERSISTENT_VOLUMES)) if unknown else ()
+    volumes |= {found.metadata.name: found for found in every or () if unique_volume_name(found) in unknown}
 
 
 def coming_writers(

@@ -84,7 +84,8 @@ class EvictionPlace(Struct, frozen=True):
 
     ranked: RankedPod
     decided_by: Comparator | None
-    """What puts it before the next one; None: nothing, either may go first, or it is the last."""
+    """What puts it before the next pod that can be evicted; None: nothing, either may go first, or it is the last, or
+    it is never evicted."""
 
 
 _Compare = Callable[[RankedPod, RankedPod], int]
@@ -156,10 +157,13 @@ def rank(
 def _places(
     ordered: Sequence[RankedPod], comparators: Sequence[tuple[Comparator, _Compare]]
 ) -> Iterable[EvictionPlace]:
-    for index, place in enumerate(ordered):
+    evictable = (place for place in ordered if not place.critical)
+    following = next(evictable, None)
+    for place in ordered:
         decided = None
-        if index + 1 < len(ordered):
-            decided = next((name for name, by in comparators if by(place, ordered[index + 1])), None)
+        if place is following:
+            following = next(evictable, None)
+            decided = next((name for name, by in comparators if following and by(place, following)), None)
         yield EvictionPlace(place, decided)
 
 

@@ -38,6 +38,7 @@ __all__ = [
     "ThresholdValue",
     "effective_eviction_hard",
     "parse_threshold_config",
+    "usable_thresholds",
     "with_container_fs",
 ]
 
@@ -71,6 +72,9 @@ class ThresholdValue(Struct, frozen=True):
     quantity: Quantity | None = None
     percentage: float = 0.0
     """From 0 to 1, a float32; counts where there is no quantity."""
+
+    def __str__(self) -> str:
+        return f"{self.percentage * 100:g}%" if self.quantity is None else str(self.quantity)
 
     def of(self, capacity: int) -> Quantity:
         """The amount (GetThresholdQuantity); bytes or a count."""
@@ -132,6 +136,14 @@ def parse_threshold_config(config: KubeletConfiguration) -> tuple[Threshold, ...
             if threshold.signal is Signal.MEMORY_AVAILABLE and threshold.is_hard
         ]
     return tuple(found)
+
+
+def usable_thresholds(config: KubeletConfiguration) -> tuple[tuple[Threshold, ...], str]:
+    """The thresholds, and why they are the defaults instead of the kubelet's own, if so."""
+    try:
+        return parse_threshold_config(config), ""
+    except ThresholdConfigError as error:
+        return parse_threshold_config(KubeletConfiguration()), str(error)
 
 
 def with_container_fs(thresholds: Iterable[Threshold], *, image_fs: bool, container_fs: bool) -> tuple[Threshold, ...]:

@@ -17,6 +17,7 @@ __all__ = [
     "ContainerStats",
     "FsStats",
     "KubeletConfiguration",
+    "KubeletFile",
     "MemoryStats",
     "MemorySwapConfiguration",
     "NodeStats",
@@ -208,7 +209,8 @@ class KubeletConfiguration(Model, frozen=True):
     oom_score_adj: int = field(default=-999, name="oomScoreAdj")
     """The score of the kubelet's own process."""
     single_process_oom_kill: bool | None = field(default=None, name="singleProcessOOMKill")
-    fail_cgroup_v1: bool = field(default=True, name="failCgroupV1")
+    fail_cgroup_v1: bool | None = field(default=None, name="failCgroupV1")
+    """None: not set, or the kubelet is older than the field: the version's default applies."""
     memory_swap: MemorySwapConfiguration = field(default_factory=MemorySwapConfiguration)
     memory_throttling_factor: float | None = None
     """Above 0, at most 1. None: not set, so the version's default applies."""
@@ -220,6 +222,13 @@ class KubeletConfiguration(Model, frozen=True):
     """The part of ``shutdownGracePeriod`` that is reserved for critical pods."""
     shutdown_grace_period_by_pod_priority: tuple[ShutdownGracePeriodByPodPriority, ...] = ()
     """Replaces the two fields above."""
+
+
+class KubeletFile(KubeletConfiguration, frozen=True):
+    """The configuration in a file, which may leave out what has a default."""
+
+    file: str = ""
+    """The file's path, as it was typed."""
 
 
 class Configz(Model, frozen=True):

@@ -30,7 +30,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.oom import OOM_SCORE_ADJ_MIN, divide
+from podrules.oom import OOM_SCORE_ADJ_MIN, OwnScore, divide
 
 __all__ = [
     "PAGE_SIZE",
@@ -74,6 +74,8 @@ class OOMCandidate(Struct, frozen=True, rename="camel"):
     """Bytes of resident memory, or of the working set where only that is known; None: not measured."""
     swap: int = 0
     """Bytes."""
+    own: OwnScore | None = None
+    """Why its oom_score_adj is not the kubelet's; None: it is, or it is the system's."""
 
     @property
     def used(self) -> int:

@@ -20,6 +20,7 @@ from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_condition, raw_node, raw_pod
+from tests.tree import ROOT
 
 NODE = raw_node(
     "n1",
@@ -224,6 +225,32 @@ def test_Q6_node_of_critical_pods_alone(tmp_path: Path) -> None:
     assert "the kubelet never evicts it: it is critical" in _flat(
         _on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "explain", "pod/etcd", "-n", "default", "-o", "wide")
     )
+
+
+FIELD = ROOT / "tests" / "testdata" / "cases" / "field"
+
+
+@pytest.mark.parametrize("name", ["evict.json", "evict3.json"])
+def test_Q6_a_reason_compares_pods_that_are_shown(name: str) -> None:
+    snapshot = ("--snapshot", str(FIELD / name))
+    node, pod = run("node", "n1", *snapshot), run("explain", "pod/lowunder", *snapshot, "-o", "wide")
+    assert "1000000 default/be, BestEffort: over its request" in " ".join(node.out.split())
+    assert "1Gi under 4Gi, priority 10; after default/be (over its request)" in " ".join(pod.out.split())
+
+
+def test_Q3_kube_proxy_has_the_score_that_it_writes_everywhere() -> None:
+    snapshot = ("--snapshot", str(FIELD / "c05.json"))
+    said = " ".join(run("node", "kind-worker", *snapshot, "-o", "wide").out.split())
+    assert "4 -999 1 kube-system/kube-proxy-kind-worker main, BestEffort, writes its adj itself" in said
+    assert "kube-proxy writes its adj itself: -999 over the kubelet's -997 (its default, unless its config" in said
+    asked = ("explain", "pod/kube-proxy-kind-worker", "-n", "kube-system", *snapshot)
+    assert "OOM score -999; kill order 4th of 4" in " ".join(run(*asked).out.split())
+    said = " ".join(run(*asked, "-o", "wide").out.split())
+    assert "recognised by its DaemonSet); the kubelet sets -997: class system-node-critical" in said
+    assert "main, -999; after kube-system/kindnet-kind-worker main (-997: higher adj)" in said
+    report = json.loads(run("report", "-A", *snapshot, "-o", "json").out)
+    scores = {entry["name"]: entry["oomScoreAdj"] for entry in report["pods"]}
+    assert (scores["kube-proxy-kind-worker"], scores["kindnet-kind-worker"]) == (-999, -997)
 
 
 def test_node_without_pods(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from podrules.model.pod import Pod
 from podrules.oom import pod_oom_score_adjs
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_container, raw_node, raw_pod
+from tests.tree import ROOT
 
 MINORS = {"old": 33, "n34": 34, "n36": 36, "n37": 37}
 """By node."""
@@ -115,7 +116,7 @@ def test_old_kubelets_are_named_where_their_node_is_judged(cluster: Path) -> Non
         (("--feature-gates", "PodLevelResources=yes"), '"PodLevelResources=yes": neither true nor false'),
         (("--feature-gates=",), "--feature-gates: no gate is named"),
         (("--feature-gates", "@"), "--feature-gates @: it names no file"),
-        (("--feature-gates", "@/"), "--feature-gates @/: it is a folder"),
+        (("--feature-gates", "@/"), "--feature-gates @/: /: Is a directory"),
         (("--feature-gates", "@nowhere.yaml"), "--feature-gates @nowhere.yaml: nowhere.yaml: No such file"),
     ],
 )
@@ -128,12 +129,12 @@ def test_what_cannot_be_read_is_refused(cluster: Path, arguments: tuple[str, ...
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        pytest.param("", "it is empty", id="empty"),
+        pytest.param("", "it is no KubeletConfiguration", id="empty"),
         pytest.param('{"kubeletconfig": {}}', "it has no featureGates", id="a node's configz"),
-        pytest.param("[]", "it has no featureGates", id="a list"),
-        pytest.param("kind: Pod\nfeatureGates: {}\n", "it is a Pod, no KubeletConfiguration", id="of another kind"),
+        pytest.param("[]", "it is no KubeletConfiguration", id="a list"),
+        pytest.param("kind: Pod\nfeatureGates: {}\n", "kind is Pod, apiVersion is missing", id="of another kind"),
         pytest.param(
-            "apiVersion: v1\nkind: KubeletConfiguration\nfeatureGates: {MemoryQoS: null}\n",
+            "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfeatureGates: {MemoryQoS: null}\n",
             '"MemoryQoS=null": neither true nor false',
             id="no bool",
         ),
@@ -284,6 +285,10 @@ def test_a_gate_of_either_version_is_no_warning(tmp_path: Path) -> None:
         pytest.param(("explain", "node/old"), id="explain of one node"),
         pytest.param(("explain", "pod/pod-old", "-n", "shop"), id="explain of one pod"),
         pytest.param(("report", "-n", "shop"), id="report"),
+        pytest.param(("explain", "pod/pod-old", "-n", "shop", "-o", "wide"), id="wide explain of one pod"),
+        pytest.param(("explain", "pod/pod-old", "-n", "shop", "--timeline"), id="all timelines"),
+        pytest.param(("explain", "pod/pod-old", "-n", "shop", "--timeline=evict-hard"), id="one timeline"),
+        pytest.param(("place", "--drain", "old"), id="place of a drain"),
     ],
 )
 def test_every_answer_names_a_version_that_was_not_checked(cluster: Path, asked: tuple[str, ...]) -> None:
@@ -294,6 +299,57 @@ def test_every_answer_names_a_version_that_was_not_checked(cluster: Path, asked:
         ran = run(*asked, "--snapshot", str(cluster), "--kubernetes-version", "1.99")
         said = " ".join(ran.out.split())
         assert said.count("kube-apiserver is 1.99, and answers were checked on 1.34 to 1.37 only") == 1
+
+
+OLD = "and answers were checked on 1.34 to 1.37 only: the rules of 1.34.4 are used"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("explain", "pod/g1", "--timeline=evict-hard"),
+        ("died", "pod/g1"),
+        ("place", "pod/g1"),
+        ("place", "pod/g1", "-o", "markdown"),
+        ("partitions",),
+        ("fence", "node/n1"),
+        ("unfence", "node/n1"),
+        ("delete", "pod/g1", "--grace-period=0"),
+    ],
+    ids=" ".join,
+)
+def test_old_kubelet_of_a_capture_is_named_once(asked: tuple[str, ...]) -> None:
+    ran = run(*asked, "--snapshot", str(ROOT / "tests" / "testdata" / "cases" / "field" / "old.json"))
+    assert " ".join(ran.out.split()).count(f"v1.23.1, {OLD}") == 1
+
+
+def _ended(name: str, node: str) -> dict[str, Any]:
+    ended = {"exitCode": 1, "reason": "Error", "finishedAt": "2026-07-01T08:00:00Z"}
+    statuses = [{"name": "app", "restartCount": 0, "state": {"terminated": ended}}]
+    return raw_pod(name, "shop", uid=name, nodeName=node, status={"phase": "Failed", "containerStatuses": statuses})
+
+
+def test_a_table_of_ends_names_old_kubelets_once(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    nodes = [_node("west", "v1.28.9"), _node("east", "v1.28.9"), _node("new", "v1.36.0")]
+    write_cluster(file, [*nodes, _ended("a", "west"), _ended("b", "east"), _ended("c", "new")])
+    said = " ".join(run("died", "pods", "-n", "shop", "--snapshot", str(file)).out.split())
+    assert f"kubelet on west and east is v1.28.9, {OLD}" in said
+    assert said.count("answers were checked") == 1
+
+
+NEWEST = "the control plane's version is not known; the newest kubelet"
+
+
+@pytest.mark.parametrize("pending", ["explain", "place"])
+def test_control_plane_of_an_unknown_version_is_named_by_the_newest_kubelet(tmp_path: Path, pending: str) -> None:
+    file = tmp_path / "cluster.json"
+    waiting = raw_pod("waits", "shop", uid="w", containers=[raw_container("app", {"cpu": "64"})])
+    write_cluster(file, [_node("a", "v1.27.1"), _node("b", "v1.25.3"), waiting])
+    said = " ".join(run(pending, "pod/waits", "-n", "shop", "--snapshot", str(file)).out.split())
+    assert f"{NEWEST if pending == 'place' else 'kubelet on a'} is v1.27.1, {OLD}" in said
+    checked = run(pending, "pod/waits", "-n", "shop", "--snapshot", str(file), "--kubernetes-version=1.36")
+    assert "the newest kubelet" not in " ".join(checked.out.split())
 
 
 def test_lint_names_a_version_that_was_not_checked(cluster: Path) -> None:

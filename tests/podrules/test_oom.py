@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from podrules.features import REFERENCE, Features
-from podrules.model.pod import Container, Pod, ResourceRequirements
+from podrules.model.base import ObjectMeta, OwnerReference
+from podrules.model.pod import Container, Pod, PodSpec, ResourceRequirements
 from podrules.oom import OOMRule, OOMScoreAdj, container_oom_score_adjs, divide, pod_oom_score_adjs
 from podrules.priority import SYSTEM_CLUSTER_CRITICAL, SYSTEM_NODE_CRITICAL
 from tests.builders import make_container, make_pod, make_resources, make_sidecar
@@ -494,3 +495,38 @@ def test_Q2_share_of_what_containers_ask_too_much_is_cut_towards_zero() -> None:
     assert (score.pod_level_share, score.formula_value) == (-2, 501)
     score = _score(pod, "one", 2000, features=after)
     assert (score.pod_level_share, score.formula_value) == (0, 500)
+
+
+def _system_pod(*containers: Container, namespace: str = "kube-system", owner: str = "", label: str = "") -> Pod:
+    owners = (OwnerReference(kind="DaemonSet", name=owner, controller=True),) if owner else ()
+    labels = {"k8s-app": label} if label else {}
+    meta = ObjectMeta(name="p", namespace=namespace, labels=labels, owner_references=owners)
+    return Pod(metadata=meta, spec=PodSpec(containers=containers))
+
+
+@pytest.mark.parametrize(
+    ("pod", "own"),
+    [
+        (_system_pod(Container(name="a", image="registry.k8s.io/kube-proxy:v1.36.3")), {"a": "Image"}),
+        (_system_pod(Container(name="a", image="kube-proxy-arm64@sha256:12"), namespace="infra"), {"a": "Image"}),
+        (_system_pod(Container(name="a", image="x/kube-proxy-exporter:1")), {}),
+        (_system_pod(Container(name="a", image="x/kube-proxy/agent:1")), {}),
+        (_system_pod(Container(name="main"), label="kube-proxy"), {"main": "Label"}),
+        (_system_pod(Container(name="main"), label="kube-proxy", namespace="shop"), {}),
+        (_system_pod(Container(name="main"), owner="kube-proxy"), {"main": "DaemonSet"}),
+        (_system_pod(Container(name="main"), owner="kube-router"), {}),
+        (
+            _system_pod(Container(name="kube-proxy"), Container(name="log"), owner="kube-proxy"),
+            {"kube-proxy": "DaemonSet"},
+        ),
+        (_system_pod(Container(name="one"), Container(name="two"), label="kube-proxy"), {}),
+    ],
+)
+def test_Q2_kube_proxy_writes_its_own_value(pod: Pod, own: Mapping[str, str]) -> None:
+    # `ApplyOOMScoreAdj(0, ...)` of cmd/kube-proxy: the process, not its container.
+    scores = pod_oom_score_adjs(pod, STANDARD) or ()
+    assert {one.container: one.value for one in scores} == {
+        one.name: -999 if one.name in own else 1000 for one in pod.spec.containers
+    }
+    assert all(one.own is None or one.own.kubelet_value == 1000 for one in scores)
+    assert {one.container: one.own.recognised_by for one in scores if one.own} == own

@@ -7,10 +7,12 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.node.partitions import ON_NODES
 from kubectl_plugin.reports.steps import Refusal, Step, StepOutcome
 from podrules.fencing import FenceState, Left
 from podrules.partitions import NodeDown
 from podrules.reading import Access, Unread
+from podrules.versions import VersionNote
 
 __all__ = ["FenceReport"]
 
@@ -36,4 +38,12 @@ class FenceReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="
     outcome: StepOutcome
     refusal: Refusal | None
     """Of outcome Refused."""
+    version_notes: tuple[VersionNote, ...] = ()
+    """The versions that the rules were not held against, the node's kubelet among them."""
     unread: tuple[Unread, ...]
+
+    @property
+    def lacks(self) -> tuple[Unread, ...]:
+        """What could not be read and may still have to go."""
+        down = self.node is not None and not self.undo
+        return tuple(one for one in self.unread if down and one.may_exist and one.resource in ON_NODES)

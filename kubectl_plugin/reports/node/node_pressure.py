@@ -29,6 +29,7 @@ from podrules.model.kubelet import PSIStats
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.quantity import ZERO, Quantity
+from podrules.oom import OwnScore
 from podrules.placement.planned import Unmoved
 from podrules.platform import Platform
 from podrules.pressure.nearness import is_near_limit, limit_percent
@@ -90,6 +91,8 @@ class OOMPlaceReport(Struct, frozen=True, rename="camel"):
     """What /proc/PID/oom_score would show of it as one process; None where not the whole machine is meant."""
     proc_oom_score_before_5_9: int | None = None
     """The same before Linux 5.9."""
+    own: OwnScore | None = None
+    """Why oomScoreAdj is not the kubelet's; None: it is, or it is the system's."""
 
 
 class OOMOrderReport(Struct, frozen=True, rename="camel"):
@@ -129,7 +132,7 @@ class EvictionPlaceReport(Struct, frozen=True, rename="camel"):
     critical: bool
     """The kubelet passes it over."""
     decided_by: Comparator | None
-    """What puts it before the next one; None: nothing, or it is the last."""
+    """What puts it before the next one that can be evicted; None: nothing, or it is the last or critical."""
 
 
 class EvictionOrderReport(Struct, frozen=True, rename="camel"):
@@ -371,6 +374,7 @@ def oom_place(rank: int, place: OOMPlace, classes: Classes, total_pages: int | N
         decided_by=place.decided_by,
         proc_oom_score=None if total_pages is None else proc_oom_score(pages, adj, total_pages),
         proc_oom_score_before_5_9=None if total_pages is None else proc_oom_score_before_5_9(pages, adj, total_pages),
+        own=candidate.own,
     )
 
 

@@ -15,6 +15,7 @@ from podrules.ending import StopPlan
 from podrules.reachability import NodeReach
 from podrules.reading import Unread
 from podrules.safety import ForceSafety, OwnerGuarantee
+from podrules.versions import VersionNote
 from podrules.volumes import WriterGuard
 
 __all__ = ["DeletionReport", "Stakes"]
@@ -66,4 +67,6 @@ class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     outcome: StepOutcome
     refusal: Refusal | None
     """Of outcome Refused."""
+    version_notes: tuple[VersionNote, ...] = ()
+    """The versions that the rules were not held against, its kubelet's among them."""
     unread: tuple[Unread, ...]

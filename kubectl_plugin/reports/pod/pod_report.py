@@ -31,7 +31,7 @@ from podrules.oom import MemoryTooLow, memory_too_low
 from podrules.placement.eligible import eligible_nodes
 from podrules.placement.outcome import Placement
 from podrules.placement.planned import Budgets, PlannedSpec, Unmoved
-from podrules.placement.preemption_victims import Preempted
+from podrules.placement.preemption_victims import Preempted, Preemptors
 from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
 from podrules.reachability import NodeReach
@@ -41,7 +41,7 @@ from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 from podrules.second_writers import SecondWriters
 from podrules.stuck import AutoscalerWord, Stuck, Unseen, unseen
-from podrules.termination import EvictionStop, eviction_stop
+from podrules.termination import EvictionStop, ProbeStop, eviction_stop, probe_stops
 from podrules.timeline.events import PodTimeline, Way
 from podrules.version_changes import AssumedGate, assumed_gates
 from podrules.versions import VersionNote, Versions, version_notes
@@ -151,6 +151,7 @@ class PodInCluster(Struct, frozen=True, kw_only=True):
     stuck: Stuck | None = None
     hint: Stuck | None = None
     """The warning that adds to the states of its containers, where it was asked for by name."""
+    preemptors: Preemptors = Preemptors()
 
 
 class RefusedField(Struct, frozen=True, rename="camel"):
@@ -215,8 +216,12 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """The Job that has to count it first, where only that keeps its object."""
     held: Unmoved | None = None
     """Why a drain of its cordoned node cannot evict it; None: it can, or nobody asked."""
+    probe_stops: tuple[ProbeStop, ...] = ()
+    """What its probes give its containers, unless it is being deleted: it is not probed then."""
     hard_eviction: EvictionStop | None
     """When a Linux kubelet evicts it at a hard threshold; None: it is critical, or does not run, or not there."""
+    soft_eviction: EvictionStop | None = None
+    """The same at a soft threshold; None, too: its kubelet's are not known, or it has none."""
     owner: OwnerGuarantee
     owners: tuple[Owner, ...]
     unread: tuple[Unread, ...]
@@ -266,6 +271,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """That no scheduler has looked at it; None: one has, or none need."""
     autoscaler: AutoscalerWord | None = None
     """What an autoscaler said last about a pod that no node takes; None: none did, or the pod is one of many."""
+    preemptors: Preemptors = Preemptors()
 
     @property
     def refused(self) -> bool:
@@ -293,7 +299,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
     silent = facts.reach is not None and facts.reach.reach.quiet
     quiet = silent or platform is Platform.VIRTUAL_KUBELET
     plan = stop_plan(ends, quiet=quiet)
-    disabled = facts.preemption_disabled
+    disabled, evictable = facts.preemption_disabled, not pod.finished and platform is Platform.LINUX
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
@@ -316,7 +322,13 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         ),
         termination=plan,
         ending=pod_ending(ends, quiet=quiet, node=facts.node),
-        hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
+        probe_stops=() if ends.metadata.deletion_timestamp is not None else tuple(_probe_stops(ends)),
+        hard_eviction=eviction_stop(pod) if evictable else None,
+        soft_eviction=(
+            eviction_stop(pod, max_pod_grace_period_seconds=cluster.config.eviction_max_pod_grace_period)
+            if evictable and cluster.config is not None and cluster.config.eviction_soft
+            else None
+        ),
         owner=owner_guarantee(pod),
         owners=facts.owners,
         assumed_gates=(
@@ -327,13 +339,16 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
             if facts.named
             else ()
         ),
-        version_notes=version_notes(versions, () if facts.home is None else (facts.home,)),
+        version_notes=version_notes(versions, tuple(_judged_nodes(facts, oom, cluster.likely.placement))),
         unread=unread,
         lacks=tuple(dict.fromkeys(_lacks(facts, cluster, unread))),
         preempted=cluster.preempted,
         placement=cluster.likely.placement,
         daemon=cluster.likely.daemon,
-        placement_unread=cluster.likely.unread,
+        placement_unread=(
+            *cluster.likely.unread,
+            *(one for preemptor in cluster.preemptors.found for one in preemptor.assumed),
+        ),
         pressure=cluster.position.reports,
         pressure_unread=cluster.position.unread,
         timeline=cluster.timeline,
@@ -349,6 +364,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         stuck=cluster.stuck,
         hint=cluster.hint,
         autoscaler=cluster.autoscaler,
+        preemptors=cluster.preemptors,
         unseen=unseen(pod) if admitted is None else None,
     )
 
@@ -389,6 +405,7 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
         return
     if cluster.events_decide and cluster.stuck is None:
         yield from (one for one in by_kind if one.resource == "events")
+    yield from (one for preemptor in cluster.preemptors.found for one in preemptor.assumed)
     timeline = cluster.timeline
     if timeline is not None and not timeline.budgets_known and timeline.ways[:1] and timeline.ways[0].way is Way.DRAIN:
         yield from (one for one in by_kind if one.resource == "poddisruptionbudgets.policy")
@@ -403,6 +420,12 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
         yield from (one for one in by_kind if one.resource in _VOLUMES)
 
 
+def _probe_stops(pod: Pod) -> Iterator[ProbeStop]:
+    for ref in pod.containers():
+        if ref.is_sidecar or not ref.is_init:
+            yield from (stop for stop, _ in probe_stops(pod, ref))
+
+
 def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster) -> CgroupReport:
     """The cgroups by the rules of its kubelet; of a pod that may come to several, by those of the likely one."""
     home, config = facts.home, cluster.config
@@ -414,6 +437,18 @@ def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster) -> CgroupRepor
     kubelets = [facts.versions.kubelet(node) for node in likely]
     as_on = likely[0].metadata.name if len(set(kubelets)) > 1 else ""
     return pod_cgroup(granted, kubelets[0], settings, as_on)
+
+
+def _judged_nodes(
+    facts: PodFacts, oom: tuple[OOMOnNode, ...] | OOMUnknown, placement: Placement | None
+) -> Iterator[Node]:
+    """The nodes on whose kubelets the answer rests: a pod's own, else those that it may come to."""
+    if facts.home is not None:
+        yield facts.home
+        return
+    names = set() if isinstance(oom, OOMUnknown) else {entry.node for entry in oom}
+    names.update(() if placement is None else placement.best)
+    yield from (node for node in facts.nodes or () if node.metadata.name in names)
 
 
 def _likely_nodes(facts: PodFacts, placement: Placement | None) -> Sequence[Node]:

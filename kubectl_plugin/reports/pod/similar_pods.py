@@ -110,6 +110,7 @@ def _read(pod: Pod) -> tuple[Any, ...]:
         spec.priority,
         spec.priority_class_name,
         pod.metadata.annotations,
+        pod.metadata.labels.get("k8s-app"),
         status.qos_class,
         status.resources,
         status.allocated_resources,

@@ -14,6 +14,7 @@ from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEn
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.views.node.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
+from kubectl_plugin.views.node.partitions import waiting_words
 from kubectl_plugin.views.pod.refusal_words import creation_remedy
 from kubectl_plugin.views.pod.risk_words import RISK_MEANINGS, RISK_SEVERITY, RISK_WORDS, urgency_words
 from kubectl_plugin.views.rollout_words import without_fields
@@ -216,11 +217,9 @@ def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:
     hanging, own = sum(map(_hanging, there)), sum(len(node.pods) - _hanging(node) for node in there)
     depend, it = "depends" if hanging == 1 else "depend", "it" if len(there) == 1 else "them"
     words = f"{counted(hanging + own, 'pod')} there: {hanging} {depend} on {it}"
-    return (
-        f"{words}, {own} {'belongs' if own == 1 else 'belong'} to {it} (DaemonSets, static pods). "
-        if own
-        else f"{words}. "
-    )
+    if own:
+        words = f"{words}, {own} {'belongs' if own == 1 else 'belong'} to {it} (DaemonSets, static pods)"
+    return f"{'; '.join((words, *waiting_words(there)))}. "
 
 
 _FINE_WORDS: Final = {"Running": "running", "Succeeded": "finished"}

@@ -18,6 +18,7 @@ from kubectl_plugin.views.died.remedies import remedies
 from kubectl_plugin.views.died.telling import telling
 from kubectl_plugin.views.pod.container_words import decisive, end_words
 from kubectl_plugin.views.unread import unread_lines
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, cut, lasting, listed, when_words
 from podrules.container_state import ContainerKind, ObservedContainer, StateKind, Termination
 from podrules.died.cause import Cause, Grade
@@ -183,6 +184,7 @@ def end_page(report: EndReport, now: datetime | None, *, wide: bool) -> Page:
         Section("Containers", tuple(_containers(report, now))),
         Section("Now", tuple(_now(report, now))),
         Section("Missing", tuple(_LOST[one] for one in report.end.lost)),
+        versions_section(report.version_notes),
         Section("Unknown", unread_lines(report.unread)),
     )
     return Page(

@@ -14,6 +14,7 @@ from kubectl_plugin.reports.verdict import most_urgent
 from kubectl_plugin.views.died.lately import causes_words
 from kubectl_plugin.views.died.page import end_verdict
 from kubectl_plugin.views.unread import assumed_words, unread_lines
+from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import counted, lasting, when_words
 from podrules.died.cause import Grade
 from podrules.reading import Unread
@@ -47,6 +48,9 @@ def ends_page(
         if lacks:
             nothing = f"What was read shows nothing that ended{within}."
         return Page("What ended", (nothing, *assumed_words(lacks)), Severity.FINE, unknown)
+    notes = VersionNotes()
+    for one in reports:
+        notes.add(one.version_notes)
     pods = len({(one.namespace, one.name) for one in reports})
     several = len({one.namespace for one in reports}) > 1
     rows = tuple(tuple(_cells(one, now, everywhere=several)) for one in reports[:_MOST])
@@ -59,6 +63,7 @@ def ends_page(
         (
             table,
             Section("By cause", tuple(Row((str(count), cause)) for cause, count in cause_counts(reports))),
+            *(section for section in (notes.section(),) if section.lines),
             *unknown,
         ),
         tuple(_next(reports)),

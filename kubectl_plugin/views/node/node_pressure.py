@@ -17,7 +17,7 @@ from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joine
 from kubectl_plugin.views.node.node_findings import node_findings, shortage_verdict
 from kubectl_plugin.views.node.node_page import full_section, pods_on, promise_parts
 from kubectl_plugin.views.node.platform_words import node_platform_section, platform_name
-from kubectl_plugin.views.node.pressure import candidate_name
+from kubectl_plugin.views.node.pressure import candidate_name, own_words
 from kubectl_plugin.views.node.pressure_orders import (
     eviction_tables,
     near_own_limits,
@@ -187,6 +187,12 @@ def _kill(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
     if wide:
         yield "a resize in place leaves adj as it was when the container started"
         yield "processes of the host outside of pods are candidates too, usually with adj 0: they are not listed"
+        yield "the kubelet writes its adj itself (its oomScoreAdj, by default -999)"
+        order = report.oom_of(OOMScope.GLOBAL)
+        for place in order.places if order is not None else ():
+            if place.own is not None:
+                adj = f"{place.oom_score_adj} over the kubelet's {place.own.kubelet_value}"
+                yield f"kube-proxy writes its adj itself: {adj} ({own_words(place.own)})"
         yield "/proc/PID/oom_score is (1000 + 1000 x badness / total) x 2/3, before Linux 5.9 1000 x badness / total"
 
 

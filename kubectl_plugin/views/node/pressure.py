@@ -8,6 +8,7 @@ from kubectl_plugin.reports.node.node_pressure import EvictionPlaceReport, OOMPl
 from kubectl_plugin.views.words import memory
 from podrules.eviction.ranking import Comparator
 from podrules.eviction.signals import INODES, PIDS, Signal
+from podrules.oom import OwnScore
 from podrules.pressure.nearness import limit_percent
 from podrules.pressure.oom_order import OOMSeparator
 
@@ -21,6 +22,7 @@ __all__ = [
     "oom_separator",
     "oom_terms",
     "over_words",
+    "own_words",
 ]
 
 LISTED_LIMIT_PERCENT: Final = 90
@@ -68,6 +70,12 @@ def oom_terms(place: OOMPlaceReport) -> str:
         return str(place.oom_score_adj)
     sign = "-" if place.oom_score_adj < 0 else "+"
     return f"{place.points} = {place.usage_points} {sign} {abs(place.oom_score_adj)}"
+
+
+def own_words(own: OwnScore) -> str:
+    """``its default, unless its configuration says otherwise, which is not read; recognised by its image``."""
+    by = {"Image": "image", "Label": "label k8s-app", "DaemonSet": "DaemonSet"}[own.recognised_by]
+    return f"its default, unless its configuration says otherwise, which is not read; recognised by its {by}"
 
 
 def oom_separator(place: OOMPlaceReport) -> str:

@@ -60,6 +60,7 @@ def _oom_table(report: NodePressureReport, order: OOMOrderReport, *, wide: bool)
             *((_proc(place.proc_oom_score),) if wide and order.scope is OOMScope.GLOBAL else ()),
             candidate_name(place)
             + (f", {place.qos_class.value}" if place.qos_class else "")
+            + (", writes its adj itself" if place.own else "")
             + (f": {oom_separator(place)}" if place.rank != last else ""),
         )
         for place in shown

@@ -27,6 +27,7 @@ from kubectl_plugin.views.pod.safety_words import (
 )
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.steps import outcome_verdict, refused_sentences, unanswered
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, listed
 from podrules.deletion import CONFIRMATION, Members
 from podrules.ending import holders
@@ -67,6 +68,7 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
         ),
         Section("Budget", _budget_lines(stakes)),
         Section("Stops", tuple(_stop_lines(report, stakes, now))),
+        versions_section(report.version_notes),
         unread_section(report.unread),
     )
     return Page(
@@ -82,11 +84,12 @@ def nothing_at_stake_page(report: DeletionReport) -> Page:
     """The page of a pod whose force deletion risks nothing, and what then happens to its object."""
     kept = holder_words(report.finalizers) if report.finalizers else "the object is gone at once"
     field = report.plan.grace.source.value
+    notes = (versions_section(report.version_notes),) if report.version_notes else ()
     return Page(
         title=f"pod/{report.name} in namespace {report.namespace}",
         verdict=_nothing_at_stake(report),
         severity=Severity.FINE,
-        parts=(Section("Stops", (f"no process of it runs ({field}); {kept}",)),),
+        parts=(Section("Stops", (f"no process of it runs ({field}); {kept}",)), *notes),
         next_commands=tuple(_commands_where_safe(report)),
     )
 

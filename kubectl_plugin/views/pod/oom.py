@@ -8,6 +8,7 @@ from typing import Final
 from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.reports.pod.oom import OOMOnNode, OOMUnknown
 from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.views.node.pressure import own_words
 from kubectl_plugin.views.words import memory
 from podrules.oom import MIN_BURSTABLE_OOM_SCORE_ADJ, OOMRule, OOMScoreAdj
 from podrules.platform import Platform
@@ -58,11 +59,15 @@ def no_score(report: PodReport, why: OOMUnknown) -> str:
 def _rows(entry: OOMOnNode, place: str) -> Iterator[Row]:
     values = {(score.value, score.rule) for score in entry.containers}
     first = entry.containers[0] if entry.containers else None
-    if first is not None and len(values) == 1 and first.rule in _ONE_FOR_ALL:
+    if first is not None and len(values) == 1 and first.rule in _ONE_FOR_ALL and first.own is None:
         yield Row((str(first.value), "all containers", _reason(first, place)))
         return
     for score in entry.containers:
-        yield Row((str(score.value), score.container, _reason(score, place)))
+        reason = _reason(score, place)
+        if score.own is not None:
+            told = f"kube-proxy writes it itself ({own_words(score.own)})"
+            reason = f"{told}; the kubelet sets {score.own.kubelet_value}: {reason}"
+        yield Row((str(score.value), score.container, reason))
 
 
 def _reason(score: OOMScoreAdj, place: str) -> str:

@@ -23,6 +23,7 @@ from kubectl_plugin.views.pod.refusal_words import pod_security_section
 from kubectl_plugin.views.pod.safety_words import guard_words, second_writers_section, unfenced_from
 from kubectl_plugin.views.pod.volume_move import moving_section
 from kubectl_plugin.views.scheduling.budget_words import budget_section
+from kubectl_plugin.views.scheduling.preemption import preemptors_section
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, counted, listed, ordinal
@@ -51,6 +52,7 @@ def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]
         yield Section("OOM score", tuple(_oom(report)))
         yield Section("Requests", tuple(_requests(report)))
     yield priority_section(report, wide=False)
+    yield preemptors_section(report.preemptors, wide=False)
     yield Section("Stops", tuple(stop_lines(report, now, wide=False)))
     # A pod of which nothing runs, and a static one, has this in the line above.
     told = not report.termination.processes or report.ending.static

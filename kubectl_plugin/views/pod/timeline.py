@@ -17,6 +17,7 @@ from kubectl_plugin.views.pod.safety_words import finalizer_words
 from kubectl_plugin.views.pod.timeline_bar import bar_table
 from kubectl_plugin.views.pod.timeline_words import NOTES, WHAT, WHY
 from kubectl_plugin.views.unread import assumed_words, unread_lines
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock
 from podrules.model.instant import later
 from podrules.timeline.events import (
@@ -89,6 +90,8 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
         parts.append(Section("Cannot be", tuple(closed)))
     if unknown:
         parts.append(Section("Not known", tuple(unknown)))
+    if report.version_notes:
+        parts.append(versions_section(report.version_notes))
     unknown_lines: list[str | Prose] = []
     if not told.budgets_known and any(entry.way is Way.DRAIN and entry.events for entry in told.ways):
         unknown_lines.append("whether a PodDisruptionBudget refuses a drain")
@@ -137,7 +140,10 @@ def _refusal(told: WayTimeline) -> str:
 
 def _condition(told: WayTimeline) -> str:
     """The condition of a way, or why its grace period is short."""
-    if any(note.reminder is Reminder.NO_MAX_GRACE for note in told.notes):
+    notes = {note.reminder: note for note in told.notes}
+    if Reminder.NO_THRESHOLD in notes:
+        return NOTES[Reminder.NO_THRESHOLD](notes[Reminder.NO_THRESHOLD])
+    if Reminder.NO_MAX_GRACE in notes:
         return "its own grace period counts once evictionMaxPodGracePeriod is set"
     return _refusal(told)
 

@@ -256,3 +256,21 @@ def test_Q6_order_that_a_real_kubelet_took_under_memory_pressure() -> None:
         pods = [pod(name, priority, request) for name, priority, request, _ in order]
         places = _rank(pods, [stats(name, used) for name, _, _, used in rows])
         assert _names(places) == [name for name, *_ in rows]
+
+
+def test_Q6_reasons_compare_with_the_next_pod_that_can_be_evicted() -> None:
+    critical = 2_000_000_000
+    rows = [
+        ("static", critical, "", "900Mi", None),
+        ("over", 7, "100Mi", "150Mi", Comparator.EXCEEDS_REQUEST),
+        ("proxy", critical + 1, "", "70Mi", None),
+        ("dns", critical, "", "30Mi", None),
+        ("cache", 3, "2Gi", "1Gi", Comparator.USAGE_OVER_REQUEST),
+        ("queue", 3, "2Gi", "512Mi", None),
+        ("agent", critical, "1Gi", "1Mi", None),
+    ]
+    pods = [pod(name, priority, request) for name, priority, request, _, _ in rows]
+    places = _rank(pods, [stats(name, used) for name, _, _, used, _ in rows])
+    assert {place.ranked.pod.metadata.name: place.decided_by for place in places} == {
+        name: decided for name, *_, decided in rows
+    }
