@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from podrules.attachment import VolumeFacts, attached_volumes, in_tree_name, unique_volume_name
+from podrules.cluster.force_delete_objects import MOST_READ
 from podrules.cluster.force_delete_objects import renewals as renewals_of
 from podrules.cluster.kinds import (
     CSI_DRIVERS,
@@ -139,10 +140,13 @@ def coming_writers(
     get: Callable[[Kind[Any], str, str | None], Any] | None = None,
 ) -> SecondWriters | None:
     """When two pods of a Deployment write to its volumes, by the claims of the cluster, else by those of files."""
+    read_at_most = {claimed.claim for claimed in claimed_volumes(pod)[:MOST_READ]}
     claims = {one.metadata.place: one for one in written if isinstance(one, PersistentVolumeClaim)}
     volumes = {one.metadata.name: one for one in written if isinstance(one, PersistentVolume)}
 
     def read(kind: Kind[Any], name: str, own: Any = None) -> Any:
+        if kind.namespaced and name not in read_at_most:
+            return own
         found: Any = (get or gatherer.get)(kind, name, pod.metadata.namespace if kind.namespaced else None)
         return read_or_none(found) or own or gatherer.noted(found)
 

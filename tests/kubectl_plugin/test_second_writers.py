@@ -189,3 +189,15 @@ def test_a_report_without_the_volumes_is_not_sure_that_nothing_stands_out(tmp_pa
     assert "persistentvolumes" in ran.out
     page = _told("explain", "deployment/shop", "--snapshot", snapshot, "-o", "wide")
     assert "data ReadWriteOnce: whether anything keeps a second writer off is unknown" in page
+
+
+def test_of_thousands_of_claims_only_the_first_are_read(tmp_path: Path) -> None:
+    _, snapshot = _write(tmp_path, NFS)
+    cluster = json.loads(Path(snapshot).read_text())
+    [pod] = [one["spec"]["template"]["spec"] for one in cluster["items"] if one["kind"] == "Deployment"]
+    pod["volumes"] = [{"name": f"v{n}", "persistentVolumeClaim": {"claimName": f"c{n}"}} for n in range(2000)]
+    pod["volumes"].append({"name": "last", "persistentVolumeClaim": {"claimName": "c"}})
+    Path(snapshot).write_text(json.dumps(cluster))
+    ran = run("explain", "deployment/shop", "--snapshot", snapshot, "-o", "wide")
+    told = " ".join(ran.out.split())
+    assert "last whether anything keeps a second writer off is unknown" in told

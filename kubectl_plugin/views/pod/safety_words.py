@@ -146,12 +146,7 @@ def owner_risk_briefly(guarantee: Guarantee, owner: str) -> str:
 
 
 def guard_words(guard: WriterGuard, reach: Reach) -> str:
-    """``NFS, ReadWriteOnce: nothing keeps a second writer off``.
-
-    Args:
-        guard: Of a volume.
-        reach: Whether the pod's node answers: that decides when the volume is detached.
-    """
+    """``NFS, ReadWriteOnce: nothing keeps a second writer off``; `reach` of its node decides when it is detached."""
     when = " (once its kubelet has unmounted it)" if reach in {Reach.ANSWERS, Reach.RETURNING} else ""
     if detached_after(reach) is not None:
         when = f" ({_after(reach)} the pod object is gone)"
