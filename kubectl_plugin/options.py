@@ -256,6 +256,8 @@ class ExplainOptions(NamedTuple):
     """File or ``configmap/NAMESPACE/NAME`` with the KubeSchedulerConfiguration; None: kube-scheduler's defaults."""
     timeline: str | None = None
     """The way of ending to draw: a value of `podrules.timeline.Way`, or ``all``; None: none."""
+    grace_period: int | None = None
+    """Seconds that a DELETE of the timeline asks for; None: the pod's own period."""
     on: str | None = None
     """The node on which to predict a pod's position when memory runs out; None: none."""
     watch: float | None = None

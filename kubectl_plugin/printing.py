@@ -32,13 +32,8 @@ class Printer:
     ) -> None:
         """Print nothing yet.
 
-        Args:
-            output: The format.
-            streams: Standard output, and standard error for notes.
-            colour: Whether to print in colour.
-            target: Where the answers come from, for the commands in them.
-            source: The objects that they are about; the first page names its time, where it has one of its own,
-                and the file that stands for the kubelets' configuration.
+        The first page names the time of the source, where it has one of its own, and the file that stands for the
+        kubelets' configuration.
         """
         self._output, self._streams, self._colour, self._target = output, streams, colour, target
         self._source = source

@@ -82,19 +82,14 @@ class ReportBuilder:
     """Makes reports. What several of them need is read once."""
 
     def __init__(self, source: Source, options: ExplainOptions, gatherer: Gatherer | None = None) -> None:
-        """Read nothing yet.
-
-        Args:
-            source: Where objects come from.
-            options: What is wanted of each.
-            gatherer: Of that source, with what it has read already; None: a new one.
-        """
+        """Read nothing yet; a gatherer of the source may have read something already."""
         self._source = source
         self._gatherer = gatherer or Gatherer(source)
         self._wants_placement = options.placement
         self._kept_positions: Pressures | None = None
         self._placed: dict[tuple[tuple[str, str], bool], LikelyNode] = {}
         self._timeline_way = options.timeline
+        self._grace_period = options.grace_period
         self._on = options.on
         self._placement_typed = options.placement is True
         # One answer takes a live cluster no request for what bounds a namespace: `--dry-run=server` asks it all.
@@ -125,12 +120,7 @@ class ReportBuilder:
         return self._workload(entry, kind, replace(template, second_writers=writers), pods, named=named)
 
     def manifest(self, manifest: PodManifest, objects: ManifestObjects) -> PodReport:
-        """The report of a manifest's pod, or of the pod that its workload would make.
-
-        Args:
-            manifest: The pod or workload.
-            objects: The other objects of its file.
-        """
+        """The report of a manifest's pod, or of the pod that its workload would make, with its file's other objects."""
         place = self._timeline_way is None if self._wants_placement is None else self._wants_placement
         kind, entry, pod = manifest.kind, manifest.entry, manifest.pod
         numbered = place and kind is STATEFUL_SETS and not isinstance(self._source, NothingSource)
@@ -364,7 +354,8 @@ class ReportBuilder:
         # Loaded on demand.
         from kubectl_plugin.commands.timeline import Timelines
 
-        return Timelines(self._gatherer, way, preemption_disabled=self.preemption_disabled())
+        grace, disabled = self._grace_period, self.preemption_disabled()
+        return Timelines(self._gatherer, way, grace_period=grace, preemption_disabled=disabled)
 
     def _moving(self, pod: Pod) -> tuple[VolumePosition, ...]:
         """The positions of its volumes that are not where they belong."""

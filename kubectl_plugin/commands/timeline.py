@@ -37,16 +37,13 @@ _ALL: Final = "all"
 class Timelines:
     """Makes timelines. The gatherer reads each thing once."""
 
-    def __init__(self, gatherer: Gatherer, way: str, *, preemption_disabled: bool = False) -> None:
-        """Read nothing yet.
-
-        Args:
-            gatherer: Reads the cluster.
-            way: The only one that is asked for, or ``all``.
-            preemption_disabled: Whether no profile of the scheduler preempts.
-        """
+    def __init__(
+        self, gatherer: Gatherer, way: str, *, grace_period: int | None = None, preemption_disabled: bool = False
+    ) -> None:
+        """Read nothing yet; ``way`` is the only one that is asked for, or ``all``."""
         self._gatherer = gatherer
         self._way = way
+        self._grace_period = grace_period
         self._preemption_disabled = preemption_disabled
 
     def of_stored(self, pod: Pod) -> PodTimeline:
@@ -54,13 +51,7 @@ class Timelines:
         return self._chosen(self._stored(pod))
 
     def of_coming(self, pod: Pod, kind: Kind[Any], entry: Any) -> PodTimeline:
-        """The timeline of a pod that does not exist yet, as if it ran.
-
-        Args:
-            pod: As it will be stored.
-            kind: Of what makes it; Pod: itself.
-            entry: What makes it.
-        """
+        """The timeline of a pod that does not exist yet, as if it ran, and of what makes it."""
         return self._chosen(self._coming(pod, kind, entry))
 
     def _chosen(self, facts: TimelineFacts) -> PodTimeline:
@@ -88,6 +79,7 @@ class Timelines:
             else None,
             guards=self._guards(pod),
             budgets=self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace)),
+            asked_seconds=self._grace_period,
             preemption_disabled=self._preemption_disabled,
         )
 
@@ -100,6 +92,7 @@ class Timelines:
             kubelet=self._gatherer.source.told.kubelet,
             guards=self._guards(pod),
             budgets=self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace)),
+            asked_seconds=self._grace_period,
             preemption_disabled=self._preemption_disabled,
         )
 

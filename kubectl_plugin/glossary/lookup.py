@@ -47,17 +47,24 @@ _EVENT: Final = re.compile(
     r"(?:[A-Za-z.]+/\S+(?: spec\.\w+\{[^}]*\})?|\S+ (?:\([^)]*\) )?[a-z][\w-]*(?:, \S+)?) (?P<message>.+)"
 )
 """A line of `kubectl get events`, or of the events that `kubectl describe` lists."""
-_LABEL: Final = re.compile(r"(?:Last State|State|Reason|Message|Status|Exit Code): +(?P<cause>\S.*)")
-"""A line of a container or pod that `kubectl describe` shows."""
-_SAYS: Final = re.compile(r"(?:error|warning|message|reason): (?P<cause>.+)", re.IGNORECASE)
+_LABEL: Final = re.compile(
+    r"\"?\b(?:last state|state|reason|message|status|exit ?code)\"?: *\"?(?P<cause>\S.*?)\"?,?", re.IGNORECASE
+)
+"""A line of a container or pod, as `kubectl describe`, YAML and JSON show it."""
+_LABELS: Final = re.compile(
+    r"(?<=\S) +(?=(?:Last State|State|Reason|Message|Exit Code|Started|Finished|\* [\w.]\S+): )"
+)
+"""Between such lines that were pasted as one."""
+_SAYS: Final = re.compile(r"(?:error|warning): (?P<cause>.+)", re.IGNORECASE)
 """What comes before a text of any program: the text with it, if it is known, counts first."""
 _FRAMES: Final = (
+    r"([\"'`])(?P<cause>.+)\1",
     r"error creating: (?P<cause>.+)",
-    r"\w+ pod \S+ in statefulset \S+ failed error: (?P<cause>.+)",
+    r"\w+ (?:claim \S+ for )?pod \S+ in statefulset \S+ failed error: (?P<cause>.+)",
     r"error from server(?: \(\w+\))?: (?P<cause>.+)",
     r"error when [^:]+: (?P<cause>.+)",
     r"(?:error: )?unable to (?:drain|cordon|uncordon) node [^:]+: (?P<cause>.+?)(?:, continuing command\.\.\.)?",
-    r"(?:the )?[\w.]+(?: \"[^\"]*\")? is (?:forbidden|invalid): \[?(?P<cause>.+?)\]?",
+    r"(?:the )?[\w.]+(?: \"[^\"]*\")? is (?:forbidden|invalid): (?P<cause>.+)",
     r"internal error occurred: (?P<cause>.+)",
     r"pod was rejected: (?P<cause>.+)",
     r"rpc error: code = \w+ desc = (?P<cause>.+)",
@@ -65,6 +72,9 @@ _FRAMES: Final = (
     r"failed to \"\w+\" for \"[^\"]*\" with (?P<reason>\w+): \"(?P<cause>.+)\"",
     r"(?P<reason>(?-i:(?:[A-Z][a-z0-9]+){2,})): (?P<cause>.+)",
     r"init:(?P<cause>.+)",
+    r"node \S+ event: (?P<cause>.+)",
+    r"error processing PVC \S+: (?P<cause>.+)",
+    r"unable to attach or mount volumes: unmounted .* failed to process volumes=\S*: (?P<cause>.+)",
 )
 """What Kubernetes puts before the text of a cause; the cause counts first."""
 _FIELD: Final = re.compile(
@@ -73,7 +83,6 @@ _FIELD: Final = re.compile(
     re.IGNORECASE,
 )
 """What validation says of a field: a value may follow, then the rule."""
-_QUOTES: Final = frozenset("\"'`")
 _VAGUE: Final = frozenset(
     ("error", "unknown", "failed", "running", "ready", "completed", "lost", "never", "immediate", "critical", "queue")
 )
@@ -107,42 +116,38 @@ def find(text: str) -> tuple[Found, ...]:
 
 def read(text: str) -> Reading:
     """What is known of a text; only its first `MAX_TEXT` characters count."""
-    lines = [" ".join(line.split()) for line in text[:MAX_TEXT].splitlines()]
+    lines = [" ".join(line.split()) for line in _LABELS.sub("\n", text[:MAX_TEXT]).splitlines()]
     events = [event for line in lines if (event := _EVENT.fullmatch(line))]
     if events:
-        return _joined(_read_event(event["reason"], event["message"]) for event in events)
-    whole = _read_message(" ".join(filter(None, lines)), _MAX_FRAMES)
-    if whole.found or len(lines) == 1:
-        return whole
+        return _joined(_read_cause(event["reason"], event["message"], _MAX_FRAMES) for event in events)
     labelled = [line for line in lines if _LABEL.fullmatch(line) or _FIELD.fullmatch(line)]
-    return Reading(_joined(_read_message(line, _MAX_FRAMES) for line in labelled).found)
+    by_line = _joined(_read_message(line, _MAX_FRAMES) for line in labelled if len(lines) > 1)
+    return Reading(by_line.found) if by_line.found else _read_message(" ".join(text[:MAX_TEXT].split()), _MAX_FRAMES)
 
 
-def _read_event(reason: str, message: str) -> Reading:
-    said = _read_message(message, _MAX_FRAMES)
-    if said.found:
+def _read_cause(reason: str, cause: str, frames: int) -> Reading:
+    """What is known of a cause, else of the reason that stands before it."""
+    said = _read_message(cause, frames)
+    if said.found or (named := _by_name(reason)) is None:
         return said
-    named = _by_name(reason)
-    return Reading((Found(named, reason, None),), (message,)) if named is not None else Reading()
+    return Reading((Found(named, reason, None),), (cause,))
 
 
 def _read_message(text: str, frames: int) -> Reading:
     """What is known of a text in one line, inside so many frames at most."""
     if (counted := _counted(text)) is not None:
         return counted
+    if frames and text[:1] == "[" and text[-1:] == "]":
+        return Reading(_joined(_read_message(one, frames - 1) for one in text[1:-1].split(", ")).found)
     if frames and (frame := next(filter(None, (frame.fullmatch(text) for frame in _frames())), None)):
-        cause = _read_message(frame["cause"].strip(), frames - 1)
+        cause = _read_cause(frame.groupdict().get("reason", ""), frame["cause"].strip(), frames - 1)
         if cause.found:
             return cause
-        reason = frame.groupdict().get("reason")
-        if reason and (named := _by_name(reason)) is not None:
-            return Reading((Found(named, reason, None),), (frame["cause"],))
     if (entry := _entry(text)) is not None:
         return Reading((Found(entry, text, None),))
-    if frames and (said := _SAYS.fullmatch(text) or _LABEL.fullmatch(text)):
+    said = _LABEL.fullmatch(text) or _SAYS.fullmatch(text)
+    if frames and said and (said.re is _LABEL or not _is_vague(said["cause"])):
         return _read_message(said["cause"], frames - 1)
-    if frames and (quote := text[:1]) in _QUOTES and text[-1:] == quote:
-        return _read_message(text[1:-1], frames - 1)
     if field := _FIELD.fullmatch(text):
         return _read_field(text, field["details"] or "")
     parts = [_entry(part) for part in re.split(r", |; |\. ", text)]
@@ -155,8 +160,7 @@ def _read_field(text: str, details: str) -> Reading:
     """The rule that a field breaks, or what all such texts have in common."""
     _, *behind = details.split(": ")
     known = (_entry(": ".join(behind[at:])) for at in range(max(0, len(behind) - _MAX_FRAMES), len(behind)))
-    entry = next(filter(None, known), None) or _by_name("Invalid value")
-    return Reading((Found(entry, text, None),)) if entry is not None else Reading()
+    return Reading((Found(next(filter(None, known), _BY_NAME["invalid value"]), text, None),))
 
 
 def _joined(readings: Iterable[Reading]) -> Reading:
@@ -176,7 +180,7 @@ def _once(found: Iterable[Found]) -> tuple[Found, ...]:
 def _terms_in_a_row(text: str) -> tuple[Found, ...]:
     """The entries of a text that is known terms and nothing else, as ``OOMKilled exit 137``; of each the longest."""
     words = text.split()[:_MAX_WORDS]
-    if len(words) != len(text.split()) or _VAGUE.issuperset(_folded(text).split()):
+    if len(words) != len(text.split()) or _is_vague(text):
         return ()
     found = []
     while words:
@@ -187,6 +191,10 @@ def _terms_in_a_row(text: str) -> tuple[Found, ...]:
         found.append(Found(term[1], term[0], None))
         words = words[len(term[0].split()) :]
     return tuple(found)
+
+
+def _is_vague(text: str) -> bool:
+    return _VAGUE.issuperset(re.findall(r"\w+", text.casefold()))
 
 
 def similar(text: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ _ADMISSION: Final = "plugin/pkg/admission/priority/admission.go"
 ENTRIES: Final = (
     Entry(
         name="priority",
-        also=("spec.priority", "priorityClassName", "PriorityClass", "pod priority"),
+        also=("spec.priority", "priorityClassName", "PriorityClass", "PriorityClasses", "pod priority"),
         means="A number from the pod's PriorityClass: it decides the queue, who may preempt whom, and ranks evictions.",
         rule=(
             "No class named: the globalDefault class, of several the one with the lowest value; none: 0.",
@@ -47,7 +47,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="preemptionPolicy",
-        also=("PreemptLowerPriority", "Never"),
+        also=("PreemptLowerPriority", "Never", "non-preempting", "non-preempting PriorityClass"),
         pattern=r"not eligible due to preemptionPolicy=Never\.?",
         means="Never: the pod stands ahead in the queue and preempts nobody; it can still be preempted.",
         commands=(_EXPLAIN,),
@@ -57,8 +57,8 @@ ENTRIES: Final = (
     Entry(
         name="preemption",
         also=(
-            *("preempt", "Preempted", "victim", "victims", "PreemptionByScheduler"),
-            *("victim's grace period", "victims' grace", "grace of victims"),
+            *("preempt", "Preempted", "victim", "victims", "PreemptionByScheduler", "preemptor"),
+            *("priority and preemption", "victim's grace period", "victims' grace", "grace of victims"),
         ),
         pattern=r"Preempted by (\w+ [\da-f-]{36}|(a )?pod(group)? \S+|[\w.-]+/[\w.-]+) on node .*"
         r"|\S+: preempting to accommodate a higher priority .*",
@@ -91,6 +91,7 @@ ENTRIES: Final = (
         name="critical pod",
         also=(
             *("critical", "CriticalPod", "node-critical", "node-critical pod", "cluster-critical"),
+            *("scheduler.alpha.kubernetes.io/critical-pod", "critical pod annotation"),
             *("Preempting", "Preempted in order to admit critical pod"),
             "Pod was preempted by Kubelet to accommodate a critical pod.",
         ),
@@ -98,6 +99,7 @@ ENTRIES: Final = (
         rule=(
             "Where it does not fit on arrival, the kubelet ends other pods to make room for it.",
             "Only system-node-critical (node-critical) gets oom_score_adj -997, in every QoS class.",
+            "Older texts: until 1.21 all critical pods got that of Guaranteed; their annotation is gone since 1.16.",
             "A delete and a pod of higher priority take it like any other.",
         ),
         commands=(_EXPLAIN,),
@@ -110,7 +112,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="system-cluster-critical",
-        also=("system-node-critical", "system PriorityClass", "2000000000", "2000001000"),
+        also=("system-node-critical", "system PriorityClass", "2000000000", "2000001000", "1000000000"),
         pattern=r"maximum allowed value of a user defined priority is \d+"
         r"|priority class names with 'system-' prefix are .*",
         means="The two built-in classes: system-cluster-critical is 2000000000, system-node-critical 2000001000.",
@@ -165,7 +167,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="nominatedNodeName",
-        also=("nomination", "status.nominatedNodeName", "nominated"),
+        also=("nomination", "status.nominatedNodeName", "nominated", "nominated node", "nominator"),
         means="A reservation, not a promise: room is being made on that node, and another place may be taken instead.",
         rule=("Lower pods do not use the room meanwhile; a higher one may take it, and the nomination is then gone.",),
         commands=(_EXPLAIN,),
@@ -186,5 +188,30 @@ ENTRIES: Final = (
         commands=(_EXPLAIN,),
         source=("KEP-3329", "pkg/registry/core/pod/storage/eviction.go", "pkg/controller/podgc/gc_controller.go"),
         see=("preemption", "eviction API", "Evicted"),
+    ),
+    Entry(
+        name="cross-node preemption",
+        also=("preemption across nodes",),
+        means="Removing a pod on one node so that a pod fits on another: the scheduler does not do that.",
+        rule=(
+            "It tries each node with that node's own victims; anti-affinity or spread by zone may need another's.",
+            "Only for a PodGroup (1.37, gate GenericWorkload, off by default) it takes victims on several nodes.",
+        ),
+        do=("Find the pod elsewhere that is in the way, and delete or move that one by hand.",),
+        commands=(_EXPLAIN,),
+        source=(_PREEMPTION, _DEFAULT),
+        see=("preemption", "Preemption is not helpful for scheduling"),
+    ),
+    Entry(
+        name="preempted for nothing",
+        also=("preemptor not scheduled", "pods are preempted unnecessarily"),
+        means="The victims are gone and the preemptor waits: a higher pod took the room, or another node came free.",
+        rule=(
+            "nominatedNodeName is no promise, and victims need their grace period.",
+            "A higher pod goes before a lower one where the lower ones make no room, or a budget protects them.",
+        ),
+        commands=(_EXPLAIN, "kubectl qos explain pod/VICTIM"),
+        source=(_PREEMPTION, "pkg/scheduler/backend/queue/nominator.go"),
+        see=("preemption", "nominatedNodeName"),
     ),
 )

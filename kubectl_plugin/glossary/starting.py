@@ -60,12 +60,13 @@ ENTRIES: Final = (
         means="The ResourceQuota is too new, or the controller that counts for it is behind: try again in a moment.",
         commands=("kubectl describe resourcequota -n NAMESPACE",),
         source=("pkg/controller/resourcequota/resource_quota_controller.go",),
-        see=("exceeded quota",),
     ),
     Entry(
         name="FailedCreate",
         also=("ReplicaFailure",),
-        pattern=r"Error creating: .*|create Pod .* failed error: .*",
+        pattern=r"Error creating: (pods? |Internal error|Post |context |etcdserver|the server |Unauthorized"
+        r"|.* is forbidden).*"
+        r"|(create|update) (Claim|Pod) .* failed error: .*",
         means="A controller could not make a pod: the API server refused it, so there is no pod to look at.",
         rule=(
             "The end of the text says who refused: a quota, a missing PriorityClass or service account, a webhook.",
@@ -79,7 +80,9 @@ ENTRIES: Final = (
     Entry(
         name="ImagePullBackOff",
         also=("ErrImagePull", "image pull", "image pull back-off", "Failed to pull image"),
-        pattern=r"Back-off pulling image .*|Failed to pull image .*|Error: (ImagePullBackOff|ErrImagePull)",
+        pattern=r"Back-off pulling image .*|Failed to pull image .*|Error: (ImagePullBackOff|ErrImagePull)"
+        r"|pull QPS exceeded"
+        r"|image pull failed for \S+ because the (registry is unavailable|signature validation failed).*",
         means="The image cannot be pulled, and the kubelet waits before the next try: 10 s, doubled up to 5 min.",
         rule=(
             "The container has no process: nothing of it can be killed for memory, or has to be stopped.",
@@ -110,8 +113,9 @@ ENTRIES: Final = (
         name="CreateContainerConfigError",
         also=("CreateContainerError",),
         pattern=(
-            r"Error: (configmap|secret) \".*\" not found|(Error: )?couldn't find key .* in (ConfigMap|Secret) .*"
-            r"|Error: CreateContainerConfigError|Error: container has runAsNonRoot and image .*"
+            r"(Error: )?(configmap|secret) \".*\" not found|(Error: )?couldn't find key .* in (ConfigMap|Secret) .*"
+            r"|Error: CreateContainerConfigError|(Error: )?container has runAsNonRoot and image .*"
+            r"|(Error: )?container's runAsUser.* non-root policy .*"
         ),
         means="The kubelet cannot put the container's settings together: mostly a ConfigMap, Secret or key is missing.",
         rule=(

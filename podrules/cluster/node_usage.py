@@ -30,13 +30,7 @@ _TOO_MANY: Final = f"of more than {MAX_KUBELETS} nodes the kubelets are not aske
 
 
 def read_usage(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> ReadUsage:
-    """Read a node's usage.
-
-    Args:
-        gatherer: Reads the source.
-        node: The node; if it is not ready, its kubelet is not asked, for that would wait until the timeout.
-        pods: The pods bound to it.
-    """
+    """Read a node's usage. A kubelet that is not ready is not asked, for that would wait until the timeout."""
     told = gatherer.source.told.kubelet
     if not _answers(node):
         return ReadUsage(NO_USAGE, told, (_not_asked(node, _NOT_READY),))
@@ -48,13 +42,7 @@ def read_usage(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> ReadUsage
 
 
 def unread_usage(gatherer: Gatherer, node: Node, unread: Sequence[Unread]) -> ReadUsage:
-    """Why `read_usages` has no usage of a node.
-
-    Args:
-        gatherer: Reads the source.
-        node: The node.
-        unread: What it could not read.
-    """
+    """Why `read_usages` has no usage of a node, by what it could not read."""
     told = gatherer.source.told.kubelet
     if not _answers(node):
         return ReadUsage(NO_USAGE, told, (_not_asked(node, _NOT_READY),))
@@ -99,13 +87,7 @@ def _from_metrics(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> tuple[
 def read_usages(
     gatherer: Gatherer, nodes: Sequence[Node], pods_on: Mapping[str, Sequence[Pod]]
 ) -> tuple[Mapping[str, ReadUsage], tuple[Unread, ...]]:
-    """The usage of many nodes, by name, and what could not be read of it.
-
-    Args:
-        gatherer: Reads the source.
-        nodes: The nodes.
-        pods_on: The pods bound to each node, by the node's name.
-    """
+    """The usage of many nodes with the pods bound to each, by name, and what could not be read of it."""
     answering = [node for node in nodes if _answers(node)]
     found: dict[str, ReadUsage] = {}
     unread: dict[Unread, None] = {}

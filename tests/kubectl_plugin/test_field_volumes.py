@@ -232,3 +232,16 @@ def test_a_fence_reads_volumes_after_the_pods_and_names_what_remains() -> None:
     assert order == sorted(order)
     fence.step_log(StepKind.TAINTED, "node/node-a")
     assert "Still to go: pod default/pod1 and volume piscsi." in list(fence.state(sure=True))
+
+
+def test_a_pod_that_waits_for_a_pod_on_a_node_that_answers_leads_to_that_pod(tmp_path: Path) -> None:
+    items = json.loads((FIELD / "s11p.json").read_text())["items"]
+    node, lease = (item for item in items if item["metadata"]["name"] == "node-a")
+    node["spec"], node["status"]["conditions"][0]["status"] = {}, "True"
+    lease["spec"]["renewTime"] = "2026-11-27T22:00:00Z"
+    file = tmp_path / "answers.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    text = " ".join(run("explain", "pod/pod2", "--snapshot", str(file)).out.split())
+    assert "the kubelet of node-a has to stop pod1" in text
+    assert "Next kubectl qos explain pod/pod1 -n default" in text
+    assert "kubectl qos fence" not in text

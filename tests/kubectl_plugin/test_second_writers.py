@@ -80,7 +80,7 @@ def test_F3_F4_one_replica_on_nfs_may_have_two_writers() -> None:
     found = json.loads(report.out)
     assert found["verdict"]["severity"] == "notice"
     [writers] = [one["secondWriters"] for one in found["workloads"] if one["name"] == "web"]
-    assert writers["rollout"] == "BeforeTheOldEnds"
+    assert writers["surges"] is True
     assert "notice 1 Deployment: two writers. default/deployment/web. A rollout" in _told(
         "report", "--snapshot", snapshot
     )
@@ -130,7 +130,7 @@ def test_F4_a_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Jso
         pytest.param(
             CSI, RWO, {}, "whether anything keeps a second writer off is unknown", id="CSI without its driver"
         ),
-        pytest.param(CSI, "ReadWriteOncePod", {}, "the scheduler lets one pod use it", id="ReadWriteOncePod"),
+        pytest.param(CSI, "ReadWriteOncePod", {}, "", id="ReadWriteOncePod"),
         pytest.param(NFS, RWO, {"kind": "StatefulSet", "serviceName": "s"}, "", id="StatefulSet"),
         pytest.param(NFS, RWO, {"kind": "ReplicaSet"}, "", id="ReplicaSet"),
         pytest.param(NFS, RWO, {"replicas": 0}, "", id="no replica"),

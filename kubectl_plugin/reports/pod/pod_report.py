@@ -41,7 +41,7 @@ from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 from podrules.second_writers import SecondWriters
 from podrules.stuck import AutoscalerWord, Stuck, Unseen, unseen
-from podrules.termination import EvictionStop, eviction_stop
+from podrules.termination import EvictionStop, ProbeStop, eviction_stop, probe_stops
 from podrules.timeline.events import PodTimeline, Way
 from podrules.version_changes import AssumedGate, assumed_gates
 from podrules.versions import VersionNote, Versions, version_notes
@@ -216,6 +216,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """The Job that has to count it first, where only that keeps its object."""
     held: Unmoved | None = None
     """Why a drain of its cordoned node cannot evict it; None: it can, or nobody asked."""
+    probe_stops: tuple[ProbeStop, ...] = ()
+    """What its probes give its containers, unless it is being deleted: it is not probed then."""
     hard_eviction: EvictionStop | None
     """When a Linux kubelet evicts it at a hard threshold; None: it is critical, or does not run, or not there."""
     soft_eviction: EvictionStop | None = None
@@ -279,13 +281,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
 
 
 def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...] = ()) -> PodReport:
-    """Ask every rule about one pod.
-
-    Args:
-        facts: The pod and what it names.
-        cluster: What the rest of the cluster means for it.
-        unread: What could not be read for either.
-    """
+    """Ask every rule about one pod, and say what could not be read for the answer."""
     versions, pod, admitted = facts.versions, facts.pod, facts.admitted
     kubelet = versions.kubelet(facts.home)
     qos = pod_qos(pod, admitted, facts.existing, versions.api_server)
@@ -320,6 +316,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         ),
         termination=plan,
         ending=pod_ending(ends, quiet=quiet, node=facts.node),
+        probe_stops=() if ends.metadata.deletion_timestamp is not None else tuple(_probe_stops(ends)),
         hard_eviction=eviction_stop(pod) if evictable else None,
         soft_eviction=(
             eviction_stop(pod, max_pod_grace_period_seconds=cluster.config.eviction_max_pod_grace_period)
@@ -336,7 +333,9 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
             if facts.named
             else ()
         ),
-        version_notes=version_notes(versions, tuple(_judged_nodes(facts, oom, cluster.likely.placement))),
+        version_notes=version_notes(
+            versions, (facts.home,) if facts.home else _likely_nodes(facts, cluster.likely.placement)
+        ),
         unread=unread,
         lacks=tuple(dict.fromkeys(_lacks(facts, cluster, unread))),
         preempted=cluster.preempted,
@@ -417,6 +416,12 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
         yield from (one for one in by_kind if one.resource in _VOLUMES)
 
 
+def _probe_stops(pod: Pod) -> Iterator[ProbeStop]:
+    for ref in pod.containers():
+        if ref.is_sidecar or not ref.is_init:
+            yield from (stop for stop, _ in probe_stops(pod, ref))
+
+
 def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster) -> CgroupReport:
     """The cgroups by the rules of its kubelet; of a pod that may come to several, by those of the likely one."""
     home, config = facts.home, cluster.config
@@ -424,22 +429,10 @@ def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster) -> CgroupRepor
     settings = memory_settings(home, config, features)
     likely = [] if home is not None else _likely_nodes(facts, cluster.likely.placement)
     if not likely:
-        return pod_cgroup(granted, features, settings)
+        return pod_cgroup(granted, features, settings, root=() if config is None else config.root_parts)
     kubelets = [facts.versions.kubelet(node) for node in likely]
     as_on = likely[0].metadata.name if len(set(kubelets)) > 1 else ""
     return pod_cgroup(granted, kubelets[0], settings, as_on)
-
-
-def _judged_nodes(
-    facts: PodFacts, oom: tuple[OOMOnNode, ...] | OOMUnknown, placement: Placement | None
-) -> Iterator[Node]:
-    """The nodes on whose kubelets the answer rests: a pod's own, else those that it may come to."""
-    if facts.home is not None:
-        yield facts.home
-        return
-    names = set() if isinstance(oom, OOMUnknown) else {entry.node for entry in oom}
-    names.update(() if placement is None else placement.best)
-    yield from (node for node in facts.nodes or () if node.metadata.name in names)
 
 
 def _likely_nodes(facts: PodFacts, placement: Placement | None) -> Sequence[Node]:

@@ -19,6 +19,7 @@ from kubectl_plugin.views.node.node_page import full_section, pods_on, promise_p
 from kubectl_plugin.views.node.platform_words import node_platform_section, platform_name
 from kubectl_plugin.views.node.pressure import candidate_name, own_words
 from kubectl_plugin.views.node.pressure_orders import (
+    cgroup_parts,
     eviction_tables,
     near_own_limits,
     oom_tables,
@@ -81,6 +82,8 @@ def _pressure_parts(report: NodePressureReport, *, wide: bool) -> Iterator[Secti
     else:
         yield near_own_limits(report)
     yield from _facts(report, wide=wide)
+    if wide:
+        yield from cgroup_parts(report)
 
 
 def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> Verdict:

@@ -186,10 +186,10 @@ def _cgroup_values(config: ResourceConfig, weight: int | None, kept: MemoryQoS |
     quota = f"{config.cpu_quota} {config.cpu_period}" if config.cpu_quota and config.cpu_quota > 0 else "max"
     limit = memory(config.memory) if config.memory else "max"
     cpu = f"cpu.weight {weight} (v1: cpu.shares {config.cpu_shares}), cpu.max {quota}"
-    return ", ".join((cpu, *_memory_qos_values(kept), f"memory.max {limit}"))
+    return ", ".join((cpu, *memory_qos_values(kept), f"memory.max {limit}"))
 
 
-def _memory_qos_values(kept: MemoryQoS | None) -> Iterator[str]:
+def memory_qos_values(kept: MemoryQoS | None) -> Iterator[str]:
     """What MemoryQoS sets, smallest first. Nothing is said of what is as without it."""
     if kept is not None:
         for file, value in (("memory.min", kept.min), ("memory.low", kept.low), ("memory.high", kept.high)):
@@ -248,6 +248,9 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     reach = status.node.reach if status.node is not None else None
     held = [NodeReach(entry.node, entry.reach, "") for entry in report.moving if entry.reach is not Reach.UNKNOWN]
     yield from dict.fromkeys(command for entry in (reach, *held) for command in reach_commands(entry))
+    # On a node that answers, the pod that keeps the volume decides.
+    holders = [name for entry in report.moving if not entry.reach.quiet for name in entry.held_by]
+    yield from (qos("explain pod/{}", name, namespace=report.namespace) for name in holders[:1] if name != report.name)
     if report.last_end is not None and report.last_end.end.of is not EndOf.NOTHING:
         yield qos("died pod/{}", report.name, namespace=report.namespace, comment="what ended it, and the proof")
     for one in report.preemptors.found[:1]:
