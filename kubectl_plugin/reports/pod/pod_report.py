@@ -291,6 +291,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
     quiet = silent or platform is Platform.VIRTUAL_KUBELET
     plan = stop_plan(ends, quiet=quiet)
     disabled = facts.preemption_disabled
+    likely = [] if facts.home is not None else _likely_nodes(facts, cluster.likely.placement)
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
@@ -305,7 +306,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         oom_unknown=oom if isinstance(oom, OOMUnknown) else None,
         memory_too_low=memory_too_low(granted, features=kubelet) if oom is OOMUnknown.NOT_IN_RANGE else None,
         resources=pod_resources(pod, facts.node, versions),
-        cgroup=_cgroup(granted, facts, cluster) if platform is Platform.LINUX else None,
+        cgroup=_cgroup(granted, facts, cluster, likely) if platform is Platform.LINUX else None,
         priority=(
             stored_priority(pod, facts.classes, preemption_disabled=disabled)
             if admitted is None
@@ -324,9 +325,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
             if facts.named
             else ()
         ),
-        version_notes=version_notes(
-            versions, (facts.home,) if facts.home else _likely_nodes(facts, cluster.likely.placement)
-        ),
+        version_notes=version_notes(versions, (facts.home,) if facts.home else likely if facts.named else ()),
         unread=unread,
         lacks=tuple(dict.fromkeys(_lacks(facts, cluster, unread))),
         preempted=cluster.preempted,
@@ -402,12 +401,11 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
         yield from (one for one in by_kind if one.resource in _VOLUMES)
 
 
-def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster) -> CgroupReport:
+def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster, likely: Sequence[Node]) -> CgroupReport:
     """The cgroups by the rules of its kubelet; of a pod that may come to several, by those of the likely one."""
     home, config = facts.home, cluster.config
     features = facts.versions.kubelet(home, config)
     settings = memory_settings(home, config, features)
-    likely = [] if home is not None else _likely_nodes(facts, cluster.likely.placement)
     if not likely:
         return pod_cgroup(granted, features, settings, root=() if config is None else config.root_parts)
     kubelets = [facts.versions.kubelet(node) for node in likely]
