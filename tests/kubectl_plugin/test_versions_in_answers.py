@@ -479,3 +479,20 @@ def test_a_list_goes_by_its_newest_kubelet_but_for_virtual_ones(tmp_path: Path) 
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
     told = answer(file, "explain", "pod/pod-a", "-n", "shop")
     assert (told["serverVersion"], told["rulesVersion"]) == (None, "1.35.4")
+
+
+def test_scheduler_of_an_unchecked_version_is_named_where_nothing_names_the_api_server(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    labels = {"component": "kube-scheduler"}
+    scheduler = raw_pod(
+        "kube-scheduler-a",
+        "kube-system",
+        uid="s",
+        labels=labels,
+        nodeName="a",
+        containers=[{"name": "kube-scheduler", "image": "registry.k8s.io/kube-scheduler:v1.29.6"}],
+    )
+    waiting = raw_pod("waits", "shop", uid="w", containers=[raw_container("app", {"cpu": "64"})])
+    write_cluster(file, [_node("a", "v1.28.4"), scheduler, waiting])
+    said = " ".join(run("place", "pod/waits", "-n", "shop", "--snapshot", str(file)).out.split())
+    assert f"kube-scheduler is v1.29.6, {OLD}" in said

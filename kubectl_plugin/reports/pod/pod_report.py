@@ -294,6 +294,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
     quiet = silent or platform is Platform.VIRTUAL_KUBELET
     plan = stop_plan(ends, quiet=quiet)
     disabled, evictable = facts.preemption_disabled, not pod.finished and platform is Platform.LINUX
+    likely = [] if facts.home is not None else _likely_nodes(facts, cluster.likely.placement)
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
         namespace=pod.metadata.namespace,
@@ -308,7 +309,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         oom_unknown=oom if isinstance(oom, OOMUnknown) else None,
         memory_too_low=memory_too_low(granted, features=kubelet) if oom is OOMUnknown.NOT_IN_RANGE else None,
         resources=pod_resources(pod, facts.node, versions),
-        cgroup=_cgroup(granted, facts, cluster) if platform is Platform.LINUX else None,
+        cgroup=_cgroup(granted, facts, cluster, likely) if platform is Platform.LINUX else None,
         priority=(
             stored_priority(pod, facts.classes, preemption_disabled=disabled)
             if admitted is None
@@ -333,9 +334,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
             if facts.named
             else ()
         ),
-        version_notes=version_notes(
-            versions, (facts.home,) if facts.home else _likely_nodes(facts, cluster.likely.placement)
-        ),
+        version_notes=version_notes(versions, (facts.home,) if facts.home else likely if facts.named else ()),
         unread=unread,
         lacks=tuple(dict.fromkeys(_lacks(facts, cluster, unread))),
         preempted=cluster.preempted,
@@ -422,12 +421,11 @@ def _probe_stops(pod: Pod) -> Iterator[ProbeStop]:
             yield from (stop for stop, _ in probe_stops(pod, ref))
 
 
-def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster) -> CgroupReport:
+def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster, likely: Sequence[Node]) -> CgroupReport:
     """The cgroups by the rules of its kubelet; of a pod that may come to several, by those of the likely one."""
     home, config = facts.home, cluster.config
     features = facts.versions.kubelet(home, config)
     settings = memory_settings(home, config, features)
-    likely = [] if home is not None else _likely_nodes(facts, cluster.likely.placement)
     if not likely:
         return pod_cgroup(granted, features, settings, root=() if config is None else config.root_parts)
     kubelets = [facts.versions.kubelet(node) for node in likely]

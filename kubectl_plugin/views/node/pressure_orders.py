@@ -221,7 +221,7 @@ def cgroup_parts(report: NodePressureReport) -> Iterator[Table | Section]:
         return
     title = "Cgroups of pods: weights share cpu among siblings if it is short, memory.max is a limit"
     top = report.cgroups[0].cgroupfs
-    rows = [_cgroup_row(one, one.cgroupfs.count("/") - top.count("/")) for one in report.cgroups]
+    rows = [_cgroup_row(one, min(one.cgroupfs.count("/") - top.count("/"), 2)) for one in report.cgroups]
     headings = ("cpu.weight", "v1 shares", "memory.max", "cgroup")
     yield Table(title, headings, tuple(rows), right=frozenset({0, 1, 2}))
     order = report.oom_of(OOMScope.KUBEPODS)
