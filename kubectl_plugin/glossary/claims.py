@@ -61,28 +61,17 @@ ENTRIES: Final = (
     ),
     Entry(
         name="VolumeMismatch",
-        also=("ClaimMisbound",),
+        also=("ClaimMisbound", "PVC is not bound"),
         pattern=r"Cannot bind (to requested volume|PersistentVolume) .*"
         r"|volume \".*\" already bound to a different claim\."
-        r"|Two claims are bound to the same volume, this one is bound incorrectly|PVC is not bound"
-        r"|PVC \S+ has non-bound phase.*"
-        r"|found PV object .* but it.* pv\.Spec\.ClaimRef.*"
+        r"|Two claims are bound to the same volume, this one is bound incorrectly"
+        r"|found PV object .* pv\.Spec\.ClaimRef.*"
         r"|volume \S+ has volumeMode \S+, but is specified in volume\w+",
         means="The claim and the volume that it names do not belong together: other size, mode, class, or other claim.",
         do=("Correct volumeName or volumeMode, or remove spec.claimRef of a released volume that may be used again.",),
         commands=(_CLAIM, "kubectl get pv"),
         source=(_CONTROLLER, "pkg/kubelet/volumemanager/populator/desired_state_of_world_populator.go"),
         see=("FailedBinding",),
-    ),
-    Entry(
-        name="VolumeResizeFailed",
-        also=("ExternalExpanding", "FileSystemResizeFailed"),
-        pattern=r"(Node|Mount)?Volume\.NodeExpandVolume .*failed.*|NodeExpandVolume\.\w+ failed.*"
-        r"|error expanding (volume|pvc) .*"
-        r"|(CSI migration enabled for .*; )?waiting for an? external.* to expand (the|this) pvc",
-        means="The claim asks for more storage than its volume has: the driver grows it, the kubelet follows.",
-        source=("pkg/controller/volume/expand/expand_controller.go",),
-        see=("a claim cannot shrink",),
     ),
     Entry(
         name="ClaimLost",

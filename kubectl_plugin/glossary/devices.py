@@ -39,14 +39,9 @@ ENTRIES: Final = (
     ),
     Entry(
         name="no new claims to deallocate",
-        also=(
-            "still not schedulable",
-            "deallocation of ResourceClaim completed",
-            "deletion of ResourceClaim completed",
-            "deallocation and deletion of ResourceClaims completed",
-            "deallocation of PodGroup ResourceClaim completed",
-            "ResourceClaim unreserved for PodGroup",
-        ),
+        pattern=r"still not schedulable|(deallocation|deletion"
+        r"|deallocation and deletion) of .*ResourceClaims? completed"
+        r"|ResourceClaim unreserved for PodGroup",
         means="What the scheduler could do about the pod's ResourceClaims when no node fitted. Preemption is separate.",
         rule=(
             "`no new claims to deallocate`: the pod has none. `still not schedulable`: none that could be given back.",
@@ -57,34 +52,23 @@ ENTRIES: Final = (
         see=("cannot allocate all claims",),
     ),
     Entry(
-        name="device class does not exist",
-        also=("DeviceClass",),
-        pattern=r"request \S+: device class \S+ does not exist",
-        means="A ResourceClaim of the pod asks for a DeviceClass that this cluster does not have.",
-        do=("Install the driver that brings the class, or correct deviceClassName in the claim or its template.",),
-        commands=("kubectl get deviceclasses",),
-        source=(_PLUGIN,),
-        see=("cannot allocate all claims",),
-    ),
-    Entry(
         name="waiting for binding conditions",
         pattern=r"waiting for binding conditions for device on node .*|device binding (timeout|failed)(: .*)?",
         means="A device has to be prepared on the chosen node before the pod is bound: its driver reports when it is.",
         rule=("If the driver reports a failure, or nothing in time, the scheduler looks for another place.",),
         commands=(_EXPLAIN, "kubectl get resourceclaims"),
         source=(_PLUGIN, "KEP-5007"),
-        see=("cannot allocate all claims",),
     ),
     Entry(
         name="ResourceClaim cannot be used",
         also=("FailedResourceClaimCreation", "FailedPrepareDynamicResources"),
-        pattern=r"resourceclaim \".*\" is being deleted|PodResourceClaim \S+: .*"
+        pattern=r"request \S+: device class \S+ does not exist|resourceclaim \".*\" is being deleted"
+        r"|PodResourceClaim \S+: .*"
         r"|(Failed to )?prepare dynamic resources: .*|NodePrepareResources failed for ResourceClaim .*"
         r"|pod \S+ \(.*\) is not allowed to use ResourceClaim .*",
         means="A ResourceClaim of the pod cannot be made, or its devices not prepared; the end of the text says why.",
-        do=("See that the claim or its template exists, and that the driver of the device runs on that node.",),
+        do=("See that claim, template and DeviceClass exist, and that the driver of the device runs on that node.",),
         commands=("kubectl get resourceclaims -n NAMESPACE", _EXPLAIN),
         source=("pkg/controller/resourceclaim/controller.go", "pkg/kubelet/cm/dra/manager.go"),
-        see=("cannot allocate all claims",),
     ),
 )

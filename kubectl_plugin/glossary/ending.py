@@ -55,7 +55,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="sidecar",
-        also=("sidecars", "restartable init container", "native sidecar"),
+        also=("sidecars", "sidecar container", "restartable init container", "native sidecar"),
         pattern=r"may not be set for (non-init containers|init containers without restartPolicy=Always)",
         means="An init container with restartPolicy Always: it starts before the others, ends after them, last first.",
         rule=(
@@ -68,7 +68,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="SIGTERM",
-        also=("stopSignal", "stop signal", "lifecycle.stopSignal", "exit code 143", "143"),
+        also=("stopSignal", "stop signal", "lifecycle.stopSignal", "exit code 143", "143", "PID 1"),
         means="The signal by which a container is asked to end; what is left when its grace period is over is killed.",
         rule=(
             "It comes after preStop, and to a sidecar after the containers before it have ended.",
@@ -98,7 +98,8 @@ ENTRIES: Final = (
     Entry(
         name="ExceededGracePeriod",
         also=("exceeded grace period", "Container runtime did not kill the pod within specified grace period."),
-        pattern=r"Container .* exceeded (its |the )?grace period.*|.*did not kill the pod within specified grace .*",
+        pattern=r"Container .* exceeded (its |the )?grace period.*"
+        r"|(timeout|timed out) waiting to kill( pod)?",
         means="The kubelet waited 1.5 times the grace period of an eviction, at least 10 s, and the pod did not end.",
         rule=(
             "It goes on without waiting and may evict another pod; the kill goes on too.",
@@ -115,7 +116,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="kubelet restart",
-        also=("restart of the kubelet", "kubelet restarted", "restarting the kubelet", "kubelet restart and grace"),
+        also=("restart of the kubelet", "kubelet restarted", "restarting the kubelet", "Starting"),
         pattern=r"Starting kubelet\.",
         means="A restart of the kubelet alone stops no container; it finds them again when it is back.",
         rule=(
@@ -196,8 +197,8 @@ ENTRIES: Final = (
     Entry(
         name="PodDisruptionBudget",
         also=(
-            *("PDB", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
-            *("currentHealthy", "desiredHealthy", "expectedPods", "disruptedPods", "voluntary disruption"),
+            *("PDB", "budget", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
+            *("currentHealthy", "desiredHealthy", "expectedPods", "voluntary disruption", "involuntary disruption"),
         ),
         pattern=r".*Cannot evict pod as it would violate the pod's disruption budget.*"
         r"|.*This pod has more than one PodDisruptionBudget.*|The disruption budget \S+ (needs|does not|is still) .*"
@@ -232,12 +233,8 @@ ENTRIES: Final = (
     Entry(
         name="NodeShutdown",
         also=(
-            "Pod was terminated in response to imminent node shutdown.",
-            "graceful node shutdown",
-            "node shutdown",
-            "shutdownGracePeriod",
-            "shutdownGracePeriodCriticalPods",
-            "shutdownGracePeriodByPodPriority",
+            *("Pod was terminated in response to imminent node shutdown.", "graceful node shutdown", "node shutdown"),
+            *("shutdownGracePeriod", "shutdownGracePeriodCriticalPods", "shutdownGracePeriodByPodPriority"),
             "Shutdown",
         ),
         pattern=r"Pod was rejected as the node is shutting down\.?|node is shutting down"
@@ -251,7 +248,8 @@ ENTRIES: Final = (
     Entry(
         name="DeadlineExceeded",
         also=("activeDeadlineSeconds",),
-        pattern=r"Pod was active on the node longer than .*|Job was active longer than .*",
+        pattern=r"Pod was active on the node longer than the specified deadline"
+        r"|Job was active longer than specified deadline",
         means="The pod, or its Job, ran longer than activeDeadlineSeconds.",
         source=("pkg/kubelet/active_deadline.go", "pkg/controller/job/job_controller.go"),
         see=("terminationGracePeriodSeconds",),
@@ -260,7 +258,7 @@ ENTRIES: Final = (
         name="graceful termination",
         also=(
             *("graceful deletion", "pod termination", "termination of pods", "kubectl delete", "kubectl delete --now"),
-            *("--now", "delete", "deletion", "termination", "EndpointSlice", "terminating endpoint"),
+            *("--now", "deletion", "termination", "EndpointSlice", "terminating endpoint"),
         ),
         means="A deleted pod gets deletionTimestamp, preStop and SIGTERM, then SIGKILL when its grace period is over.",
         rule=(
@@ -285,7 +283,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="restartPolicy",
-        also=("Always", "OnFailure", "restartCount"),
+        also=("OnFailure", "restartCount", "restartPolicy: Always", "restartPolicy: Never"),
         means="Whether a container that ended is started again on its node: Always (default), OnFailure or Never.",
         rule=("A pod that was deleted, evicted or preempted does not start again, whatever its restartPolicy.",),
         source=("pkg/kubelet/container/helpers.go",),
@@ -348,8 +346,9 @@ ENTRIES: Final = (
     Entry(
         name="garbage collection",
         also=(
-            *("garbage collector", "ownerReferences", "dependents", "cascading deletion", "foregroundDeletion"),
-            *("foreground deletion", "--cascade", "propagationPolicy", "blockOwnerDeletion", "orphan"),
+            *("garbage collector", "owner", "ownerReferences", "dependents", "cascading deletion"),
+            *("foregroundDeletion", "foreground deletion", "--cascade", "propagationPolicy", "blockOwnerDeletion"),
+            "orphan",
         ),
         means="An object is deleted once all owners in its ownerReferences are gone: so a Deployment's pods follow it.",
         rule=(

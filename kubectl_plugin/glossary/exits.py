@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
+from podrules.died.windows_exits import WINDOWS_EXITS
 
 __all__ = ["ENTRIES"]
 
@@ -16,7 +17,7 @@ ENTRIES: Final = (
     Entry(
         name="exit code",
         also=("Completed", "Error", "exit code 0", "exit code 1", "exit code 139", "lastState.terminated"),
-        pattern=r"(last state: |terminated with )?exit ?code:? *\d+|Signal:\d+",
+        pattern=r"(last state: |terminated with )?exit ?code:? *(\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])|Signal:\d+",
         means="The number with which the container's first process ended: 0 is success, more than 128 is a signal.",
         rule=(
             "1 to 125: the program's own; its log says why. 126: the command cannot be executed. 127: there is none.",
@@ -27,6 +28,28 @@ ENTRIES: Final = (
         commands=(_LOG, _EXPLAIN),
         source=("pkg/apis/core/types.go",),
         see=("exit code 137", "SIGTERM", "OOMKilled", "CrashLoopBackOff"),
+    ),
+    *(
+        Entry(
+            name=exit_.name,
+            also=(str(code), str(code - 2**32), f"0x{code:08X}"),
+            pattern=rf"(last state: |terminated with )?exit ?code:? *({code}|{code - 2**32}|0x{code:08X})",
+            means=f"The Windows process {exit_.meaning}; exit code {code} is 0x{code:08X}.",
+            do=("Read the log of the container that ended; Windows' event log names the module that failed.",),
+            commands=(_LOG,),
+            source=("pkg/apis/core/types.go",),
+            see=("exit code", "Windows"),
+        )
+        for code, exit_ in WINDOWS_EXITS.items()
+    ),
+    Entry(
+        name="exit code of Windows",
+        also=("NTSTATUS",),
+        pattern=r"(last state: |terminated with )?exit ?code:? *(-?\d{1,10}|0x[\da-f]{8})",
+        means="Linux has exit codes up to 255 only: this one is a Windows process's own, or an NTSTATUS value.",
+        rule=("Write it in hexadecimal: 0xC0000000 and more are errors of Windows, which its documentation lists.",),
+        source=("pkg/apis/core/types.go",),
+        see=("exit code", "Windows"),
     ),
     Entry(
         name="ContainerStatusUnknown",
@@ -54,10 +77,7 @@ ENTRIES: Final = (
         pattern=r"Job has reached the specified backoff limit\.?|Job has failed indexes"
         r"|Job has exceeded the specified maximal number of failed indexes",
         means="More pods of the Job failed than its backoffLimit allows: it is Failed, and makes no other pod.",
-        rule=(
-            "backoffLimit is 6 unless it is set; each failed pod, and each restart of a container, counts.",
-            "Of an indexed Job, backoffLimitPerIndex and maxFailedIndexes count in its place.",
-        ),
+        rule=("It is 6 by default; failed pods and restarts count. Indexed Jobs can have one for each index.",),
         do=("Read why its pods failed; then recreate the Job: a failed one does not continue.",),
         commands=("kubectl describe job NAME",),
         source=(_JOB,),
@@ -80,13 +100,12 @@ ENTRIES: Final = (
     Entry(
         name="ScalingReplicaSet",
         also=("SuccessfulCreate", "SuccessfulDelete"),
-        pattern=r"Scaled (up|down) replica set .*|(Created|Deleted) pod: .*|(create|delete) Pod .* successful"
-        r"|create Claim .* success|(Found|Created) new replica set .*|(Deployment"
-        r"|ReplicaSet) .* has successfully progressed\."
-        r"|Deployment has minimum availability\.|Deployment is resumed|\w+( set)? \".*\" successfully rolled out"
-        r"|Job (completed|resumed)|Reached expected number of succeeded pods|Matched rules at index \d+"
-        r"|New size: \d+; reason: [^;]*|recommended size matches current size|the HPA controller was able to .*"
-        r"|the HPA was able to successfully calculate a replica count from .*|the desired count is within the .* range",
+        pattern=r"Scaled (up|down) replica set .*|(Created|Deleted) pod: .*|(create|delete) (Pod"
+        r"|Claim) .* success(ful)?"
+        r"|(Found|Created) new replica set .*|(Deployment|ReplicaSet) .* has successfully progressed\."
+        r"|Deployment (has minimum availability\.|is resumed)|\w+( set)? \".*\" successfully rolled out"
+        r"|Job (completed|resumed)|Reached expected number of succeeded pods|New size: \d+; reason: [^;]*"
+        r"|recommended size matches current size|the HPA was able to successfully calculate a replica count from .*",
         means="Nothing is wrong: a controller does what replicas, a rollout, a Job or an autoscaler demand.",
         commands=("kubectl qos explain deployment/NAME",),
         source=("pkg/controller/deployment/sync.go", "pkg/controller/controller_utils.go"),
@@ -94,15 +113,13 @@ ENTRIES: Final = (
     ),
     Entry(
         name="rollout is not finished",
-        also=("MinimumReplicasUnavailable", "Progressing"),
+        also=("MinimumReplicasUnavailable",),
         pattern=r"Waiting for (deployment|daemon set) .* rollout to finish: .*|Waiting for \d+ pods to be ready\.\.\."
         r"|Waiting for partitioned roll out to finish: .*|waiting for statefulset rolling update to complete .*"
         r"|Deployment does not have minimum availability\.|(Deployment|ReplicaSet) .* is progressing\.",
         means="The workload still has old pods, or fewer available ones than it wants; its controller goes on.",
         do=("If the numbers stay, see why its new pods are pending, refused or not Ready.",),
-        commands=("kubectl qos explain deployment/NAME",),
         source=("pkg/controller/deployment/progress.go",),
-        see=("ProgressDeadlineExceeded",),
     ),
     Entry(
         name="DeploymentPaused",
@@ -114,7 +131,6 @@ ENTRIES: Final = (
         name="Job suspended",
         also=("JobSuspended", "spec.suspend"),
         means="spec.suspend of the Job is true: its pods are deleted, and none is made until it is false.",
-        do=("A queue controller may have set it; else set it to false.",),
         source=(_JOB,),
     ),
     Entry(
@@ -130,19 +146,12 @@ ENTRIES: Final = (
         also=("SucceededDaemonPod",),
         pattern=r"Found (failed|succeeded) daemon pod \S+ on node \S+, will try to (kill|delete) it",
         means="A DaemonSet's pod has ended, so its controller deletes it and makes another, with a growing back-off.",
-        do=("Read why it ended: a rejection by the kubelet, an eviction, or its own exit.",),
         source=("pkg/controller/daemon/daemon_controller.go",),
         see=("Evicted", "Predicate failed"),
     ),
     Entry(
-        name="FailedDelete",
-        pattern=r"Error deleting: .*",
-        means="A controller could not delete a pod: the API server refused it; it tries again.",
-        source=("pkg/controller/controller_utils.go",),
-    ),
-    Entry(
         name="FailedGetResourceMetric",
-        also=("FailedComputeMetricsReplicas", "ScalingActive", "FailedGetScale"),
+        also=("FailedComputeMetricsReplicas", "FailedGetScale"),
         pattern=r"the HPA was unable to compute the replica count: .*"
         r"|missing request for \S+ in container \S+ of Pod \S+"
         r"|failed to get .* (utilization|usage|metric( value)?): .*|no metrics returned from \w+ metrics API"
@@ -154,22 +163,5 @@ ENTRIES: Final = (
         commands=("kubectl top pods",),
         source=("pkg/controller/podautoscaler/horizontal.go", "pkg/controller/podautoscaler/replica_calculator.go"),
         see=("requests",),
-    ),
-    Entry(
-        name="ScalingLimited",
-        also=("TooManyReplicas", "TooFewReplicas", "ScaleDownStabilized", "ScalingDisabled"),
-        pattern=r"the desired replica count is .*|recent recommendations were (higher|lower) than current one, .*"
-        r"|scaling is disabled since the replica count of the target is zero",
-        means="The HorizontalPodAutoscaler wants another number of replicas; a bound or its behavior holds it back.",
-        rule=("Bounds are minReplicas and maxReplicas; scaling down waits for 300 s of lower values by default.",),
-        source=("pkg/controller/podautoscaler/horizontal.go",),
-    ),
-    Entry(
-        name="JobAlreadyActive",
-        also=("MissSchedule", "TooManyMissedTimes"),
-        pattern=r"Not starting job because prior execution is running and concurrency policy is Forbid"
-        r"|Missed scheduled time to start a job: .*|too many missed start times\. .*",
-        means="The CronJob left out a run: the last one still runs, or its startingDeadlineSeconds are over.",
-        source=("pkg/controller/cronjob/cronjob_controllerv2.go",),
     ),
 )

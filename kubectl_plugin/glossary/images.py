@@ -57,9 +57,9 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Pulled",
-        also=("Pulling", "Created", "Started", "Scheduled"),
+        also=("Pulling", "Created", "Started", "Scheduled", "SuccessfulMountVolume"),
         pattern=r"Pulling image .*|Successfully pulled image .*|Container image .* already present on machine.*"
-        r"|Container (created|started)|Successfully assigned .*",
+        r"|Container (created|started)|Successfully assigned \S+/\S+ to \S+",
         means="Nothing is wrong: these events tell that a pod starts.",
         rule=("In order: Scheduled, then for each container Pulling, Pulled, Created and Started.",),
         do=("Where it does not go on, the next event or the container's status says why.",),
@@ -71,7 +71,7 @@ ENTRIES: Final = (
         name="RunContainerError",
         also=("StartError", "OCI runtime create failed", "PreCreateHookError", "PreStartHookError"),
         pattern=r"(?!Failed to create pod sandbox)"
-        r".*(OCI runtime create failed|failed to create shim task|failed to create containerd task).*"
+        r"(.*: )?(OCI runtime create failed|failed to create shim task|failed to create containerd task): .*"
         r"|Error: failed to (create|start) container( .*|d .*)?|Internal Pre(Create|Start)Container hook failed: .*",
         means="The container runtime could not start the container's first process.",
         rule=("Mostly the command does not exist in the image, is not executable, or a mount cannot be made.",),
@@ -102,9 +102,7 @@ ENTRIES: Final = (
     Entry(
         name="NetworkNotReady",
         also=(
-            "cni plugin not initialized",
-            "NetworkUnavailable",
-            "node.kubernetes.io/network-unavailable",
+            *("cni plugin not initialized", "NetworkUnavailable", "node.kubernetes.io/network-unavailable"),
             "NetworkPluginNotReady",
         ),
         pattern=r"network is not ready(: .*)?|(.*[: ])?cni plugin not initialized",

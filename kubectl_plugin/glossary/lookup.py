@@ -47,17 +47,24 @@ _EVENT: Final = re.compile(
     r"(?:[A-Za-z.]+/\S+(?: spec\.\w+\{[^}]*\})?|\S+ (?:\([^)]*\) )?[a-z][\w-]*(?:, \S+)?) (?P<message>.+)"
 )
 """A line of `kubectl get events`, or of the events that `kubectl describe` lists."""
-_LABEL: Final = re.compile(r"(?:Last State|State|Reason|Message|Status|Exit Code): +(?P<cause>\S.*)")
-"""A line of a container or pod that `kubectl describe` shows."""
-_SAYS: Final = re.compile(r"(?:error|warning|message|reason): (?P<cause>.+)", re.IGNORECASE)
+_LABEL: Final = re.compile(
+    r"\"?\b(?:last state|state|reason|message|status|exit ?code)\"?: *\"?(?P<cause>\S.*?)\"?,?", re.IGNORECASE
+)
+"""A line of a container or pod, as `kubectl describe`, YAML and JSON show it."""
+_LABELS: Final = re.compile(
+    r"(?<=\S) +(?=(?:Last State|State|Reason|Message|Exit Code|Started|Finished|\* [\w.]\S+): )"
+)
+"""Between such lines that were pasted as one."""
+_SAYS: Final = re.compile(r"(?:error|warning): (?P<cause>.+)", re.IGNORECASE)
 """What comes before a text of any program: the text with it, if it is known, counts first."""
 _FRAMES: Final = (
+    r"([\"'`])(?P<cause>.+)\1",
     r"error creating: (?P<cause>.+)",
     r"\w+ (?:claim \S+ for )?pod \S+ in statefulset \S+ failed error: (?P<cause>.+)",
     r"error from server(?: \(\w+\))?: (?P<cause>.+)",
     r"error when [^:]+: (?P<cause>.+)",
     r"(?:error: )?unable to (?:drain|cordon|uncordon) node [^:]+: (?P<cause>.+?)(?:, continuing command\.\.\.)?",
-    r"(?:the )?[\w.]+(?: \"[^\"]*\")? is (?:forbidden|invalid): \[?(?P<cause>.+?)\]?",
+    r"(?:the )?[\w.]+(?: \"[^\"]*\")? is (?:forbidden|invalid): (?P<cause>.+)",
     r"internal error occurred: (?P<cause>.+)",
     r"pod was rejected: (?P<cause>.+)",
     r"rpc error: code = \w+ desc = (?P<cause>.+)",
@@ -76,11 +83,24 @@ _FIELD: Final = re.compile(
     re.IGNORECASE,
 )
 """What validation says of a field: a value may follow, then the rule."""
-_QUOTES: Final = frozenset("\"'`")
 _VAGUE: Final = frozenset(
-    ("error", "unknown", "failed", "running", "ready", "completed", "lost", "never", "immediate", "critical", "queue")
+    (
+        *("completed", "created", "critical", "failed", "immediate", "killing", "lost", "never", "pulled", "pulling"),
+        *(
+            "queue",
+            "ready",
+            "request",
+            "requests",
+            "restart",
+            "running",
+            "scheduled",
+            "started",
+            "succeeded",
+            "unknown",
+        ),
+    )
 )
-"""Words of any program: two of them in a row are no message of Kubernetes."""
+"""Words of any program: with another term behind or before them they are no message of Kubernetes."""
 _WORD: Final = re.compile(r"[^\W_]{4,}")
 _NO_LETTER: Final = re.compile(r"[\W_]+")
 
@@ -110,46 +130,37 @@ def find(text: str) -> tuple[Found, ...]:
 
 def read(text: str) -> Reading:
     """What is known of a text; only its first `MAX_TEXT` characters count."""
-    lines = [" ".join(line.split()) for line in text[:MAX_TEXT].splitlines()]
+    lines = [" ".join(line.split()) for line in _LABELS.sub("\n", text[:MAX_TEXT]).splitlines()]
     events = [event for line in lines if (event := _EVENT.fullmatch(line))]
     if events:
-        return _joined(_read_event(event["reason"], event["message"]) for event in events)
-    whole = _read_message(" ".join(filter(None, lines)), _MAX_FRAMES)
-    if whole.found or len(lines) == 1:
-        return whole
+        return _joined(_read_cause(event["reason"], event["message"], _MAX_FRAMES) for event in events)
     labelled = [line for line in lines if _LABEL.fullmatch(line) or _FIELD.fullmatch(line)]
-    return Reading(_joined(_read_message(line, _MAX_FRAMES) for line in labelled).found)
+    by_line = _joined(_read_message(line, _MAX_FRAMES) for line in labelled if len(lines) > 1)
+    return Reading(by_line.found) if by_line.found else _read_message(" ".join(text[:MAX_TEXT].split()), _MAX_FRAMES)
 
 
-def _read_event(reason: str, message: str) -> Reading:
-    said = _read_message(message, _MAX_FRAMES)
-    if said.found:
+def _read_cause(reason: str, cause: str, frames: int) -> Reading:
+    """What is known of a cause, else of the reason that stands before it."""
+    said = _read_message(cause, frames)
+    if said.found or (named := _by_name(reason)) is None:
         return said
-    named = _by_name(reason)
-    return Reading((Found(named, reason, None),), (message,)) if named is not None else Reading()
+    return Reading((Found(named, reason, None),), (cause,))
 
 
 def _read_message(text: str, frames: int) -> Reading:
     """What is known of a text in one line, inside so many frames at most."""
-    if (
-        frames
-        and text[:1] in _QUOTES
-        and text[-1:] == text[:1]
-        and (bare := _read_message(text[1:-1], frames - 1)).found
-    ):
-        return bare
     if (counted := _counted(text)) is not None:
         return counted
+    if frames and text[:1] == "[" and text[-1:] == "]":
+        return Reading(_joined(_read_message(one, frames - 1) for one in text[1:-1].split(", ")).found)
     if frames and (frame := next(filter(None, (frame.fullmatch(text) for frame in _frames())), None)):
-        cause = _read_message(frame["cause"].strip(), frames - 1)
+        cause = _read_cause(frame.groupdict().get("reason", ""), frame["cause"].strip(), frames - 1)
         if cause.found:
             return cause
-        reason = frame.groupdict().get("reason")
-        if reason and (named := _by_name(reason)) is not None:
-            return Reading((Found(named, reason, None),), (frame["cause"],))
     if (entry := _entry(text)) is not None:
         return Reading((Found(entry, text, None),))
-    if frames and (said := _SAYS.fullmatch(text) or _LABEL.fullmatch(text)):
+    said = _LABEL.fullmatch(text) or _SAYS.fullmatch(text)
+    if frames and said and (said.re is _LABEL or not _VAGUE.issuperset(_words(said["cause"]))):
         return _read_message(said["cause"], frames - 1)
     if field := _FIELD.fullmatch(text):
         return _read_field(text, field["details"] or "")
@@ -163,8 +174,7 @@ def _read_field(text: str, details: str) -> Reading:
     """The rule that a field breaks, or what all such texts have in common."""
     _, *behind = details.split(": ")
     known = (_entry(": ".join(behind[at:])) for at in range(max(0, len(behind) - _MAX_FRAMES), len(behind)))
-    entry = next(filter(None, known), None) or _by_name("Invalid value")
-    return Reading((Found(entry, text, None),)) if entry is not None else Reading()
+    return Reading((Found(next(filter(None, known), _BY_NAME["invalid value"]), text, None),))
 
 
 def _joined(readings: Iterable[Reading]) -> Reading:
@@ -184,7 +194,7 @@ def _once(found: Iterable[Found]) -> tuple[Found, ...]:
 def _terms_in_a_row(text: str) -> tuple[Found, ...]:
     """The entries of a text that is known terms and nothing else, as ``OOMKilled exit 137``; of each the longest."""
     words = text.split()[:_MAX_WORDS]
-    if len(words) != len(text.split()) or _VAGUE.issuperset(_folded(text).split()):
+    if len(words) != len(text.split()) or not _VAGUE.isdisjoint(_words(text)):
         return ()
     found = []
     while words:
@@ -197,27 +207,31 @@ def _terms_in_a_row(text: str) -> tuple[Found, ...]:
     return tuple(found)
 
 
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
 def similar(text: str) -> tuple[str, ...]:
     """Terms that look like a text or hold it, best first: of each entry the spelling that is meant."""
     wanted = _folded(text[:MAX_TEXT])
     closeness = _CLOSE if len(wanted) > _SHORT else _CLOSE_WHERE_SHORT
-    near = difflib.get_close_matches(wanted, _SPELLINGS, n=_SUGGESTED, cutoff=closeness)
+    near = difflib.get_close_matches(wanted, _spellings(), n=_SUGGESTED, cutoff=closeness)
     spellings = dict.fromkeys([*near, *_holding(wanted), *_sharing_words(wanted)])
     first = {_BY_NAME[spelling].name: spelling for spelling in reversed(spellings)}
-    return tuple(_SPELLINGS[spelling] for spelling in spellings if first[_BY_NAME[spelling].name] == spelling)[
+    return tuple(_spellings()[spelling] for spelling in spellings if first[_BY_NAME[spelling].name] == spelling)[
         :_SUGGESTED
     ]
 
 
 def _holding(wanted: str) -> list[str]:
     """Spellings with a text in them: first those with it as a word of its own, the shortest first."""
-    holding = [folded for folded in _SPELLINGS if wanted and wanted in folded]
+    holding = [folded for folded in _spellings() if wanted and wanted in folded]
     return sorted(holding, key=lambda folded: (wanted not in folded.split(), len(folded)))
 
 
 def _sharing_words(wanted: str) -> list[str]:
     """Spellings that share words with a text, those with the rarest first, and of them the shortest."""
-    words_of = {folded: set(_WORD.findall(folded)) for folded in _SPELLINGS}
+    words_of = {folded: set(_WORD.findall(folded)) for folded in _spellings()}
     words = set(_WORD.findall(wanted))
     weights = {
         word: log(len(words_of) / had) for word in words if (had := sum(word in has for has in words_of.values()))
@@ -232,11 +246,10 @@ def _entry(text: str) -> Entry | None:
 
 def _by_name(text: str) -> Entry | None:
     """The entry with that spelling, or with its letters, in one word or several, in the singular or the plural."""
-    letters = _letters(text)
-    alike = next(
-        (_BY_LETTERS[one] for one in (letters, letters.removesuffix("s"), f"{letters}s") if one in _BY_LETTERS), None
-    )
-    return _BY_NAME.get(_folded(text)) or alike
+    if (named := _BY_NAME.get(_folded(text))) is not None:
+        return named
+    letters, by_letters = _letters(text), _by_letters()
+    return by_letters.get(letters) or by_letters.get(letters.removesuffix("s")) or by_letters.get(f"{letters}s")
 
 
 def _counted(text: str) -> Reading | None:
@@ -288,6 +301,18 @@ def _spelt(entries: Iterable[Entry]) -> Iterator[tuple[str, Entry]]:
 
 
 @cache
+def _by_letters() -> dict[str, Entry]:
+    """Of spellings that share their letters, the entry that comes first."""
+    return {letters: entry for spelling, entry in reversed(_BY_NAME.items()) if (letters := _letters(spelling))}
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    """As they are written, by how they are looked up."""
+    return {_folded(spelling): spelling for spelling, _ in reversed(tuple(_spelt(_ALL)))}
+
+
+@cache
 def _patterns() -> tuple[tuple[re.Pattern[str], Entry], ...]:
     """Compiled where no spelling is enough."""
     return tuple((re.compile(entry.pattern, re.IGNORECASE), entry) for entry in _ALL if entry.pattern)
@@ -300,9 +325,3 @@ def _frames() -> tuple[re.Pattern[str], ...]:
 
 _ALL: Final = tuple(entry for entries in CATALOGUE.values() for entry in entries)
 _BY_NAME: Final = {_folded(spelling): entry for spelling, entry in _spelt(_ALL)}
-_BY_LETTERS: Final = {
-    letters: entry for spelling, entry in reversed(_BY_NAME.items()) if (letters := _letters(spelling))
-}
-"""Of spellings that share their letters, that of the entry that comes first."""
-_SPELLINGS: Final = {_folded(spelling): spelling for spelling, _ in reversed(tuple(_spelt(_ALL)))}
-"""As they are written, by how they are looked up."""

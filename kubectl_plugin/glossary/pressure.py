@@ -17,16 +17,8 @@ ENTRIES: Final = (
     Entry(
         name="Evicted",
         also=(
-            "Evicting",
-            "eviction",
-            "node-pressure eviction",
-            "node pressure",
-            "The node was low on resource",
-            "kubelet eviction",
-            "out of resource",
-            "eviction order",
-            "eviction manager",
-            "EvictionThreshold",
+            *("Evicting", "eviction", "node-pressure eviction", "node pressure", "The node was low on resource"),
+            *("kubelet eviction", "out of resource", "eviction order", "eviction ranking", "eviction manager"),
         ),
         pattern=r"The node was low on resource: .*|Threshold quantity: \S+, available: .*"
         r"|(Container|Pod) \S+ was using \S+, request is \S+, has larger consumption of .*",
@@ -71,7 +63,8 @@ ENTRIES: Final = (
         name="allocatable",
         also=(
             *("status.allocatable", "node allocatable", "kube-reserved", "system-reserved", "kubeReserved"),
-            *("systemReserved", "enforceNodeAllocatable", "NodeAllocatableEnforced", "capacity", "status.capacity"),
+            *("systemReserved", "enforceNodeAllocatable", "NodeAllocatableEnforced", "reservedSystemCPUs"),
+            *("capacity", "status.capacity"),
         ),
         means="What pods may request of a node: its capacity less what is kept for the system and the hard threshold.",
         rule=(
@@ -139,8 +132,8 @@ ENTRIES: Final = (
     Entry(
         name="MemoryPressure",
         also=(
-            *("DiskPressure", "PIDPressure", "node condition", "memory pressure", "disk pressure", "PID pressure"),
-            *("node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure"),
+            *("DiskPressure", "PIDPressure", "pressure", "node condition", "memory pressure", "disk pressure"),
+            *("PID pressure", "node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure"),
             *("kubelet has insufficient memory available", "KubeletHasInsufficientMemory"),
             *("kubelet has disk pressure", "KubeletHasDiskPressure", "node.kubernetes.io/pid-pressure"),
             *("kubelet has insufficient PID available", "KubeletHasInsufficientPID"),
@@ -182,12 +175,10 @@ ENTRIES: Final = (
     Entry(
         name="UnexpectedAdmissionError",
         also=("SMTAlignmentError",),
-        pattern=r"(Allocate|Update plugin resources) failed due to .*, which is unexpected\.?|SMT Alignment Error: .*"
+        pattern=r"(Allocate|Update plugin resources) failed due to .*|SMT Alignment Error: .*|\[memorymanager\] .*"
         r"|Unexpected error while attempting to recover from admission failure: .*"
-        r"|requested number of devices unavailable for .*"
-        r"|(no healthy devices present|previously allocated devices are no longer healthy); cannot allocate .*"
-        r"|cannot allocate unregistered device .*|\[memorymanager\] .*|pod rejected, (sum of exclusive"
-        r"|pod has shared) .*",
+        r"|(.*; )?cannot allocate un\w+ devices? .*"
+        r"|requested number of devices unavailable for .*|pod rejected, (sum of exclusive|pod has shared) .*",
         means="The kubelet refused the pod because a device, cpu or memory could not be set apart for it.",
         rule=("Mostly a device plugin that restarted, or that has no healthy device left. The pod stays Failed.",),
         do=("See that the device plugin runs on the node; delete the pod if nothing owns it.",),
@@ -197,6 +188,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="TopologyAffinityError",
+        also=("topologyManagerPolicy", "NUMA", "topology manager"),
         pattern=r"(Pod Scope )?Resources cannot be allocated with Topology locality"
         r"|pod with pod-level resources failed admission .* topology manager",
         means="The kubelet's topology manager found no NUMA node, or set of them, that gives the pod all it asks.",
@@ -206,7 +198,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="the node cannot run this pod",
-        also=("PodOSNotSupported", "SysctlForbidden", "AppArmor", "SupplementalGroupsPolicyNotSupported"),
+        also=("PodOSNotSupported", "SysctlForbidden", "SupplementalGroupsPolicyNotSupported"),
         pattern=r"Failed to admit pod as the .* doesn't match node.*|Cannot enforce AppArmor: .*|forbidden sysctl: .*"
         r"|SupplementalGroupsPolicy=\w+ is not supported in this node|Kubelet cannot get node info\."
         r"|pod-level resources are not supported on .*|PodLevelResources feature gate is disabled",
@@ -265,7 +257,6 @@ ENTRIES: Final = (
         means="How far above its threshold a signal must be before the kubelet stops to evict; the default is 0.",
         rule=("memory.available<100Mi with 200Mi to reclaim: evictions begin below 100Mi and end at 300Mi.",),
         source=(_HELPERS,),
-        see=("eviction threshold",),
     ),
     Entry(
         name="evictionPressureTransitionPeriod",
@@ -293,6 +284,14 @@ ENTRIES: Final = (
         see=("terminationGracePeriodSeconds", "preStop", "hard eviction"),
     ),
     Entry(
+        name="KubeletConfiguration",
+        also=("kubelet configuration", "kubelet config", "configz", "--kubelet-config"),
+        means="The kubelet's file: eviction thresholds, reserved memory, grace periods, swap; configz shows them.",
+        commands=("kubectl get --raw /api/v1/nodes/NODE/proxy/configz", f"{_NODE} -o wide"),
+        source=("pkg/kubelet/apis/config/types.go", "pkg/kubelet/apis/config/v1beta1/defaults.go"),
+        see=("hard eviction", "soft eviction", "allocatable", "swap"),
+    ),
+    Entry(
         name="nodefs",
         also=("imagefs", "containerfs", "image filesystem", "image garbage collection", "imageGCHighThresholdPercent"),
         means="The node's disks: nodefs holds volumes and logs, imagefs images, containerfs writable layers.",
@@ -313,11 +312,7 @@ ENTRIES: Final = (
         also=("Predicate NodeAffinity failed", "Predicate TaintToleration failed", "Predicate NodePorts failed"),
         pattern=r"Predicate \w+ failed(: .*)?|GeneralPredicates failed due to .*",
         means="The kubelet rejected the pod on arrival: its node does not fulfil node affinity, name, ports or taints.",
-        rule=(
-            "The kubelet asks when it admits a pod, and again for each pod when it restarts.",
-            "A label or taint that changed after the pod was placed, or a pod with spec.nodeName, ends so.",
-            "The pod stays Failed; its owner makes another.",
-        ),
+        rule=("It asks when it admits a pod, and again for each pod when it restarts. The pod stays Failed.",),
         do=("Compare the pod's nodeSelector, affinity and tolerations with the node's labels and taints.",),
         commands=("kubectl qos explain pod/NAME", "kubectl describe node NODE"),
         source=("pkg/kubelet/lifecycle/predicate.go", "pkg/kubelet/kubelet.go"),

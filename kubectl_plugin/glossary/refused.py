@@ -15,7 +15,7 @@ ENTRIES: Final = (
         name="admission webhook denied the request",
         also=("denied the request", "admission webhook", "failed calling webhook"),
         pattern=r".*admission webhook \".*\" (denied the request|does not support dry run).*"
-        r"|.*failed (calling|to call) webhook.*|error calling webhook",
+        r"|.*failed (calling webhook \"|to call webhook: ).*|error calling webhook",
         means="A webhook of this cluster refused the object, or did not answer; Kubernetes itself had no objection.",
         rule=(
             "The text behind the webhook's name is the webhook's own.",
@@ -68,7 +68,7 @@ ENTRIES: Final = (
     Entry(
         name="error looking up service account",
         also=("serviceaccount not found", "service account not found"),
-        pattern=r".*error looking up service account .*",
+        pattern=r".*error looking up service account \S+/\S+: .*",
         means="The pod names a ServiceAccount that does not exist in its namespace.",
         rule=("The account default is made a moment after its namespace; the controller tries again by itself.",),
         do=("Create the ServiceAccount, or correct spec.serviceAccountName.",),
@@ -79,10 +79,9 @@ ENTRIES: Final = (
     Entry(
         name="namespace is being terminated",
         also=("NamespaceTerminating", "namespace terminating"),
-        pattern=r"unable to create new content in namespace \S+ because it is being terminated"
-        r"|namespace \S+ is being terminated"
-        r"|Some (resources are remaining|content in the namespace has finalizers remaining): .*"
-        r"|Failed to delete all resource types, \d+ remaining: .*|Discovery failed for some groups, \d+ failing: .*",
+        pattern=r"(unable to create new content in )?namespace \S+ (because it )?is being terminated"
+        r"|Some (resources are|content in the namespace has finalizers) remaining: .*"
+        r"|(Failed to delete all resource types|Discovery failed for some groups), \d+ (remaining|failing): .*",
         means="The namespace is being deleted: nothing new can be made in it.",
         rule=("It stays Terminating until every object in it is gone; finalizers can hold it for ever.",),
         do=("Read its conditions: they name what is left.",),
@@ -93,7 +92,8 @@ ENTRIES: Final = (
     Entry(
         name="pod updates may not change fields",
         also=("immutable", "field is immutable"),
-        pattern=r"pod updates may not .*|field is immutable.*|may not be changed directly|may not be updated"
+        pattern=r"pod updates may not .*|field is immutable( when `immutable` is set)?|may not be changed directly"
+        r"|may not be updated"
         r"|existing ephemeral containers .* may not be (removed|changed).*|updates to \w+ spec for fields other than .*"
         r"|spec is immutable after creation.*|spec\.persistentvolumesource is immutable.*",
         means="That field of a pod, or of another object, cannot be changed once it exists.",
@@ -111,10 +111,7 @@ ENTRIES: Final = (
         also=("Pod QOS Class may not change as a result of resizing",),
         pattern=r".*\bqosClass: Invalid value: .*field is immutable.*|.*: Pod QoS is immutable",
         means="The change would give the pod another QoS class, and the class never changes after creation.",
-        rule=(
-            "The value in the text is the class that the change would lead to, or that was written into the status.",
-            "A resize may change amounts, as long as requests and limits still lead to the same class.",
-        ),
+        rule=("A resize may change amounts, as long as requests and limits still lead to the same class.",),
         do=("Keep requests equal to limits in a Guaranteed pod, or create the pod again through its template.",),
         commands=("kubectl qos explain pod/NAME",),
         source=("pkg/apis/core/validation/validation.go", "pkg/apis/core/v1/helper/qos/qos.go"),
@@ -122,19 +119,13 @@ ENTRIES: Final = (
     ),
     Entry(
         name="resize is refused",
-        pattern=r"(only cpu and memory resources .*are mutable.*|(static|windows) pods cannot be resized"
-        r"|Pod running on node without support for resize|(pod-level )?resources? ((requests"
-        r"|limits) )?cannot be removed"
-        r"|pod-level resource (requests|limits) cannot be removed|non-sidecar init containers with a resize policy .*"
-        r"|resources for non-sidecar init containers are immutable|(init)?containers may not be .* on resize"
-        r"|memory limits cannot be decreased unless .*|resize of pods with pod-level resources is forbidden when .*)",
+        pattern=r"only cpu and memory resources .*are mutable.*|(static|windows) pods cannot be resized"
+        r"|Pod running on node without support for resize|.*(resources?|requests|limits) cannot be removed"
+        r"|(non-sidecar init )?containers .*(on resize|cannot be resized)|initContainers may not be .* on resize"
+        r"|resources for non-sidecar init containers are immutable|memory limits cannot be decreased unless .*",
         means="The API server refuses this resize in place: not each field, container or node can be resized.",
-        rule=(
-            "Only requests and limits of cpu and memory change; each that is set stays set, and the QoS class stays.",
-            "Static pods, Windows pods and init containers that are no sidecars are not resized.",
-        ),
+        rule=("Only cpu and memory change: not of static or Windows pods, nor of init containers, except sidecars.",),
         do=("Change the workload's template instead: it makes new pods.",),
-        commands=("kubectl qos explain pod/NAME",),
         source=("pkg/apis/core/validation/validation.go", "KEP-1287"),
         see=("PodResizePending", "Pod QoS is immutable"),
     ),
@@ -147,7 +138,6 @@ ENTRIES: Final = (
         do=("Lower the request or raise the limit that the text names.",),
         commands=(_LINT,),
         source=("pkg/apis/core/validation/validation.go",),
-        see=("requests", "overcommit"),
     ),
     Entry(
         name="selector does not match template labels",
@@ -156,23 +146,12 @@ ENTRIES: Final = (
         do=("Give spec.template.metadata.labels each label of spec.selector.matchLabels.",),
         commands=(_LINT,),
         source=("pkg/apis/apps/validation/validation.go",),
-        see=("pod updates may not change fields",),
-    ),
-    Entry(
-        name="a claim cannot shrink",
-        pattern=r"field can not be less than (previous value|status\.capacity)",
-        means="spec.resources.requests.storage of a PersistentVolumeClaim can only grow.",
-        do=("For a smaller volume, make a new claim and copy the data.",),
-        commands=("kubectl describe pvc CLAIM",),
-        source=("pkg/apis/core/validation/validation.go",),
-        see=("access modes",),
     ),
     Entry(
         name="quantities must match the regular expression",
         also=("unable to parse quantity's suffix",),
         pattern=r"quantities must match the regular expression .*",
         means="An amount cannot be read: write 500m or 0.5 of cpu, 256Mi or 1Gi of memory, without a space or a B.",
-        commands=(_LINT,),
         source=("pkg/apis/core/validation/validation.go",),
         see=("requests",),
     ),
@@ -184,7 +163,6 @@ ENTRIES: Final = (
         do=("Correct the field's name or its indentation; kubectl explain lists the fields of a kind.",),
         commands=("kubectl explain pod.spec", _LINT),
         source=("pkg/apis/core/types.go",),
-        see=("Invalid value",),
     ),
     Entry(
         name="the server doesn't have a resource type",
@@ -195,7 +173,6 @@ ENTRIES: Final = (
         do=("Look up the kind and its version; install the CRD, or write the version that is served.",),
         commands=("kubectl api-resources",),
         source=("pkg/apis/core/types.go",),
-        see=("strict decoding error",),
     ),
     Entry(
         name="the object has been modified",
@@ -214,35 +191,23 @@ ENTRIES: Final = (
         also=("RBAC", "Forbidden"),
         pattern=r"User \".*\" cannot \w+ resource \".*",
         means="No Role or ClusterRole that is bound to this user allows that verb on that resource in that namespace.",
+        rule=("Forbidden also stands before what a quota, LimitRange, policy or webhook refuses: the text names it.",),
         do=("Have an administrator bind a role that allows it; the text names user, verb, resource and namespace.",),
         commands=("kubectl auth can-i --list -n NAMESPACE",),
         source=("plugin/pkg/auth/authorizer/rbac/rbac.go",),
     ),
     Entry(
         name="the server is currently unable to handle the request",
-        also=(
-            "the server was unable to return a response in the time allotted, but may still be processing the request",
-            "the server has received too many requests and has asked us to try again later",
-            "the server is currently unable to handle the request (get pods)",
-        ),
-        pattern=r"The connection to the server \S+ was refused - did you specify the right host or port\?",
+        pattern=r"the server (is currently unable to handle the request"
+        r"|was unable to return a response in the time allotted"
+        r"|has received too many requests and has asked us to try again later).*"
+        r"|The connection to the server \S+ was refused - did you specify the right host or port\?",
         means="The API server, or the program behind an aggregated API, is down or overloaded: nothing was decided.",
-        rule=("A request that timed out may still take effect.",),
         do=(
             "Try again; if it stays, look at the API servers, or at the pods of the APIService that is not available.",
         ),
         commands=("kubectl get apiservices",),
         source=("pkg/registry/core/pod/storage/eviction.go",),
-    ),
-    Entry(
-        name="You must be logged in to the server",
-        also=("Unauthorized", "the server has asked for the client to provide credentials"),
-        pattern=r"(error: )?You must be logged in to the server \(.*\)",
-        means="The API server does not accept the credentials of this kubeconfig: they are missing, wrong or expired.",
-        do=("Log in again, or use another context.",),
-        commands=("kubectl config current-context",),
-        source=("plugin/pkg/auth/authenticator/token/bootstrap/bootstrap.go",),
-        see=("cannot verb resource (RBAC)",),
     ),
     Entry(
         name="NotFound",
@@ -252,7 +217,6 @@ ENTRIES: Final = (
         do=("Check name and namespace; a pod of a controller has a new name after each deletion.",),
         commands=("kubectl get pods -A", "kubectl qos died pod/NAME"),
         source=("pkg/registry/core/pod/storage/storage.go",),
-        see=("force deletion",),
     ),
     Entry(
         name="AlreadyExists",
@@ -261,19 +225,8 @@ ENTRIES: Final = (
         r"|object is being deleted: .*",
         means="An object of that name exists, and it may still be Terminating: the name is free only when it is gone.",
         do=("Use another name, or wait until the other object is deleted.",),
-        commands=("kubectl qos explain pod/NAME",),
         source=("pkg/registry/core/pod/storage/storage.go",),
         see=("Terminating",),
-    ),
-    Entry(
-        name="mountable secrets",
-        also=("kubernetes.io/enforce-mountable-secrets",),
-        pattern=r".*[nN]ame=\".*\" is not allowed because service account \S+ does not reference that \w+",
-        means="The pod's ServiceAccount allows only Secrets that it lists itself, and this one is not listed.",
-        do=("Add the Secret to secrets or imagePullSecrets of the ServiceAccount, or use another ServiceAccount.",),
-        commands=("kubectl get serviceaccount NAME -n NAMESPACE -o yaml",),
-        source=("plugin/pkg/admission/serviceaccount/admission.go",),
-        see=("error looking up service account",),
     ),
     Entry(
         name="mirror pod",
@@ -285,35 +238,20 @@ ENTRIES: Final = (
             "It is a critical pod: its kubelet never evicts it.",
         ),
         do=("Change the file on the node: a delete or change of the mirror changes nothing there.",),
-        commands=("kubectl qos explain pod/NAME",),
         source=("plugin/pkg/admission/serviceaccount/admission.go", "pkg/kubelet/types/pod_update.go"),
         see=("critical pod",),
     ),
     Entry(
-        name="RuntimeClass is refused",
-        also=("RuntimeClass",),
+        name="RuntimeClass",
+        also=("runtimeClassName",),
         pattern=r"pod rejected: (RuntimeClass \".*\" not found|Pod's Overhead doesn't match .*"
         r"|Pod Overhead set without .*)"
         r"|conflict: runtimeClass\.scheduling\.nodeSelector.*",
-        means="The pod's RuntimeClass does not exist, or contradicts the pod's own overhead or nodeSelector.",
+        means="Names the runtime of a pod; if it does not exist, or contradicts the pod, the pod is refused.",
+        rule=("Its overhead counts with the pod's requests; its nodeSelector and tolerations join the pod's own.",),
         do=("Create the class or correct runtimeClassName; leave spec.overhead to the class.",),
         commands=("kubectl get runtimeclass",),
         source=("plugin/pkg/admission/runtimeclass/admission.go",),
-        see=("no runtime for a RuntimeClass",),
-    ),
-    Entry(
-        name="conflicts with its namespace",
-        also=("scheduler.alpha.kubernetes.io/node-selector", "scheduler.alpha.kubernetes.io/tolerationsWhitelist"),
-        pattern=r"pod node label selector (labels )?conflicts? with its namespace .*"
-        r"|pod tolerations \(.*\) conflict with its .* whitelist",
-        means="The namespace's annotations restrict nodeSelector or tolerations of its pods, and this pod has others.",
-        do=("Drop the selector or toleration, or have the namespace's annotations changed.",),
-        commands=("kubectl get namespace NAME -o yaml",),
-        source=(
-            "plugin/pkg/admission/podnodeselector/admission.go",
-            "plugin/pkg/admission/podtolerationrestriction/admission.go",
-        ),
-        see=("node(s) didn't match Pod's node affinity/selector",),
     ),
     Entry(
         name="drain stops",
@@ -346,7 +284,6 @@ ENTRIES: Final = (
         name="pod does not have a host assigned",
         pattern=r"pod \S+ does not have a host assigned",
         means="logs, exec and port-forward ask the pod's kubelet, and the pod has no node yet.",
-        do=("See why it is pending.",),
         commands=("kubectl qos explain pod/NAME",),
         source=("pkg/registry/core/pod/strategy.go",),
         see=("FailedScheduling",),

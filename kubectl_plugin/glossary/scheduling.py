@@ -60,10 +60,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="score",
-        also=("node score", "score plugin", "scoring", "normalized score", "priorities", "prioritize"),
+        also=("node score", "score plugin", "scoring", "normalized score", "priorities", "ImageLocality"),
         means="What a node that fits is worth: each plugin gives 0 to 100 times its weight; the highest sum is taken.",
         rule=(
-            "Of several with the highest sum any is taken, at random.",
+            "Of several with the highest sum any is taken, at random. ImageLocality prefers nodes with the images.",
             "Weights by default: TaintToleration 3, NodeAffinity, PodTopologySpread and InterPodAffinity 2, others 1.",
             "Only nodes that pass the filters have one; in large clusters a sample of them.",
         ),
@@ -109,7 +109,7 @@ ENTRIES: Final = (
         name="node(s) had untolerated taint(s)",
         also=(
             *("taint", "toleration", "untolerated taint", "NoSchedule", "NoExecute", "PreferNoSchedule"),
-            *("TaintToleration", "tolerate", "taint effect"),
+            *("TaintToleration", "taints and tolerations"),
         ),
         pattern=r"node\(s\) had (untolerated )?taints?\b.*",
         means="The node has a NoSchedule or NoExecute taint that no toleration of the pod matches.",
@@ -279,7 +279,6 @@ ENTRIES: Final = (
         do=("Wait until it is gone and create it again; a StatefulSet creates it by itself.",),
         commands=("kubectl get pvc -n NAMESPACE", _EXPLAIN),
         source=(f"{_VOLUMES}/volume_binding.go", "pkg/controller/volume/pvcprotection/pvc_protection_controller.go"),
-        see=("persistentvolumeclaim not found",),
     ),
     Entry(
         name="persistentvolumeclaim not found",
@@ -319,7 +318,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node(s) didn't match Pod's required features",
-        also=("NodeDeclaredFeatures",),
+        also=("NodeDeclaredFeatures", "FailedNodeDeclaredFeaturesCheck"),
         pattern=r"Pod requires node features that are not available: .*",
         means="The pod uses a feature that its kubelet must know, and the node does not declare it.",
         do=("Nodes of a newer version, or a pod without the feature.",),
@@ -336,26 +335,25 @@ ENTRIES: Final = (
     ),
     Entry(
         name="kube-scheduler",
-        also=("scheduler", "default-scheduler", "schedulerName"),
+        also=(
+            *("scheduler", "placement", "default-scheduler", "schedulerName", "rescheduler", "descheduler"),
+            "live migration",
+        ),
         means="It binds each pending pod of its schedulerName to one node, and does not look at the pod afterwards.",
-        rule=("A pod with a schedulerName that no scheduler has stays Pending without an event.",),
+        rule=(
+            "A pod with a schedulerName that no scheduler has stays Pending without an event.",
+            "Nothing moves a running pod; a descheduler only evicts, and a controller makes another pod.",
+        ),
         source=("pkg/scheduler/schedule_one.go", "pkg/scheduler/eventhandlers.go"),
-        see=("scheduling framework", "scheduling queue", "rescheduler", "FailedScheduling"),
+        see=("scheduling framework", "scheduling queue", "FailedScheduling"),
     ),
     Entry(
         name="KubeSchedulerConfiguration",
-        also=(
-            "scheduler configuration",
-            "scheduling profile",
-            "profile",
-            "profiles",
-            "pluginConfig",
-            "scheduler policy",
-        ),
+        also=("scheduler configuration", "scheduling profile", "profile", "extender", "scheduler policy"),
         means="The scheduler's file (--config): profiles with their plugins, weights and arguments; back-off times.",
         rule=(
             "A profile is one named set of plugins: a pod chooses it by spec.schedulerName. All share one queue.",
-            "The file is decoded strictly: a field that is unknown stops the start.",
+            "Decoded strictly: an unknown field stops the start. extenders are HTTP services that are asked, too.",
             "Older texts configure a Policy of predicates and priorities: that is gone since 1.23.",
         ),
         commands=(f"{_EXPLAIN} --scheduler-config=FILE",),
@@ -420,6 +418,7 @@ ENTRIES: Final = (
         also=(
             *("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"),
             *("requiredDuringSchedulingRequiredDuringExecution", "InterPodAffinity", "hardPodAffinityWeight"),
+            *("required affinity", "preferred affinity", "IgnoredDuringExecution", "RequiredDuringExecution"),
         ),
         means="Where a pod must or should run: near node labels (nodeAffinity), near other pods, or away from them.",
         rule=(
@@ -440,30 +439,20 @@ ENTRIES: Final = (
         see=("score", "scheduling framework"),
     ),
     Entry(
-        name="rescheduler",
-        also=("descheduler", "rescheduling", "rebalance", "live migration"),
-        means="Kubernetes moves no running pod: a better place is taken only by a new pod after the old one ends.",
-        rule=("A descheduler is a program of its own that evicts pods, so that their controllers make others.",),
-        source=("pkg/scheduler/schedule_one.go", "pkg/registry/core/pod/storage/eviction.go"),
-        see=("eviction API", "kube-scheduler"),
-    ),
-    Entry(
         name="no nodes available to schedule pods",
         means="The scheduler knows no node at all: the cluster has none, or kube-scheduler may not list them.",
         do=("Add a node, or scale a node group up from 0; no change of the pod helps.",),
         commands=("kubectl get nodes", _EXPLAIN),
         source=("pkg/scheduler/scheduler.go", "pkg/scheduler/schedule_one.go"),
-        see=("FailedScheduling",),
     ),
     Entry(
         name="running a scheduler plugin failed",
         also=("running PreBind plugin", "running PreFilter plugin", "running Bind plugin", "SchedulerError"),
-        pattern=r"running (\w+ plugin|AddPod on PreFilter plugin|PreBindPreFlight|\"\w+\" filter plugin)( \".*\")?: .*"
+        pattern=r"running ((\w+ plugin|AddPod on PreFilter plugin|PreBindPreFlight) \".*\"|\"\w+\" filter plugin): .*"
         r"|plugin \"\w+\" failed with: .*|failed \w+ with extender at URL .*|binding rejected: .*",
         means="A step of the scheduler failed with an error: no node was judged unfit, and it tries the pod again.",
         rule=(
-            "PreBind VolumeBinding waits for the volumes of the chosen node, 10 minutes by default.",
-            "The end of the text says what failed: a timeout there means that the volume was not provisioned or bound.",
+            "A timeout in PreBind of VolumeBinding: the node's volumes were not provisioned and bound in 10 minutes.",
         ),
         commands=(_EXPLAIN, "kubectl describe pvc CLAIM"),
         source=("pkg/scheduler/framework/runtime/framework.go", f"{_VOLUMES}/volume_binding.go"),
@@ -475,25 +464,22 @@ ENTRIES: Final = (
         pattern=r"pod didn't trigger scale-up.*|max node group size reached|in backoff after failed scale-up"
         r"|max cluster \S+ limit reached|not ready for scale-up",
         means="cluster-autoscaler adds no node for this pod: each group of nodes is ruled out by one of the reasons.",
-        rule=(
-            "The numbers count groups of nodes, not nodes; a reason of the scheduler is about a new node of the group.",
-            "max node group size reached: the group may not grow. in backoff: its last scale-up failed, it waits.",
-        ),
+        rule=("The numbers count groups of nodes; a reason of the scheduler is about a new node of the group.",),
         do=("Raise the group's maximum, or change what the reason names so that a new node of a group would fit.",),
         commands=(_EXPLAIN,),
         source=("pkg/scheduler/framework/types.go",),
-        see=("FailedScheduling",),
     ),
     Entry(
         name="gang scheduling",
-        also=("PodGroup", "pod group", "minCount"),
+        also=(
+            *("PodGroup", "pod group", "minCount", "GangScheduling", "schedulingGroup", "workloadRef"),
+            *("PodGroupPodsCount", "TopologyPlacementGenerator", "GenericWorkload"),
+        ),
         pattern=r"waiting for (pods's pod group|minCount pods|composite pod group) .*|minCount \(\d+\) .*"
         r"|0/\d+ placements are available.*|no feasible placements found|pod group is unschedulable"
         r"|rejected due to timeout after waiting \S+ at plugin \S+|one or more plugins asked to wait .*",
         means="The pod waits for the others of its group: they are placed together, at least minCount of them, or not.",
-        rule=("A pod that has a place gives it up when the others have none in time.",),
         do=("See what keeps the other pods of the group pending, or why they were not created.",),
-        commands=(_EXPLAIN,),
         source=(f"{_PLUGINS}/gangscheduling/gangscheduling.go", "KEP-4671"),
         see=("FailedScheduling",),
     ),

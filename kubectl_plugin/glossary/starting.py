@@ -60,7 +60,6 @@ ENTRIES: Final = (
         means="The ResourceQuota is too new, or the controller that counts for it is behind: try again in a moment.",
         commands=("kubectl describe resourcequota -n NAMESPACE",),
         source=("pkg/controller/resourcequota/resource_quota_controller.go",),
-        see=("exceeded quota",),
     ),
     Entry(
         name="FailedCreate",
@@ -83,7 +82,8 @@ ENTRIES: Final = (
         also=("ErrImagePull", "image pull", "image pull back-off", "Failed to pull image"),
         pattern=r"Back-off pulling image .*|Failed to pull image .*|Error: (ImagePullBackOff|ErrImagePull)"
         r"|pull QPS exceeded"
-        r"|image pull failed for \S+ because the (registry is unavailable|signature validation failed).*",
+        r"|image pull failed for \S+ because the (registry is unavailable|signature validation failed).*"
+        r"|failed to pull and unpack image .*",
         means="The image cannot be pulled, and the kubelet waits before the next try: 10 s, doubled up to 5 min.",
         rule=(
             "The container has no process: nothing of it can be killed for memory, or has to be stopped.",

@@ -79,7 +79,6 @@ ENTRIES: Final = (
         also=("DetachVolume.Detach failed", "FailedDetachVolume"),
         pattern=r"DetachVolume(\.\w+)? failed.*|volume is still in use by node, according to Node status",
         means="The volume could not be detached from its old node, so no other node gets it; it is tried again.",
-        rule=("still in use by node: the kubelet there has not unmounted it yet, or does not answer.",),
         do=("See whether that node answers and its pods have ended; a node that is off needs a fence.",),
         commands=("kubectl get volumeattachments", "kubectl qos partitions"),
         source=(_OPERATIONS,),
@@ -125,8 +124,8 @@ ENTRIES: Final = (
     Entry(
         name="no free pod address",
         also=("failed to assign an IP address to container",),
-        pattern=r".*(failed to assign an IP address|no (available|free) IP|no IP addresses available|IP pool exhausted"
-        r"|failed to allocate for range).*",
+        pattern=r".*(sandbox|plugin).*(failed to assign an IP address|no (available|free) IP|no IP addresses available"
+        r"|IP pool exhausted|failed to allocate for range).*",
         means="The node's network plugin (CNI) has no address left for the pod's sandbox.",
         do=("Free addresses on that node or give its network plugin more: fewer pods, a larger range or subnet.",),
         commands=(_DESCRIBE,),
@@ -136,7 +135,7 @@ ENTRIES: Final = (
     Entry(
         name="container init was OOM-killed",
         also=("memory limit too low",),
-        pattern=r".*container init was OOM-killed.*",
+        pattern=r"(.*: )?container init was OOM-killed( \(.*)?",
         means="The memory limit is too small for the container runtime's own first steps: nothing of the pod ran yet.",
         do=("Raise the memory limit: the runtime itself needs some MiB of it.",),
         commands=(_EXPLAIN,),

@@ -17,7 +17,9 @@ from typing import Final
 import pytest
 from msgspec import Struct, convert
 
-from kubectl_plugin.glossary.lookup import find
+from kubectl_plugin.glossary.catalogue import CATALOGUE
+from kubectl_plugin.glossary.lookup import find, similar
+from tests.kubectl_plugin.running import run
 from tests.upstream import upstream_source
 
 TESTDATA: Final = Path(__file__).resolve().parents[1] / "testdata" / "why"
@@ -98,6 +100,31 @@ def test_each_text_gets_its_entry() -> None:
 def test_a_text_gets_its_entry_in_a_line_and_in_quotes(line: str) -> None:
     pasted = {row.shown: _names(line.replace("{}", row.shown)) for row in ALL}
     assert {row.shown: pasted[row.shown] for row in ALL if pasted[row.shown] != [row.entry]} == {}
+
+
+INVENTED: Final[dict[str, str]] = json.loads((TESTDATA / "invented.json").read_text(encoding="utf-8"))
+"""With each the nearest spelling that the answer names; empty: any, or none."""
+
+
+def test_an_invented_text_gets_no_entry() -> None:
+    assert len(INVENTED) >= 100
+    assert {text: _names(text) for text in INVENTED if _names(text)} == {}
+
+
+def test_a_known_term_inside_a_sentence_explains_nothing() -> None:
+    spellings = [
+        spelling for entries in CATALOGUE.values() for entry in entries for spelling in (entry.name, *entry.also)
+    ]
+    sentences = [f"In our logbook: {spelling} of the old mill" for spelling in spellings]
+    assert [text for text in sentences if find(text)] == []
+
+
+@pytest.mark.parametrize(("text", "near"), [(text, near) for text, near in INVENTED.items() if near])
+def test_a_miss_names_the_nearest_entries(text: str, near: str) -> None:
+    ran = run("why", text)
+    assert (ran.code, ran.out) == (3, "")
+    assert near in similar(text)
+    assert ran.err.splitlines()[1].startswith("nearest terms: ")
 
 
 def _names(text: str) -> list[str]:
