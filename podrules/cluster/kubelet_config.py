@@ -49,6 +49,8 @@ _NAME_A_FILE: Final = (
 _RESERVED: Final = ("cpu", "memory", "ephemeral-storage", "pid")
 _RESERVED_FOR: Final = ("system-reserved", "kube-reserved")
 _ENFORCED: Final = ("pods", "none", *_RESERVED_FOR, *(f"{name}-compressible" for name in _RESERVED_FOR))
+_MAX_NAMED: Final = 10
+"""Fields of each kind that are named: each takes a look at the file for its line."""
 _POLICIES: Final = ("", "None", "TieredReservation")
 _SWAP: Final = ("", "NoSwap", "LimitedSwap")
 _AMOUNTS: Final = (
@@ -87,8 +89,8 @@ def use_kubelet_file(path: str, source: Source) -> Sequence[str]:
     if name := twice_in_json(document.text):
         twice.append(f"{where}: {name} stands twice in one mapping")
     # A newer kubelet answers with fields that are not known here.
-    ignored = (_ignored(document, one.field, one.known) for one in unknown if not is_configz)
-    return [*ignored, *(f"{one}; the last one counts" for one in twice)]
+    ignored = [] if is_configz else [_ignored(document, one.field, one.known) for one in unknown[:_MAX_NAMED]]
+    return [*ignored, *(f"{one}; the last one counts" for one in twice[:_MAX_NAMED])]
 
 
 def configuration_in(path: str) -> tuple[Document, Mapping[str, Any]]:

@@ -100,7 +100,7 @@ def _thresholds(config: KubeletConfiguration, *, soft: bool) -> Note:
     """The thresholds at which a kubelet evicts; those that it refuses count as not set, as on the node's page."""
     found, _ = usable_thresholds(config)
     shown = [
-        f"{one.signal.value} < {one.value}" + (f" for {one.grace_period.total_seconds():g} s" if soft else "")
+        f"{one.signal.value} < {one.value}" + (f" for {one.grace_period.total_seconds():.12g} s" if soft else "")
         for one in sorted(found, key=lambda one: list(Signal).index(one.signal))
         if one.is_hard is not soft and one.signal is not Signal.ALLOCATABLE_MEMORY_AVAILABLE
     ]

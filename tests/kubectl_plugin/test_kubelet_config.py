@@ -223,6 +223,12 @@ def test_a_kill_takes_the_container(tmp_path: Path, version: str, text: str, *, 
     assert report["oomGroup"] is whole
 
 
+def test_ten_unknown_fields_are_named(tmp_path: Path) -> None:
+    text = "".join(f"x{number}: 1\n" for number in range(3000))
+    ran = run("node", "n1", "--snapshot", EVICT, "--kubelet-config", config(tmp_path, text))
+    assert ran.err.count("unknown field") == 10
+
+
 def test_a_field_twice_in_json(tmp_path: Path) -> None:
     head = '{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", '
     file = config(tmp_path, '"evictionHard": {"memory.available": "1Gi", "memory.available": "2Gi"}}', head)
