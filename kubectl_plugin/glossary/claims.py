@@ -41,7 +41,7 @@ ENTRIES: Final = (
     Entry(
         name="ExternalProvisioning",
         also=("Provisioning",),
-        pattern=r"Waiting for a volume to be created either by the external provisioner .*",
+        pattern=r"Waiting for a volume to be created,? either by (the )?external provisioner .*",
         means="The claim waits for the driver of its StorageClass to make a volume: seconds are usual, minutes not.",
         do=("See whether the driver's controller runs, and read its log.",),
         commands=(_CLAIM,),

@@ -17,7 +17,7 @@ ENTRIES: Final = (
     Entry(
         name="exit code",
         also=("Completed", "Error", "exit code 0", "exit code 1", "exit code 139", "lastState.terminated"),
-        pattern=r"(last state: |terminated with )?exit ?code:? *(\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])|Signal:\d+",
+        pattern=r"exit ?code:? *(\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])|Signal:\d+",
         means="The number with which the container's first process ended: 0 is success, more than 128 is a signal.",
         rule=(
             "1 to 125: the program's own; its log says why. 126: the command cannot be executed. 127: there is none.",
@@ -33,7 +33,7 @@ ENTRIES: Final = (
         Entry(
             name=exit_.name,
             also=(str(code), str(code - 2**32), f"0x{code:08X}"),
-            pattern=rf"(last state: |terminated with )?exit ?code:? *({code}|{code - 2**32}|0x{code:08X})",
+            pattern=rf"exit ?code:? *({code}|{code - 2**32}|0x{code:08X})",
             means=f"The Windows process {exit_.meaning}; exit code {code} is 0x{code:08X}.",
             do=("Read the log of the container that ended; Windows' event log names the module that failed.",),
             commands=(_LOG,),
@@ -45,7 +45,7 @@ ENTRIES: Final = (
     Entry(
         name="exit code of Windows",
         also=("NTSTATUS",),
-        pattern=r"(last state: |terminated with )?exit ?code:? *(-?\d{1,10}|0x[\da-f]{8})",
+        pattern=r"exit ?code:? *(-?\d{1,10}|0x[\da-f]{8})",
         means="Linux has exit codes up to 255 only: this one is a Windows process's own, or an NTSTATUS value.",
         rule=("Write it in hexadecimal: 0xC0000000 and more are errors of Windows, which its documentation lists.",),
         source=("pkg/apis/core/types.go",),
@@ -104,7 +104,8 @@ ENTRIES: Final = (
         r"|Claim) .* success(ful)?"
         r"|(Found|Created) new replica set .*|(Deployment|ReplicaSet) .* has successfully progressed\."
         r"|Deployment (has minimum availability\.|is resumed)|\w+( set)? \".*\" successfully rolled out"
-        r"|Job (completed|resumed)|Reached expected number of succeeded pods|New size: \d+; reason: [^;]*"
+        r"|Job (completed|resumed)|Reached expected number of succeeded pods|pod triggered scale-up: .*"
+        r"|New size: \d+; reason: [^;]*"
         r"|recommended size matches current size|the HPA was able to successfully calculate a replica count from .*",
         means="Nothing is wrong: a controller does what replicas, a rollout, a Job or an autoscaler demand.",
         commands=("kubectl qos explain deployment/NAME",),

@@ -29,7 +29,7 @@ MAX_TEXT: Final = 8192
 """Characters of a text that are read: no message of Kubernetes is longer."""
 _MAX_FRAMES: Final = 8
 """Frames around one cause, and details behind one field."""
-_COUNTED: Final = re.compile(r"\b\d+/(\d+) nodes are available:", re.IGNORECASE)
+_COUNTED: Final = re.compile(r"(?:\b\d+/(\d+) )?nodes are available:", re.IGNORECASE)
 _PREEMPTION: Final = re.compile(r"(^|, )preemption:( |$)")
 """Says whose the text behind it is."""
 _ENTRY: Final = re.compile(r"(?:^|, )(\d+) (?=\D)")
@@ -68,7 +68,9 @@ _FRAMES: Final = (
     r"internal error occurred: (?P<cause>.+)",
     r"pod was rejected: (?P<cause>.+)",
     r"rpc error: code = \w+ desc = (?P<cause>.+)",
-    r"running [\w \"]+ plugin(?: \"[^\"]*\")?: (?P<cause>.+)",
+    r"running [\w \"]+ plugin(?: for pod)?(?: \"[^\"]*\")?: (?P<cause>.+)",
+    r"(?:last state: |(?:command )?terminated with )(?P<cause>exit code.+)",
+    r"container \"[^\"]*\" in pod \"[^\"]*\" is waiting to start: (?P<cause>.+)",
     r"failed to \"\w+\" for \"[^\"]*\" with (?P<reason>\w+): \"(?P<cause>.+)\"",
     r"(?P<reason>(?-i:(?:[A-Z][a-z0-9]+){2,})): (?P<cause>.+)",
     r"init:(?P<cause>.+)",

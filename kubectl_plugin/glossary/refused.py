@@ -212,7 +212,7 @@ ENTRIES: Final = (
     Entry(
         name="NotFound",
         pattern=r"(pods|nodes|namespaces|secrets|configmaps|serviceaccounts|persistentvolumes|persistentvolumeclaims"
-        r"|services|events|[a-z]+s\.(apps|batch|policy|scheduling\.k8s\.io|storage\.k8s\.io)) \".*\" not found",
+        r"|services|events|[a-z]+s\.(apps|batch|policy|scheduling\.k8s\.io)) \".*\" not found",
         means="There is no object of that kind and name, in that namespace: it was deleted, or never created.",
         do=("Check name and namespace; a pod of a controller has a new name after each deletion.",),
         commands=("kubectl get pods -A", "kubectl qos died pod/NAME"),

@@ -231,6 +231,7 @@ ENTRIES: Final = (
     Entry(
         name="pod has unbound immediate PersistentVolumeClaims",
         also=("unbound claim", "Immediate"),
+        pattern=r"pod has unbound immediate PersistentVolumeClaims \(repeated \d+ times\)",
         means="A claim of the pod is not bound, and its class binds at once (Immediate): pods wait for it.",
         do=("See why no volume is made: kubectl describe pvc; does the class exist, does its provisioner run?",),
         commands=(_EXPLAIN, "kubectl describe pvc CLAIM"),
@@ -476,6 +477,15 @@ ENTRIES: Final = (
         do=("Raise the group's maximum, or change what the reason names so that a new node of a group would fit.",),
         commands=(_EXPLAIN,),
         source=("pkg/scheduler/framework/types.go",),
+    ),
+    Entry(
+        name="deleting pod for node scale down",
+        also=("ScaleDown",),
+        pattern=r".*(marked the node as toBeDeleted/unschedulable|node removed by cluster autoscaler).*",
+        means="cluster-autoscaler removes a node that is little used: it evicts its pods first, as a drain does.",
+        do=("The annotation cluster-autoscaler.kubernetes.io/safe-to-evict: false on a pod keeps its node.",),
+        source=("pkg/registry/core/pod/storage/eviction.go",),
+        see=("eviction API", "NotTriggerScaleUp"),
     ),
     Entry(
         name="gang scheduling",
