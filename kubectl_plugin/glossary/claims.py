@@ -71,7 +71,6 @@ ENTRIES: Final = (
         do=("Correct volumeName or volumeMode, or remove spec.claimRef of a released volume that may be used again.",),
         commands=(_CLAIM, "kubectl get pv"),
         source=(_CONTROLLER, "pkg/kubelet/volumemanager/populator/desired_state_of_world_populator.go"),
-        see=("FailedBinding",),
     ),
     Entry(
         name="ClaimLost",

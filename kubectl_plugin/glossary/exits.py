@@ -47,7 +47,6 @@ ENTRIES: Final = (
         also=("NTSTATUS",),
         pattern=r"exit ?code:? *(-?\d{1,10}|0x[\da-f]{8})",
         means="Linux has exit codes up to 255 only: this one is a Windows process's own, or an NTSTATUS value.",
-        rule=("Write it in hexadecimal: 0xC0000000 and more are errors of Windows, which its documentation lists.",),
         source=("pkg/apis/core/types.go",),
         see=("exit code", "Windows"),
     ),
@@ -123,32 +122,12 @@ ENTRIES: Final = (
         source=("pkg/controller/deployment/progress.go",),
     ),
     Entry(
-        name="DeploymentPaused",
-        pattern=r"Deployment is paused|can't restart paused deployment .*|(\S+ \".*\" )?is (not|already) paused",
-        means="spec.paused is set: changes of the template start no rollout until kubectl rollout resume.",
-        source=("pkg/controller/deployment/sync.go",),
-    ),
-    Entry(
-        name="Job suspended",
-        also=("JobSuspended", "spec.suspend"),
-        means="spec.suspend of the Job is true: its pods are deleted, and none is made until it is false.",
-        source=(_JOB,),
-    ),
-    Entry(
         name="PodFailurePolicy",
         pattern=r"Container \S+ for pod \S+ failed with exit code \d+ matching \w+ rule at index \d+"
         r"|Pod \S+ has condition \w+ matching \w+ rule at index \d+",
         means="A rule of the Job's podFailurePolicy matched a failed pod: FailJob ends the Job at once.",
         source=("pkg/controller/job/pod_failure_policy.go",),
         see=("BackoffLimitExceeded",),
-    ),
-    Entry(
-        name="FailedDaemonPod",
-        also=("SucceededDaemonPod",),
-        pattern=r"Found (failed|succeeded) daemon pod \S+ on node \S+, will try to (kill|delete) it",
-        means="A DaemonSet's pod has ended, so its controller deletes it and makes another, with a growing back-off.",
-        source=("pkg/controller/daemon/daemon_controller.go",),
-        see=("Evicted", "Predicate failed"),
     ),
     Entry(
         name="FailedGetResourceMetric",
@@ -164,5 +143,12 @@ ENTRIES: Final = (
         commands=("kubectl top pods",),
         source=("pkg/controller/podautoscaler/horizontal.go", "pkg/controller/podautoscaler/replica_calculator.go"),
         see=("requests",),
+    ),
+    Entry(
+        name="FailedDaemonPod",
+        also=("SucceededDaemonPod",),
+        pattern=r"Found (failed|succeeded) daemon pod \S+ on node \S+, will try to (kill|delete) it",
+        means="A DaemonSet's pod has ended, so its controller deletes it and makes another, with a growing back-off.",
+        source=("pkg/controller/daemon/daemon_controller.go",),
     ),
 )

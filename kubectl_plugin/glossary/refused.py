@@ -219,16 +219,6 @@ ENTRIES: Final = (
         source=("pkg/registry/core/pod/storage/storage.go",),
     ),
     Entry(
-        name="AlreadyExists",
-        also=("object is being deleted",),
-        pattern=r"\S+ \".*\" already exists(, the server was not able to generate a unique name for the object)?"
-        r"|object is being deleted: .*",
-        means="An object of that name exists, and it may still be Terminating: the name is free only when it is gone.",
-        do=("Use another name, or wait until the other object is deleted.",),
-        source=("pkg/registry/core/pod/storage/storage.go",),
-        see=("Terminating",),
-    ),
-    Entry(
         name="mirror pod",
         also=("static pod", "kubernetes.io/config.mirror", "staticPodPath"),
         pattern=r"a mirror pod may not .*|static pods do not support .*",

@@ -485,7 +485,6 @@ ENTRIES: Final = (
         means="cluster-autoscaler removes a node that is little used: it evicts its pods first, as a drain does.",
         do=("The annotation cluster-autoscaler.kubernetes.io/safe-to-evict: false on a pod keeps its node.",),
         source=("pkg/registry/core/pod/storage/eviction.go",),
-        see=("eviction API", "NotTriggerScaleUp"),
     ),
     Entry(
         name="gang scheduling",
