@@ -127,7 +127,6 @@ ENTRIES: Final = (
         r"|Pod \S+ has condition \w+ matching \w+ rule at index \d+",
         means="A rule of the Job's podFailurePolicy matched a failed pod: FailJob ends the Job at once.",
         source=("pkg/controller/job/pod_failure_policy.go",),
-        see=("BackoffLimitExceeded",),
     ),
     Entry(
         name="FailedGetResourceMetric",
@@ -142,7 +141,6 @@ ENTRIES: Final = (
         do=("Set the request that the text names; see that metrics-server runs and the pods are Ready.",),
         commands=("kubectl top pods",),
         source=("pkg/controller/podautoscaler/horizontal.go", "pkg/controller/podautoscaler/replica_calculator.go"),
-        see=("requests",),
     ),
     Entry(
         name="FailedDaemonPod",
