@@ -73,7 +73,7 @@ _FRAMES: Final = (
     r"container \"[^\"]*\" in pod \"[^\"]*\" is waiting to start: (?P<cause>.+)",
     r"failed to \"\w+\" for \"[^\"]*\" with (?P<reason>\w+): \"(?P<cause>.+)\"",
     r"(?P<reason>(?-i:(?:[A-Z][a-z0-9]+){2,})): (?P<cause>.+)",
-    r"init:(?P<cause>.+)",
+    r"init:(?P<cause>[a-z].+)",
     r"node \S+ event: (?P<cause>.+)",
     r"error processing PVC \S+: (?P<cause>.+)",
     r"unable to attach or mount volumes: unmounted .* failed to process volumes=\S*: (?P<cause>.+)",
@@ -155,12 +155,13 @@ def _read_message(text: str, frames: int) -> Reading:
         return counted
     if frames and text[:1] == "[" and text[-1:] == "]":
         return Reading(_joined(_read_message(one, frames - 1) for one in text[1:-1].split(", ")).found)
-    if frames and (frame := next(filter(None, (frame.fullmatch(text) for frame in _frames())), None)):
+    frame = next(filter(None, (frame.fullmatch(text) for frame in _frames())), None) if frames else None
+    if frame is not None:
         cause = _read_cause(frame.groupdict().get("reason", ""), frame["cause"].strip(), frames - 1)
         if cause.found:
             return cause
     if (entry := _entry(text)) is not None:
-        return Reading((Found(entry, text, None),))
+        return Reading((Found(entry, text, None),), (frame["cause"],) if frame is not None else ())
     said = _LABEL.fullmatch(text) or _SAYS.fullmatch(text)
     if frames and said and (said.re is _LABEL or not _VAGUE.issuperset(_words(said["cause"]))):
         return _read_message(said["cause"], frames - 1)

@@ -458,7 +458,7 @@ ENTRIES: Final = (
         name="running a scheduler plugin failed",
         also=("running PreBind plugin", "running PreFilter plugin", "running Bind plugin", "SchedulerError"),
         pattern=r"running ((\w+ plugin|AddPod on PreFilter plugin|PreBindPreFlight) \".*\"|\"\w+\" filter plugin): .*"
-        r"|plugin \"\w+\" failed with: .*|failed \w+ with extender at URL .*|binding rejected: .*",
+        r"|plugin \"\w+\" failed with: .*|binding volumes: .*|failed \w+ with extender at URL .*|binding rejected: .*",
         means="A step of the scheduler failed with an error: no node was judged unfit, and it tries the pod again.",
         rule=(
             "A timeout in PreBind of VolumeBinding: the node's volumes were not provisioned and bound in 10 minutes.",
