@@ -17,6 +17,7 @@ pkg/kubelet/kuberuntime/kuberuntime_container_linux.go at v1.36.3; github.com/op
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -24,6 +25,7 @@ from msgspec import Struct
 from podrules.features import REFERENCE, Features
 from podrules.model.pod import ContainerRef, Pod, PodQOSClass
 from podrules.model.quantity import ZERO, Quantity, QuantityError
+from podrules.priority import static_pod_uid
 from podrules.qos import get_pod_qos
 from podrules.resources import (
     CPU,
@@ -48,6 +50,7 @@ __all__ = [
     "pod_cgroup_name",
     "pod_resource_config",
     "qos_cgroup_name",
+    "qos_resource_configs",
     "quota_period",
 ]
 
@@ -123,19 +126,33 @@ def cpu_weight_libcontainer(shares: int) -> int:
 
 
 def qos_cgroup_name(qos_class: PodQOSClass, root: tuple[str, ...] = ()) -> CgroupName:
-    """The cgroup that holds all pods of a class; Guaranteed pods are directly in kubepods.
-
-    Args:
-        qos_class: The class.
-        root: The kubelet's ``cgroupRoot`` by its parts.
-    """
+    """The cgroup that holds all pods of a class, below ``cgroupRoot``; Guaranteed pods are directly in kubepods."""
     kubepods = CgroupName((*root, _KUBEPODS))
     return kubepods if qos_class is PodQOSClass.GUARANTEED else kubepods.child(qos_class.value.lower())
 
 
 def pod_cgroup_name(pod: Pod, root: tuple[str, ...] = (), *, features: Features = REFERENCE) -> CgroupName:
-    """The pod's cgroup (GetPodContainerName)."""
-    return qos_cgroup_name(get_pod_qos(pod, features=features), root).child(f"pod{pod.metadata.uid}")
+    """The pod's cgroup (GetPodContainerName); a mirror pod's has the UID of its static pod."""
+    uid = static_pod_uid(pod) or pod.metadata.uid
+    return qos_cgroup_name(get_pod_qos(pod, features=features), root).child(f"pod{uid}")
+
+
+def qos_resource_configs(pods: Iterable[Pod], *, features: Features = REFERENCE) -> dict[PodQOSClass, ResourceConfig]:
+    """Values of the QoS cgroups of a node that runs these pods, besides kubepods (setCPUCgroupConfig).
+
+    They count what the pods ask for, also where a resize is not granted yet.
+    """
+    options = PodResourcesOptions(skip_pod_level_resources=not features.pod_level_resources)
+    milli_cpu = sum(
+        pod_requests(pod, options).get(CPU, ZERO).milli_value
+        for pod in pods
+        if get_pod_qos(pod, features=features) is PodQOSClass.BURSTABLE
+    )
+    return {
+        PodQOSClass.GUARANTEED: ResourceConfig(),
+        PodQOSClass.BURSTABLE: ResourceConfig(cpu_shares=milli_cpu_to_shares(milli_cpu)),
+        PodQOSClass.BEST_EFFORT: ResourceConfig(cpu_shares=MIN_SHARES),
+    }
 
 
 def pod_resource_config(
@@ -198,12 +215,7 @@ def container_resource_config(
 
 
 def quota_period(cpu_period: int, features: Features) -> int:
-    """The period by which quotas are counted: the kubelet's own only under the gate CPUCFSQuotaPeriod.
-
-    Args:
-        cpu_period: The kubelet's ``cpuCFSQuotaPeriod`` in microseconds.
-        features: Gates of the kubelet's version.
-    """
+    """The period in µs by which quotas are counted: the kubelet's own only under the gate CPUCFSQuotaPeriod."""
     return cpu_period if features.cpu_cfs_quota_period else QUOTA_PERIOD
 
 

@@ -65,13 +65,7 @@ class Members(Struct, frozen=True, rename="camel"):
 
 
 def members(pod: Pod, replicas: int, siblings: Iterable[Pod]) -> Members | None:
-    """The other pods of the pod's StatefulSet; None when its controller is none.
-
-    Args:
-        pod: A member.
-        replicas: ``spec.replicas`` of the StatefulSet.
-        siblings: Pods of its namespace; those of other owners are passed over.
-    """
+    """The other pods of the pod's StatefulSet, of all of its namespace; None: its controller is none."""
     owner = pod.metadata.controller
     if owner is None or (owner.group, owner.kind) != ("apps", "StatefulSet"):
         return None

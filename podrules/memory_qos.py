@@ -21,8 +21,12 @@ Until 1.35 there is no policy, and every request goes to memory.min.
 Allocatable memory is here the capacity without kubeReserved and systemReserved. That of the node's status is also
 without the hard eviction threshold, so it does not do.
 
+The cgroups above have the sums of their pods: burstable memory.low, kubepods memory.min of Guaranteed and Burstable
+pods and, since 1.37, memory.low of the latter. Until 1.35 both have memory.min.
+
 Source: pkg/kubelet/kuberuntime/kuberuntime_container_linux.go (generateLinuxContainerResources),
-pkg/kubelet/cm/helpers_linux.go (ApplyPodLevelMemoryHigh, ResourceConfigForPod), node_container_manager_linux.go
+pkg/kubelet/cm/helpers_linux.go (ApplyPodLevelMemoryHigh, ResourceConfigForPod), qos_container_manager_linux.go
+(setMemoryQoS), node_container_manager_linux.go
 (GetNodeAllocatableAbsolute) and pkg/kubelet/apis/config/v1beta1/defaults.go at v1.34.4, v1.35.4, v1.36.3 and v1.37.1;
 KEP-2570.
 """
@@ -30,6 +34,7 @@ KEP-2570.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -47,8 +52,10 @@ __all__ = [
     "MemoryQoS",
     "MemorySettings",
     "container_memory_qos",
+    "memory_by_class",
     "memory_settings",
     "pod_memory_qos",
+    "qos_memory",
 ]
 
 PAGE_SIZE: Final = 4096
@@ -87,10 +94,7 @@ def memory_settings(
 ) -> MemorySettings | None:
     """What a kubelet goes by; None: the gate is off, the node is not known, or it may run on cgroup v1.
 
-    Args:
-        node: Where the pod runs.
-        config: The kubelet's configuration; None: it was not read, so the defaults of its version count.
-        features: Gates of the kubelet's version.
+    If its configuration was not read, the defaults of its version count.
     """
     set_there = None if config is None else config.fail_cgroup_v1
     fails_on_v1 = features.fail_cgroup_v1 if set_there is None else set_there
@@ -111,16 +115,9 @@ def memory_settings(
 def container_memory_qos(
     pod: Pod, ref: ContainerRef, settings: MemorySettings, *, features: Features = REFERENCE
 ) -> MemoryQoS | None:
-    """What the kubelet asks of the runtime for one container (generateLinuxContainerResources).
+    """What the kubelet asks of the runtime for one container of an allocated pod (generateLinuxContainerResources).
 
-    Args:
-        pod: The pod with its allocated resources.
-        ref: The container.
-        settings: The node's.
-        features: Gates of the kubelet's version.
-
-    Returns:
-        None where it takes the node's allocatable memory, and that is not known.
+    None where it takes the node's allocatable memory, and that is not known.
     """
     own = ref.container.resources
     request, limit = own.requests.get(MEMORY, ZERO).value, own.limits.get(MEMORY, ZERO).value
@@ -136,13 +133,7 @@ def container_memory_qos(
 
 
 def pod_memory_qos(pod: Pod, settings: MemorySettings, *, features: Features = REFERENCE) -> MemoryQoS:
-    """What the kubelet writes for the pod's cgroup (ResourceConfigForPod, ApplyPodLevelMemoryHigh).
-
-    Args:
-        pod: The pod with its allocated resources.
-        settings: The node's.
-        features: Gates of the kubelet's version.
-    """
+    """What the kubelet writes for the cgroup of an allocated pod (ResourceConfigForPod, ApplyPodLevelMemoryHigh)."""
     options = PodResourcesOptions(skip_pod_level_resources=not features.pod_level_resources)
     request = pod_requests(pod, options).get(MEMORY, ZERO).value
     kept = _kept(pod, request, settings, features)
@@ -152,6 +143,30 @@ def pod_memory_qos(pod: Pod, settings: MemorySettings, *, features: Features = R
     if request == limit:
         return kept
     return MemoryQoS(_high(request, limit, settings.factor, settings.page_size), kept.low, kept.min)
+
+
+def memory_by_class(pods: Iterable[Pod], features: Features) -> dict[PodQOSClass, int]:
+    """Bytes that the pods of each class request (getQoSMemoryRequests)."""
+    found = dict.fromkeys(PodQOSClass, 0)
+    for pod in pods:
+        found[get_pod_qos(pod, features=features)] += pod_requests(pod).get(MEMORY, ZERO).value
+    return found
+
+
+def qos_memory(
+    pods: Iterable[Pod], settings: MemorySettings, *, features: Features = REFERENCE
+) -> dict[PodQOSClass, MemoryQoS]:
+    """What the kubelet writes for the QoS cgroups (setMemoryQoS); Guaranteed stands for kubepods, the parent of all."""
+    requests = memory_by_class(pods, features)
+    burstable = requests[PodQOSClass.BURSTABLE] or None
+    whole = requests[PodQOSClass.GUARANTEED] + requests[PodQOSClass.BURSTABLE] or None
+    if not features.memory_reserved_by_policy:
+        return {PodQOSClass.GUARANTEED: MemoryQoS(min=whole), PodQOSClass.BURSTABLE: MemoryQoS(min=burstable)}
+    if not settings.tiered:
+        return {}
+    # With the factor came memory.low of kubepods: without it that of what is below has no effect.
+    low = burstable if features.memory_high_by_factor else None
+    return {PodQOSClass.GUARANTEED: MemoryQoS(low=low, min=whole), PodQOSClass.BURSTABLE: MemoryQoS(low=burstable)}
 
 
 def _kept(pod: Pod, request: int, settings: MemorySettings, features: Features) -> MemoryQoS:

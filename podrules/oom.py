@@ -8,7 +8,7 @@
 ``request`` is the container's memory request, ``share`` its equal part of what the pod-level request leaves over,
 ``capacity`` the node's memory; the division drops the fraction. A sidecar gets no more than the app container with the
 smallest request. Node-critical means class system-node-critical and static, mirror or priority >= 2000000000;
-system-cluster-critical gets nothing since 1.20. Older texts say -998 for Guaranteed and 2 for the floor.
+system-cluster-critical gets nothing since 1.22. Older texts say -998 for Guaranteed and 2 for the floor.
 
 Until 1.36, containers that request more than the pod had a share below 0, and scores above 1000.
 
@@ -146,14 +146,8 @@ def pod_oom_score_adjs(
 ) -> tuple[OOMScoreAdj, ...] | None:
     """The value of every container and init container, in the order of `Pod.containers` (GetContainerOOMScoreAdjust).
 
-    For kube-proxy it is the one that its process has.
-
-    None when it depends on a capacity that is not known.
-
-    Args:
-        pod: The pod, with the resources that the kubelet allocated to it.
-        memory_capacity: The node's memory in bytes (MachineInfo.MemoryCapacity, ``status.capacity.memory``).
-        features: Gates of the cluster's version.
+    For kube-proxy it is the one that its process has. The pod has the resources that the kubelet allocated to it.
+    None when it depends on a capacity (MachineInfo.MemoryCapacity, ``status.capacity.memory``) that is not known.
     """
     fixed = _fixed(pod, features)
     if fixed is not None:

@@ -2,14 +2,12 @@
 
     rollout      with maxSurge above 0 the next pod starts before the old one ends, with maxSurge 0 while it ends: a
                  terminating pod no longer counts. Strategy Recreate waits until the old pods have ended
-    replacement  after a drain, an eviction or a delete the next pod starts while the old one ends, with any strategy
-    silent node  its pods are marked for deletion after their tolerationSeconds, and replaced like that. The old pod
-                 may run on for as long as the node does not answer
+    replacement  after a drain, an eviction or a delete the next pod starts while the old one ends, with any strategy.
+                 A silent node's pods are marked for deletion after their tolerationSeconds, and may run on
 
 Nothing keeps a second writer off NFS, hostPath, local, a CSI driver with attachRequired false, or iSCSI and FC in the
-pod itself. The scheduler guards ReadWriteOncePod. The attach/detach controller keeps other nodes off disks and attached
-CSI volumes, and two pods of one node nowhere. A StatefulSet makes no second pod of one name. ReadWriteMany, and NFS and
-Azure File in the pod itself, do not say that they are for one writer: both may write.
+pod itself. The attach/detach controller keeps other nodes off disks and attached CSI volumes, not pods of one node.
+ReadWriteMany, and NFS and Azure File in the pod itself, do not say that they are for one writer.
 
 Source: pkg/controller/deployment/{rolling.go,recreate.go,util/deployment_util.go} (NewRSNewReplicas),
 pkg/controller/controller_utils.go (FilterActivePods) at v1.36.3, and `podrules.volumes`.
@@ -18,7 +16,7 @@ pkg/controller/controller_utils.go (FilterActivePods) at v1.36.3, and `podrules.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from enum import Enum
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,35 +27,23 @@ from podrules.model.workload import UpdateStrategy, Workload
 from podrules.scaled import scaled
 from podrules.volumes import WriterGuard, WriterLock, claimed_volumes, inline_disks, inline_guards, writer_guard
 
-__all__ = ["RolloutOverlap", "SecondWriters", "coming_guards", "second_writers", "surge_of", "volume_of"]
+__all__ = ["SecondWriters", "coming_guards", "second_writers", "surge_of", "volume_of"]
 
-
-class RolloutOverlap(Enum):
-    """When a rollout starts the next pod."""
-
-    BEFORE = "BeforeTheOldEnds"
-    WHILE_ENDING = "WhileTheOldEnds"
-    AFTER = "AfterTheOldEnded"
+_ALONE: Final = frozenset({(READ_WRITE_ONCE_POD,), ("ReadOnlyMany",)})
+"""Access modes with which there is no second writer."""
 
 
 class SecondWriters(Struct, frozen=True, rename="camel"):
     """Two pods of a Deployment, and what keeps the second one off each volume of the first."""
 
-    rollout: RolloutOverlap
+    surges: bool | None
+    """Whether a rollout starts the next pod before the old one begins to end; None: only after that has ended."""
     replicas: int
     guards: tuple[WriterGuard, ...]
 
-    @property
-    def unguarded(self) -> tuple[WriterGuard, ...]:
-        """The volumes for one writer that nothing keeps a second one off."""
-        free = (guard for guard in self.guards if guard.lock is WriterLock.NONE)
-        return tuple(guard for guard in free if READ_WRITE_ONCE_POD not in guard.access_modes)
-
-    @property
-    def shared(self) -> tuple[WriterGuard, ...]:
-        """The volumes that are made for several pods."""
-        many = (guard for guard in self.guards if guard.lock is WriterLock.NOT_NEEDED)
-        return tuple(guard for guard in many if guard.access_modes != ("ReadOnlyMany",))
+    def with_lock(self, lock: WriterLock) -> tuple[WriterGuard, ...]:
+        """The volumes that nothing guards (NONE), or that are made for several pods (NOT_NEEDED)."""
+        return tuple(guard for guard in self.guards if guard.lock is lock)
 
 
 def second_writers(deployment: Workload, guards: Iterable[WriterGuard]) -> SecondWriters | None:
@@ -66,8 +52,7 @@ def second_writers(deployment: Workload, guards: Iterable[WriterGuard]) -> Secon
     replicas = 1 if replicas is None else replicas
     if not replicas or not (found := tuple(guards)):
         return None
-    rollout = RolloutOverlap.BEFORE if surge_of(strategy, replicas) else RolloutOverlap.WHILE_ENDING
-    return SecondWriters(RolloutOverlap.AFTER if strategy.type == "Recreate" else rollout, replicas, found)
+    return SecondWriters(None if strategy.type == "Recreate" else bool(surge_of(strategy, replicas)), replicas, found)
 
 
 def surge_of(strategy: UpdateStrategy, replicas: int) -> int | None:
@@ -85,15 +70,15 @@ def coming_guards(
     """What keeps a second writer off the volumes of a pod that has no node yet, by a look-up of each kind."""
     own = {volume.name for volume in pod.spec.volumes if volume.ephemeral is not None}
     for claimed in claimed_volumes(pod):
-        # Each pod has ephemeral claims of its own, and what is only read has no writer.
         if claimed.name in own or claimed.read_only:
+            # Each pod has ephemeral claims of its own, and what is only read has no writer.
             continue
         claim = claims(claimed.claim)
         volume = None if claim is None else volumes(claim)
         if claim is None or volume is None:
-            yield WriterGuard(claimed.name, WriterLock.UNKNOWN, access_modes=claim.spec.access_modes if claim else ())
-        else:
-            driver = drivers(volume.spec.csi.driver) if volume.spec.csi is not None else None
+            yield WriterGuard(claimed.name, WriterLock.UNKNOWN, "", claim.spec.access_modes if claim else ())
+        elif claim.spec.access_modes not in _ALONE:
+            driver = None if volume.spec.csi is None else drivers(volume.spec.csi.driver)
             attached = None if driver is None else driver.spec.attach_required is not False
             yield writer_guard(claimed, claim, volume, attached=attached)
     disks = tuple(inline_disks(pod))

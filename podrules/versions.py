@@ -226,12 +226,7 @@ class VersionNote(Struct, frozen=True, rename="camel"):
 
 
 def version_notes(versions: Versions, nodes: Sequence[Node] = ()) -> tuple[VersionNote, ...]:
-    """Which versions of a cluster the rules were not held against.
-
-    Args:
-        versions: Of the cluster.
-        nodes: The nodes of the answer.
-    """
+    """Which versions of a cluster the rules were not held against; of kubelets, those of the nodes of the answer."""
     notes = []
     apart = versions.scheduler.minor != versions.api_server.minor
     if versions.server_version is not None and not versions.api_server.verified:

@@ -107,6 +107,7 @@ def _live(
     caches = Caches.over(transport, node_labels=settings.options.lint_topology_keys)
     reflectors = caches.kept(default_constraints=settings.options.default_constraints)
     if settings.scheduler_config is not None:
+        spread.missing = True
         reflectors.append(_scheduler_config(transport, settings.scheduler_config, spread))
     keeper = None
     if isinstance(settings.certificate, KeptCertificate):

@@ -40,7 +40,7 @@ class SpreadDefaults:
         self._note = note
         self._had_good = False
         self.missing = False
-        """Whether all configurations so far were refused."""
+        """Whether none was accepted so far, and one is named."""
         self._profiles: Mapping[str, Profile] = _DEFAULT
 
     def take(self, config_map: ConfigMap | None) -> None:

@@ -51,8 +51,8 @@ __all__ = ["LikelyNodes", "Maker", "Schedulers", "with_writer_of"]
 
 _MOST_PREEMPTORS: Final = 50
 """Pending pods that are judged for the page of a running one: each takes a scheduling cycle."""
-_MOST_FOUND: Final = 5
-"""For each that would preempt it every node is tried."""
+_MOST_TRIED: Final = 10_000
+"""Nodes: for each pod that would preempt it, all are tried."""
 
 
 class Maker(Struct, frozen=True):
@@ -252,11 +252,13 @@ class LikelyNodes:
         higher = queued_above(bound, waiting or ())
         modelled = [pod for pod in higher if not self.not_modelled(pod)]
         found: list[Preemptor] = []
-        judged = 0
-        while judged < min(len(modelled), _MOST_PREEMPTORS) and len(found) < _MOST_FOUND:
+        judged = tried = 0
+        while judged < min(len(modelled), _MOST_PREEMPTORS) and tried < _MOST_TRIED:
             one = self._preemptor(modelled[judged], bound)
-            found += [] if one is None else [one]
             judged += 1
+            if one is not None:
+                found.append(one)
+                tried += len(self._table or ())
         left = len(modelled) - judged
         return Preemptors(tuple(found), None if waiting is None else judged, left, len(higher) - len(modelled))
 

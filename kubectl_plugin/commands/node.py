@@ -49,7 +49,7 @@ def run(options: NodeOptions, source: Source, streams: Streams) -> int:
     # Several nodes get a line each. Pages and data are printed one by one.
     lines = _lines(source) if len(named) != 1 and options.output.brief else None
     code, found, uncertain = 0, 0, 0
-    for answer in _of_names(named, source) if named else _of_chosen(options, source):
+    for answer in _of_names(named, options, source) if named else _of_chosen(options, source):
         if isinstance(answer, ClusterError):
             own = tell(answer, streams.err, options.cluster.target())
             code = code or own
@@ -87,12 +87,14 @@ def _pages(report: NodePressureReport, now: datetime | None, *, wide: bool) -> I
     yield node_pressure_page(report, now=now, wide=wide)
 
 
-def _of_names(names: Sequence[str], source: Source) -> Iterator[NodePressureReport | ClusterError]:
+def _of_names(
+    names: Sequence[str], options: NodeOptions, source: Source
+) -> Iterator[NodePressureReport | ClusterError]:
     gatherer = Gatherer(source)
     for name in names:
         try:
             node = source.get(NODES, name)
-            report = pressure_report(gatherer, node)
+            report = pressure_report(gatherer, node, cgroups=not options.output.brief)
             if len(names) == 1:
                 report = _with_shortage(_with_ended(_with_held(report, node, gatherer), gatherer), gatherer)
             yield report
@@ -148,7 +150,7 @@ def _of_chosen(options: NodeOptions, source: Source) -> Iterator[NodePressureRep
     if pods is not None:
         source = RememberedSource(source, nodes, pods)
     gatherer = Gatherer(source)
-    for report in pressure_reports(gatherer, nodes):
+    for report in pressure_reports(gatherer, nodes, cgroups=not options.output.brief):
         yield _with_shortage(report, gatherer) if len(nodes) == 1 else report
 
 

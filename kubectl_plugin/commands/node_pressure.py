@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from kubectl_plugin.reports.node.node_pressure import NodePressureReport, node_pressure_report
 from kubectl_plugin.reports.node.node_report import node_report
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.node_usage import read_usage, read_usages, unread_usage
 from podrules.model.node import Node
+from podrules.pressure.cgroups import node_cgroups
 from podrules.pressure.node import node_pressure
 from podrules.pressure.usage import ReadUsage
 from podrules.reading import read_or_none
@@ -17,11 +20,11 @@ __all__ = ["pressure_report", "pressure_reports"]
 
 
 def pressure_report(
-    gatherer: Gatherer, node: Node, *, of_many: bool = False, read: ReadUsage | None = None
+    gatherer: Gatherer, node: Node, *, of_many: bool = False, read: ReadUsage | None = None, cgroups: bool = False
 ) -> NodePressureReport:
     """The report of one node: who goes first, how far away that is, and what is requested.
 
-    Of many, all Leases are read at once. Its usage is read here unless it is given.
+    With many nodes, all Leases are read at once. Its usage is read here unless it is given; its cgroups are optional.
 
     Raises:
         Unreachable: the cluster does not answer.
@@ -41,22 +44,30 @@ def pressure_report(
         now=source.now,
         unread=gatherer.unread,
     )
-    pressure = node_pressure(node, pods or (), read.usage, read.config, features=versions.kubelet(node, read.config))
+    features = versions.kubelet(node, read.config)
+    pressure = node_pressure(node, pods or (), read.usage, read.config, features=features)
     unread = (*gatherer.unread, *read.unread)
-    return node_pressure_report(node, pods or (), read.usage, pressure, promised, versions=versions, unread=unread)
+    report = node_pressure_report(node, pods or (), read.usage, pressure, promised, versions=versions, unread=unread)
+    limit = report.memory.pods_limit
+    if not cgroups or limit is None or pods is None:
+        return report
+    tree = node_cgroups(node, pods, read.config, limit, features=features)
+    return replace(report, cgroups=tree, cgroups_assumed=read.config is None)
 
 
-def pressure_reports(gatherer: Gatherer, nodes: Sequence[Node]) -> Iterator[NodePressureReport]:
+def pressure_reports(
+    gatherer: Gatherer, nodes: Sequence[Node], *, cgroups: bool = False
+) -> Iterator[NodePressureReport]:
     """The reports of many nodes; what they share is read once.
 
     Raises:
         Unreachable: the cluster does not answer.
     """
     if len(nodes) == 1:
-        yield pressure_report(gatherer, nodes[0])
+        yield pressure_report(gatherer, nodes[0], cgroups=cgroups)
         return
     pods_on = {node.metadata.name: gatherer.noted(gatherer.pods_on(node.metadata.name)) or () for node in nodes}
     usages, unread = read_usages(gatherer, nodes, pods_on)
     for node in nodes:
         read = usages.get(node.metadata.name) or unread_usage(gatherer, node, unread)
-        yield pressure_report(gatherer, node, of_many=True, read=read)
+        yield pressure_report(gatherer, node, of_many=True, read=read, cgroups=cgroups)

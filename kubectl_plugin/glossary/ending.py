@@ -55,7 +55,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="sidecar",
-        also=("sidecars", "restartable init container", "native sidecar"),
+        also=("sidecars", "sidecar container", "restartable init container", "native sidecar"),
         pattern=r"may not be set for (non-init containers|init containers without restartPolicy=Always)",
         means="An init container with restartPolicy Always: it starts before the others, ends after them, last first.",
         rule=(
@@ -68,7 +68,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="SIGTERM",
-        also=("stopSignal", "stop signal", "lifecycle.stopSignal", "exit code 143", "143"),
+        also=("stopSignal", "stop signal", "lifecycle.stopSignal", "exit code 143", "143", "PID 1"),
         means="The signal by which a container is asked to end; what is left when its grace period is over is killed.",
         rule=(
             "It comes after preStop, and to a sidecar after the containers before it have ended.",
@@ -116,7 +116,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="kubelet restart",
-        also=("restart of the kubelet", "kubelet restarted", "restarting the kubelet", "kubelet restart and grace"),
+        also=("restart of the kubelet", "kubelet restarted", "restarting the kubelet", "Starting"),
         pattern=r"Starting kubelet\.",
         means="A restart of the kubelet alone stops no container; it finds them again when it is back.",
         rule=(
@@ -197,8 +197,8 @@ ENTRIES: Final = (
     Entry(
         name="PodDisruptionBudget",
         also=(
-            *("PDB", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
-            *("currentHealthy", "desiredHealthy", "expectedPods", "disruptedPods", "voluntary disruption"),
+            *("PDB", "budget", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
+            *("currentHealthy", "desiredHealthy", "expectedPods", "voluntary disruption", "involuntary disruption"),
         ),
         pattern=r".*Cannot evict pod as it would violate the pod's disruption budget.*"
         r"|.*This pod has more than one PodDisruptionBudget.*|The disruption budget \S+ (needs|does not|is still) .*"
@@ -233,12 +233,8 @@ ENTRIES: Final = (
     Entry(
         name="NodeShutdown",
         also=(
-            "Pod was terminated in response to imminent node shutdown.",
-            "graceful node shutdown",
-            "node shutdown",
-            "shutdownGracePeriod",
-            "shutdownGracePeriodCriticalPods",
-            "shutdownGracePeriodByPodPriority",
+            *("Pod was terminated in response to imminent node shutdown.", "graceful node shutdown", "node shutdown"),
+            *("shutdownGracePeriod", "shutdownGracePeriodCriticalPods", "shutdownGracePeriodByPodPriority"),
             "Shutdown",
         ),
         pattern=r"Pod was rejected as the node is shutting down\.?|node is shutting down"
@@ -262,7 +258,7 @@ ENTRIES: Final = (
         name="graceful termination",
         also=(
             *("graceful deletion", "pod termination", "termination of pods", "kubectl delete", "kubectl delete --now"),
-            *("--now", "delete", "deletion", "termination", "EndpointSlice", "terminating endpoint"),
+            *("--now", "deletion", "termination", "EndpointSlice", "terminating endpoint"),
         ),
         means="A deleted pod gets deletionTimestamp, preStop and SIGTERM, then SIGKILL when its grace period is over.",
         rule=(
@@ -287,7 +283,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="restartPolicy",
-        also=("Always", "OnFailure", "restartCount"),
+        also=("OnFailure", "restartCount", "restartPolicy: Always", "restartPolicy: Never"),
         means="Whether a container that ended is started again on its node: Always (default), OnFailure or Never.",
         rule=("A pod that was deleted, evicted or preempted does not start again, whatever its restartPolicy.",),
         source=("pkg/kubelet/container/helpers.go",),
@@ -350,8 +346,9 @@ ENTRIES: Final = (
     Entry(
         name="garbage collection",
         also=(
-            *("garbage collector", "ownerReferences", "dependents", "cascading deletion", "foregroundDeletion"),
-            *("foreground deletion", "--cascade", "propagationPolicy", "blockOwnerDeletion", "orphan"),
+            *("garbage collector", "owner", "ownerReferences", "dependents", "cascading deletion"),
+            *("foregroundDeletion", "foreground deletion", "--cascade", "propagationPolicy", "blockOwnerDeletion"),
+            "orphan",
         ),
         means="An object is deleted once all owners in its ownerReferences are gone: so a Deployment's pods follow it.",
         rule=(

@@ -57,7 +57,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Pulled",
-        also=("Pulling", "Created", "Started", "Scheduled"),
+        also=("Pulling", "Created", "Started", "Scheduled", "SuccessfulMountVolume"),
         pattern=r"Pulling image .*|Successfully pulled image .*|Container image .* already present on machine.*"
         r"|Container (created|started)|Successfully assigned \S+/\S+ to \S+",
         means="Nothing is wrong: these events tell that a pod starts.",
@@ -102,9 +102,7 @@ ENTRIES: Final = (
     Entry(
         name="NetworkNotReady",
         also=(
-            "cni plugin not initialized",
-            "NetworkUnavailable",
-            "node.kubernetes.io/network-unavailable",
+            *("cni plugin not initialized", "NetworkUnavailable", "node.kubernetes.io/network-unavailable"),
             "NetworkPluginNotReady",
         ),
         pattern=r"network is not ready(: .*)?|(.*[: ])?cni plugin not initialized",

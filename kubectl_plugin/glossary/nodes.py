@@ -37,7 +37,7 @@ ENTRIES: Final = (
         also=(
             *("Ready", "NodeReady", "NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"),
             *("KubeletHasSufficientMemory", "KubeletHasNoDiskPressure", "KubeletHasSufficientPID"),
-            *("kubelet has sufficient memory available", "kubelet has no disk pressure"),
+            *("kubelet has sufficient memory available", "kubelet has no disk pressure", "NodeSchedulable"),
             *("kubelet has sufficient PID available", "kubelet is posting ready status"),
         ),
         pattern=r"Node \S+ status is now: Node(Ready|Has(Sufficient|No).*|Schedulable)"
@@ -58,7 +58,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="SystemOOM",
-        also=("OOMKilling",),
+        also=("OOMKilling", "global OOM", "kernel OOM"),
         pattern=r"System OOM encountered.*|Out of memory: Killed process .*",
         means="The kernel of the node ran out of memory as a whole, and killed a process: no container's own limit.",
         rule=("The process with the most points is killed: usage and oom_score_adj count, not the QoS class.",),
@@ -102,5 +102,12 @@ ENTRIES: Final = (
         commands=("kubectl qos explain pod/NAME",),
         source=("pkg/kubelet/eviction/eviction_manager.go", "pkg/kubelet/eviction/helpers.go"),
         see=("Evicted",),
+    ),
+    Entry(
+        name="MaintenancePlanned",
+        also=("MaintenanceInProgress", "DrainInProgress", "Drained", "GracefulNodeShutdownInProgress"),
+        means="An admin announces a drain, a shutdown or maintenance of the node (alpha in 1.37, off by default).",
+        rule=("It keeps no pod away: a cordon or a taint does.",),
+        source=("pkg/features/kube_features.go",),
     ),
 )

@@ -17,16 +17,8 @@ ENTRIES: Final = (
     Entry(
         name="Evicted",
         also=(
-            "Evicting",
-            "eviction",
-            "node-pressure eviction",
-            "node pressure",
-            "The node was low on resource",
-            "kubelet eviction",
-            "out of resource",
-            "eviction order",
-            "eviction manager",
-            "EvictionThreshold",
+            *("Evicting", "eviction", "node-pressure eviction", "node pressure", "The node was low on resource"),
+            *("kubelet eviction", "out of resource", "eviction order", "eviction ranking", "eviction manager"),
         ),
         pattern=r"The node was low on resource: .*|Threshold quantity: \S+, available: .*"
         r"|(Container|Pod) \S+ was using \S+, request is \S+, has larger consumption of .*",
@@ -71,7 +63,8 @@ ENTRIES: Final = (
         name="allocatable",
         also=(
             *("status.allocatable", "node allocatable", "kube-reserved", "system-reserved", "kubeReserved"),
-            *("systemReserved", "enforceNodeAllocatable", "NodeAllocatableEnforced", "capacity", "status.capacity"),
+            *("systemReserved", "enforceNodeAllocatable", "NodeAllocatableEnforced", "reservedSystemCPUs"),
+            *("capacity", "status.capacity"),
         ),
         means="What pods may request of a node: its capacity less what is kept for the system and the hard threshold.",
         rule=(
@@ -139,8 +132,8 @@ ENTRIES: Final = (
     Entry(
         name="MemoryPressure",
         also=(
-            *("DiskPressure", "PIDPressure", "node condition", "memory pressure", "disk pressure", "PID pressure"),
-            *("node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure"),
+            *("DiskPressure", "PIDPressure", "pressure", "node condition", "memory pressure", "disk pressure"),
+            *("PID pressure", "node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure"),
             *("kubelet has insufficient memory available", "KubeletHasInsufficientMemory"),
             *("kubelet has disk pressure", "KubeletHasDiskPressure", "node.kubernetes.io/pid-pressure"),
             *("kubelet has insufficient PID available", "KubeletHasInsufficientPID"),
@@ -195,6 +188,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="TopologyAffinityError",
+        also=("topologyManagerPolicy", "NUMA", "topology manager"),
         pattern=r"(Pod Scope )?Resources cannot be allocated with Topology locality"
         r"|pod with pod-level resources failed admission .* topology manager",
         means="The kubelet's topology manager found no NUMA node, or set of them, that gives the pod all it asks.",
@@ -263,7 +257,6 @@ ENTRIES: Final = (
         means="How far above its threshold a signal must be before the kubelet stops to evict; the default is 0.",
         rule=("memory.available<100Mi with 200Mi to reclaim: evictions begin below 100Mi and end at 300Mi.",),
         source=(_HELPERS,),
-        see=("eviction threshold",),
     ),
     Entry(
         name="evictionPressureTransitionPeriod",
@@ -289,6 +282,14 @@ ENTRIES: Final = (
         means="A container has at least 2 s between its stop signal and SIGKILL, even if preStop used up the period.",
         source=("pkg/kubelet/kuberuntime/kuberuntime_container.go", "pkg/kubelet/kuberuntime/kuberuntime_manager.go"),
         see=("terminationGracePeriodSeconds", "preStop", "hard eviction"),
+    ),
+    Entry(
+        name="KubeletConfiguration",
+        also=("kubelet configuration", "kubelet config", "configz", "--kubelet-config"),
+        means="The kubelet's file: eviction thresholds, reserved memory, grace periods, swap; configz shows them.",
+        commands=("kubectl get --raw /api/v1/nodes/NODE/proxy/configz", f"{_NODE} -o wide"),
+        source=("pkg/kubelet/apis/config/types.go", "pkg/kubelet/apis/config/v1beta1/defaults.go"),
+        see=("hard eviction", "soft eviction", "allocatable", "swap"),
     ),
     Entry(
         name="nodefs",

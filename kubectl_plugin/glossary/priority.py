@@ -16,7 +16,7 @@ _ADMISSION: Final = "plugin/pkg/admission/priority/admission.go"
 ENTRIES: Final = (
     Entry(
         name="priority",
-        also=("spec.priority", "priorityClassName", "PriorityClass", "pod priority"),
+        also=("spec.priority", "priorityClassName", "PriorityClass", "PriorityClasses", "pod priority"),
         means="A number from the pod's PriorityClass: it decides the queue, who may preempt whom, and ranks evictions.",
         rule=(
             "No class named: the globalDefault class, of several the one with the lowest value; none: 0.",
@@ -57,8 +57,8 @@ ENTRIES: Final = (
     Entry(
         name="preemption",
         also=(
-            *("preempt", "Preempted", "victim", "victims", "PreemptionByScheduler", "preemptor", "reprieve"),
-            *("victim's grace period", "victims' grace", "grace of victims"),
+            *("preempt", "Preempted", "victim", "victims", "PreemptionByScheduler", "preemptor"),
+            *("priority and preemption", "victim's grace period", "victims' grace", "grace of victims"),
         ),
         pattern=r"Preempted by (\w+ [\da-f-]{36}|(a )?pod(group)?( \S+)?|[\w.-]+/[\w.-]+) on node .*"
         r"|\S+: preempting to accommodate a higher priority .*",
@@ -99,7 +99,7 @@ ENTRIES: Final = (
         rule=(
             "Where it does not fit on arrival, the kubelet ends other pods to make room for it.",
             "Only system-node-critical (node-critical) gets oom_score_adj -997, in every QoS class.",
-            "Older texts give -997 to every critical pod, true until 1.21, and name an annotation, gone since 1.16.",
+            "Older texts: until 1.21 all critical pods got that of Guaranteed; their annotation is gone since 1.16.",
             "A delete and a pod of higher priority take it like any other.",
         ),
         commands=(_EXPLAIN,),

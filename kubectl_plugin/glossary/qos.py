@@ -13,7 +13,7 @@ _EXPLAIN: Final = "kubectl qos explain pod/NAME"
 ENTRIES: Final = (
     Entry(
         name="QoS class",
-        also=("qos", "qosClass", "quality of service", "status.qosClass"),
+        also=("qos", "qosClass", "quality of service", "status.qosClass", "QoS classes", "ephemeral container"),
         means="Guaranteed, Burstable or BestEffort: it follows from requests and limits, and nothing else sets it.",
         rule=(
             "Containers and init containers count, ephemeral ones do not; only cpu and memory; a 0 is none.",
@@ -58,7 +58,7 @@ ENTRIES: Final = (
         name="oom_score_adj",
         also=(
             *("adj", "points", "oom score", "oom_score", "oomScoreAdj", "who sets oom_score_adj", "set oom_score_adj"),
-            *("badness", "OOM score adjustment", "/proc/PID/oom_score_adj"),
+            *("badness", "OOM score adjustment", "OOM order", "kernel OOM order"),
         ),
         means="What the kubelet tells the kernel of each container: a higher number is killed sooner.",
         rule=(
@@ -73,7 +73,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="OOMKilled",
-        also=("oom", "out of memory", "OOM kill", "OOM killer", "out-of-memory killer"),
+        also=("oom", "out of memory", "OOM kill", "OOM killer", "cgroup OOM"),
         pattern=r"Memory cgroup out of memory: Killed process .*",
         means="The kernel killed a process of the container: a cgroup's memory limit, or the machine, ran out.",
         rule=(
@@ -102,7 +102,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="cgroup",
-        also=("cgroups", "cgroup v2", "cgroup v1", "kubepods", "QoS cgroup"),
+        also=(
+            *("cgroups", "cgroup v2", "cgroup v1", "kubepods", "QoS cgroup", "pod cgroup", "cgroup driver"),
+            *("cgroupDriver", "systemd", "cgroupfs", "kubepods.slice", "cpu.weight", "cpu.shares", "failCgroupV1"),
+        ),
         means="The kernel's groups that hold limits: kubepods, then the QoS class, then the pod, then its containers.",
         rule=(
             "A cpu request becomes shares (v1) or weight (v2), a cpu limit a quota, a memory limit memory.max.",
@@ -133,7 +136,8 @@ ENTRIES: Final = (
         name="requests",
         also=(
             *("request", "resources.requests", "effective request", "promised", "promised memory", "promised cpu"),
-            *("memory request", "cpu request", "requests.cpu", "requests.memory", "overhead", "spec.overhead"),
+            *("memory request", "cpu request", "requests.cpu", "requests.memory", "resource requests", "overhead"),
+            "pod overhead",
         ),
         means="What the scheduler keeps for a pod: the larger of its containers' sum and its init containers' peak.",
         rule=(
@@ -147,15 +151,9 @@ ENTRIES: Final = (
     Entry(
         name="PodResizePending",
         also=(
-            "Deferred",
-            "Infeasible",
-            "resize",
-            "in-place resize",
-            "ResizeDeferred",
-            "ResizeInfeasible",
-            "PodResizeInProgress",
-            "resizePolicy",
-            "allocatedResources",
+            *("Deferred", "Infeasible", "resize", "in-place resize", "ResizeDeferred", "ResizeInfeasible"),
+            *("ResizeStarted", "PodResizeInProgress", "resizePolicy", "allocatedResources", "DeferredPodScheduling"),
+            "ResizeError",
         ),
         pattern=r"node had resize preemption disabled|Node didn't have enough capacity: .*"
         r"|pod resize fits, waiting for Kubelet actuation"
@@ -167,6 +165,7 @@ ENTRIES: Final = (
             "Deferred ones are tried again: first what asks for no more, then by priority, QoS class, waiting time.",
             "A resize may not change the QoS class; oom_score_adj stays what it was until the container restarts.",
             "PodResizeInProgress: granted, and under way; resizePolicy says whether the container restarts for it.",
+            "DeferredPodScheduling, with which the scheduler makes room for one, is alpha in 1.37 and off.",
         ),
         do=("Deferred: free room on the node. Infeasible: ask for less, or let a new pod come elsewhere.",),
         commands=(_EXPLAIN,),
@@ -197,14 +196,13 @@ ENTRIES: Final = (
         name="oom_score_adj below 0",
         also=(
             *("-997", "-998", "-999", "-1000", "KubeletOOMScoreAdj", "PodInfraOOMAdj", "--oom-score-adj"),
-            *("oom_score_adj -997", "oom_score_adj -998", "oom_score_adj -999", "pause container", "pause"),
+            *("oom_score_adj -997", "oom_score_adj -998", "oom_score_adj -999", "pause container"),
         ),
         means="-997: Guaranteed and node-critical pods. -998: pause. -999: kubelet, kube-proxy. -1000: never chosen.",
         rule=(
             "Older texts say -998 for Guaranteed: kubelets before 1.20 set that; today it is -997.",
-            "Until 1.21 every critical pod had -997; since 1.22 only pods of the class system-node-critical.",
+            "Until 1.21 every critical pod had that of Guaranteed; since 1.22 only the class system-node-critical.",
             "-998 is what containerd gives to a sandbox's pause process; no container of a pod has it.",
-            "-999 is the kubelet's and kube-proxy's own process. No container gets -1000.",
         ),
         commands=(_EXPLAIN, "kubectl qos node NODE -o wide"),
         source=("pkg/kubelet/qos/policy.go", "pkg/proxy/apis/config/v1alpha1/defaults.go", "linux mm/oom_kill.c"),
@@ -213,8 +211,8 @@ ENTRIES: Final = (
     Entry(
         name="kube-proxy",
         also=("KubeProxyOOMScoreAdj",),
-        means="The node's service proxy: its container starts with -997 (node-critical), its process then sets -999.",
-        rule=("oomScoreAdj of its configuration names another value. As a critical pod it is never evicted.",),
+        means="The node's service proxy: its process sets its own oom_score_adj to -999, whatever its container got.",
+        rule=("oomScoreAdj of its configuration can differ. Its container starts at -997 if it is node-critical.",),
         source=("pkg/proxy/apis/config/v1alpha1/defaults.go", "cmd/kube-proxy/app/options.go"),
         see=("oom_score_adj below 0", "critical pod"),
     ),
@@ -253,7 +251,7 @@ ENTRIES: Final = (
         ),
         means="No container swaps unless the kubelet's memorySwap.swapBehavior is LimitedSwap (default NoSwap).",
         rule=(
-            "LimitedSwap: Burstable pods that are not critical, cgroup v2; swap = request / node memory x node swap.",
+            "LimitedSwap: for Burstable pods that are not critical, on cgroup v2: request / node memory x node swap.",
             "A container with no memory request, or with request = limit, gets none.",
             "A kubelet refuses to start on a node with swap while failSwapOn is true, its default.",
             "Older texts say that pods never swap. NodeSwap is on since 1.30, which also dropped UnlimitedSwap.",

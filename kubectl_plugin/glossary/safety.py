@@ -40,7 +40,7 @@ ENTRIES: Final = (
         means="At most one pod of each name: a new one is made only when the old object is gone.",
         rule=(
             "So a pod on a silent node blocks its ordinal until somebody proves that it is dead.",
-            "With podManagementPolicy OrderedReady (default) it also blocks all higher ordinals, Parallel does not.",
+            "With podManagementPolicy OrderedReady (default) no higher ordinal is made meanwhile; with Parallel it is.",
             "A new pod of an ordinal gets the same claims (volumeClaimTemplates).",
             "Older texts say PetSet: alpha in 1.3 and 1.4, renamed in 1.5.",
         ),
@@ -103,12 +103,7 @@ ENTRIES: Final = (
     Entry(
         name="deleted Node",
         also=(
-            "delete node",
-            "kubectl delete node",
-            "node deleted",
-            "node registers again",
-            "register-node",
-            "gone",
+            *("delete node", "kubectl delete node", "node deleted", "node registers again", "register-node", "gone"),
             "node gone",
         ),
         pattern=r"Removing Node \S+ from Controller",
@@ -125,13 +120,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="PodGC",
-        also=(
-            "podgc",
-            "pod garbage collection",
-            "pod garbage collector",
-            "terminated-pod-gc-threshold",
-            "orphaned pod",
-        ),
+        also=("podgc", "pod garbage collection", "pod garbage collector", "terminated-pod-gc-threshold"),
         pattern=r"PodGC: .*",
         means="The controller that removes pods nobody else ends: it looks every 20 s, and uses no grace period.",
         rule=(
@@ -182,10 +171,7 @@ ENTRIES: Final = (
     Entry(
         name="out-of-service",
         also=(
-            "node.kubernetes.io/out-of-service",
-            "node out of service",
-            "non-graceful node shutdown",
-            "fence",
+            *("node.kubernetes.io/out-of-service", "node out of service", "non-graceful node shutdown", "fence"),
             "fencing",
         ),
         means="A taint by which you vouch that a machine is off: its pods are removed, its volumes detached at once.",
@@ -211,13 +197,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="VolumeAttachment",
-        also=(
-            "volumeattachments",
-            "attach/detach controller",
-            "attachdetach",
-            "SuccessfulAttachVolume",
-            "AD controller",
-        ),
+        also=("volumeattachments", "attach/detach controller", "attachdetach", "SuccessfulAttachVolume"),
         pattern=r"AttachVolume\.\w+ (failed|succeeded) for volume .*|volume \S+ is not yet in node's status"
         r"|Volume not attached according to node status.*|VerifyControllerAttachedVolume.* failed.*",
         means="The object by which a CSI driver is asked to attach a volume to a node; gone when it is detached.",
@@ -232,7 +212,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Multi-Attach error",
-        also=("FailedAttachVolume", "volume is already exclusively attached", "Waiting for detach"),
+        also=("FailedAttachVolume", "Multi-Attach", "volume is already exclusively attached", "Waiting for detach"),
         pattern=r"(Multi-Attach error|Waiting for detach) for volume .*|Volume is already used by (pod\(s\) .*"
         r"|\d+ pod\(s\) .*)"
         r"|Volume is already exclusively attached to one node.*",
@@ -250,12 +230,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="FailedMount",
-        also=(
-            "MountVolume.SetUp failed",
-            "Unable to attach or mount volumes",
-            "FailedMapVolume",
-            "mount",
-        ),
+        also=("MountVolume.SetUp failed", "Unable to attach or mount volumes", "FailedMapVolume", "mount"),
         pattern=r"(Mount|Map)Volume(\.\w+)?( check| initialization)? failed.*|Unable to attach or mount volumes: .*"
         r"|unmounted volumes=.*, unattached volumes=.*, failed to process volumes=.*",
         means="The kubelet could not mount a volume; it tries again, after up to 2 minutes.",
@@ -269,7 +244,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="access modes",
-        also=("ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany", "RWO", "RWX", "ROX", "accessModes"),
+        also=("two writers", "ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany", "RWO", "RWX", "ROX", "accessModes"),
         pattern=r"may not use ReadWriteOncePod with other access modes|at least 1 access mode is required",
         means="Who may use it: ReadWriteOnce one node, all its pods, ReadWriteMany any, ReadWriteOncePod one pod.",
         rule=("ReadWriteOnce keeps two writers apart only if the backend locks: a disk does, NFS does not.",),
@@ -328,20 +303,19 @@ ENTRIES: Final = (
     ),
     Entry(
         name="PersistentVolume",
-        also=("PV", "PVC", "PersistentVolumeClaim", "volume claim"),
+        also=(
+            *("PV", "PVC", "PersistentVolumeClaim", "volume claim", "StorageClass", "storageClassName", "provisioner"),
+            *("reclaim policy", "persistentVolumeReclaimPolicy", "Retain", "Recycle", "Released"),
+        ),
         means="A disk or share (PV); a pod gets it by a claim (PVC) in its namespace, which is bound to one volume.",
-        rule=("A pod starts only when its claims are bound. A claim in use is not removed (pvc-protection).",),
+        rule=(
+            "A pod starts only when its claims are bound. A claim in use is not removed (pvc-protection).",
+            "The StorageClass says which driver makes it, and whether at once or for a placed pod (volumeBindingMode).",
+            "After its claim is deleted, Delete (StorageClass's default) removes the disk, Retain keeps it: Released.",
+        ),
         commands=("kubectl describe pvc CLAIM", "kubectl describe pv VOLUME"),
         source=("pkg/controller/volume/persistentvolume/pv_controller.go", "pkg/apis/core/types.go"),
         see=("access modes", "WaitForFirstConsumer", "attach"),
-    ),
-    Entry(
-        name="StorageClass",
-        also=("storageClassName", "provisioner", "dynamic provisioning"),
-        means="Says which driver makes a claim's volume, and when: at once, or for a placed pod (volumeBindingMode).",
-        rule=("A claim without storageClassName gets the default class; an empty one takes existing volumes only.",),
-        source=("pkg/controller/volume/persistentvolume/pv_controller.go",),
-        see=("WaitForFirstConsumer", "FailedBinding", "ProvisioningFailed"),
     ),
     Entry(
         name="attach",
@@ -405,7 +379,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="hostPath",
-        also=("local volume",),
+        also=("local volume", "hostPath volume"),
         means="A folder of one node: a pod that is placed elsewhere does not find its data; nothing locks it.",
         rule=("A local PersistentVolume names its node, so its pod waits for that node; hostPath names none.",),
         source=("pkg/volume/hostpath/host_path.go", "pkg/volume/local/local.go"),

@@ -60,10 +60,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="score",
-        also=("node score", "score plugin", "scoring", "normalized score", "priorities", "prioritize"),
+        also=("node score", "score plugin", "scoring", "normalized score", "priorities", "ImageLocality"),
         means="What a node that fits is worth: each plugin gives 0 to 100 times its weight; the highest sum is taken.",
         rule=(
-            "Of several with the highest sum any is taken, at random.",
+            "Of several with the highest sum any is taken, at random. ImageLocality prefers nodes with the images.",
             "Weights by default: TaintToleration 3, NodeAffinity, PodTopologySpread and InterPodAffinity 2, others 1.",
             "Only nodes that pass the filters have one; in large clusters a sample of them.",
         ),
@@ -109,7 +109,7 @@ ENTRIES: Final = (
         name="node(s) had untolerated taint(s)",
         also=(
             *("taint", "toleration", "untolerated taint", "NoSchedule", "NoExecute", "PreferNoSchedule"),
-            *("TaintToleration", "tolerate", "taint effect"),
+            *("TaintToleration", "taints and tolerations"),
         ),
         pattern=r"node\(s\) had (untolerated )?taints?\b.*",
         means="The node has a NoSchedule or NoExecute taint that no toleration of the pod matches.",
@@ -319,7 +319,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node(s) didn't match Pod's required features",
-        also=("NodeDeclaredFeatures",),
+        also=("NodeDeclaredFeatures", "FailedNodeDeclaredFeaturesCheck"),
         pattern=r"Pod requires node features that are not available: .*",
         means="The pod uses a feature that its kubelet must know, and the node does not declare it.",
         do=("Nodes of a newer version, or a pod without the feature.",),
@@ -336,26 +336,25 @@ ENTRIES: Final = (
     ),
     Entry(
         name="kube-scheduler",
-        also=("scheduler", "default-scheduler", "schedulerName"),
+        also=(
+            *("scheduler", "placement", "default-scheduler", "schedulerName", "rescheduler", "descheduler"),
+            "live migration",
+        ),
         means="It binds each pending pod of its schedulerName to one node, and does not look at the pod afterwards.",
-        rule=("A pod with a schedulerName that no scheduler has stays Pending without an event.",),
+        rule=(
+            "A pod with a schedulerName that no scheduler has stays Pending without an event.",
+            "Nothing moves a running pod; a descheduler only evicts, and a controller makes another pod.",
+        ),
         source=("pkg/scheduler/schedule_one.go", "pkg/scheduler/eventhandlers.go"),
-        see=("scheduling framework", "scheduling queue", "rescheduler", "FailedScheduling"),
+        see=("scheduling framework", "scheduling queue", "FailedScheduling"),
     ),
     Entry(
         name="KubeSchedulerConfiguration",
-        also=(
-            "scheduler configuration",
-            "scheduling profile",
-            "profile",
-            "profiles",
-            "pluginConfig",
-            "scheduler policy",
-        ),
+        also=("scheduler configuration", "scheduling profile", "profile", "extender", "scheduler policy"),
         means="The scheduler's file (--config): profiles with their plugins, weights and arguments; back-off times.",
         rule=(
             "A profile is one named set of plugins: a pod chooses it by spec.schedulerName. All share one queue.",
-            "The file is decoded strictly: a field that is unknown stops the start.",
+            "Decoded strictly: an unknown field stops the start. extenders are HTTP services that are asked, too.",
             "Older texts configure a Policy of predicates and priorities: that is gone since 1.23.",
         ),
         commands=(f"{_EXPLAIN} --scheduler-config=FILE",),
@@ -420,6 +419,7 @@ ENTRIES: Final = (
         also=(
             *("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"),
             *("requiredDuringSchedulingRequiredDuringExecution", "InterPodAffinity", "hardPodAffinityWeight"),
+            *("required affinity", "preferred affinity", "IgnoredDuringExecution", "RequiredDuringExecution"),
         ),
         means="Where a pod must or should run: near node labels (nodeAffinity), near other pods, or away from them.",
         rule=(
@@ -438,14 +438,6 @@ ENTRIES: Final = (
         rule=("Default: 50% less 1% per 125 nodes, at least 5%, and at least 100 nodes. The best node may be missed.",),
         source=("pkg/scheduler/schedule_one.go",),
         see=("score", "scheduling framework"),
-    ),
-    Entry(
-        name="rescheduler",
-        also=("descheduler", "rescheduling", "rebalance", "live migration"),
-        means="Kubernetes moves no running pod: a better place is taken only by a new pod after the old one ends.",
-        rule=("A descheduler is a program of its own that evicts pods, so that their controllers make others.",),
-        source=("pkg/scheduler/schedule_one.go", "pkg/registry/core/pod/storage/eviction.go"),
-        see=("eviction API", "kube-scheduler"),
     ),
     Entry(
         name="no nodes available to schedule pods",
@@ -480,7 +472,6 @@ ENTRIES: Final = (
     ),
     Entry(
         name="deleting pod for node scale down",
-        also=("ScaleDown",),
         pattern=r".*(marked the node as toBeDeleted/unschedulable|node removed by cluster autoscaler).*",
         means="cluster-autoscaler removes a node that is little used: it evicts its pods first, as a drain does.",
         do=("The annotation cluster-autoscaler.kubernetes.io/safe-to-evict: false on a pod keeps its node.",),
@@ -488,7 +479,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="gang scheduling",
-        also=("PodGroup", "pod group", "minCount"),
+        also=(
+            *("PodGroup", "pod group", "minCount", "GangScheduling", "schedulingGroup", "workloadRef"),
+            *("PodGroupPodsCount", "TopologyPlacementGenerator", "GenericWorkload"),
+        ),
         pattern=r"waiting for (pods's pod group|minCount pods|composite pod group) .*|minCount \(\d+\) .*"
         r"|0/\d+ placements are available.*|no feasible placements found|pod group is unschedulable"
         r"|rejected due to timeout after waiting \S+ at plugin \S+|one or more plugins asked to wait .*",

@@ -76,7 +76,7 @@ ENTRIES: Final = (
         means="All nodes with the same value of topologyKey, such as one zone: skew is counted between domains.",
         rule=(
             "The global minimum is the count of the eligible domain with the fewest matching pods.",
-            "Eligible: it has a node with every topologyKey that the pod's node affinity allows.",
+            "Eligible: the pod's node affinity allows one of its nodes, and that node has every topologyKey.",
         ),
         commands=(_EXPLAIN, "kubectl get nodes -L topology.kubernetes.io/zone"),
         source=(f"{_PLUGIN}/filtering.go", f"{_PLUGIN}/common.go"),
@@ -87,7 +87,7 @@ ENTRIES: Final = (
         also=("selector", "matchLabels", "matchExpressions", "label selector", "namespaceSelector"),
         means="Which pods a constraint or affinity term counts: those with these labels, in the pod's own namespace.",
         rule=(
-            "A missing selector matches no pod, an empty one ({}) every pod of the namespace.",
+            "A missing selector matches no pod; an empty one ({}) every pod in an affinity term, none in a constraint.",
             "The pod itself counts only if its own labels match; else it never raises the skew.",
             "Affinity terms can name other namespaces (namespaces, namespaceSelector); constraints cannot.",
         ),
@@ -121,10 +121,7 @@ ENTRIES: Final = (
     Entry(
         name="topologyKey",
         also=(
-            "topology.kubernetes.io/zone",
-            "kubernetes.io/hostname",
-            "zone",
-            "region",
+            *("topology.kubernetes.io/zone", "kubernetes.io/hostname", "zone", "region"),
             "topology.kubernetes.io/region",
         ),
         means="The node label whose values are the domains: nodes without it are in none.",
@@ -144,7 +141,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="nodeTaintsPolicy",
-        also=("nodeAffinityPolicy", "node inclusion policy", "Honor", "Ignore", "NodeInclusionPolicy"),
+        also=("nodeAffinityPolicy", "node inclusion policy", "Honor", "NodeInclusionPolicy"),
         means="Whether nodes that the pod may not use count as domains: Honor leaves them out, Ignore counts them.",
         rule=("nodeAffinityPolicy is Honor by default, nodeTaintsPolicy is Ignore.",),
         do=("A tainted, empty zone blocks a spread by zone: nodeTaintsPolicy: Honor frees it.",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from kubectl_plugin.render.command import Command, Prose
 from kubectl_plugin.reports.verdict import Severity
@@ -54,4 +55,10 @@ class Page(Struct, frozen=True):
     verdict: tuple[str, ...]
     severity: Severity
     parts: tuple[Section | Table, ...] = ()
+    """Without those that are empty."""
     next_commands: tuple[Command, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Leave out sections without lines and tables without rows."""
+        full = (part for part in self.parts if (part.rows if isinstance(part, Table) else part.lines))
+        force_setattr(self, "parts", tuple(full))

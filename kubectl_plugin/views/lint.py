@@ -23,7 +23,6 @@ def lint_page(report: LintReport, severity: Level) -> Page:
     """Every finding that is not ignored."""
     shown = [finding for finding in report.findings if finding.ignored is None]
     verdict = lint_verdict(report, severity)
-    notes = versions_section(report.version_notes)
     terms = dict.fromkeys(finding.term for finding in shown if finding.term)
     return Page(
         title="kubectl qos lint",
@@ -33,7 +32,7 @@ def lint_page(report: LintReport, severity: Level) -> Page:
             *_unread(report),
             *map(_section, shown),
             *_unknown_ignores(report),
-            *((notes,) if notes.lines else ()),
+            versions_section(report.version_notes),
         ),
         next_commands=tuple(map(why, list(terms)[:_MAX_TERMS])),
     )

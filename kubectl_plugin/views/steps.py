@@ -52,12 +52,7 @@ def remedy(refusal: Refusal) -> Prose:
 
 
 def refused_sentences(lead: str, refusal: Refusal) -> tuple[str, ...]:
-    """``Not deleted: you may not delete pods in namespace shop. Nothing was changed. Ask …``.
-
-    Args:
-        lead: What was not done: ``Not deleted``.
-        refusal: Who did not let it be.
-    """
+    """``Not deleted: you may not delete pods in namespace shop. Nothing was changed. Ask …``."""
     helps = "".join(part for part in remedy(refusal).parts if isinstance(part, str))
     return tuple(filter(None, (f"{lead}: {refusal.message.rstrip('.')}.", "Nothing was changed.", helps)))
 

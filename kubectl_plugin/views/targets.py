@@ -145,7 +145,6 @@ class TargetTable:
             does = "does" if len(self._asking) == 1 else "do"
             counts.append(f"usage was not looked at: {' and '.join(sorted(self._asking))} {does}")
         worst = most_urgent(row.severity for row in self._rows)
-        notes = self._notes.section()
         return Page(
             title="",
             # A node's own line says what is unknown of it.
@@ -154,7 +153,8 @@ class TargetTable:
             parts=(
                 *tables,
                 Section("Total", (*counts, "-o wide: a page each")),
-                *(part for part in (notes, Section("Unknown", unread_lines(self._lacks))) if part.lines),
+                self._notes.section(),
+                Section("Unknown", unread_lines(self._lacks)),
             ),
             next_commands=tuple(self._next_commands()),
         )

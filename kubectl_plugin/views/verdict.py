@@ -43,7 +43,7 @@ from podrules.platform import Platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
 from podrules.qos import QOSProblem
 from podrules.resize_room import ResizeRoom
-from podrules.second_writers import RolloutOverlap
+from podrules.second_writers import SecondWriters
 
 __all__ = ["also_refused", "refused_words", "verdict"]
 
@@ -74,7 +74,7 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
     if report.refused:
         return _led(_REFUSED, _trouble(VerdictCode.ADMISSION_REFUSED, *_refused(report)))
     if status is None:
-        return _with_writers(report, _to_come(report))
+        return _with_writers(report.second_writers, _to_come(report))
     if status.deletion_timestamp:
         lead = _deletion_lead(report, status, now)
         return _led(lead, _terminating(report, status, lead, now))
@@ -107,14 +107,13 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
     )
 
 
-def _with_writers(report: PodReport, said: Verdict) -> Verdict:
-    """The same, and that two pods of its Deployment may write to one volume; a rollout that starts both is a notice."""
-    found = report.second_writers
-    if found is None or not found.unguarded:
+def _with_writers(found: SecondWriters | None, said: Verdict) -> Verdict:
+    """The same, and that two pods of a Deployment may write to one volume; in a rollout that is a notice."""
+    if found is None or not (sentence := second_writers_sentence(found)):
         return said
-    notice = found.rollout is not RolloutOverlap.AFTER and said.severity is Severity.FINE
+    notice = found.surges is not None and said.severity is Severity.FINE
     severity = Severity.NOTICE if notice else said.severity
-    return replace(said, sentences=(*said.sentences, second_writers_sentence(found)), severity=severity)
+    return replace(said, sentences=(*said.sentences, sentence), severity=severity)
 
 
 def _held(report: PodReport) -> Iterator[Verdict]:

@@ -108,7 +108,7 @@ def versions_page(report: VersionsReport, *, wide: bool) -> Page:
         title=report.source if report.to is None else f"{report.source}, with Kubernetes {report.to}",
         verdict=told.sentences,
         severity=told.severity,
-        parts=tuple(part for part in _parts(report, wide=wide) if isinstance(part, Table) or part.lines),
+        parts=tuple(_parts(report, wide=wide)),
         next_commands=tuple(_next_commands(report, wide=wide)),
     )
 

@@ -44,8 +44,7 @@ def workload_page(report: WorkloadReport, *, now: datetime | None, wide: bool) -
     parts += _spread_now(report)
     parts += template.parts
     # The template's page has told the rest.
-    if unread := tuple(one for one in report.unread if one not in report.template.unread):
-        parts.append(unread_section(unread))
+    parts.append(unread_section(tuple(one for one in report.unread if one not in report.template.unread)))
     return Page(
         title=_workload_title(report)
         if report.pods is not None or report.schedule is not None

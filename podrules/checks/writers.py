@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import Objects, PodCase
 from podrules.model.workload import Workload
-from podrules.second_writers import RolloutOverlap, coming_guards, second_writers, volume_of
+from podrules.second_writers import coming_guards, second_writers, volume_of
+from podrules.volumes import WriterLock
 
 __all__ = ["TwoWriters", "check_writers"]
 
@@ -35,13 +36,13 @@ def _unguarded(case: PodCase, objects: Objects) -> Iterator[Finding]:
         objects.drivers.get,
     )
     found = second_writers(content, guards)
-    if found is None or found.rollout is RolloutOverlap.AFTER:
+    if found is None or found.surges is None:
         return
     places = {volume.name: index for index, volume in enumerate(case.pod.spec.volumes)}
-    for guard in found.unguarded:
+    for guard in found.with_lock(WriterLock.NONE):
         kind = tuple(filter(None, (guard.backend, *guard.access_modes)))
         place = case.at(f"spec.volumes[{places[guard.volume]}]")
-        yield TwoWriters(*place, guard.volume, kind, found.rollout is RolloutOverlap.BEFORE)
+        yield TwoWriters(*place, guard.volume, kind, found.surges)
 
 
 class TwoWriters(Finding, frozen=True):

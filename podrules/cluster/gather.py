@@ -183,11 +183,7 @@ class Gatherer:
         return known.snapshot.pods if known is not None and any(need.kind is PODS for need in read) else None
 
     def noted(self, found: T | Unread) -> T | None:
-        """What was read; None: it could not be, and `unread` says so from now on.
-
-        Args:
-            found: What a method of this class returned.
-        """
+        """What was read; None: it could not be, and `unread` says so from now on."""
         if not isinstance(found, Unread):
             return found
         self._unread.setdefault((found.verb, found.resource, found.namespace), found)
@@ -200,11 +196,9 @@ class Gatherer:
 
     def one_of(self, where: str | None, kind: Kind[K], name: str, namespace: str | None) -> K | Unread | None:
         """The same of one of many of a namespace, or of all: a live cluster is asked for a list, once."""
-        if not self._source.side_by_side:
-            return self.get(kind, name, namespace)
-        listed = self.list(kind, where)
-        if isinstance(listed, Unread):
-            return listed
+        listed = self.list(kind, where) if self._source.side_by_side else None
+        if listed is None or isinstance(listed, Unread):
+            return listed or self.get(kind, name, namespace)
         by_place = self._kept("places", f"{kind.plural}/{where}", lambda: {one.metadata.place: one for one in listed})
         return by_place.get((namespace or "", name))
 

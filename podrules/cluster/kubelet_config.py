@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from podrules.cluster.errors import ManifestError
 from podrules.cluster.manifests.files import Document, read_value_documents
 from podrules.cluster.manifests.located import line_of
+from podrules.cluster.scheduler_config import twice_in_json
 from podrules.cluster.source import Source
 from podrules.eviction.thresholds import ThresholdConfigError, parse_threshold_config
 from podrules.features import VERIFIED
@@ -49,6 +50,12 @@ _RESERVED: Final = ("cpu", "memory", "ephemeral-storage", "pid")
 _RESERVED_FOR: Final = ("system-reserved", "kube-reserved")
 _ENFORCED: Final = ("pods", "none", *_RESERVED_FOR, *(f"{name}-compressible" for name in _RESERVED_FOR))
 _POLICIES: Final = ("", "None", "TieredReservation")
+_SWAP: Final = ("", "NoSwap", "LimitedSwap")
+_AMOUNTS: Final = (
+    *("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"),
+    *("kubeReserved", "systemReserved"),
+)
+"""Fields of texts by name: null is an empty text there."""
 
 
 def use_kubelet_file(path: str, source: Source) -> Sequence[str]:
@@ -65,6 +72,9 @@ def use_kubelet_file(path: str, source: Source) -> Sequence[str]:
     misfits, unknown = decode_struct(content, _STRUCT, schema(max(VERIFIED)))
     for misfit in misfits:
         raise _refused(document, misfit.field, f"{misfit.field}: {misfit.problem}")
+    for field in _AMOUNTS:
+        for name in (name for name, amount in (content.get(field) or {}).items() if amount is None):
+            raise _refused(document, f"{field}[{name}]", f"{field}[{name}]: nothing stands here; write an amount")
     try:
         config = from_object({**content, "file": path}, KubeletFile)
     except DecodeError as error:
@@ -72,14 +82,13 @@ def use_kubelet_file(path: str, source: Source) -> Sequence[str]:
     for field, problem in _problems(config):
         raise _refused(document, field, problem)
     source.told = replace(source.told, kubelet=config)
-    return [
-        # A newer kubelet answers with fields that are not known here.
-        *(_ignored(document, one.field, one.known) for one in unknown if not is_configz),
-        *(
-            f"{path}, line {one.line}: {one.field} is a duplicate of line {one.first}; the last one counts"
-            for one in document.twice
-        ),
-    ]
+    where = document.where
+    twice = [f"{where}, line {one.line}: {one.field} is a duplicate of line {one.first}" for one in document.twice]
+    if name := twice_in_json(document.text):
+        twice.append(f"{where}: {name} stands twice in one mapping")
+    # A newer kubelet answers with fields that are not known here.
+    ignored = (_ignored(document, one.field, one.known) for one in unknown if not is_configz)
+    return [*ignored, *(f"{one}; the last one counts" for one in twice)]
 
 
 def configuration_in(path: str) -> tuple[Document, Mapping[str, Any]]:
@@ -89,16 +98,17 @@ def configuration_in(path: str) -> tuple[Document, Mapping[str, Any]]:
         ManifestError: the file cannot be read, or it holds something else.
     """
     documents = list(read_value_documents(path))
+    where = documents[0].where if documents else path
     content = documents[0].content if len(documents) == 1 else None
     if not isinstance(content, Mapping):
         held = f"it holds {len(documents)} documents, and one counts" if len(documents) > 1 else f"it is no {_KIND}"
-        raise ManifestError(f"{path}: {held}", advice=_NAME_A_FILE)
+        raise ManifestError(f"{where}: {held}", advice=_NAME_A_FILE)
     if isinstance(inner := content.get(_CONFIGZ), Mapping):
         return documents[0], inner
     # The inner part of what an older kubelet's configz says does not name its kind; see setConfigz in server.go.
     kind, version = str(content.get("kind", "missing")), str(content.get("apiVersion", "missing"))
     if (kind, version) != (_KIND, _API_VERSION) and ("kind" in content or _ALWAYS_SET not in content):
-        raise ManifestError(f"{path}: kind is {kind[:60]}, apiVersion is {version[:60]}", advice=_NAME_A_FILE)
+        raise ManifestError(f"{where}: kind is {kind[:60]}, apiVersion is {version[:60]}", advice=_NAME_A_FILE)
     return documents[0], content
 
 
@@ -133,9 +143,11 @@ def _values(config: KubeletConfiguration) -> Iterator[tuple[str, str]]:
         for name, amount in amounts.items():
             if name not in _RESERVED or amount.sign < 0:
                 yield f"{field}[{name}]", f"{amount} cannot be reserved; write 0 or more of {', '.join(_RESERVED)}"
-    for name in config.enforce_node_allocatable:
-        if name not in _ENFORCED:
-            yield "enforceNodeAllocatable", f"{name[:40]!r} is not known; write one of {', '.join(_ENFORCED)}"
+    enforced = config.enforce_node_allocatable
+    for name in set(enforced) - set(_ENFORCED):
+        yield "enforceNodeAllocatable", f"{name[:40]!r} is not known; write one of {', '.join(_ENFORCED)}"
+    if len(set(enforced)) < len(enforced) or ("none" in enforced and len(enforced) > 1):
+        yield "enforceNodeAllocatable", "a value stands twice, or beside none; keep one"
     if not -1000 <= config.oom_score_adj <= 1000:
         yield "oomScoreAdj", f"{config.oom_score_adj} is out of range; write -1000 to 1000"
     factor = config.memory_throttling_factor
@@ -143,6 +155,8 @@ def _values(config: KubeletConfiguration) -> Iterator[tuple[str, str]]:
         yield "memoryThrottlingFactor", f"{factor} is out of range; write more than 0, at most 1"
     if (policy := config.memory_reservation_policy) not in _POLICIES:
         yield "memoryReservationPolicy", f"{policy[:40]!r} is not known; write None or TieredReservation"
+    if (swap := config.memory_swap.swap_behavior) not in _SWAP:
+        yield "memorySwap.swapBehavior", f"{swap[:40]!r} is not known; write NoSwap or LimitedSwap"
     periods = (config.shutdown_grace_period, config.shutdown_grace_period_critical_pods)
     whole, critical = map(parse_duration, periods)
     if critical > whole:

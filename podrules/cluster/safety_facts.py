@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from podrules.attachment import VolumeFacts, attached_volumes, in_tree_name, unique_volume_name
+from podrules.cluster.force_delete_objects import MOST_READ
 from podrules.cluster.force_delete_objects import renewals as renewals_of
 from podrules.cluster.kinds import (
     CSI_DRIVERS,
@@ -139,22 +140,26 @@ def coming_writers(
     get: Callable[[Kind[Any], str, str | None], Any] | None = None,
 ) -> SecondWriters | None:
     """When two pods of a Deployment write to its volumes, by the claims of the cluster, else by those of files."""
-    place = pod.metadata.namespace
+    read_at_most = {claimed.claim for claimed in claimed_volumes(pod)[:MOST_READ]}
     claims = {one.metadata.place: one for one in written if isinstance(one, PersistentVolumeClaim)}
     volumes = {one.metadata.name: one for one in written if isinstance(one, PersistentVolume)}
 
-    def read(kind: Kind[Any], name: str, namespace: str | None = None, own: Any = None) -> Any:
-        found: Any = (get or gatherer.get)(kind, name, namespace)
+    def read(kind: Kind[Any], name: str, own: Any = None) -> Any:
+        if kind.namespaced and name not in read_at_most:
+            return own
+        found: Any = (get or gatherer.get)(kind, name, pod.metadata.namespace if kind.namespaced else None)
         return read_or_none(found) or own or gatherer.noted(found)
 
     def its_volume(claim: PersistentVolumeClaim) -> Any:
         own, name = volume_of(claim, volumes), claim.spec.volume_name
-        return read(PERSISTENT_VOLUMES, name, own=own) if name else own
+        return read(PERSISTENT_VOLUMES, name, own) if name else own
 
-    def its_claim(name: str) -> Any:
-        return read(PERSISTENT_VOLUME_CLAIMS, name, place, claims.get((place, name)))
-
-    guards = coming_guards(pod, its_claim, its_volume, lambda name: read(CSI_DRIVERS, name))
+    guards = coming_guards(
+        pod,
+        lambda name: read(PERSISTENT_VOLUME_CLAIMS, name, claims.get((pod.metadata.namespace, name))),
+        its_volume,
+        lambda name: read(CSI_DRIVERS, name),
+    )
     return second_writers(deployment, guards)
 
 
@@ -177,12 +182,7 @@ def _claim_and_volume(
 
 
 def volumes_on_their_way(gatherer: Gatherer, pod: Pod) -> tuple[tuple[VolumeFacts, ...], tuple[NodeReach, ...]]:
-    """The volumes of a bound pod, and whether the nodes that use them answer.
-
-    Args:
-        gatherer: Reads the source.
-        pod: The pod, bound to a node.
-    """
+    """The volumes of a bound pod, and whether the nodes that use them answer."""
     facts = tuple(_volume_facts(gatherer, pod))
     names = {pod.spec.node_name}
     for volume in facts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
@@ -16,7 +17,7 @@ from podrules.model.config import ConfigMap
 from podrules.scheduler.config_fields import KIND
 from podrules.scheduler.profile import ConfigurationError, Profile, read_profiles
 
-__all__ = ["config_map_document", "read_scheduler_configuration"]
+__all__ = ["config_map_document", "read_scheduler_configuration", "twice_in_json"]
 
 _CONFIG_MAP: Final = "configmap"
 
@@ -100,18 +101,18 @@ def _only(documents: Iterable[Document], place: str) -> Mapping[str, Any]:
         raise ManifestError(f"{place}: {len(found)} documents of kind {KIND}{told}: it needs one")
     for twice in found[0].twice:
         raise ManifestError(f"{place}, line {twice.line}: {twice.field} stands in line {twice.first} already: keep one")
-    if name := _twice_in_json(found[0].text):
+    if name := twice_in_json(found[0].text):
         raise ManifestError(f"{place}: {name} stands twice in one mapping: keep one")
     return found[0].content
 
 
-def _twice_in_json(text: str) -> str:
+def twice_in_json(text: str) -> str:
     """A field that stands twice in one object of a JSON text, of which a reader keeps the last; empty: none does."""
     repeated: list[str] = []
 
     def read(pairs: list[tuple[str, Any]]) -> None:
-        names = [name for name, _ in pairs]
-        repeated.extend(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        repeated.extend(name for name, count in counts.items() if count > 1)
 
     with suppress(ValueError, RecursionError):
         json.loads(text, object_pairs_hook=read)

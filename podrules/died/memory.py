@@ -113,13 +113,7 @@ def pod_memory_limit(pod: Pod) -> int | None:
 
 
 def memory_limits(pod: Pod, ref: ContainerRef, of_pod: int | None) -> MemoryLimits:
-    """The limits that a container can come to.
-
-    Args:
-        pod: The pod.
-        ref: The container.
-        of_pod: See `pod_memory_limit`.
-    """
+    """The limits that a container can come to, with that of its pod (`pod_memory_limit`)."""
     own = ref.container.resources.limits.get(MEMORY)
     whole = pod.spec.resources.limits.get(MEMORY) if pod.spec.resources is not None else None
     return MemoryLimits(

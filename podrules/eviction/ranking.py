@@ -132,15 +132,7 @@ def rank(
     *,
     features: Features = REFERENCE,
 ) -> tuple[EvictionPlace, ...]:
-    """The pods in the order in which they would go, critical ones among them; equal ones keep the order given.
-
-    Args:
-        pods: The node's active pods, with the resources that the kubelet allocated to them.
-        stats: What each uses.
-        signal: Whose threshold is met.
-        disks: Which filesystems are apart.
-        features: Gates of the cluster's version.
-    """
+    """The active pods of a node as they would go, critical ones among them; equal ones keep the order given."""
     comparators = _BY_PROCESSES if signal.resource == PIDS else _BY_REQUEST
     measured = _filesystem_stats(signal, disks)
 

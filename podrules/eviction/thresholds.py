@@ -149,10 +149,7 @@ def usable_thresholds(config: KubeletConfiguration) -> tuple[tuple[Threshold, ..
 def with_container_fs(thresholds: Iterable[Threshold], *, image_fs: bool, container_fs: bool) -> tuple[Threshold, ...]:
     """The thresholds with containerfs' own replaced by those of the disk that it shares (UpdateContainerFsThresholds).
 
-    Args:
-        thresholds: As configured.
-        image_fs: Whether images have a disk of their own.
-        container_fs: Whether containers' writable layers are on another disk than images.
+    Images may have a disk of their own, and containers' writable layers another one than images.
     """
     kept = [threshold for threshold in thresholds if threshold.signal not in _CONTAINER_FS]
     shares_image_fs = image_fs and not container_fs

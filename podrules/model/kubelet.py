@@ -203,6 +203,11 @@ class KubeletConfiguration(Model, frozen=True):
     """Seconds."""
     eviction_pressure_transition_period: str = "5m0s"
     merge_default_eviction_settings: bool = False
+    cgroup_root: str = ""
+    """``/a/b``: the parent of kubepods; empty: none."""
+    cgroups_per_qos: bool = field(default=True, name="cgroupsPerQOS")
+    qos_reserved: dict[str, str] = {}
+    """``memory: 50%``; it counts with the feature gate QOSReserved alone."""
     enforce_node_allocatable: tuple[str, ...] = ("pods",)
     kube_reserved: ResourceList = {}
     system_reserved: ResourceList = {}
@@ -222,6 +227,11 @@ class KubeletConfiguration(Model, frozen=True):
     """The part of ``shutdownGracePeriod`` that is reserved for critical pods."""
     shutdown_grace_period_by_pod_priority: tuple[ShutdownGracePeriodByPodPriority, ...] = ()
     """Replaces the two fields above."""
+
+    @property
+    def root_parts(self) -> tuple[str, ...]:
+        """``cgroupRoot`` by its parts."""
+        return tuple(filter(None, self.cgroup_root.split("/")))
 
 
 class KubeletFile(KubeletConfiguration, frozen=True):

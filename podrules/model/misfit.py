@@ -19,6 +19,7 @@ __all__ = ["misfit", "no_time", "not_json", "shown", "unfit"]
 _MAX_SHOWN: Final = 40
 """The most characters of a value that a message shows."""
 _STEP: Final = re.compile(r"(\.[^.\[]+)|\[([0-9]+)\]|(\[\.\.\.\])")
+_AT: Final = re.compile(r"(?s)\A(.*?)(?: - at `(\$[^`]*)`)?\Z")
 _EXPECTED: Final = re.compile(r"Expected `([^`]*)`")
 _ABOUT_FIELD: Final = re.compile(r"Object (missing required|contains unknown) field `([^`]*)`")
 _NUMERAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})", re.ASCII)
@@ -44,10 +45,12 @@ def misfit(error: Exception, value: Any) -> FieldError:
         error: The error that msgspec raised.
         value: The whole object, as plain dicts and lists.
     """
-    problem, _, path = str(error).partition(" - at `")
+    problem, path = _AT.findall(str(error))[0]
+    # Quantities and structs that check themselves have words of their own.
+    own = isinstance(error.__cause__, ValueError)
     quantity = isinstance(error.__cause__, QuantityError)
-    place, found = _found(path.rstrip("`").removeprefix("$"), value, _is_quantity if quantity else _is_text)
-    return FieldError(place, problem if quantity else _problem(problem, found))
+    place, found = _found(path.removeprefix("$"), value, _is_quantity if quantity else _is_text)
+    return FieldError(place, problem if own else _problem(problem, found))
 
 
 def unfit(value: Any, wanted: str, bits: int = 0) -> str:

@@ -161,22 +161,22 @@ class NodePressure(Struct, frozen=True):
     """Of Linux alone there is anything else to tell."""
 
     usage_source: UsageSource
-    threshold_source: ThresholdSource
-    threshold_problem: str
-    """Why the kubelet's own thresholds cannot be used; empty: they can, or could not be read."""
     max_pod_grace_period_seconds: int
     """At soft thresholds."""
     disks: Disks
-    oom_group: bool | None
+    threshold_source: ThresholdSource = ThresholdSource.DEFAULTS
+    threshold_problem: str = ""
+    """Why the kubelet's own thresholds cannot be used; empty: they can, or could not be read."""
+    oom_group: bool | None = None
     """Whether all processes of a container die with the one that is killed; None: not known."""
-    ooms: tuple[OOMOrder, ...]
+    ooms: tuple[OOMOrder, ...] = ()
     """Global, kubepods, then pods and containers, the fullest first."""
-    evictions: tuple[EvictionOrder, ...]
+    evictions: tuple[EvictionOrder, ...] = ()
     """By signals that are measured; empty without usage."""
-    headrooms: tuple[Headroom, ...]
+    headrooms: tuple[Headroom, ...] = ()
     """By thresholds whose signal is measured, memory first."""
-    over_limits: tuple[OverLimit, ...]
-    memory_psi: PSIStats | None
+    over_limits: tuple[OverLimit, ...] = ()
+    memory_psi: PSIStats | None = None
     """The memory pressure of the node; None: not served."""
 
 
@@ -188,20 +188,13 @@ def node_pressure(
     *,
     features: Features,
 ) -> NodePressure:
-    """Rank the pods of a node.
-
-    Args:
-        node: The node.
-        pods: Those bound to it; finished ones are left out.
-        usage: What is known of it.
-        config: The kubelet's configuration; None: it could not be read.
-        features: Gates of the cluster's version.
-    """
+    """Rank the pods of a node; finished ones are left out. Without ``config`` the defaults of a kubelet count."""
     measured, settings = usage.summary.node, config or KubeletConfiguration()
     disks = _disks(measured)
     platform = node_platform(node)
     if platform is not Platform.LINUX:
-        return _elsewhere(platform, usage, settings, disks)
+        # No order and no threshold is known without a Linux kubelet.
+        return NodePressure(platform, usage.source, settings.eviction_max_pod_grace_period, disks)
     active = [allocated_pod(pod, features=features) for pod in pods if not pod.finished]
     thresholds, problem = usable_thresholds(settings)
     thresholds = with_container_fs(thresholds, image_fs=disks.image_fs, container_fs=disks.container_fs)
@@ -226,24 +219,6 @@ def node_pressure(
     )
 
 
-def _elsewhere(platform: Platform, usage: NodeUsage, settings: KubeletConfiguration, disks: Disks) -> NodePressure:
-    """The result for a node without a Linux kubelet: no order and no threshold is known."""
-    return NodePressure(
-        platform=platform,
-        usage_source=usage.source,
-        threshold_source=ThresholdSource.DEFAULTS,
-        threshold_problem="",
-        max_pod_grace_period_seconds=settings.eviction_max_pod_grace_period,
-        disks=disks,
-        oom_group=None,
-        ooms=(),
-        evictions=(),
-        headrooms=(),
-        over_limits=(),
-        memory_psi=None,
-    )
-
-
 class MemoryOrders(Struct, frozen=True):
     """Who goes first when the memory of one node runs out."""
 
@@ -258,12 +233,7 @@ def memory_orders(
 ) -> MemoryOrders:
     """The two orders that `node_pressure` has for the memory of the machine, alone: for clusters of many nodes.
 
-    Args:
-        node: The node.
-        pods: Those bound to it; finished ones are left out.
-        usage: What is known of it.
-        scores: Gives oom_score_adj, of pods alike perhaps once.
-        features: Gates of the cluster's version.
+    ``scores`` gives oom_score_adj, of pods alike perhaps once.
     """
     if node_platform(node) is not Platform.LINUX:
         return MemoryOrders(None, ())

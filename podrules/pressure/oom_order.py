@@ -101,44 +101,26 @@ class OOMPlace(Struct, frozen=True, rename="camel"):
 
 
 def oom_badness(used_pages: int, oom_score_adj: int, total_pages: int) -> int | None:
-    """The kernel's measure of one process in pages; None: it may not be killed (oom_badness).
-
-    Args:
-        used_pages: Resident, swapped out and page tables.
-        oom_score_adj: From -1000 to 1000.
-        total_pages: Of the machine or the cgroup that ran out, swap included.
-    """
+    """The kernel's measure of one process in pages; None: it may not be killed (oom_badness)."""
     if oom_score_adj == OOM_SCORE_ADJ_MIN:
         return None
     return used_pages + oom_score_adj * (total_pages // 1000)
 
 
 def proc_oom_score(used_pages: int, oom_score_adj: int, total_pages: int) -> int:
-    """``/proc/PID/oom_score`` since Linux 5.9, from 0 to 1333 and rarely more (proc_oom_score).
-
-    Args:
-        used_pages: Resident, swapped out and page tables.
-        oom_score_adj: From -1000 to 1000.
-        total_pages: Memory and swap of the machine.
-    """
+    """``/proc/PID/oom_score`` since Linux 5.9, from 0 to 1333 and rarely more (proc_oom_score)."""
     badness = oom_badness(used_pages, oom_score_adj, total_pages)
     return 0 if badness is None else (1000 + divide(badness * 1000, total_pages)) * 2 // 3
 
 
 def proc_oom_score_before_5_9(used_pages: int, oom_score_adj: int, total_pages: int) -> int:
-    """The same file in older kernels, from 0 to 2000; for the arguments see `proc_oom_score`."""
+    """The same file in older kernels, from 0 to 2000."""
     badness = oom_badness(used_pages, oom_score_adj, total_pages)
     return 0 if badness is None else max(badness, 1) * 1000 // total_pages
 
 
 def rank_oom(candidates: Iterable[OOMCandidate], total: int, *, page_size: int = PAGE_SIZE) -> tuple[OOMPlace, ...]:
-    """Candidates in the order in which they would be killed, those that cannot be left out; equal ones as given.
-
-    Args:
-        candidates: Of the cgroup that ran out.
-        total: Its bytes, swap included; positive.
-        page_size: Bytes.
-    """
+    """Candidates in the order in which they would be killed, those that cannot be left out; equal ones as given."""
     pages = max(total // page_size, 1)
     scored = [
         (badness, candidate)

@@ -117,13 +117,7 @@ def limited_usage(pod: Pod, features: Features) -> dict[str, int] | None:
 
 
 def with_pod_using(usage: NodeUsage, pod: Pod, memory: dict[str, int]) -> NodeUsage:
-    """A node's usage with one more pod on it; the node's own is left as it is.
-
-    Args:
-        usage: Of the node.
-        pod: With a UID that no other pod has.
-        memory: Bytes by container, all of it resident.
-    """
+    """A node's usage with one more pod on it, with a UID of its own; its memory, in bytes by container, is resident."""
     meta = pod.metadata
     own = PodStats(
         pod_ref=StatsPodReference(meta.name, meta.namespace, meta.uid),

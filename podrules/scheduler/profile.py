@@ -13,15 +13,15 @@ pkg/scheduler/apis/config/validation/validation.go at v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.field_error import FieldError
-from podrules.model.misfit import unfit
+from podrules.model.misfit import shown, unfit
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME
 from podrules.scheduler.config_fields import field_problems
 from podrules.scheduler.in_tree import ExtensionPoint
@@ -89,12 +89,36 @@ class _Profile(Model, frozen=True):
 
 class _Extender(Model, frozen=True):
     url_prefix: str = ""
+    prioritize_verb: str = ""
+    weight: int = 0
+
+    def __post_init__(self) -> None:
+        if self.prioritize_verb and self.weight <= 0:
+            raise ValueError(f"weight: Invalid value: {self.weight}: prioritizeVerb needs a weight of 1 or more")
+
+
+class _LeaderElection(Model, frozen=True):
+    leader_elect: bool = True
+    resource_lock: str = ""
+
+    def __post_init__(self) -> None:
+        if self.leader_elect and self.resource_lock not in {"", "leases"}:
+            raise ValueError(f"resourceLock: Invalid value: {shown(self.resource_lock)}: write leases")
 
 
 class _Configuration(Model, frozen=True):
+    leader_election: _LeaderElection = _LeaderElection()
+    parallelism: Annotated[int, Meta(ge=1)] = 16
+    pod_initial_backoff_seconds: Annotated[int, Meta(ge=1)] = 1
+    pod_max_backoff_seconds: int = 10
     percentage_of_nodes_to_score: int | None = None
     profiles: tuple[_Profile, ...] = ()
     extenders: tuple[_Extender, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.pod_max_backoff_seconds < self.pod_initial_backoff_seconds:
+            problem = f"less than podInitialBackoffSeconds, {self.pod_initial_backoff_seconds}"
+            raise ValueError(f"podMaxBackoffSeconds: Invalid value: {self.pod_max_backoff_seconds}: {problem}")
 
 
 SPREAD_ARGS: Final[Mapping[str, type[Model]]] = {_SPREAD: PodTopologySpreadArgs}

@@ -91,6 +91,57 @@ WRITTEN: Final = (
     File("a key that is a number", f"{HEAD}1: 2\n", ('"1"',)),
 )
 
+SHAPE: Final = "scoringStrategy: {type: RequestedToCapacityRatio, requestedToCapacityRatio: {shape: "
+VALUES: Final = (
+    File("no workers", f"{HEAD}parallelism: 0\n", ("parallelism",)),
+    File("no backoff", f"{HEAD}podInitialBackoffSeconds: 0\n", ("podInitialBackoffSeconds",)),
+    File("more backoff than the usual most", f"{HEAD}podInitialBackoffSeconds: 20\n", ("podMaxBackoffSeconds",)),
+    File("a lock of old", f"{HEAD}leaderElection: {{resourceLock: endpointsleases}}\n", ("resourceLock", "leases")),
+    File("a lock that is not used", f"{HEAD}leaderElection: {{leaderElect: false, resourceLock: configmaps}}\n"),
+    File("an extender without a weight", f"{HEAD}extenders: [{{prioritizeVerb: x}}]\n", ("extenders[0]", "weight")),
+    File("an extender that scores nothing", f"{HEAD}extenders: [{{filterVerb: x}}]\n"),
+    File("more than all nodes", f"{HEAD}profiles: [{{percentageOfNodesToScore: 101}}]\n", ("profiles[0].percentage",)),
+    File("a large weight", with_args("InterPodAffinity", "{hardPodAffinityWeight: 101}"), ("hardPodAffinityWeight",)),
+    File("a weight of 0", with_args("InterPodAffinity", "{hardPodAffinityWeight: 0}")),
+    File("a strategy of no type", with_args("NodeResourcesFit", "{scoringStrategy: {}}"), ("scoringStrategy",)),
+    File("a strategy", with_args("NodeResourcesFit", "{scoringStrategy: {type: Most}}"), ("MostAllocated",)),
+    File("a hostile one", with_args("NodeResourcesFit", '{scoringStrategy: {type: "a - at `$.b`"}}'), ("MostAlloc",)),
+    File("a strategy without its shape", with_args("NodeResourcesFit", f"{{{SHAPE}[]}}}}}}"), ("shape",)),
+    File(
+        "a shape that falls back",
+        with_args("NodeResourcesFit", f"{{{SHAPE}[{{utilization: 9}}, {{utilization: 3}}]}}}}}}"),
+        ("shape",),
+    ),
+    File("a steep shape", with_args("NodeResourcesFit", f"{{{SHAPE}[{{score: 11}}]}}}}}}"), ("shape[0].score",)),
+    File("one point", with_args("NodeResourcesFit", f"{{{SHAPE}[{{score: 10}}]}}}}}}")),
+    File(
+        "a shape of another strategy",
+        with_args(
+            "NodeResourcesFit", f"{{{SHAPE}[{{score: 1}}]}}}}}}".replace("RequestedToCapacityRatio", "MostAllocated")
+        ),
+        ("requestedToCapacityRatio",),
+    ),
+    File(
+        "a resource of weight 101",
+        with_args(
+            "NodeResourcesFit", "{scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 101}]}}"
+        ),
+        ("resources[0].weight",),
+    ),
+    File(
+        "a resource that weighs more",
+        with_args("NodeResourcesBalancedAllocation", "{resources: [{name: cpu, weight: 2}]}"),
+        ("resources",),
+    ),
+    File(
+        "a resource twice",
+        with_args("NodeResourcesBalancedAllocation", "{resources: [{name: cpu}, {name: cpu}]}"),
+        ("resources",),
+    ),
+    File("no time to bind", with_args("VolumeBinding", "{bindTimeoutSeconds: -1}"), ("bindTimeoutSeconds",)),
+    File("no candidates", with_args("DefaultPreemption", "{minCandidateNodesAbsolute: -1}"), ("minCandidateNodesA",)),
+)
+
 
 def walk(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     yield path, value
@@ -131,6 +182,7 @@ def mutations() -> Iterator[File]:
 
 FILES: Final = (
     *WRITTEN,
+    *VALUES,
     File("all fields", yaml.safe_dump(FULL)),
     File("all fields, JSON", json.dumps(FULL)),
     *mutations(),

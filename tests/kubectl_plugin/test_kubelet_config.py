@@ -137,6 +137,10 @@ def test_what_strict_decoding_finds_is_a_warning(tmp_path: Path, text: str, says
         ("memoryThrottlingFactor: 1.5", "1.5 is out of range"),
         ("memoryReservationPolicy: Some", "write None or TieredReservation"),
         ("enforceNodeAllocatable: [pod]", "'pod' is not known"),
+        ("enforceNodeAllocatable: [none, pods]", "keep one"),
+        ("enforceNodeAllocatable: [pods, pods]", "keep one"),
+        ("memorySwap: {swapBehavior: UnlimitedSwap}", "'UnlimitedSwap' is not known; write NoSwap or LimitedSwap"),
+        ("evictionHard:\n  memory.available:\n", "line 4: evictionHard[memory.available]: nothing stands here"),
         ("kubeReserved: {memory: 12x}", "'12x' is not a quantity"),
         ("kubeReserved: {memory: 512}", "512 is a number"),
         ("systemReserved: {gpu: '1'}", "1 cannot be reserved; write 0 or more of cpu"),
@@ -170,6 +174,37 @@ def test_another_file_is_refused(tmp_path: Path, text: str, says: str) -> None:
     assert "configz" in ran.err
 
 
+def _evicted(name: str, threshold: str, resource: str = "memory", **spec: Any) -> dict[str, Any]:
+    low = f"The node was low on resource: {resource}. Threshold quantity: {threshold}, available: 3Mi. "
+    status = {"phase": "Failed", "reason": "Evicted", "message": low, "startTime": "2026-01-01T00:00:00Z"}
+    return raw_pod(name, "shop", uid=name, status=status, nodeName="n", **spec)
+
+
+@pytest.mark.parametrize(
+    ("pod", "says"),
+    [
+        (_evicted("a", "800Mi"), "threshold 800Mi of evictionSoft, which gave it up to 20 s)"),
+        (_evicted("a", "800Mi", terminationGracePeriodSeconds=7), "of evictionSoft, which gave it up to 7 s)"),
+        (_evicted("a", "1717986944"), "threshold 1717986944 of evictionHard)"),
+        (_evicted("a", "123Mi"), "threshold 123Mi)"),
+        (_evicted("a", "5Gi", "ephemeral-storage"), "threshold 5Gi of evictionHard)"),
+        (_evicted("a", "6Gi", "ephemeral-storage"), "threshold 6Gi)"),
+        (_evicted("a", "800Mi", "pids"), "threshold 800Mi)"),
+    ],
+)
+def test_died_names_the_kind_of_the_threshold(tmp_path: Path, pod: dict[str, Any], says: str) -> None:
+    hard, soft = "{memory.available: 10%, nodefs.available: 5Gi}", "{memory.available: 800Mi, imagefs.available: 6%}"
+    periods = "{memory.available: 30s, imagefs.available: 1m}"
+    text = (
+        f"evictionHard: {hard}\nevictionSoft: {soft}\nevictionSoftGracePeriod: {periods}\nevictionMaxPodGracePeriod: 20"
+    )
+    node, snapshot = raw_node("n", capacity={"memory": "16Gi"}), tmp_path / "pods.json"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}))
+    asked = ("died", "pod/a", "-n", "shop", "--snapshot", str(snapshot))
+    assert says in words(run(*asked, "--kubelet-config", config(tmp_path, text)))
+    assert "evictionSoft" not in run(*asked).out
+
+
 @pytest.mark.parametrize(
     ("version", "text", "whole"),
     [
@@ -186,6 +221,14 @@ def test_a_kill_takes_the_container(tmp_path: Path, version: str, text: str, *, 
     snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}))
     report = data("node", "n", "--snapshot", str(snapshot), "--kubelet-config", config(tmp_path, text))
     assert report["oomGroup"] is whole
+
+
+def test_a_field_twice_in_json(tmp_path: Path) -> None:
+    head = '{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", '
+    file = config(tmp_path, '"evictionHard": {"memory.available": "1Gi", "memory.available": "2Gi"}}', head)
+    assert thresholds(file) == [("memory.available", "2Gi", 0)]
+    ran = run("node", "n1", "--snapshot", EVICT, "--kubelet-config", file)
+    assert "memory.available stands twice in one mapping; the last one counts" in ran.err
 
 
 def test_suggested_commands_keep_the_file(tmp_path: Path) -> None:

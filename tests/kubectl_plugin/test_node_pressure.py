@@ -19,7 +19,7 @@ from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
 from tests.kubectl_plugin.running import Ran, run, write_cluster
-from tests.objects import raw_condition, raw_node, raw_pod
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 from tests.tree import ROOT
 
 NODE = raw_node(
@@ -251,6 +251,38 @@ def test_Q3_kube_proxy_has_the_score_that_it_writes_everywhere() -> None:
     report = json.loads(run("report", "-A", *snapshot, "-o", "json").out)
     scores = {entry["name"]: entry["oomScoreAdj"] for entry in report["pods"]}
     assert (scores["kube-proxy-kind-worker"], scores["kindnet-kind-worker"]) == (-999, -997)
+
+
+def test_Q5_wide_page_has_the_tree_of_cgroups() -> None:
+    snapshot = ("--snapshot", str(FIELD / "evict.json"))
+    lines = run("node", "n1", *snapshot, "-o", "wide").out.splitlines()
+    first = lines.index("cpu.weight  v1 shares  memory.max  cgroup")
+    assert lines[first + 1 : first + 5] == [
+        "       157       4096      15.1Gi  kubepods.slice",
+        "         1          2         max    kubepods-burstable.slice",
+        "         1          2         max      pod00b33071-a957-5038-a69f-99f3f64a65a1",
+        "                                   default/highover",
+    ]
+    said = " ".join(" ".join(lines).split())
+    assert 'assumed: enforceNodeAllocatable has "pods", cgroupRoot is empty, memory.max of all pods is' in said
+    assert said.count("cgroupfs driver: /kubepods/burstable/pod<uid>") == 1
+    assert "Cgroups" not in run("node", "n1", *snapshot).out
+
+
+def test_Q5_data_has_the_cgroups_of_pods_as_explain_has_them(tmp_path: Path) -> None:
+    limits = {"cpu": "250m", "memory": "640Mi"}
+    whole = _pod("whole", containers=[raw_container("app", limits, limits)])
+    objects = [whole, _pod("part", "1Gi"), _pod("least")]
+    report = json.loads(_on(tmp_path, objects, "node", "n1", "-o", "json").out)
+    found = {one["pod"]: one for one in report["cgroups"] if one["pod"]}
+    assert list(found) == ["whole", "part", "least"]
+    assert report["cgroupsAssumed"]
+    for name, one in found.items():
+        asked = ("explain", f"pod/{name}", "-n", "default", "-o", "json")
+        own = json.loads(_on(tmp_path, objects, *asked).out)["cgroup"]
+        assert {key: one[key] for key in ("cgroupfs", "systemd", "config", "cpuWeight", "memoryQos")} == {
+            key: own[key] for key in ("cgroupfs", "systemd", "config", "cpuWeight", "memoryQos")
+        }
 
 
 def test_node_without_pods(tmp_path: Path) -> None:

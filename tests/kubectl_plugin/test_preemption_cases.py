@@ -192,8 +192,17 @@ def test_pods_behind_the_first_fifty_are_counted_not_judged(tmp_path: Path) -> N
     assert "not judged: 3 pending pods of higher priority, later in the queue" in said
 
 
-def test_five_that_would_preempt_are_enough(tmp_path: Path) -> None:
-    found = preemptors(crowd(tmp_path, *({"spec": {"priority": 1000 + number}} for number in range(9))))
+def test_all_that_would_preempt_are_named_until_many_nodes_were_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = crowd(tmp_path, *({"spec": {"priority": 1000 + number}} for number in range(9)))
+    assert [one["priority"] for one in preemptors(cluster)["found"]] == list(range(1008, 999, -1))
+    asked = ("explain", "pod/v1", "--snapshot", cluster)
+    brief, wide = (" ".join(run(*asked, *more).out.split()) for more in ((), ("-o", "wide")))
+    assert "6 more (-o wide)" in brief
+    assert "default/q0 (priority 1000) on n1: this pod would go" in wide
+    monkeypatch.setattr("kubectl_plugin.commands.likely_node._MOST_TRIED", 10)
+    found = preemptors(cluster)
     assert [one["priority"] for one in found["found"]] == [1008, 1007, 1006, 1005, 1004]
     assert (found["judged"], found["leftOut"]) == (5, 4)
 

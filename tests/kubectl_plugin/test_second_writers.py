@@ -80,7 +80,7 @@ def test_F3_F4_one_replica_on_nfs_may_have_two_writers() -> None:
     found = json.loads(report.out)
     assert found["verdict"]["severity"] == "notice"
     [writers] = [one["secondWriters"] for one in found["workloads"] if one["name"] == "web"]
-    assert writers["rollout"] == "BeforeTheOldEnds"
+    assert writers["surges"] is True
     assert "notice 1 Deployment: two writers. default/deployment/web. A rollout" in _told(
         "report", "--snapshot", snapshot
     )
@@ -130,7 +130,7 @@ def test_F4_a_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Jso
         pytest.param(
             CSI, RWO, {}, "whether anything keeps a second writer off is unknown", id="CSI without its driver"
         ),
-        pytest.param(CSI, "ReadWriteOncePod", {}, "the scheduler lets one pod use it", id="ReadWriteOncePod"),
+        pytest.param(CSI, "ReadWriteOncePod", {}, "", id="ReadWriteOncePod"),
         pytest.param(NFS, RWO, {"kind": "StatefulSet", "serviceName": "s"}, "", id="StatefulSet"),
         pytest.param(NFS, RWO, {"kind": "ReplicaSet"}, "", id="ReplicaSet"),
         pytest.param(NFS, RWO, {"replicas": 0}, "", id="no replica"),
@@ -189,3 +189,15 @@ def test_a_report_without_the_volumes_is_not_sure_that_nothing_stands_out(tmp_pa
     assert "persistentvolumes" in ran.out
     page = _told("explain", "deployment/shop", "--snapshot", snapshot, "-o", "wide")
     assert "data ReadWriteOnce: whether anything keeps a second writer off is unknown" in page
+
+
+def test_of_thousands_of_claims_only_the_first_are_read(tmp_path: Path) -> None:
+    _, snapshot = _write(tmp_path, NFS)
+    cluster = json.loads(Path(snapshot).read_text())
+    [pod] = [one["spec"]["template"]["spec"] for one in cluster["items"] if one["kind"] == "Deployment"]
+    pod["volumes"] = [{"name": f"v{n}", "persistentVolumeClaim": {"claimName": f"c{n}"}} for n in range(2000)]
+    pod["volumes"].append({"name": "last", "persistentVolumeClaim": {"claimName": "c"}})
+    Path(snapshot).write_text(json.dumps(cluster))
+    ran = run("explain", "deployment/shop", "--snapshot", snapshot, "-o", "wide")
+    told = " ".join(ran.out.split())
+    assert "last whether anything keeps a second writer off is unknown" in told

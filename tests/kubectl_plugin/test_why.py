@@ -190,6 +190,34 @@ def test_a_term_is_found_however_it_is_spelled(name: str, asked: str) -> None:
     assert [found.entry.name for found in find(asked)] == [name]
 
 
+def test_terms_of_the_documents_are_known() -> None:
+    lines = (TESTDATA / "why" / "terms.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    asked = {term: name for name, *terms in rows for term in (name, *terms)}
+    assert len(asked) == sum(map(len, rows)) > 450
+    answers = {term: " + ".join(found.entry.name for found in find(term)) for term in asked}
+    assert answers == asked
+
+
+@pytest.mark.parametrize(
+    ("module", "path", "constant"),
+    [
+        ("k8s.io/kubernetes", "pkg/scheduler/framework/plugins/names/names.go", r"\w+ += "),
+        ("k8s.io/api", "core/v1/types.go", r"Pod(Condition|Reason)\w* (PodConditionType )?= "),
+        ("k8s.io/api", "core/v1/types.go", r"\w+ (Pod|Node)ConditionType = "),
+        ("k8s.io/api", "core/v1/types.go", r"\w+ PodPhase = "),
+        ("k8s.io/api", "core/v1/types.go", r"PersistentVolumeReclaim(Recycle|Retain) \w+ = "),
+        ("k8s.io/api", "core/v1/well_known_taints.go", r"\w+ = "),
+        ("k8s.io/kube-scheduler", "config/v1/types_pluginargs.go", r"(Least|Most)Allocated ScoringStrategyType = "),
+    ],
+)
+def test_names_of_upstream_are_known(module: str, path: str, constant: str) -> None:
+    written = (upstream_source(module) / path).read_text(encoding="utf-8")
+    names = [found["name"] for found in re.finditer(rf'^\t{constant}"(?P<name>[^"]+)"', written, re.MULTILINE)]
+    assert len(names) > 1
+    assert [name for name in names if not find(name)] == []
+
+
 def _kubernetes_texts() -> list[tuple[str, str, str]]:
     """Entries, source and text, with what is filled in between braces."""
     lines = (TESTDATA / "why" / "texts.tsv").read_text(encoding="utf-8").splitlines()
@@ -271,6 +299,56 @@ def test_a_text_that_nobody_knows_is_said_to_be_unknown() -> None:
 )
 def test_what_was_told_wrongly_or_not_at_all(asked: str, said: str) -> None:
     assert said in " ".join(run("why", asked).out.split())
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("-998", "Older texts say -998 for Guaranteed: kubelets before 1.20 set that; today it is -997."),
+        ("critical pod", "Older texts: until 1.21 all critical pods got that of Guaranteed"),
+        ("hard eviction grace", "Older texts say 0 s, true before 1.22"),
+        ("NodeLost", "Older texts say NodeLost: until 1.26"),
+        ("PetSet", "Older texts say PetSet: alpha in 1.3 and 1.4, renamed in 1.5."),
+        ("scheduler policy", "Older texts configure a Policy of predicates and priorities: that is gone since 1.23."),
+        ("pod-eviction-timeout", "Older texts wait for pod-eviction-timeout (gone since 1.27)"),
+        ("UnlimitedSwap", "Older texts say that pods never swap."),
+    ],
+)
+def test_an_old_term_says_what_holds_today(asked: str, said: str) -> None:
+    assert said in " ".join(run("why", "--", asked).out.split())
+
+
+@pytest.mark.parametrize(
+    ("source", "written", "asked", "said"),
+    [
+        ("pkg/kubelet/qos/policy.go", "guaranteedOOMScoreAdj int = -997", "-997", "-997: Guaranteed"),
+        ("pkg/kubelet/qos/policy.go", "KubeProxyOOMScoreAdj  int = -999", "kube-proxy", "oom_score_adj to -999"),
+        (
+            "pkg/kubelet/eviction/eviction_manager.go",
+            "immediateEvictionGracePeriodSeconds = 1\n",
+            "hard eviction",
+            "1 s of grace",
+        ),
+        (
+            "pkg/kubelet/kuberuntime/kuberuntime_manager.go",
+            "minimumGracePeriodInSeconds = 2\n",
+            "minimumGracePeriodInSeconds",
+            "at least 2 s",
+        ),
+        ("pkg/kubelet/kubelet.go", "nodeLeaseRenewIntervalFraction = 0.25", "Lease", "a quarter of 40 s"),
+        ("pkg/scheduler/schedule_one.go", "minFeasibleNodesToFind = 100", "node sampling", "at least 100 nodes"),
+        ("pkg/scheduler/util/pod_resources.go", "200 * 1024 * 1024", "MostAllocated", "100m and 200Mi"),
+        (
+            "pkg/controller/volume/attachdetach/attach_detach_controller.go",
+            "ReconcilerMaxWaitForUnmountDuration:               6 * time.Minute",
+            "force detach",
+            "forced after 6 minutes",
+        ),
+    ],
+)
+def test_numbers_of_entries_are_upstreams(source: str, written: str, asked: str, said: str) -> None:
+    assert written in (upstream_source() / source).read_text(encoding="utf-8")
+    assert said in " ".join(run("why", "--", asked).out.split())
 
 
 def test_budgets_and_preemption_do_not_contradict_each_other() -> None:

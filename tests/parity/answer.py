@@ -42,7 +42,7 @@ from tests.parity.limits import answer_limits
 from tests.parity.pod_security import answer_pod_security
 from tests.parity.schedule import answer_schedule, answer_schedule_dra
 from tests.restated import eviction_manager as manager
-from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd, qos_resource_configs
+from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd
 from tests.restated.eviction_messages import REASON
 from tests.restated.priority import (
     admit_pod_update,
@@ -274,7 +274,7 @@ def answer_cgroup(case: Case, features: Features) -> Answer:
 
     name = cgroup.pod_cgroup_name(stored, root, features=features)
     levels = {qos_class: cgroup.qos_cgroup_name(qos_class, root) for qos_class in PodQOSClass}
-    configs = qos_resource_configs([stored, *others], features=features)
+    configs = cgroup.qos_resource_configs([stored, *others], features=features)
     return {
         "qosClass": qos.get_pod_qos(stored, features=features).value,
         "pod": pod_config(stored),

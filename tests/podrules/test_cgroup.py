@@ -18,12 +18,13 @@ from podrules.cgroup import (
     pod_cgroup_name,
     pod_resource_config,
     qos_cgroup_name,
+    qos_resource_configs,
 )
 from podrules.features import Features
 from podrules.model.pod import Container, Pod, PodQOSClass, ResourceRequirements
 from tests.builders import make_container, make_pod, make_resources, make_sidecar
 from tests.features import around
-from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd, qos_resource_configs
+from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd
 
 MI = 1024 * 1024
 TUNED = 5000

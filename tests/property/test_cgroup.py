@@ -16,12 +16,13 @@ from podrules.cgroup import (
     milli_cpu_to_shares,
     pod_cgroup_name,
     pod_resource_config,
+    qos_resource_configs,
 )
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.qos import compute_pod_qos
 from podrules.resources import pod_requests
 from tests.property.strategies import pods
-from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd, qos_resource_configs
+from tests.restated.cgroup import cpu_weight_to_shares, parse_systemd
 
 milli_cpus = st.integers(0, 1_000_000)
 all_shares = st.integers(2, 262_144)

@@ -12,14 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from podrules.cgroup import cpu_weight, qos_cgroup_name
+from podrules.cgroup import cpu_weight, qos_cgroup_name, qos_resource_configs
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from tests.controlplane.client import Object
 from tests.objects import raw_pod
 from tests.real_node.images import IMAGE
 from tests.real_node.node import CGROUPS, RealNode
-from tests.restated.cgroup import qos_resource_configs
 
 __all__ = ["PODS", "Compared", "compare", "compare_qos_level", "make_pod"]
 

@@ -93,13 +93,7 @@ def end_report(
 ) -> EndReport:
     """The report of a pod's last end.
 
-    Args:
-        known: What was read of it.
-        versions: Whose rules hold.
-        source: Where it was read.
-        preempted: By whom the scheduler preempted it.
-        earlier: Whether it is about another pod than the one that has the name now.
-        unread: What could not be read.
+    ``earlier`` says that it is about another pod than the one that has the name now.
     """
     evidence = known.evidence
     pod, node, owner, clocks = evidence.pod, evidence.node, evidence.controller, evidence.clocks

@@ -32,6 +32,7 @@ from podrules.model.quantity import ZERO, Quantity
 from podrules.oom import OwnScore
 from podrules.placement.planned import Unmoved
 from podrules.platform import Platform
+from podrules.pressure.cgroups import NodeCgroup
 from podrules.pressure.nearness import is_near_limit, limit_percent
 from podrules.pressure.node import NodePressure, OOMOrder, OOMScope, ThresholdSource
 from podrules.pressure.oom_order import (
@@ -191,6 +192,10 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
     """The pods that a drain cannot evict now, of a node that is cordoned and was asked for alone."""
     ended: tuple[EndedPod, ...] | None = None
     """What ended on it in the hour before, the latest first; None: not asked for, or events could not be read."""
+    cgroups: tuple[NodeCgroup, ...] = ()
+    """The cgroups of its pods, parents first; empty: not asked for, no Linux kubelet, or cgroupsPerQOS is false."""
+    cgroups_assumed: bool = False
+    """Whether the kubelet's configuration was not read: enforceNodeAllocatable has "pods", and cgroupRoot is empty."""
     shortage: OomKill | None = None
     """The latest kill of the hour before for which the node ran out of memory."""
     unread: tuple[Unread, ...]
@@ -349,14 +354,7 @@ def _oom(order: OOMOrder, classes: Classes) -> OOMOrderReport:
 
 
 def oom_place(rank: int, place: OOMPlace, classes: Classes, total_pages: int | None) -> OOMPlaceReport:
-    """One place.
-
-    Args:
-        rank: From 1.
-        place: The place.
-        classes: QoS classes by namespace and pod.
-        total_pages: Of the whole machine, when it is what runs out.
-    """
+    """One place; ``total_pages`` of the whole machine, when it is what runs out."""
     candidate = place.candidate
     pages, adj = candidate.used // PAGE_SIZE, candidate.oom_score_adj
     return OOMPlaceReport(
@@ -379,7 +377,7 @@ def oom_place(rank: int, place: OOMPlace, classes: Classes, total_pages: int | N
 
 
 def eviction_place(rank: int, place: EvictionPlace, classes: Classes) -> EvictionPlaceReport:
-    """One place; for the arguments see `oom_place`."""
+    """One place."""
     ranked = place.ranked
     meta = ranked.pod.metadata
     return EvictionPlaceReport(

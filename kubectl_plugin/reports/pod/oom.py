@@ -45,11 +45,8 @@ def oom_of_pod(
 ) -> tuple[OOMOnNode, ...] | OOMUnknown:
     """The values on the node of a pod, else on its nominated node, else on the smallest and the largest node.
 
-    Args:
-        pod: The pod, with the resources that the kubelet allocated to it.
-        node: The node to which it is bound.
-        nodes: For one that is not bound: all nodes; None when they could not be read.
-        versions: Of the cluster; each node's kubelet has its own rules.
+    The pod has the resources that the kubelet allocated to it. For one that is not bound ``nodes`` are all nodes; None
+    when they could not be read.
     """
     if pod_platform(pod, node) is not Platform.LINUX:
         return OOMUnknown.NOT_LINUX

@@ -41,21 +41,19 @@ class CgroupReport(Struct, frozen=True, rename="camel"):
     """The node whose kubelet would write these; empty: it has a node, or its kubelets have the same rules."""
 
 
-def pod_cgroup(pod: Pod, features: Features, settings: MemorySettings | None, as_on: str = "") -> CgroupReport:
+def pod_cgroup(
+    pod: Pod, features: Features, settings: MemorySettings | None, as_on: str = "", root: tuple[str, ...] = ()
+) -> CgroupReport:
     """The cgroups of a pod with the requests that its kubelet has granted.
 
-    Args:
-        pod: The pod with its allocated resources.
-        features: Gates of the kubelet's version.
-        settings: What its node says of MemoryQoS; None: the gate is off, or nothing is known.
-        as_on: As in `CgroupReport`.
+    ``settings`` is what its node says of MemoryQoS; None: the gate is off, or nothing is known.
     """
     config = cgroup.pod_resource_config(pod, features=features)
-    name = cgroup.pod_cgroup_name(pod, features=features) if pod.metadata.uid else None
+    name = cgroup.pod_cgroup_name(pod, root, features=features) if pod.metadata.uid else None
     return CgroupReport(
         cgroupfs=name.to_cgroupfs() if name else None,
         systemd=name.to_systemd() if name else None,
-        parent=cgroup.qos_cgroup_name(get_pod_qos(pod, features=features)).to_cgroupfs(),
+        parent=cgroup.qos_cgroup_name(get_pod_qos(pod, features=features), root).to_cgroupfs(),
         config=config,
         cpu_weight=None if config.cpu_shares is None else cgroup.cpu_weight(config.cpu_shares),
         memory_qos=None if settings is None else pod_memory_qos(pod, settings, features=features),

@@ -104,15 +104,7 @@ def pod_pressure_report(
     classes: Classes,
     assumption: Assumption,
 ) -> PodPressureReport:
-    """The positions of one pod.
-
-    Args:
-        usage_source: What is known of its node.
-        standing: The pod's, of all that are on the node.
-        pod: The pod.
-        classes: Of all that are on the node, the pod among them.
-        assumption: What its usage is.
-    """
+    """The positions of one pod; ``classes`` are of all that are on the node, the pod among them."""
     return PodPressureReport(
         node=pod.spec.node_name,
         assumption=assumption,

@@ -281,13 +281,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
 
 
 def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...] = ()) -> PodReport:
-    """Ask every rule about one pod.
-
-    Args:
-        facts: The pod and what it names.
-        cluster: What the rest of the cluster means for it.
-        unread: What could not be read for either.
-    """
+    """Ask every rule about one pod, and say what could not be read for the answer."""
     versions, pod, admitted = facts.versions, facts.pod, facts.admitted
     kubelet = versions.kubelet(facts.home)
     qos = pod_qos(pod, admitted, facts.existing, versions.api_server)
@@ -339,7 +333,9 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
             if facts.named
             else ()
         ),
-        version_notes=version_notes(versions, tuple(_judged_nodes(facts, oom, cluster.likely.placement))),
+        version_notes=version_notes(
+            versions, (facts.home,) if facts.home else _likely_nodes(facts, cluster.likely.placement)
+        ),
         unread=unread,
         lacks=tuple(dict.fromkeys(_lacks(facts, cluster, unread))),
         preempted=cluster.preempted,
@@ -433,22 +429,10 @@ def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster) -> CgroupRepor
     settings = memory_settings(home, config, features)
     likely = [] if home is not None else _likely_nodes(facts, cluster.likely.placement)
     if not likely:
-        return pod_cgroup(granted, features, settings)
+        return pod_cgroup(granted, features, settings, root=() if config is None else config.root_parts)
     kubelets = [facts.versions.kubelet(node) for node in likely]
     as_on = likely[0].metadata.name if len(set(kubelets)) > 1 else ""
     return pod_cgroup(granted, kubelets[0], settings, as_on)
-
-
-def _judged_nodes(
-    facts: PodFacts, oom: tuple[OOMOnNode, ...] | OOMUnknown, placement: Placement | None
-) -> Iterator[Node]:
-    """The nodes on whose kubelets the answer rests: a pod's own, else those that it may come to."""
-    if facts.home is not None:
-        yield facts.home
-        return
-    names = set() if isinstance(oom, OOMUnknown) else {entry.node for entry in oom}
-    names.update(() if placement is None else placement.best)
-    yield from (node for node in facts.nodes or () if node.metadata.name in names)
 
 
 def _likely_nodes(facts: PodFacts, placement: Placement | None) -> Sequence[Node]:

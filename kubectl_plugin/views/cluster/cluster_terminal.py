@@ -130,7 +130,5 @@ def _worst(report: ClusterReport) -> Severity:
 
 
 def _unknown(report: ClusterReport) -> Iterator[Section]:
-    if report.version_notes:
-        yield versions_section(report.version_notes)
-    if report.unread:
-        yield Section("Unknown", unread_lines(report.unread, measured=measured_nodes(report)))
+    yield versions_section(report.version_notes)
+    yield Section("Unknown", unread_lines(report.unread, measured=measured_nodes(report)))

@@ -191,7 +191,7 @@ def end_page(report: EndReport, now: datetime | None, *, wide: bool) -> Page:
         title=f"pod/{report.name} in namespace {report.namespace}{place}",
         verdict=told.sentences,
         severity=told.severity,
-        parts=tuple(section for section in sections if section.lines),
+        parts=sections,
         next_commands=tuple(_next(report)),
     )
 

@@ -41,13 +41,13 @@ def ends_page(
         since: Within which time they ended; None: any.
         lacks: What could not be read: more may have ended.
     """
-    unknown = (Section("Unknown", unread_lines(lacks)),) if lacks else ()
+    unknown = Section("Unknown", unread_lines(lacks))
     within = f" in the last {lasting(since)}" if since is not None else ""
     if not reports:
         nothing = f"Nothing has ended{within}, as far as pods and events tell."
         if lacks:
             nothing = f"What was read shows nothing that ended{within}."
-        return Page("What ended", (nothing, *assumed_words(lacks)), Severity.FINE, unknown)
+        return Page("What ended", (nothing, *assumed_words(lacks)), Severity.FINE, (unknown,))
     notes = VersionNotes()
     for one in reports:
         notes.add(one.version_notes)
@@ -63,8 +63,8 @@ def ends_page(
         (
             table,
             Section("By cause", tuple(Row((str(count), cause)) for cause, count in cause_counts(reports))),
-            *(section for section in (notes.section(),) if section.lines),
-            *unknown,
+            notes.section(),
+            unknown,
         ),
         tuple(_next(reports)),
     )

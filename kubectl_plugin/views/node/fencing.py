@@ -43,23 +43,16 @@ def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None,
         going_on: Whether the node is fenced next.
     """
     fenced = going_on or report.outcome is StepOutcome.UNDER_WAY
-    parts: list[Section | Table] = []
-    if report.denied:
-        parts.append(Section("You may not", tuple(map(_denied, report.denied))))
+    parts: list[Section | Table] = [Section("You may not", tuple(map(_denied, report.denied)))]
     if report.node is not None and now is not None:
-        table = pods_table(report.node, now, priorities=True, nodes_own=False)
-        budgets = budgets_section(report.node)
-        forced = force_section(report.node)
-        parts += [table] if table.rows else []
+        parts.append(pods_table(report.node, now, priorities=True, nodes_own=False))
         # Somebody who vouches that the machine is off has the answer.
-        parts += [forced] if forced.lines and not fenced else []
-        parts += [Section("Changes", tuple(_changes(report))), *([budgets] if budgets.lines else [])]
+        parts += [] if fenced else [force_section(report.node)]
+        parts += [Section("Changes", tuple(_changes(report))), budgets_section(report.node)]
         # Once it is done, what would happen without it is of no interest.
         if not fenced:
             parts += [Section("By itself", tuple(by_itself(report.node, now)))]
-    parts += [versions_section(report.version_notes)] if report.version_notes else []
-    if report.unread:
-        parts.append(unread_section(report.unread))
+    parts += [versions_section(report.version_notes), unread_section(report.unread)]
     return Page(
         title=f"node/{report.name}",
         verdict=(*_verdict(report, fence_command, now), *assumed_words(report.lacks)),
@@ -226,7 +219,7 @@ def unfence_page(report: FenceReport, *, now: datetime | None) -> Page:
         title=f"node/{report.name}",
         verdict=tuple(_unfence_verdict(report, now)),
         severity=Severity.NOTICE if fenced else Severity.FINE,
-        parts=(versions_section(report.version_notes),) if report.version_notes else (),
+        parts=(versions_section(report.version_notes),),
         next_commands=(_unfencing(report.name),) if fenced else (),
     )
 

@@ -98,7 +98,6 @@ class NodeLines:
             one_line=True,
             narrow=_NARROW,
         )
-        notes = self._notes.section()
         total = Section("Total", (*self._counts(), "-o wide: a page each"))
         return Page(
             title="",
@@ -107,7 +106,8 @@ class NodeLines:
             parts=(
                 table,
                 total,
-                *(part for part in (notes, Section("Unknown", unread_lines(self._lacks))) if part.lines),
+                self._notes.section(),
+                Section("Unknown", unread_lines(self._lacks)),
             ),
             next_commands=tuple(self._next_commands()),
         )

@@ -30,18 +30,17 @@ _BY_CLASS = ("requested by", "Guaranteed", "Burstable", "BestEffort", "kept for 
 def node_page(report: NodeReport, *, now: datetime | None, wide: bool) -> Page:
     """What the node has promised; ``wide`` adds requests by QoS class and what the system keeps."""
     told = node_verdict(report, now)
-    platform = node_platform_section(report.platform)
-    parts = [*promise_parts(report, now, wide=wide), *([platform] if platform.lines else [])]
-    if report.version_notes:
-        parts.append(versions_section(report.version_notes))
-    if report.unread:
-        measured = report.usage is not None and report.usage.usage_source is not UsageSource.NONE
-        parts.append(Section("Unknown", unread_lines(report.unread, measured=(report.name,) if measured else ())))
+    measured = report.usage is not None and report.usage.usage_source is not UsageSource.NONE
     return Page(
         title=f"node/{report.name}",
         verdict=told.sentences,
         severity=told.severity,
-        parts=tuple(parts),
+        parts=(
+            *promise_parts(report, now, wide=wide),
+            node_platform_section(report.platform),
+            versions_section(report.version_notes),
+            Section("Unknown", unread_lines(report.unread, measured=(report.name,) if measured else ())),
+        ),
         next_commands=tuple(_next_commands(report)),
     )
 
@@ -51,8 +50,7 @@ def promise_parts(report: NodeReport, now: datetime | None, *, wide: bool) -> li
     parts: list[Section | Table] = []
     if report.pods is not None:
         parts += [_table(report), *([_by_class(report)] if wide else []), *_kept(report), _pods(report)]
-    if report.taints:
-        parts.append(Section("Taints", report.taints))
+    parts.append(Section("Taints", report.taints))
     if report.held_back is not None:
         parts.append(Section("Held back", (held_words(report.held_back, now),)))
     return parts

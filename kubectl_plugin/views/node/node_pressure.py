@@ -19,6 +19,7 @@ from kubectl_plugin.views.node.node_page import full_section, pods_on, promise_p
 from kubectl_plugin.views.node.platform_words import node_platform_section, platform_name
 from kubectl_plugin.views.node.pressure import candidate_name, own_words
 from kubectl_plugin.views.node.pressure_orders import (
+    cgroup_parts,
     eviction_tables,
     near_own_limits,
     oom_tables,
@@ -47,15 +48,14 @@ def node_pressure_page(report: NodePressureReport, *, now: datetime | None, wide
     linux = report.platform is Platform.LINUX
     parts = [*_pressure_parts(report, wide=wide)] if linux else [node_platform_section(report.platform)]
     parts += [*promise_parts(report.promised, now, wide=wide), full_section(report.promised), _ended(report)]
-    parts.append(versions_section(report.promised.version_notes))
-    if report.unread:
-        measured = () if report.usage_source is UsageSource.NONE else (report.name,)
-        parts.append(Section("Unknown", (*unread_lines(report.unread, measured=measured), *_permission(report))))
+    measured = () if report.usage_source is UsageSource.NONE else (report.name,)
+    unknown = Section("Unknown", (*unread_lines(report.unread, measured=measured), *_permission(report)))
+    parts += [versions_section(report.promised.version_notes), unknown]
     return Page(
         title=f"node/{report.name}",
         verdict=told.sentences,
         severity=told.severity,
-        parts=tuple(part for part in parts if isinstance(part, Table) or part.lines),
+        parts=tuple(parts),
         next_commands=tuple(_next_commands(report, wide=wide)),
     )
 
@@ -81,6 +81,8 @@ def _pressure_parts(report: NodePressureReport, *, wide: bool) -> Iterator[Secti
     else:
         yield near_own_limits(report)
     yield from _facts(report, wide=wide)
+    if wide:
+        yield from cgroup_parts(report)
 
 
 def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> Verdict:

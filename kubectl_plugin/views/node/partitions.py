@@ -56,10 +56,10 @@ def partitions_pages(report: PartitionsReport, *, wide: bool) -> Sequence[Page]:
         pages = [Page(title, told.sentences, told.severity, (), tuple(_to_look_at(report)))]
     elif report.not_ready:
         pages.append(_unready_page(report, wide=wide))
-    last, notes = pages[-1], [versions_section(report.version_notes)] if report.version_notes else []
+    last = pages[-1]
     verdict = (*last.verdict, *(assumed_words(report.lacks) if report.nodes else ()))
-    unread = [unread_section(report.unread)] if report.unread else []
-    pages[-1] = replace(last, verdict=verdict, parts=(*last.parts, *notes, *unread))
+    parts = (*last.parts, versions_section(report.version_notes), unread_section(report.unread))
+    pages[-1] = replace(last, verdict=verdict, parts=parts)
     return pages
 
 
@@ -126,12 +126,11 @@ def _page(node: NodeDown, report: PartitionsReport, *, wide: bool) -> Page:
         Section("By itself", tuple(by_itself(node, now))),
         *((budgets_section(node),) if wide else ()),
     )
-    table = pods_table(node, now, priorities=wide, nodes_own=wide)
     return Page(
         title=f"node/{node.reach.name}",
         verdict=tuple(_verdict(node, report)),
         severity=_severity(node),
-        parts=(*([table] if table.rows else []), *(section for section in sections if section.lines)),
+        parts=(pods_table(node, now, priorities=wide, nodes_own=wide), *sections),
         next_commands=tuple(_next_commands(node)),
     )
 

@@ -17,13 +17,15 @@ from kubectl_plugin.views.node.pressure import (
     oom_terms,
     over_words,
 )
+from kubectl_plugin.views.pod.pod_page import memory_qos_values
 from kubectl_plugin.views.words import memory
 from podrules.eviction.signals import INODES, PIDS, Signal
+from podrules.pressure.cgroups import NodeCgroup
 from podrules.pressure.nearness import limit_percent
 from podrules.pressure.node import OOMScope
 from podrules.pressure.usage import UsageSource
 
-__all__ = ["eviction_tables", "near_own_limits", "oom_tables", "own_limits", "threshold_tables"]
+__all__ = ["cgroup_parts", "eviction_tables", "near_own_limits", "oom_tables", "own_limits", "threshold_tables"]
 
 _SHOWN: Final = 8
 """Places of an order, unless all are asked for."""
@@ -211,6 +213,41 @@ def near_own_limits(report: NodePressureReport) -> Section:
     shown = lines[:_NEAR_SHOWN]
     more = [f"and {len(lines) - len(shown)} more (-o wide)"] if len(lines) > len(shown) else []
     return Section("Own limits", (*shown, *more, _AT_A_LIMIT))
+
+
+def cgroup_parts(report: NodePressureReport) -> Iterator[Table | Section]:
+    """The tree of the cgroups of its pods, with weights and limits, and what is assumed of it."""
+    if not report.cgroups:
+        return
+    title = "Cgroups of pods: weights share cpu among siblings if it is short, memory.max is a limit"
+    top = report.cgroups[0].cgroupfs
+    rows = [_cgroup_row(one, one.cgroupfs.count("/") - top.count("/")) for one in report.cgroups]
+    headings = ("cpu.weight", "v1 shares", "memory.max", "cgroup")
+    yield Table(title, headings, tuple(rows), right=frozenset({0, 1, 2}))
+    order = report.oom_of(OOMScope.KUBEPODS)
+    enough = ", memory.max of all pods is allocatable and 100Mi" if order is not None and order.memory_assumed else ""
+    assumed = f'assumed: enforceNodeAllocatable has "pods", cgroupRoot is empty{enough}'
+    names = (
+        "systemd driver: a pod's slice has the name of its parent, then -pod and its uid with _ for -",
+        f"cgroupfs driver: {top}/burstable/pod<uid>; which driver the node has is not known",
+    )
+    yield Section("Cgroups", (*names, assumed) if report.cgroups_assumed else names)
+
+
+def _cgroup_row(one: NodeCgroup, depth: int) -> tuple[str, ...]:
+    config = one.config
+    name = one.systemd.rpartition("/")[2]
+    if one.pod:
+        name = f"{one.cgroupfs.rpartition('/')[2]} {one.namespace}/{one.pod}"
+    quota = config.cpu_quota or 0
+    other = [f"cpu.max {quota} {config.cpu_period}"] if quota > 0 else []
+    other += memory_qos_values(one.memory_qos)
+    return (
+        "-" if one.cpu_weight is None else str(one.cpu_weight),
+        "-" if config.cpu_shares is None else str(config.cpu_shares),
+        memory(config.memory) if config.memory else "max",
+        f"{'  ' * depth}{name}{': ' if other else ''}{', '.join(other)}",
+    )
 
 
 def _first_of(order: OOMOrderReport, *, several: bool) -> str:

@@ -75,7 +75,7 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
         title=f"pod/{report.name} in namespace {report.namespace}, on {stakes.node.name}",
         verdict=tuple(_sentences(report, stakes, now)),
         severity=FORCE_SEVERITIES[stakes.safety],
-        parts=tuple(section for section in sections if section.lines),
+        parts=sections,
         next_commands=tuple(_next_commands(report, stakes)),
     )
 
@@ -84,12 +84,12 @@ def nothing_at_stake_page(report: DeletionReport) -> Page:
     """The page of a pod whose force deletion risks nothing, and what then happens to its object."""
     kept = holder_words(report.finalizers) if report.finalizers else "the object is gone at once"
     field = report.plan.grace.source.value
-    notes = (versions_section(report.version_notes),) if report.version_notes else ()
+    stops = Section("Stops", (f"no process of it runs ({field}); {kept}",))
     return Page(
         title=f"pod/{report.name} in namespace {report.namespace}",
         verdict=_nothing_at_stake(report),
         severity=Severity.FINE,
-        parts=(Section("Stops", (f"no process of it runs ({field}); {kept}",)), *notes),
+        parts=(stops, versions_section(report.version_notes)),
         next_commands=tuple(_commands_where_safe(report)),
     )
 

@@ -51,13 +51,7 @@ def no_process_words(plan: StopPlan) -> str:
 
 
 def safe_or_not(name: str, stakes: Stakes, now: datetime | None) -> str:
-    """``Not safe yet: node-c3 is silent …, so its processes may still run, and StatefulSet db may start …``.
-
-    Args:
-        name: The pod's.
-        stakes: What its force deletion risks.
-        now: The present.
-    """
+    """``Not safe yet: node-c3 is silent …, so its processes may still run, and StatefulSet db may start …``."""
     lead = FORCE_LEADS[stakes.safety]
     owner = owner_risk(stakes.owner, idle=stakes.safety is ForceSafety.SAFE)
     then = f"{_second_copy(name, stakes)}{_writers(stakes)}"

@@ -76,7 +76,7 @@ def pod_page(report: PodReport, *, now: datetime | None, wide: bool) -> Page:
         title=f"pod/{report.name}{namespace}{place}",
         verdict=(*told.sentences, *((_IF_ACCEPTED,) if report.refused else ())),
         severity=told.severity,
-        parts=(*placed_first, *(section for section in sections if section.lines), *placed_last),
+        parts=(*placed_first, *sections, *placed_last),
         next_commands=tuple(_next_commands(report, now, wide=wide)),
     )
 
@@ -115,10 +115,7 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
 
 def unread_section(unread: tuple[Unread, ...]) -> Section:
     """What the answer lacks, and why."""
-    return Section(
-        "Unknown",
-        unread_lines(unread),
-    )
+    return Section("Unknown", unread_lines(unread))
 
 
 def _containers_section(report: PodReport, now: datetime | None) -> Section:
@@ -186,10 +183,10 @@ def _cgroup_values(config: ResourceConfig, weight: int | None, kept: MemoryQoS |
     quota = f"{config.cpu_quota} {config.cpu_period}" if config.cpu_quota and config.cpu_quota > 0 else "max"
     limit = memory(config.memory) if config.memory else "max"
     cpu = f"cpu.weight {weight} (v1: cpu.shares {config.cpu_shares}), cpu.max {quota}"
-    return ", ".join((cpu, *_memory_qos_values(kept), f"memory.max {limit}"))
+    return ", ".join((cpu, *memory_qos_values(kept), f"memory.max {limit}"))
 
 
-def _memory_qos_values(kept: MemoryQoS | None) -> Iterator[str]:
+def memory_qos_values(kept: MemoryQoS | None) -> Iterator[str]:
     """What MemoryQoS sets, smallest first. Nothing is said of what is as without it."""
     if kept is not None:
         for file, value in (("memory.min", kept.min), ("memory.low", kept.low), ("memory.high", kept.high)):

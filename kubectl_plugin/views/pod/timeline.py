@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.render.command import Command, Prose, qos
+from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.verdict import most_urgent
@@ -84,19 +84,15 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
     ruled_out = [entry for entry in told.ways if not entry.events]
     closed = [_standing_row(entry) for entry in ruled_out if entry.standing not in _NOT_KNOWN]
     unknown = [_standing_row(entry) for entry in ruled_out if entry.standing in _NOT_KNOWN]
-    if same:
-        parts.append(Section("The same", tuple(same)))
-    if closed:
-        parts.append(Section("Cannot be", tuple(closed)))
-    if unknown:
-        parts.append(Section("Not known", tuple(unknown)))
-    if report.version_notes:
-        parts.append(versions_section(report.version_notes))
-    unknown_lines: list[str | Prose] = []
-    if not told.budgets_known and any(entry.way is Way.DRAIN and entry.events for entry in told.ways):
-        unknown_lines.append("whether a PodDisruptionBudget refuses a drain")
-    if lines := (*unknown_lines, *unread_lines(report.unread)):
-        parts.append(Section("Unknown", lines))
+    refused = not told.budgets_known and any(entry.way is Way.DRAIN and entry.events for entry in told.ways)
+    budgets = ["whether a PodDisruptionBudget refuses a drain"] if refused else []
+    parts += [
+        Section("The same", tuple(same)),
+        Section("Cannot be", tuple(closed)),
+        Section("Not known", tuple(unknown)),
+        versions_section(report.version_notes),
+        Section("Unknown", (*budgets, *unread_lines(report.unread))),
+    ]
     return Page(
         title=title or f"pod/{report.name}{namespace}{f', on {node.name}' if node else ''}",
         verdict=(

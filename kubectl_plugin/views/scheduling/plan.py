@@ -293,8 +293,7 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
         for entry in spec.spread
         if wide or (entry.when_unsatisfiable == "DoNotSchedule" and spec.origin != "pending")
     )
-    if spread:
-        yield Table("Topology spread afterwards", ("spec", "skew", "constraint"), spread, right=frozenset({1}))
+    yield Table("Topology spread afterwards", ("spec", "skew", "constraint"), spread, right=frozenset({1}))
     if report.budgets.budgets:
         replaced = any(spec.there for spec in report.specs if spec.origin == "manifest" and spec.daemon is None)
         yield budgets_table(report.budgets, replaced=replaced)
@@ -302,10 +301,8 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
         yield _victims_table(report, wide=wide)
     if report.unmoved:
         yield _unmoved_table(report, wide=wide)
-    if report.version_notes:
-        yield versions_section(report.version_notes)
-    if unread := tuple(dict.fromkeys((*report.unread, *report.lacks))):
-        yield unread_section(unread)
+    yield versions_section(report.version_notes)
+    yield unread_section(tuple(dict.fromkeys((*report.unread, *report.lacks))))
 
 
 def _specs_table(report: PlanReport, *, wide: bool) -> Table:

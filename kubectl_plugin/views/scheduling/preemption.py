@@ -252,7 +252,10 @@ def preemptor_words(found: Sequence[Preemptor]) -> Iterator[str]:
 def preemptors_section(preemptors: Preemptors, *, wide: bool) -> Section:
     """How pending pods would preempt a running one, and which were not judged."""
     found, pods = preemptors.found, "pending pod"
-    lines = [f"{_preemptor(one)} on {one.node}: {'; '.join(_consequences(one))}" for one in found]
+    shown = found if wide else found[:_SHOWN]
+    lines = [f"{_preemptor(one)} on {one.node}: {'; '.join(_consequences(one))}" for one in shown]
+    if len(found) > len(shown):
+        lines.append(f"{len(found) - len(shown)} more (-o wide)")
     if len(found) > 1:
         lines.append("each is judged alone, by the cluster as it is now: the first in the queue may take the room")
     if wide and preemptors.judged and not found:

@@ -19,8 +19,10 @@ Source: pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scori
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from podrules.model.base import Model
@@ -47,7 +49,7 @@ __all__ = ["InterPodAffinity", "InterPodAffinityArgs"]
 class InterPodAffinityArgs(Model, frozen=True):
     """``pluginConfig[].args`` of InterPodAffinity."""
 
-    hard_pod_affinity_weight: int = 1
+    hard_pod_affinity_weight: Annotated[int, Meta(ge=0, le=100)] = 1
     """What a required affinity term of a bound pod that selects the pod is worth; 0 to 100."""
     ignore_preferred_terms_of_existing_pods: bool = False
 
