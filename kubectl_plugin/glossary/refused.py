@@ -250,7 +250,7 @@ ENTRIES: Final = (
         r"|Pods that declare no controller)( \(use --[\w-]+ to (ignore|override)\))?(: .*)?"
         r"|There are pending (nodes to be drained"
         r"|pods in node \".*\" when an error occurred): ?.*",
-        means="kubectl drain begins only when a flag covers each pod of the node: until then it evicts nothing there.",
+        means="kubectl drain evicts nothing before a flag covers each pod of the node; the node stays cordoned.",
         rule=(
             "declare no controller: nothing makes such a pod again; --force deletes it.",
             "local storage: the data of its emptyDir volumes goes; --delete-emptydir-data accepts that.",
