@@ -41,7 +41,7 @@ ENTRIES: Final = (
     Entry(
         name="ExternalProvisioning",
         also=("Provisioning",),
-        pattern=r"Waiting for a volume to be created either by the external provisioner .*",
+        pattern=r"Waiting for a volume to be created,? either by (the )?external provisioner .*",
         means="The claim waits for the driver of its StorageClass to make a volume: seconds are usual, minutes not.",
         do=("See whether the driver's controller runs, and read its log.",),
         commands=(_CLAIM,),
@@ -71,7 +71,6 @@ ENTRIES: Final = (
         do=("Correct volumeName or volumeMode, or remove spec.claimRef of a released volume that may be used again.",),
         commands=(_CLAIM, "kubectl get pv"),
         source=(_CONTROLLER, "pkg/kubelet/volumemanager/populator/desired_state_of_world_populator.go"),
-        see=("FailedBinding",),
     ),
     Entry(
         name="ClaimLost",

@@ -17,7 +17,7 @@ ENTRIES: Final = (
     Entry(
         name="exit code",
         also=("Completed", "Error", "exit code 0", "exit code 1", "exit code 139", "lastState.terminated"),
-        pattern=r"(last state: |terminated with )?exit ?code:? *(\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])|Signal:\d+",
+        pattern=r"exit ?code:? *(\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])|Signal:\d+",
         means="The number with which the container's first process ended: 0 is success, more than 128 is a signal.",
         rule=(
             "1 to 125: the program's own; its log says why. 126: the command cannot be executed. 127: there is none.",
@@ -33,7 +33,7 @@ ENTRIES: Final = (
         Entry(
             name=exit_.name,
             also=(str(code), str(code - 2**32), f"0x{code:08X}"),
-            pattern=rf"(last state: |terminated with )?exit ?code:? *({code}|{code - 2**32}|0x{code:08X})",
+            pattern=rf"exit ?code:? *({code}|{code - 2**32}|0x{code:08X})",
             means=f"The Windows process {exit_.meaning}; exit code {code} is 0x{code:08X}.",
             do=("Read the log of the container that ended; Windows' event log names the module that failed.",),
             commands=(_LOG,),
@@ -45,9 +45,8 @@ ENTRIES: Final = (
     Entry(
         name="exit code of Windows",
         also=("NTSTATUS",),
-        pattern=r"(last state: |terminated with )?exit ?code:? *(-?\d{1,10}|0x[\da-f]{8})",
+        pattern=r"exit ?code:? *(-?\d{1,10}|0x[\da-f]{8})",
         means="Linux has exit codes up to 255 only: this one is a Windows process's own, or an NTSTATUS value.",
-        rule=("Write it in hexadecimal: 0xC0000000 and more are errors of Windows, which its documentation lists.",),
         source=("pkg/apis/core/types.go",),
         see=("exit code", "Windows"),
     ),
@@ -104,7 +103,8 @@ ENTRIES: Final = (
         r"|Claim) .* success(ful)?"
         r"|(Found|Created) new replica set .*|(Deployment|ReplicaSet) .* has successfully progressed\."
         r"|Deployment (has minimum availability\.|is resumed)|\w+( set)? \".*\" successfully rolled out"
-        r"|Job (completed|resumed)|Reached expected number of succeeded pods|New size: \d+; reason: [^;]*"
+        r"|Job (completed|resumed)|Reached expected number of succeeded pods|pod triggered scale-up: .*"
+        r"|New size: \d+; reason: [^;]*"
         r"|recommended size matches current size|the HPA was able to successfully calculate a replica count from .*",
         means="Nothing is wrong: a controller does what replicas, a rollout, a Job or an autoscaler demand.",
         commands=("kubectl qos explain deployment/NAME",),
@@ -122,32 +122,11 @@ ENTRIES: Final = (
         source=("pkg/controller/deployment/progress.go",),
     ),
     Entry(
-        name="DeploymentPaused",
-        pattern=r"Deployment is paused|can't restart paused deployment .*|(\S+ \".*\" )?is (not|already) paused",
-        means="spec.paused is set: changes of the template start no rollout until kubectl rollout resume.",
-        source=("pkg/controller/deployment/sync.go",),
-    ),
-    Entry(
-        name="Job suspended",
-        also=("JobSuspended", "spec.suspend"),
-        means="spec.suspend of the Job is true: its pods are deleted, and none is made until it is false.",
-        source=(_JOB,),
-    ),
-    Entry(
         name="PodFailurePolicy",
         pattern=r"Container \S+ for pod \S+ failed with exit code \d+ matching \w+ rule at index \d+"
         r"|Pod \S+ has condition \w+ matching \w+ rule at index \d+",
         means="A rule of the Job's podFailurePolicy matched a failed pod: FailJob ends the Job at once.",
         source=("pkg/controller/job/pod_failure_policy.go",),
-        see=("BackoffLimitExceeded",),
-    ),
-    Entry(
-        name="FailedDaemonPod",
-        also=("SucceededDaemonPod",),
-        pattern=r"Found (failed|succeeded) daemon pod \S+ on node \S+, will try to (kill|delete) it",
-        means="A DaemonSet's pod has ended, so its controller deletes it and makes another, with a growing back-off.",
-        source=("pkg/controller/daemon/daemon_controller.go",),
-        see=("Evicted", "Predicate failed"),
     ),
     Entry(
         name="FailedGetResourceMetric",
@@ -162,6 +141,12 @@ ENTRIES: Final = (
         do=("Set the request that the text names; see that metrics-server runs and the pods are Ready.",),
         commands=("kubectl top pods",),
         source=("pkg/controller/podautoscaler/horizontal.go", "pkg/controller/podautoscaler/replica_calculator.go"),
-        see=("requests",),
+    ),
+    Entry(
+        name="FailedDaemonPod",
+        also=("SucceededDaemonPod",),
+        pattern=r"Found (failed|succeeded) daemon pod \S+ on node \S+, will try to (kill|delete) it",
+        means="A DaemonSet's pod has ended, so its controller deletes it and makes another, with a growing back-off.",
+        source=("pkg/controller/daemon/daemon_controller.go",),
     ),
 )

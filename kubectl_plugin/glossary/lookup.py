@@ -29,7 +29,7 @@ MAX_TEXT: Final = 8192
 """Characters of a text that are read: no message of Kubernetes is longer."""
 _MAX_FRAMES: Final = 8
 """Frames around one cause, and details behind one field."""
-_COUNTED: Final = re.compile(r"\b\d+/(\d+) nodes are available:", re.IGNORECASE)
+_COUNTED: Final = re.compile(r"(?:\b\d+/(\d+) )?nodes are available:", re.IGNORECASE)
 _PREEMPTION: Final = re.compile(r"(^|, )preemption:( |$)")
 """Says whose the text behind it is."""
 _ENTRY: Final = re.compile(r"(?:^|, )(\d+) (?=\D)")
@@ -68,10 +68,12 @@ _FRAMES: Final = (
     r"internal error occurred: (?P<cause>.+)",
     r"pod was rejected: (?P<cause>.+)",
     r"rpc error: code = \w+ desc = (?P<cause>.+)",
-    r"running [\w \"]+ plugin(?: \"[^\"]*\")?: (?P<cause>.+)",
+    r"running [\w \"]+ plugin(?: for pod)?(?: \"[^\"]*\")?: (?P<cause>.+)",
+    r"(?:last state: |(?:command )?terminated with )(?P<cause>exit code.+)",
+    r"container \"[^\"]*\" in pod \"[^\"]*\" is waiting to start: (?P<cause>.+)",
     r"failed to \"\w+\" for \"[^\"]*\" with (?P<reason>\w+): \"(?P<cause>.+)\"",
     r"(?P<reason>(?-i:(?:[A-Z][a-z0-9]+){2,})): (?P<cause>.+)",
-    r"init:(?P<cause>.+)",
+    r"init:(?P<cause>[a-z].+)",
     r"node \S+ event: (?P<cause>.+)",
     r"error processing PVC \S+: (?P<cause>.+)",
     r"unable to attach or mount volumes: unmounted .* failed to process volumes=\S*: (?P<cause>.+)",
@@ -153,12 +155,13 @@ def _read_message(text: str, frames: int) -> Reading:
         return counted
     if frames and text[:1] == "[" and text[-1:] == "]":
         return Reading(_joined(_read_message(one, frames - 1) for one in text[1:-1].split(", ")).found)
-    if frames and (frame := next(filter(None, (frame.fullmatch(text) for frame in _frames())), None)):
+    frame = next(filter(None, (frame.fullmatch(text) for frame in _frames())), None) if frames else None
+    if frame is not None:
         cause = _read_cause(frame.groupdict().get("reason", ""), frame["cause"].strip(), frames - 1)
         if cause.found:
             return cause
     if (entry := _entry(text)) is not None:
-        return Reading((Found(entry, text, None),))
+        return Reading((Found(entry, text, None),), (frame["cause"],) if frame is not None else ())
     said = _LABEL.fullmatch(text) or _SAYS.fullmatch(text)
     if frames and said and (said.re is _LABEL or not _VAGUE.issuperset(_words(said["cause"]))):
         return _read_message(said["cause"], frames - 1)

@@ -59,7 +59,7 @@ ENTRIES: Final = (
     Entry(
         name="SystemOOM",
         also=("OOMKilling", "global OOM", "kernel OOM"),
-        pattern=r"System OOM encountered.*",
+        pattern=r"System OOM encountered.*|Out of memory: Killed process .*",
         means="The kernel of the node ran out of memory as a whole, and killed a process: no container's own limit.",
         rule=("The process with the most points is killed: usage and oom_score_adj count, not the QoS class.",),
         do=("See who stands first there now, and which pods use more than they request.",),

@@ -150,7 +150,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="The node had condition",
-        pattern=r"The node had condition: .*",
+        pattern=r"(Pod )?The node had condition: .*",
         means="The kubelet refused a pod that was bound to it, because it is under pressure.",
         rule=("The pod fails at once with reason Evicted; its owner makes another.",),
         commands=(_NODE,),

@@ -60,7 +60,7 @@ ENTRIES: Final = (
             *("preempt", "Preempted", "victim", "victims", "PreemptionByScheduler", "preemptor"),
             *("priority and preemption", "victim's grace period", "victims' grace", "grace of victims"),
         ),
-        pattern=r"Preempted by (\w+ [\da-f-]{36}|(a )?pod(group)? \S+|[\w.-]+/[\w.-]+) on node .*"
+        pattern=r"Preempted by (\w+ [\da-f-]{36}|(a )?pod(group)?( \S+)?|[\w.-]+/[\w.-]+) on node .*"
         r"|\S+: preempting to accommodate a higher priority .*",
         means="A pending pod's place is made by deleting pods of lower priority, gracefully.",
         rule=(

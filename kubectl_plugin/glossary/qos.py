@@ -74,6 +74,7 @@ ENTRIES: Final = (
     Entry(
         name="OOMKilled",
         also=("oom", "out of memory", "OOM kill", "OOM killer", "cgroup OOM"),
+        pattern=r"Memory cgroup out of memory: Killed process .*",
         means="The kernel killed a process of the container: a cgroup's memory limit, or the machine, ran out.",
         rule=(
             "At a container's own limit the kernel drops its file cache, then kills, even if the node has memory left.",
@@ -154,7 +155,8 @@ ENTRIES: Final = (
             *("ResizeStarted", "PodResizeInProgress", "resizePolicy", "allocatedResources", "DeferredPodScheduling"),
             "ResizeError",
         ),
-        pattern=r"node had resize preemption disabled|pod resize fits, waiting for Kubelet actuation"
+        pattern=r"node had resize preemption disabled|Node didn't have enough capacity: .*"
+        r"|pod resize fits, waiting for Kubelet actuation"
         r"|In-place pod(-level resources)? resize is not supported on .*|Resize is infeasible for .*"
         r"|InPlacePod\w+ is disabled|Memory-backed emptyDir volume resize is .*|cannot decrease memory limits: .*"
         r"|attempting to set (pod|container) .*memory limit \(\d+\) below current usage \(\d+\)",

@@ -212,21 +212,11 @@ ENTRIES: Final = (
     Entry(
         name="NotFound",
         pattern=r"(pods|nodes|namespaces|secrets|configmaps|serviceaccounts|persistentvolumes|persistentvolumeclaims"
-        r"|services|events|[a-z]+s\.(apps|batch|policy|scheduling\.k8s\.io|storage\.k8s\.io)) \".*\" not found",
+        r"|services|events|[a-z]+s\.(apps|batch|policy|scheduling\.k8s\.io)) \".*\" not found",
         means="There is no object of that kind and name, in that namespace: it was deleted, or never created.",
         do=("Check name and namespace; a pod of a controller has a new name after each deletion.",),
         commands=("kubectl get pods -A", "kubectl qos died pod/NAME"),
         source=("pkg/registry/core/pod/storage/storage.go",),
-    ),
-    Entry(
-        name="AlreadyExists",
-        also=("object is being deleted",),
-        pattern=r"\S+ \".*\" already exists(, the server was not able to generate a unique name for the object)?"
-        r"|object is being deleted: .*",
-        means="An object of that name exists, and it may still be Terminating: the name is free only when it is gone.",
-        do=("Use another name, or wait until the other object is deleted.",),
-        source=("pkg/registry/core/pod/storage/storage.go",),
-        see=("Terminating",),
     ),
     Entry(
         name="mirror pod",
@@ -260,7 +250,7 @@ ENTRIES: Final = (
         r"|Pods that declare no controller)( \(use --[\w-]+ to (ignore|override)\))?(: .*)?"
         r"|There are pending (nodes to be drained"
         r"|pods in node \".*\" when an error occurred): ?.*",
-        means="kubectl drain begins only when a flag covers each pod of the node: until then it evicts nothing there.",
+        means="kubectl drain evicts nothing before a flag covers each pod of the node; the node stays cordoned.",
         rule=(
             "declare no controller: nothing makes such a pod again; --force deletes it.",
             "local storage: the data of its emptyDir volumes goes; --delete-emptydir-data accepts that.",

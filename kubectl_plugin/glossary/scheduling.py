@@ -231,6 +231,7 @@ ENTRIES: Final = (
     Entry(
         name="pod has unbound immediate PersistentVolumeClaims",
         also=("unbound claim", "Immediate"),
+        pattern=r"pod has unbound immediate PersistentVolumeClaims \(repeated \d+ times\)",
         means="A claim of the pod is not bound, and its class binds at once (Immediate): pods wait for it.",
         do=("See why no volume is made: kubectl describe pvc; does the class exist, does its provisioner run?",),
         commands=(_EXPLAIN, "kubectl describe pvc CLAIM"),
@@ -449,7 +450,7 @@ ENTRIES: Final = (
         name="running a scheduler plugin failed",
         also=("running PreBind plugin", "running PreFilter plugin", "running Bind plugin", "SchedulerError"),
         pattern=r"running ((\w+ plugin|AddPod on PreFilter plugin|PreBindPreFlight) \".*\"|\"\w+\" filter plugin): .*"
-        r"|plugin \"\w+\" failed with: .*|failed \w+ with extender at URL .*|binding rejected: .*",
+        r"|plugin \"\w+\" failed with: .*|binding volumes: .*|failed \w+ with extender at URL .*|binding rejected: .*",
         means="A step of the scheduler failed with an error: no node was judged unfit, and it tries the pod again.",
         rule=(
             "A timeout in PreBind of VolumeBinding: the node's volumes were not provisioned and bound in 10 minutes.",
@@ -468,6 +469,13 @@ ENTRIES: Final = (
         do=("Raise the group's maximum, or change what the reason names so that a new node of a group would fit.",),
         commands=(_EXPLAIN,),
         source=("pkg/scheduler/framework/types.go",),
+    ),
+    Entry(
+        name="deleting pod for node scale down",
+        pattern=r".*(marked the node as toBeDeleted/unschedulable|node removed by cluster autoscaler).*",
+        means="cluster-autoscaler removes a node that is little used: it evicts its pods first, as a drain does.",
+        do=("The annotation cluster-autoscaler.kubernetes.io/safe-to-evict: false on a pod keeps its node.",),
+        source=("pkg/registry/core/pod/storage/eviction.go",),
     ),
     Entry(
         name="gang scheduling",

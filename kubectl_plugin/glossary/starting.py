@@ -55,13 +55,6 @@ ENTRIES: Final = (
         see=("exceeded quota", "FailedCreate"),
     ),
     Entry(
-        name="status unknown for quota",
-        pattern=r"status unknown for quota: .*|resource quota evaluation timed out",
-        means="The ResourceQuota is too new, or the controller that counts for it is behind: try again in a moment.",
-        commands=("kubectl describe resourcequota -n NAMESPACE",),
-        source=("pkg/controller/resourcequota/resource_quota_controller.go",),
-    ),
-    Entry(
         name="FailedCreate",
         also=("ReplicaFailure",),
         pattern=r"Error creating: (pods? |Internal error|Post |context |etcdserver|the server |Unauthorized"

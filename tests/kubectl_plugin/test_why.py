@@ -411,6 +411,12 @@ def test_a_text_has_the_entry_that_explains_it(asked: str, names: str) -> None:
         ),
         ("Warning  FailedMount  3s  kubelet  the flux is gone", {"FailedMount": None}, ("the flux is gone",)),
         ("FailedCreatePodSandBox: the flux is gone", {"FailedCreatePodSandBox": None}, ("the flux is gone",)),
+        ("Init:0/2", {"Init:0/2": None}, ()),
+        (
+            'running Bind plugin "DefaultBinder": the flux is gone',
+            {'running Bind plugin "DefaultBinder": the flux is gone': None},
+            ("the flux is gone",),
+        ),
     ],
 )
 def test_all_parts_of_a_message_are_explained_or_named(
