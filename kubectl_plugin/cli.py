@@ -88,6 +88,10 @@ def _run(parsed: Parsed) -> int:
     with source_of(cluster, streams.err) as source:
         if cluster.kubernetes_version or cluster.feature_gates:
             warn(_versions_told(source, cluster, getattr(parsed.options, "to", None)), streams.err)
+        if cluster.kubelet_config:
+            from podrules.cluster.kubelet_config import use_kubelet_file
+
+            warn(use_kubelet_file(cluster.kubelet_config, source), streams.err)
         run: Run = import_module(f"kubectl_plugin.commands.{parsed.command}").run
         return run(parsed.options, source, streams)
 

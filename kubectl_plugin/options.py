@@ -134,6 +134,8 @@ class ClusterOptions(NamedTuple):
     """Of API server and scheduler; None: they are asked."""
     feature_gates: tuple[str, ...] = ()
     """As they were typed: ``NAME=BOOL,…`` or ``@FILE``."""
+    kubelet_config: str | None = None
+    """File with the configuration of the kubelets; None: they are asked."""
     names_context: bool = False
     """Whether the answer names the context, so that kubectl is asked for it even if the namespace was typed."""
 
@@ -164,6 +166,7 @@ class ClusterOptions(NamedTuple):
             namespace=self.namespace or "",
             scheduler_config="" if known else scheduler_config or "",
             versions=self._versions(),
+            kubelet_config=self.kubelet_config or "",
             live=self.live,
             command=self.typed.command,
             typed=self.typed.flags,
@@ -253,6 +256,8 @@ class ExplainOptions(NamedTuple):
     """File or ``configmap/NAMESPACE/NAME`` with the KubeSchedulerConfiguration; None: kube-scheduler's defaults."""
     timeline: str | None = None
     """The way of ending to draw: a value of `podrules.timeline.Way`, or ``all``; None: none."""
+    grace_period: int | None = None
+    """Seconds that a DELETE of the timeline asks for; None: the pod's own period."""
     on: str | None = None
     """The node on which to predict a pod's position when memory runs out; None: none."""
     watch: float | None = None

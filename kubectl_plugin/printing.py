@@ -32,19 +32,18 @@ class Printer:
     ) -> None:
         """Print nothing yet.
 
-        Args:
-            output: The format.
-            streams: Standard output, and standard error for notes.
-            colour: Whether to print in colour.
-            target: Where the answers come from, for the commands in them.
-            source: The objects that they are about; the first page names its time, where it has one of its own.
+        The first page names the time of the source, where it has one of its own, and the file that stands for the
+        kubelets' configuration.
         """
         self._output, self._streams, self._colour, self._target = output, streams, colour, target
         self._source = source
-        self._now = ""
+        self._assumed: tuple[str, ...] = ()
+        """What the first page says of the time and of the kubelets."""
         if source is not None and source.now is not None and source.is_plain_list:
             later = getattr(source, "later_time", None)
-            self._now = now_words(source.now, source.description, later)
+            self._assumed = (now_words(source.now, source.description, later),)
+        if source is not None and (told := source.told.kubelet) is not None:
+            self._assumed += (f"Kubelet configuration: {told.file}, for every node of this answer.",)
         self._reports: list[tuple[Struct, Verdict | None]] = []
         self._names: list[str] = []
         self._page_before = False
@@ -77,9 +76,9 @@ class Printer:
             return
         gap = "\n" if self._page_before else ""
         self._page_before = True
-        if self._now:
-            page = replace(page, verdict=(*page.verdict, self._now))
-            self._now = ""
+        if self._assumed:
+            page = replace(page, verdict=(*page.verdict, *self._assumed))
+            self._assumed = ()
         if self._source is not None:
             page = without_missing_objects(page, self._source)
         self._streams.out.write(gap + self._rendered(Answer(pages=(page,))))

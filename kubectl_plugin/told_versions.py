@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from podrules.cluster.errors import ManifestError, UsageError
@@ -18,7 +17,6 @@ _BOOLS: Final = {
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
 """As Go's strconv.ParseBool reads them."""
-_KIND: Final = "KubeletConfiguration"
 _WRITE: Final = "Write e.g. --feature-gates=PodLevelResources=false"
 _NAME_A_FILE: Final = (
     "Name a file with a KubeletConfiguration that has featureGates, or with the configz of a node, or write NAME=BOOL"
@@ -82,36 +80,19 @@ def _named(gates: Iterable[str]) -> Iterator[tuple[str, bool]]:
 def _of_file(file: str) -> Iterator[tuple[str, bool]]:
     """The gates of a file: ``featureGates`` of a KubeletConfiguration."""
     # Loaded only for files.
-    from podrules.cluster.manifests.files import read_values
+    from podrules.cluster.kubelet_config import configuration_in
 
     flag = f"--feature-gates @{file}"
-    if not file or Path(file).is_dir():
-        problem = "it is a folder" if file else "it names no file"
-        raise UsageError(f"{flag}: {problem}", advice=_NAME_A_FILE)
+    if not file:
+        raise UsageError(f"{flag}: it names no file", advice=_NAME_A_FILE)
     try:
-        documents = list(read_values(file))
+        gates = configuration_in(file)[1].get("featureGates")
     except ManifestError as error:
         raise UsageError(f"{flag}: {error}", advice=_NAME_A_FILE) from error
-    if not documents:
-        raise UsageError(f"{flag}: it is empty", advice=_NAME_A_FILE)
-    for document in documents:
-        gates = _gates_of(document)
-        if not isinstance(gates, Mapping):
-            kind = document.get("kind", _KIND) if isinstance(document, Mapping) else _KIND
-            problem = "it has no featureGates" if kind == _KIND else f"it is a {kind}, no {_KIND}"
-            raise UsageError(f"{flag}: {problem}", advice=_NAME_A_FILE)
-        for name, value in gates.items():
-            yield str(name), _bool(str(name), value)
-
-
-def _gates_of(document: Any) -> Any:
-    """``featureGates`` of a KubeletConfiguration, or of a whole answer of configz."""
-    if not isinstance(document, Mapping):
-        return None
-    config = document.get("kubeletconfig", document)
-    # A kubelet's configz may leave out what it is; see setConfigz in cmd/kubelet/app/server.go.
-    is_one = isinstance(config, Mapping) and config.get("kind", _KIND) == _KIND
-    return config["featureGates"] if is_one and "featureGates" in config else None
+    if not isinstance(gates, Mapping):
+        raise UsageError(f"{flag}: it has no featureGates", advice=_NAME_A_FILE)
+    for name, value in gates.items():
+        yield str(name), _bool(str(name), value)
 
 
 def _bool(name: str, value: Any) -> bool:

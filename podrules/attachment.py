@@ -22,7 +22,7 @@ v1.36.3; pkg/volume/{iscsi,fc} (GetVolumeName, Attach, Detach).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
@@ -31,8 +31,9 @@ from msgspec import Struct
 
 from podrules.ending import deleted_at
 from podrules.model.instant import instant
+from podrules.model.node import Node
 from podrules.model.pod import ContainerStatus, Pod
-from podrules.model.storage import PersistentVolume, VolumeAttachment
+from podrules.model.storage import PersistentVolume, PersistentVolumeSpec, Volume, VolumeAttachment
 from podrules.pod_gc import collected_within
 from podrules.reachability import NodeReach, Reach
 from podrules.volumes import is_multi_attach_allowed
@@ -43,8 +44,10 @@ __all__ = [
     "VolumeFacts",
     "VolumePosition",
     "WaitsFor",
+    "attached_volumes",
     "detached_after",
     "has_started",
+    "in_tree_name",
     "is_pod_terminated",
     "unique_volume_name",
     "volume_position",
@@ -52,6 +55,7 @@ __all__ = [
 
 FORCE_DETACH_AFTER: Final = timedelta(minutes=6)
 """ReconcilerMaxWaitForUnmountDuration."""
+_CSI: Final = "kubernetes.io/csi/"
 
 
 class MoveStep(Enum):
@@ -101,6 +105,8 @@ class VolumePosition(Struct, frozen=True, rename="camel"):
     """Since when this step is under way; None when nothing in the API tells."""
     error: str = ""
     """What the driver said last."""
+    reach: Reach = Reach.UNKNOWN
+    """Whether the node answers that has to stop or detach."""
 
 
 class VolumeFacts(Struct, frozen=True, kw_only=True):
@@ -142,14 +148,44 @@ def detached_after(reach: Reach) -> timedelta | None:
 
 def unique_volume_name(volume: PersistentVolume) -> str:
     """How node statuses name a volume that the controller attaches, empty of others (GetUniqueVolumeName)."""
-    spec = volume.spec
-    if spec.csi is not None:
-        return f"kubernetes.io/csi/{spec.csi.driver}^{spec.csi.volume_handle}"
+    csi = volume.spec.csi
+    return in_tree_name(volume.spec) if csi is None else f"{_CSI}{csi.driver}^{csi.volume_handle}"
+
+
+def in_tree_name(spec: PersistentVolumeSpec | Volume) -> str:
+    """The same of iSCSI and FC, which a pod may also have without a claim."""
     if spec.iscsi is not None:
         return f"kubernetes.io/iscsi/{spec.iscsi.target_portal}:{spec.iscsi.iqn}:{spec.iscsi.lun}"
     if spec.fc is not None and spec.fc.target_wwns and spec.fc.lun is not None:
         return f"kubernetes.io/fc/[{' '.join(spec.fc.target_wwns)}]:{spec.fc.lun}"
     return f"kubernetes.io/fc/[{' '.join(spec.fc.wwids)}]" if spec.fc is not None else ""
+
+
+def attached_volumes(
+    name: str, node: Node | None, attachments: Iterable[VolumeAttachment], volumes: Iterable[PersistentVolume]
+) -> Mapping[str, str]:
+    """What is attached to a node: the PersistentVolume, with its VolumeAttachment, which iSCSI and FC do not have.
+
+    The status of the node names CSI volumes, too. A volume that no known PersistentVolume explains has its name there.
+
+    Args:
+        name: The node's.
+        node: Its object; None: it has none.
+        attachments: Of all nodes.
+        volumes: The PersistentVolumes that were read.
+    """
+    names = {unique: volume.metadata.name for volume in volumes if (unique := unique_volume_name(volume))}
+    here = [entry for entry in attachments if entry.spec.node_name == name]
+    found = {entry.spec.source.persistent_volume_name or entry.metadata.name: entry.metadata.name for entry in here}
+    # Not read, or in-tree and migrated: its VolumeAttachment stands for what the status has of the driver.
+    known = frozenset(names.values())
+    nameless = tuple(
+        f"{_CSI}{entry.spec.attacher}^" for entry in here if entry.spec.source.persistent_volume_name not in known
+    )
+    for attached in node.status.volumes_attached if node is not None else ():
+        if attached.name in names or not attached.name.startswith(nameless):
+            found.setdefault(names.get(attached.name, attached.name), "")
+    return found
 
 
 def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) -> VolumePosition | None:
@@ -192,21 +228,21 @@ def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[st
     elif reach.quiet:
         waits = WaitsFor.SILENT_KUBELET
     names = tuple(_name(user, pod) for user in holders if user.spec.node_name == node)
-    return _position(facts, MoveStep.STOP, waits, node, held_by=names, since=told)
+    return _position(facts, MoveStep.STOP, waits, node, held_by=names, since=told, reach=reach)
 
 
 def _detach(facts: VolumeFacts, node: str, held: VolumeAttachment | None, by_node: dict[str, Reach]) -> VolumePosition:
+    reach = by_node.get(node, Reach.UNKNOWN)
     if held is not None and held.metadata.deletion_timestamp is not None:
         since, error = instant(held.metadata.deletion_timestamp), held.status.detach_error
         text = error.message if error is not None else ""
-        return _position(facts, MoveStep.DETACH, WaitsFor.DRIVER, node, since=since, error=text)
-    does = _who_attaches(facts)
-    reach = by_node.get(node, Reach.UNKNOWN)
+        return _position(facts, MoveStep.DETACH, WaitsFor.DRIVER, node, since=since, error=text, reach=reach)
+    does = WaitsFor.FORCE_DETACH if reach.quiet else WaitsFor.KUBELET
     # The out-of-service taint detaches without waiting, also where the node is back. Nobody tells what a node that is
     # gone has mounted.
     if reach.declared or (node not in facts.mounted_on and reach is not Reach.GONE):
-        return _position(facts, MoveStep.DETACH, does, node)
-    return _position(facts, MoveStep.DETACH, WaitsFor.FORCE_DETACH if reach.quiet else WaitsFor.KUBELET, node)
+        does = _who_attaches(facts)
+    return _position(facts, MoveStep.DETACH, does, node, reach=reach)
 
 
 def _attach(pod: Pod, facts: VolumeFacts, own: VolumeAttachment | None) -> VolumePosition:
@@ -235,9 +271,10 @@ def _position(
     held_by: tuple[str, ...] = (),
     since: datetime | None = None,
     error: str = "",
+    reach: Reach = Reach.UNKNOWN,
 ) -> VolumePosition:
     name = facts.volume.metadata.name
-    return VolumePosition(facts.name, facts.claim, name, step, waits_for, node, held_by, since, error)
+    return VolumePosition(facts.name, facts.claim, name, step, waits_for, node, held_by, since, error, reach)
 
 
 def _name(user: Pod, pod: Pod) -> str:

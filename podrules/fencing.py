@@ -27,10 +27,11 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podrules.attachment import attached_volumes
 from podrules.ending import pod_ending
 from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
-from podrules.model.storage import VolumeAttachment
+from podrules.model.storage import PersistentVolume, VolumeAttachment
 from podrules.partitions import NodeDown, hangs_on_its_node
 from podrules.reachability import OUT_OF_SERVICE, Reach, node_reach
 from podrules.taint_eviction import eviction_after
@@ -60,7 +61,7 @@ class Left(Struct, frozen=True, rename="camel"):
     pods: tuple[str, ...]
     """``namespace/name``."""
     attachments: tuple[str, ...]
-    """Names of PersistentVolumes."""
+    """Volumes, as `HeldAttachment.persistent_volume` names them."""
     staying: tuple[str, ...]
     """Pods that tolerate the taint, and the node's others, without end: ``namespace/name``."""
     kept: tuple[str, ...]
@@ -106,31 +107,34 @@ def without_taint(node: Node) -> tuple[Taint, ...]:
     return tuple(taint for taint in node.spec.taints if taint.key != OUT_OF_SERVICE)
 
 
-def left_to_go(node: Node, pods: Iterable[Pod], attachments: Iterable[VolumeAttachment], kept: Collection[str]) -> Left:
+def left_to_go(
+    node: Node,
+    pods: Iterable[Pod],
+    attachments: Iterable[VolumeAttachment],
+    kept: Collection[str],
+    volumes: Iterable[PersistentVolume] = (),
+) -> Left:
     """What has still to go from a node that is declared out of service.
 
     Args:
         node: It, with the taint or without.
         pods: Those on it.
         attachments: Of all nodes.
-        kept: PersistentVolumes of the pods that stay.
+        kept: Volumes of the pods that stay.
+        volumes: The PersistentVolumes that are known.
     """
     there = [(goes(pod, node.spec.taints), pod) for pod in pods if hangs_on_its_node(pod)]
-    held = {
-        entry.spec.source.persistent_volume_name or entry.metadata.name
-        for entry in attachments
-        if entry.spec.node_name == node.metadata.name
-    }
+    held = attached_volumes(node.metadata.name, node, attachments, volumes)
     return Left(
         pods=tuple(sorted(_name(pod) for going, pod in there if going)),
-        attachments=tuple(sorted(held.difference(kept))),
+        attachments=tuple(sorted(held.keys() - set(kept))),
         staying=tuple(sorted(_name(pod) for going, pod in there if not going)),
         kept=tuple(sorted(_name(pod) for going, pod in there if going and pod_ending(pod).holders)),
     )
 
 
 def kept_volumes(down: NodeDown, node: Node, pods: Iterable[Pod]) -> frozenset[str]:
-    """The PersistentVolumes that stay attached, for their pods stay."""
+    """The volumes that stay attached, for their pods stay."""
     staying = {_name(pod) for pod in pods if hangs_on_its_node(pod) and not goes(pod, node.spec.taints)}
     return frozenset(entry.persistent_volume for entry in down.attachments if entry.used_by in staying)
 

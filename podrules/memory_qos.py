@@ -96,7 +96,8 @@ def memory_settings(
 
     If its configuration was not read, the defaults of its version count.
     """
-    fails_on_v1 = features.fail_cgroup_v1 if config is None else config.fail_cgroup_v1
+    set_there = None if config is None else config.fail_cgroup_v1
+    fails_on_v1 = features.fail_cgroup_v1 if set_there is None else set_there
     if node is None or not features.memory_qos or not fails_on_v1:
         return None
     default = None if features.memory_high_by_factor else _DEFAULT_FACTOR

@@ -8,7 +8,7 @@
 ``request`` is the container's memory request, ``share`` its equal part of what the pod-level request leaves over,
 ``capacity`` the node's memory; the division drops the fraction. A sidecar gets no more than the app container with the
 smallest request. Node-critical means class system-node-critical and static, mirror or priority >= 2000000000;
-system-cluster-critical gets nothing since 1.20. Older texts say -998 for Guaranteed and 2 for the floor.
+system-cluster-critical gets nothing since 1.22. Older texts say -998 for Guaranteed and 2 for the floor.
 
 Until 1.36, containers that request more than the pod had a share below 0, and scores above 1000.
 

@@ -22,7 +22,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from podrules.attachment import has_started, is_pod_terminated, unique_volume_name
+from podrules.attachment import attached_volumes, has_started, in_tree_name, is_pod_terminated, unique_volume_name
 from podrules.disruption import budgets_of
 from podrules.ending import deleted_at, pod_ending, stop_plan
 from podrules.forcing import pod_force_safety
@@ -50,6 +50,7 @@ from podrules.volumes import (
     ClaimedVolume,
     WriterGuard,
     WriterLock,
+    attached_guard,
     claimed_volumes,
     inline_guards,
     is_multi_attach_allowed,
@@ -146,10 +147,18 @@ class HeldAttachment(Struct, frozen=True, rename="camel"):
     """A volume that is attached to a node that does not answer."""
 
     name: str
-    """The name of the VolumeAttachment."""
+    """The name of the VolumeAttachment; empty: it has none, as iSCSI and FC."""
     persistent_volume: str
+    """Its name; where that is not known, the volume's in status.volumesAttached of the Node."""
     used_by: str
     """``namespace/pod`` on that node; empty: no pod object uses it any more, and it is about to be detached."""
+    mounted: bool = True
+    """Whether status.volumesInUse of the Node has it: its kubelet unmounts it before the detach, or force is needed."""
+    claim: str = ""
+    waiting: tuple[str, ...] = ()
+    """``namespace/pod`` elsewhere that wait for a volume that no pod object uses here."""
+    writer: WriterGuard | None = None
+    """What keeps a second writer off that volume; None: a pod here uses it, or its PersistentVolume is not known."""
 
 
 class PartitionBudget(Struct, frozen=True, rename="camel"):
@@ -187,6 +196,11 @@ class NodeDown(Struct, frozen=True, rename="camel"):
     budgets: tuple[PartitionBudget, ...]
     """The budgets of those pods, the fewest to spare first. Neither fencing nor the taint manager asks them."""
     attachments: tuple[HeldAttachment, ...]
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """``namespace/pod`` elsewhere that wait for volumes that no pod object uses here."""
+        return tuple(dict.fromkeys(pod for held in self.attachments for pod in held.waiting))
 
 
 class PartitionFacts(Struct, frozen=True, kw_only=True):
@@ -259,7 +273,8 @@ def ordinal_of(pod: Pod) -> int | None:
 
 
 def _worst(entry: NodeDown) -> int:
-    return min((_RISKS.index(pod.risk) for pod in entry.pods), default=len(_RISKS))
+    found = [pod.risk for pod in entry.pods] + [Risk.VOLUME_AWAITED] * bool(entry.waiting)
+    return min(map(_RISKS.index, found), default=len(_RISKS))
 
 
 def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: PartitionFacts) -> NodeDown:
@@ -287,7 +302,7 @@ def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: Par
         zone=zone,
         pods=tuple(sorted((_pod_down(pod, reach, to_go(pod), facts) for pod in pods), key=_rank)),
         budgets=tuple(sorted(_standings(pods, facts.budgets), key=lambda entry: entry.healthy - entry.needed)),
-        attachments=tuple(_held(reach.name, pods, facts)),
+        attachments=tuple(_held(reach.name, node, pods, facts)),
     )
 
 
@@ -363,8 +378,9 @@ def _blocks(pod: Pod, owner: OwnerGuarantee, facts: PartitionFacts) -> Iterator[
     for claimed in claimed_volumes(pod):
         volume = facts.volume_of(pod, claimed)
         if volume is not None and _is_held(volume, pod, facts):
-            waiting = () if is_multi_attach_allowed(volume) else tuple(_waiting(pod, claimed, facts))
-            yield Block(BlockKind.VOLUME, volume.metadata.name, claim=claimed.claim, waiting=waiting)
+            waiting = _waiting(volume, namespace, claimed.claim, pod.spec.node_name, facts)
+            names = tuple(other.metadata.name for other in waiting)
+            yield Block(BlockKind.VOLUME, volume.metadata.name, claim=claimed.claim, waiting=names)
 
 
 def _is_held(volume: PersistentVolume, pod: Pod, facts: PartitionFacts) -> bool:
@@ -377,12 +393,13 @@ def _on(pod: Pod, facts: PartitionFacts) -> Iterator[VolumeAttachment]:
     return (entry for entry in facts.attachments if entry.spec.node_name == pod.spec.node_name)
 
 
-def _waiting(pod: Pod, claimed: ClaimedVolume, facts: PartitionFacts) -> Iterator[str]:
-    """Pods on other nodes that use the same claim."""
-    for other in facts.pods:
-        same = other.metadata.namespace == pod.metadata.namespace and other.spec.node_name != pod.spec.node_name
-        if same and not is_pod_terminated(other) and any(use.claim == claimed.claim for use in claimed_volumes(other)):
-            yield other.metadata.name
+def _waiting(volume: PersistentVolume, namespace: str, claim: str, node: str, facts: PartitionFacts) -> Iterator[Pod]:
+    """Pods that are bound to other nodes and cannot start there: they use the same claim."""
+    for other in () if is_multi_attach_allowed(volume) else facts.pods:
+        elsewhere = other.metadata.namespace == namespace and other.spec.node_name not in {"", node}
+        waits = elsewhere and not is_pod_terminated(other) and not has_started(other)
+        if waits and any(use.claim == claim for use in claimed_volumes(other)):
+            yield other
 
 
 def _standings(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> Iterator[PartitionBudget]:
@@ -396,16 +413,30 @@ def _standings(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> I
             yield PartitionBudget(own.namespace, own.name, len(lost), elsewhere, budget.status.desired_healthy)
 
 
-def _held(node: str, pods: Sequence[Pod], facts: PartitionFacts) -> Iterator[HeldAttachment]:
-    users = {
-        volume.metadata.name: f"{pod.metadata.namespace}/{pod.metadata.name}"
-        for pod in pods
-        for claimed in claimed_volumes(pod)
-        if (volume := facts.volume_of(pod, claimed)) is not None
-    }
-    for entry in facts.attachments:
-        if entry.spec.node_name == node:
-            yield HeldAttachment(entry.metadata.name, _of_volume(entry), users.get(_of_volume(entry), ""))
+def _held(name: str, node: Node | None, pods: Sequence[Pod], facts: PartitionFacts) -> Iterator[HeldAttachment]:
+    users: dict[str, str] = {}
+    for pod in pods:
+        claimed = [found for use in claimed_volumes(pod) if (found := facts.volume_of(pod, use)) is not None]
+        inline = map(in_tree_name, pod.spec.volumes)
+        uses = (*(volume.metadata.name for volume in claimed), *inline)
+        users |= dict.fromkeys(uses, f"{pod.metadata.namespace}/{pod.metadata.name}")
+    in_use = node.status.volumes_in_use if node is not None else ()
+    for held, attachment in attached_volumes(name, node, facts.attachments, facts.volumes.values()).items():
+        volume, user = facts.volumes.get(held), users.get(held, "")
+        unique = unique_volume_name(volume) if volume is not None else "" if attachment else held
+        claim = volume.spec.claim_ref if volume is not None else None
+        waiting: Iterable[Pod] = ()
+        if volume is not None and claim is not None and not user:
+            waiting = _waiting(volume, claim.namespace, claim.name, name, facts)
+        yield HeldAttachment(
+            name=attachment,
+            persistent_volume=held,
+            used_by=user,
+            mounted=node is None or not unique or unique in in_use,
+            claim=claim.name if claim is not None else "",
+            waiting=tuple(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in waiting),
+            writer=attached_guard(volume) if volume is not None and not user else None,
+        )
 
 
 def _of_volume(entry: VolumeAttachment) -> str:

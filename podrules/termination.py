@@ -19,12 +19,13 @@ killContainer); pkg/kubelet/kuberuntime/kuberuntime_termination_order.go.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
 
-from podrules.model.pod import Container, ContainerRef, Pod
+from podrules.model.pod import Container, ContainerRef, Pod, Probe
 from podrules.priority import is_critical_pod
 from podrules.processes import with_process
 
@@ -33,6 +34,7 @@ __all__ = [
     "ContainerStop",
     "EvictionStop",
     "GraceSource",
+    "ProbeStop",
     "TerminationGrace",
     "check_graceful_delete",
     "container_grace_period",
@@ -41,6 +43,7 @@ __all__ = [
     "effective_grace_period",
     "eviction_stop",
     "kill_timeout",
+    "probe_stops",
     "set_termination_grace_period",
     "termination_order",
 ]
@@ -99,6 +102,18 @@ class ContainerStop(Struct, frozen=True, rename="camel"):
     """Seconds: when hooks and the containers that go first take all the time there is."""
     sigkill_latest: int
     stop_signal: str
+
+
+class ProbeStop(Struct, frozen=True, rename="camel"):
+    """How long a container gets when one of its probes has failed."""
+
+    container: str
+    probe: str
+    """``livenessProbe`` or ``startupProbe``."""
+    seconds: int
+    field: str
+    """The field that gives them: the probe's own, else the pod's."""
+    sigkill_latest: int
 
 
 class EvictionStop(Struct, frozen=True, rename="camel"):
@@ -165,6 +180,20 @@ def set_termination_grace_period(pod: Pod, container: Container, reason: Contain
     return spec
 
 
+def probe_stops(pod: Pod, ref: ContainerRef) -> Iterator[tuple[ProbeStop, Probe]]:
+    """The periods of a container's liveness and startup probes, where it has them."""
+    own, reasons = ref.container, ContainerKillReason
+    for name, probe, reason in (
+        ("livenessProbe", own.liveness_probe, reasons.LIVENESS_PROBE),
+        ("startupProbe", own.startup_probe, reasons.STARTUP_PROBE),
+    ):
+        if probe is not None:
+            seconds = set_termination_grace_period(pod, own, reason)
+            place = "spec" if probe.termination_grace_period_seconds is None else f"{ref.field}.{name}"
+            field, latest = f"{place}.terminationGracePeriodSeconds", container_stop(ref, seconds).sigkill_latest
+            yield ProbeStop(own.name, name, seconds, field, latest), probe
+
+
 def container_grace_period(seconds: int, *, pre_stop_seconds: int = 0, waited_seconds: int = 0) -> int:
     """Seconds between SIGTERM and SIGKILL after the hook and the wait for its turn took theirs (killContainer)."""
     left = seconds
@@ -183,10 +212,7 @@ def kill_timeout(seconds: int) -> int:
 def eviction_stop(pod: Pod, *, max_pod_grace_period_seconds: int | None = None) -> EvictionStop | None:
     """How the pod stops under node pressure; None for a critical pod, which the kubelet does not evict.
 
-    Args:
-        pod: The pod.
-        max_pod_grace_period_seconds: The kubelet's ``evictionMaxPodGracePeriod`` when a soft threshold is met; None
-            for a hard one, which gives 1 s.
+    At a soft threshold ``evictionMaxPodGracePeriod`` counts; None stands for a hard one, which gives 1 s.
     """
     if is_critical_pod(pod):
         return None
@@ -214,11 +240,7 @@ def container_stops(pod: Pod, seconds: int) -> tuple[ContainerStop, ...]:
     """How each container stops when the kubelet stops the pod, in the order in which they are signalled.
 
     A sidecar gets its signal once the containers before it ended, or when the period is over. A container without a
-    process gets none, and nobody waits for it.
-
-    Args:
-        pod: The pod.
-        seconds: The pod worker's grace period, at least 1.
+    process gets none, and nobody waits for it. ``seconds`` is the pod worker's grace period, at least 1.
     """
     refs = {ref.container.name: ref for ref in with_process(pod)}
     # The kubelet kills an init container at the same time as the others, and no sidecar waits for it.
@@ -235,12 +257,7 @@ def container_stops(pod: Pod, seconds: int) -> tuple[ContainerStop, ...]:
 
 
 def container_stop(ref: ContainerRef, seconds: int) -> ContainerStop:
-    """How one container of a pod that stays stops, as for a failed probe: it waits for no other.
-
-    Args:
-        ref: The container.
-        seconds: Its grace period.
-    """
+    """How one container of a pod that stays stops, as for a failed probe: it waits for no other."""
     return _container_stop(ref, seconds, waits=None)
 
 

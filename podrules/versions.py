@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.features import CHANGES, GATES, OLDEST_VERIFIED, REFERENCE, Change, Features, minor_of
-from podrules.model.kubelet import KubeletConfiguration
+from podrules.model.kubelet import KubeletConfiguration, KubeletFile
 from podrules.model.node import LeaseCandidate, Node
 from podrules.model.pod import Pod
 from podrules.platform import Platform, node_platform
@@ -77,6 +77,8 @@ class Told(Struct, frozen=True):
     """Of API server and scheduler: ``1.35``; None: they are asked."""
     gates: tuple[tuple[str, bool], ...] = ()
     """Fields of `Features`, and whether that gate is on, in every component."""
+    kubelet: KubeletFile | None = None
+    """The configuration of every kubelet; None: each is asked."""
 
 
 NOTHING_TOLD: Final = Told()

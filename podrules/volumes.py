@@ -42,6 +42,7 @@ __all__ = [
     "ClaimedVolume",
     "WriterGuard",
     "WriterLock",
+    "attached_guard",
     "attachment_name",
     "claimed_volumes",
     "inline_disks",
@@ -176,6 +177,15 @@ def writer_guard(
     if claimed.read_only or _SHARED_MODES & set(modes):
         lock = WriterLock.NOT_NEEDED
     return WriterGuard(claimed.name, lock, backend, modes)
+
+
+def attached_guard(volume: PersistentVolume) -> WriterGuard:
+    """Who keeps a second writer out of an attached volume that no pod object uses any more."""
+    backend, lock = _backend(volume, attached=True)
+    modes = volume.spec.access_modes
+    return WriterGuard(
+        volume.metadata.name, WriterLock.NOT_NEEDED if _SHARED_MODES & set(modes) else lock, backend, modes
+    )
 
 
 def volume_backend(volume: PersistentVolume) -> str:

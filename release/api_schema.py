@@ -1,14 +1,15 @@
 """Writes what the API server's decoder knows of each kind: ``python -m release.api_schema MODULES > FILE``.
 
-MODULES is Go's module cache with k8s.io/api, k8s.io/apimachinery and k8s.io/kubernetes of every version that answers
-were held against. Which kinds are served comes from the OpenAPI v3 documents of k8s.io/kubernetes. Their fields come
-from the Go structs, which also tell what the decoder calls a field's type, and through which embedded struct it gets
-there.
+MODULES is Go's module cache with k8s.io/api, apimachinery, component-base, kube-scheduler, kubelet and kubernetes of
+every version that answers were compared with. Which kinds are served comes from the OpenAPI v3 documents of
+k8s.io/kubernetes; the configurations of kube-scheduler and kubelet are added. Their fields come from the Go structs,
+which also show what the decoder calls a field's type, and through which embedded struct it gets there.
 
 Fields that only some versions have carry the first and the last of them. Kinds whose objects nobody here reads are
 listed without their fields.
 
-Source: api/openapi-spec/v3 of k8s.io/kubernetes; types.go of k8s.io/api and of meta/v1 in k8s.io/apimachinery.
+Source: api/openapi-spec/v3 of k8s.io/kubernetes; types.go of k8s.io/api, of meta/v1 in k8s.io/apimachinery, and of
+config in k8s.io/kube-scheduler, k8s.io/kubelet and k8s.io/component-base.
 """
 
 from __future__ import annotations
@@ -60,12 +61,19 @@ _READ: Final = frozenset(
         "DeviceClass",
     ]
 )
+_CONFIGURATIONS: Final = (
+    ("k8s.io/kube-scheduler/config/v1", re.compile("KubeSchedulerConfiguration|.*Args")),
+    ("k8s.io/kubelet/config/v1beta1", re.compile("KubeletConfiguration")),
+)
+"""Kinds of files: no API server serves them."""
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _NAMED: Final = re.compile(r"^type (\w+) ((?:map\[|\[\]|\*)?[\w.\]]+)(?: //.*)?$", re.MULTILINE)
 _FIELD: Final = re.compile(r'^\t(?:(\w+)\s+)?([\[\]*\w.]+)\s+`(?:[^`]*\s)?json:"([^"]*)"', re.MULTILINE)
 _IMPORT: Final = re.compile(r'^(?:import )?\s*(\w+)? ?"(k8s\.io/[^"]+)"$', re.MULTILINE)
 _WORD: Final = re.compile(r"(?:(\w+)\.)?([A-Za-z]\w*)")
-_PLAIN: Final = frozenset({"string", "bool", "int32", "int64", "int", "float64", "byte", "uint8", "map", "uint32"})
+_PLAIN: Final = frozenset(
+    {"string", "bool", "int32", "int64", "int", "float32", "float64", "byte", "uint8", "map", "uint32"}
+)
 
 
 class _Field(NamedTuple):
@@ -147,6 +155,8 @@ def _fields(modules: Path, minor: int, served: Mapping[str, str]) -> Mapping[str
         *_, group, version, kind = type_name.split(".")
         if name.rpartition(" ")[2] in _READ and type_name.startswith("io.k8s.api."):
             waiting.append((f"k8s.io/api/{group}/{version}", kind))
+    for package, kinds in _CONFIGURATIONS:
+        waiting += [(package, kind) for kind in sources.package(package) if kinds.fullmatch(kind)]
     found: dict[str, Any] = {}
     while waiting:
         package, name = waiting.pop()
@@ -247,7 +257,9 @@ def _shown(package: str, name: str) -> str:
 
 def _decodes_itself(package: str, name: str) -> bool:
     """Whether a type has an UnmarshalJSON of its own, which the reader of the schema knows by name."""
-    return name in {"Time", "MicroTime", "FieldsV1", "Duration"} if package == _META else "/api/" not in f"{package}/"
+    if package == _META:
+        return name in {"Time", "MicroTime", "FieldsV1", "Duration"}
+    return not re.match(r"k8s\.io/(api|[\w-]+/config)/", package)
 
 
 def main() -> int:

@@ -41,6 +41,7 @@ _LEASE_SECONDS: Final = 15
 """client-go's usual duration."""
 _STAND_IN_NAMES: Final = ("localhost", "127.0.0.1")
 _CERTIFICATE: Final = "certificate"
+_CONFIGURATION: Final = "a scheduler configuration that kube-scheduler accepts"
 DEMO_SCHEDULER_CONFIG: Final = ObjectRef("kube-system", "kube-scheduler")
 
 
@@ -64,7 +65,7 @@ def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend
 
     Args:
         settings: The settings of the command line.
-        metrics: For the audit of pods and the count of Events; without it there are neither.
+        metrics: For the audit of pods and the counts of Events and configurations; without it there are none.
 
     Raises:
         Unreachable: there is no configuration for a cluster.
@@ -79,7 +80,8 @@ def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend
         # Until the kept one arrives, clients that verify it do not connect, but the kubelet's probes do.
         stand_in = make_pair(_STAND_IN_NAMES, now=datetime.now(UTC), lifetime=timedelta(days=3650))
         serving.load(stand_in.certificate, stand_in.key)
-    spread = SpreadDefaults(write_system_defaults=settings.write_system_defaults)
+    note = metrics.note_configuration if metrics is not None else lambda _: None
+    spread = SpreadDefaults(write_system_defaults=settings.write_system_defaults, note=note)
     if settings.demo:
         return _demo(settings, spread, serving, files)
     return _live(settings, spread, serving, files, metrics)
@@ -105,6 +107,7 @@ def _live(
     caches = Caches.over(transport, node_labels=settings.options.lint_topology_keys)
     reflectors = caches.kept(default_constraints=settings.options.default_constraints)
     if settings.scheduler_config is not None:
+        spread.missing = True
         reflectors.append(_scheduler_config(transport, settings.scheduler_config, spread))
     keeper = None
     if isinstance(settings.certificate, KeptCertificate):
@@ -116,6 +119,7 @@ def _live(
 
     def waiting_for() -> Sequence[str]:
         missing = [reflector.name for reflector in reflectors if not reflector.synced]
+        missing += [_CONFIGURATION] if spread.missing else []
         return missing if certificate is None or certificate.ready else [*missing, _CERTIFICATE]
 
     cluster = Cluster(

@@ -1,13 +1,14 @@
 """The cluster's default topology spread constraints, from its KubeSchedulerConfiguration in a ConfigMap.
 
-The configuration is read again whenever the ConfigMap changes. If kube-scheduler would refuse it, the log says so, and
-the last good one stays in force.
+The configuration is read again whenever the ConfigMap changes. If kube-scheduler would refuse it, the log names the
+field, and the last good one stays in force. A replica without a good one is not ready: if an upgrade refuses what the
+version before took, the old replicas stay.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from podrules.cluster.errors import ManifestError
@@ -27,14 +28,19 @@ _DEFAULT: Final = {DEFAULT_SCHEDULER_NAME: Profile(DEFAULT_SCHEDULER_NAME)}
 class SpreadDefaults:
     """The default constraints that the webhook writes into pods, by scheduler."""
 
-    def __init__(self, *, write_system_defaults: bool) -> None:
+    def __init__(self, *, write_system_defaults: bool, note: Callable[[bool], None] = lambda _: None) -> None:
         """Start like kube-scheduler without a configuration: type System for default-scheduler.
 
         Args:
             write_system_defaults: Whether to write constraints of type System. The scheduler applies them by itself. If
                 they are the pod's own, it scores nodes without a zone label differently.
+            note: Called with whether a configuration is accepted.
         """
         self._write_system = write_system_defaults
+        self._note = note
+        self._had_good = False
+        self.missing = False
+        """Whether none was accepted so far, and one is named."""
         self._profiles: Mapping[str, Profile] = _DEFAULT
 
     def take(self, config_map: ConfigMap | None) -> None:
@@ -42,8 +48,14 @@ class SpreadDefaults:
         try:
             self._profiles = _DEFAULT if config_map is None else read_profiles(config_map_document(config_map))
         except (ConfigurationError, ManifestError) as error:
-            name = config_map.metadata.name if config_map else ""
-            _LOG.error("ConfigMap %s is not taken, the last good configuration stays in force: %s", name, error)
+            self.missing = not self._had_good
+            self._note(False)
+            place = "/".join(config_map.metadata.place) if config_map else ""
+            then = "not ready until it is corrected" if self.missing else "the last good one stays in force"
+            _LOG.error("the scheduler configuration in ConfigMap %s is refused, %s: %s", place, then, error)
+        else:
+            self._had_good, self.missing = True, False
+            self._note(True)
 
     def names(self, scheduler_name: str) -> bool:
         """Whether the configuration has a profile of this scheduler."""

@@ -102,6 +102,17 @@ class Metrics:
             ("outcome",),
             registry=self._registry,
         )
+        self._refused_configurations = Counter(
+            "qos_webhook_scheduler_configs_refused",
+            "Number of scheduler configurations that were refused.",
+            registry=self._registry,
+        )
+        self._configuration_in_force = Gauge(
+            "qos_webhook_scheduler_config_current",
+            "Whether the scheduler configuration in the cluster is in force: 1 if it is, 0 if not.",
+            registry=self._registry,
+        )
+        self._configuration_in_force.set(1)
         self.unpatched_pods = Gauge(
             "qos_webhook_unpatched_pods",
             "Number of pods stored without the defaults that the webhook would set now; NaN before the first count and "
@@ -139,6 +150,12 @@ class Metrics:
     def count_event(self, outcome: str) -> None:
         """Count an Event about a refused force deletion, created or not."""
         self._events.labels(outcome).inc()
+
+    def note_configuration(self, accepted: bool) -> None:
+        """Count a scheduler configuration that was refused."""
+        self._configuration_in_force.set(accepted)
+        if not accepted:
+            self._refused_configurations.inc()
 
     def look_at(self, watched: MetricSources) -> None:
         """Add the metrics of these sources."""

@@ -11,6 +11,7 @@ A run that was broken off goes on from the taint when it is started again: there
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -27,13 +28,25 @@ from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS, Kind
 from podrules.cluster.source import Source
 from podrules.cluster.writer import Writer
 from podrules.fencing import TAINT, FenceState, Left
+from podrules.model.base import KubeObject
 from podrules.model.node import Node
 
 __all__ = ["run"]
 
 _NEEDS: Final[tuple[tuple[str, Kind[Any]], ...]] = (("patch", NODES), ("list", PODS), ("list", VOLUME_ATTACHMENTS))
 """Rights: of this node, and of what is followed."""
+_PROVIDER_ID: Final = "KUBECTL_QOS_PROVIDER_ID"
+"""The fence command has ``spec.providerID`` of the Node in this variable: it may not know which cluster that is in."""
 _MAY_BE_TAINTED: Final = frozenset({FenceState.POSSIBLE})
+
+
+class _Machine(KubeObject, frozen=True):
+    """A Node as it is; the model of others leaves out what names its machine."""
+
+    spec: dict[str, Any] = {}
+
+
+_MACHINES: Final = Kind(NODES.kind, NODES.plural, NODES.short_names, NODES.group, NODES.version, False, _Machine)
 
 
 def run(options: FenceOptions, source: Source, streams: Streams) -> int:
@@ -138,10 +151,12 @@ class _Fence(NodeAction):
                 self.step_log(StepKind.FENCE_COMMAND_LEFT_OUT, self.named, shown)
             return True
         self.step_log(StepKind.FENCE_COMMAND, self.named, shown, int(options.timeout))
+        machine = self._source.get(_MACHINES, self.facts.node.metadata.name)
+        environment, err = os.environ | {_PROVIDER_ID: str(machine.spec.get("providerID", ""))}, self._streams.err
         try:
             # Its output goes to standard error, because it is for people.
             code = subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=self._streams.err, check=False, timeout=options.timeout
+                command, stdin=subprocess.DEVNULL, stdout=err, env=environment, check=False, timeout=options.timeout
             ).returncode
         except subprocess.TimeoutExpired:
             self.step_log(StepKind.FENCE_COMMAND_FAILED, self.named, f"it did not end within {options.timeout:g} s")
@@ -174,7 +189,7 @@ class _Fence(NodeAction):
                 if left.nothing:
                     self.step_log(StepKind.ALL_GONE, self.named)
                     return StepOutcome.DONE
-                if self.refresh() is FenceState.BACK:
+                if self.facts.state is FenceState.BACK:
                     self.step_log(StepKind.NODE_BACK, self.named)
                     return StepOutcome.UNDER_WAY
             except Unreachable as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,10 +28,12 @@ from podrules.cluster.source import Source
 from podrules.features import Features
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.placement.outcome import NamedFate, NamedNode, Placement, PlacementOutcome
+from podrules.placement.preemption_victims import Preemptor, Preemptors
 from podrules.platform import NotModelled, not_modelled, scheduling_group
 from podrules.reachability import Reach
 from podrules.reading import Unread, read_or_none
 from podrules.scheduler.framework.candidate_change import ChangeKind
+from podrules.scheduler.queue import queued_above
 from podrules.version_changes import AssumedGate
 from podrules.volumes import claimed_volumes
 
@@ -46,6 +48,11 @@ if TYPE_CHECKING:
     _Before = Callable[[ClusterSnapshot], tuple[Pod, ClusterSnapshot]]
 
 __all__ = ["LikelyNodes", "Maker", "Schedulers", "with_writer_of"]
+
+_MOST_PREEMPTORS: Final = 50
+"""Pending pods that are judged for the page of a running one: each takes a scheduling cycle."""
+_MOST_TRIED: Final = 10_000
+"""Nodes: for each pod that would preempt it, all are tried."""
 
 
 class Maker(Struct, frozen=True):
@@ -174,14 +181,7 @@ class LikelyNodes:
     """Finds where the scheduler would put pods."""
 
     def __init__(self, source: Source, gatherer: Gatherer, schedulers: Schedulers, *, every_node: bool) -> None:
-        """Read nothing yet.
-
-        Args:
-            source: Where the scheduler's configuration is, if it is a ConfigMap.
-            gatherer: Reads the cluster.
-            schedulers: Of that source.
-            every_node: Whether the placement lists all nodes.
-        """
+        """Read nothing yet."""
         self._source = source
         self._gatherer = gatherer
         self._schedulers = schedulers
@@ -242,6 +242,36 @@ class LikelyNodes:
         )
         return LikelyNode(placement if problems else None, lacks)
 
+    def preemptors(self, bound: Pod) -> Preemptors:
+        """The pending pods for which the scheduler would preempt a bound one.
+
+        Raises:
+            ClusterError: the scheduler's configuration cannot be read.
+        """
+        waiting = read_or_none(self._gatherer.waiting())
+        higher = queued_above(bound, waiting or ())
+        modelled = [pod for pod in higher if not self.not_modelled(pod)]
+        found: list[Preemptor] = []
+        judged = tried = 0
+        while judged < min(len(modelled), _MOST_PREEMPTORS) and tried < _MOST_TRIED:
+            one = self._preemptor(modelled[judged], bound)
+            judged += 1
+            if one is not None:
+                found.append(one)
+                tried += len(self._table or ())
+        left = len(modelled) - judged
+        return Preemptors(tuple(found), None if waiting is None else judged, left, len(higher) - len(modelled))
+
+    def _preemptor(self, pod: Pod, bound: Pod) -> Preemptor | None:
+        # Loaded on demand: it needs numpy.
+        from podrules.placement.preview import preemptor
+
+        framework = self._schedulers.framework(pod, self._gatherer.versions.scheduler)
+        if isinstance(framework, str):
+            return None
+        situation = self._situation(pod, framework, lambda snapshot: (pod, snapshot))
+        return None if isinstance(situation, LikelyNode) else preemptor(situation, bound)
+
     def place_coming(self, pod: Pod, maker: Maker, objects: ManifestObjects, pods: Sequence[Pod]) -> LikelyNode:
         """Where a pod to come would go.
 
@@ -288,6 +318,7 @@ class LikelyNodes:
         situation = self._situation(pod, framework, lambda snapshot: (pod, with_manifest_objects(snapshot, objects)))
         if isinstance(situation, LikelyNode):
             return situation
+        situation = replace(situation, node_events=self._gatherer.cordon_events(situation.snapshot.nodes))
         node, there = pod.spec.node_name, maker.written is None
         daemons = daemons_of(pod, situation.snapshot.pods, existing_pods(maker.entry.spec.update_strategy, more=there))
         wanted = Demand(
@@ -325,7 +356,6 @@ class LikelyNodes:
             now=self._source.now,
             unread=cluster.unread,
             is_list=self._source.is_plain_list,
-            node_events=self._gatherer.cordon_events(snapshot.nodes),
         )
 
     def _placed(
@@ -349,6 +379,7 @@ class LikelyNodes:
         situation = self._situation(pod, framework, before, others)
         if isinstance(situation, LikelyNode):
             return situation
+        situation = replace(situation, node_events=self._gatherer.cordon_events(situation.snapshot.nodes))
         if coming and situation.pod.spec.node_name:
             named = named_placement(situation, self._gatherer.reach(situation.pod.spec.node_name))
             return LikelyNode(named, named.assumed)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_plugin.commands.changing import ClusterAction, present
 from kubectl_plugin.options import FenceOptions, Streams
@@ -21,6 +22,7 @@ from podrules.cluster.source import Source
 from podrules.cluster.writer import Writer
 from podrules.fencing import FenceState, Left, fence_state, kept_volumes, left_to_go
 from podrules.model.node import Node
+from podrules.model.storage import PersistentVolume
 from podrules.partitions import NodeDown, partitions
 from podrules.reading import Access
 from podrules.versions import version_notes
@@ -38,7 +40,9 @@ class FencingFacts(Struct, frozen=True):
     down: NodeDown | None
     left: Left
     kept: frozenset[str]
-    """PersistentVolumes that stay attached, for their pods stay."""
+    """Volumes that stay attached, for their pods stay."""
+    volumes: tuple[PersistentVolume, ...]
+    """Those that are known: a Node's status does not name them."""
 
 
 class NodeAction(ClusterAction):
@@ -91,7 +95,7 @@ class NodeAction(ClusterAction):
         now = present(self._source)
         renewed = renewals(Gatherer(self._source)).get(node.metadata.name)
         state = fence_state(node, renewed=renewed, now=now)
-        self.facts = FencingFacts(node, state, self.facts.down, self.facts.left, self.facts.kept)
+        self.facts = replace(self.facts, node=node, state=state)
         return state
 
     def patch(
@@ -137,15 +141,20 @@ class NodeAction(ClusterAction):
         state = fence_state(node, renewed=facts.renewed.get(name), now=now)
         pods = [pod for pod in facts.pods if pod.spec.node_name == name]
         kept = kept_volumes(down, node, pods) if down is not None else frozenset()
-        return FencingFacts(node, state, down, left_to_go(node, pods, facts.attachments, kept), kept)
+        volumes = tuple(facts.volumes.values())
+        left = left_to_go(node, pods, facts.attachments, kept, volumes) if down is not None else Left((), (), (), ())
+        return FencingFacts(node, state, down, left, kept, volumes)
 
     def what_is_left(self) -> Left:
-        """Read again what still has to go.
+        """Read again what still has to go, and the state: its volumes leave a node's status after its pods have gone.
 
         Raises:
             ClusterError: it cannot be read.
         """
-        node = self.facts.node
-        pods = self._source.list(PODS, field_selector=equal_fields(("spec.nodeName", node.metadata.name)))
-        attachments = self._source.list(VOLUME_ATTACHMENTS)
-        return left_to_go(node, pods, attachments, self.facts.kept)
+        on_it = equal_fields(("spec.nodeName", self.facts.node.metadata.name))
+        pods = self._source.list(PODS, field_selector=on_it)
+        self.refresh()
+        facts, attachments = self.facts, self._source.list(VOLUME_ATTACHMENTS)
+        left = left_to_go(facts.node, pods, attachments, facts.kept, facts.volumes)
+        self.facts = replace(facts, left=left)
+        return left

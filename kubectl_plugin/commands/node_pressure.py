@@ -24,12 +24,7 @@ def pressure_report(
 ) -> NodePressureReport:
     """The report of one node: who goes first, how far away that is, and what is requested.
 
-    Args:
-        gatherer: Of the source.
-        node: The node.
-        of_many: It is one of many that are asked for: all Leases are read at once.
-        read: Its usage; None: it is read here.
-        cgroups: Whether the report has the cgroups of its pods.
+    With many nodes, all Leases are read at once. Its usage is read here unless it is given; its cgroups are optional.
 
     Raises:
         Unreachable: the cluster does not answer.
@@ -74,5 +69,5 @@ def pressure_reports(
     pods_on = {node.metadata.name: gatherer.noted(gatherer.pods_on(node.metadata.name)) or () for node in nodes}
     usages, unread = read_usages(gatherer, nodes, pods_on)
     for node in nodes:
-        read = usages.get(node.metadata.name) or unread_usage(node, unread)
+        read = usages.get(node.metadata.name) or unread_usage(gatherer, node, unread)
         yield pressure_report(gatherer, node, of_many=True, read=read, cgroups=cgroups)

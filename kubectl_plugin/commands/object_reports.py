@@ -34,8 +34,7 @@ from podrules.budget_risk import eviction_hold
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
 from podrules.cluster.kinds import DEPLOYMENTS, JOBS, NODES, PDBS, PODS, REPLICA_SETS, STATEFUL_SETS, Kind
-from podrules.cluster.kubelet import CONFIGZ
-from podrules.cluster.safety_facts import volumes_on_their_way
+from podrules.cluster.safety_facts import coming_writers, volumes_on_their_way
 from podrules.cluster.source import Source
 from podrules.died.of_pod import has_ended
 from podrules.disruption import Evictions
@@ -48,7 +47,7 @@ from podrules.model.workload import CronJob, Workload
 from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.placement.planned import Budgets, Unmoved
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
-from podrules.placement.preemption_victims import Preempted
+from podrules.placement.preemption_victims import Preempted, Preemptors
 from podrules.platform import Platform, node_platform
 from podrules.reachability import NodeReach
 from podrules.reading import NOT_FOUND, USAGE_NOT_ASKED, Unread, read_or_none
@@ -83,19 +82,14 @@ class ReportBuilder:
     """Makes reports. What several of them need is read once."""
 
     def __init__(self, source: Source, options: ExplainOptions, gatherer: Gatherer | None = None) -> None:
-        """Read nothing yet.
-
-        Args:
-            source: Where objects come from.
-            options: What is wanted of each.
-            gatherer: Of that source, with what it has read already; None: a new one.
-        """
+        """Read nothing yet; a gatherer of the source may have read something already."""
         self._source = source
         self._gatherer = gatherer or Gatherer(source)
         self._wants_placement = options.placement
         self._kept_positions: Pressures | None = None
         self._placed: dict[tuple[tuple[str, str], bool], LikelyNode] = {}
         self._timeline_way = options.timeline
+        self._grace_period = options.grace_period
         self._on = options.on
         self._placement_typed = options.placement is True
         # One answer takes a live cluster no request for what bounds a namespace: `--dry-run=server` asks it all.
@@ -119,25 +113,25 @@ class ReportBuilder:
             return self._node(entry, named=named, in_line=in_line)
         pods = self._pods_of(entry, entry.metadata.namespace)
         maker = Maker(kind, entry)
-        template = self._to_come(
-            template_pod(entry, kind), maker, NO_OBJECTS, place=bool(self._wants_placement), pods=pods or ()
-        )
-        return self._workload(entry, kind, template, pods, named=named)
+        made, writers = template_pod(entry, kind), None
+        if kind is DEPLOYMENTS and (named or not self._source.side_by_side):
+            writers = coming_writers(self._gatherer, made, entry)
+        template = self._to_come(made, maker, NO_OBJECTS, place=bool(self._wants_placement), pods=pods or ())
+        return self._workload(entry, kind, replace(template, second_writers=writers), pods, named=named)
 
     def manifest(self, manifest: PodManifest, objects: ManifestObjects) -> PodReport:
-        """The report of a manifest's pod, or of the pod that its workload would make.
-
-        Args:
-            manifest: The pod or workload.
-            objects: The other objects of its file.
-        """
+        """The report of a manifest's pod, or of the pod that its workload would make, with its file's other objects."""
         place = self._timeline_way is None if self._wants_placement is None else self._wants_placement
         kind, entry, pod = manifest.kind, manifest.entry, manifest.pod
         numbered = place and kind is STATEFUL_SETS and not isinstance(self._source, NothingSource)
         pods = self._pods_of(entry, pod.metadata.namespace) if numbered else None
         maker = Maker(kind, entry, manifest.written, manifest.refusals, manifest.asked)
+        own = (*objects.claims, *(one for _, one in objects.others))
+        writers = coming_writers(self._gatherer, pod, entry, own) if kind is DEPLOYMENTS else None
         report = self._to_come(pod, maker, objects, place=place, pods=pods or ())
-        return report if report.refused else replace(report, budgets=_budgets(manifest, report, objects))
+        if report.refused:
+            return report
+        return replace(report, budgets=_budgets(manifest, report, objects), second_writers=writers)
 
     def not_modelled(self, pod: Pod) -> bool:
         """Whether a pod's placement is not modelled, because of its group or scheduler.
@@ -236,7 +230,8 @@ class ReportBuilder:
         moving = self._moving(pod) if bound and _may_wait_for_volumes(pod, facts.reach) else ()
         wanted = not bound and self._timeline_way is None if self._wants_placement is None else self._wants_placement
         # kube-scheduler skips pods that are being deleted.
-        placeable = wanted and not pod.finished and pod.metadata.deletion_timestamp is None
+        running = not pod.finished and pod.metadata.deletion_timestamp is None
+        placeable = wanted and running
         likely = self._place(pod, gates=facts.named) if placeable else LikelyNode()
         if not placeable and facts.named:
             likely = self.waiting(pod)
@@ -257,6 +252,7 @@ class ReportBuilder:
             config=config,
             last_end=last_end,
             resize_room=self._resize_room(facts),
+            preemptors=self._likely_nodes.preemptors(pod) if bound and facts.named and running else Preemptors(),
             autoscaler=self._autoscaler(pod, likely) if facts.named else None,
             events_decide=wait is not None and may_be_stuck(pod, at, quiet=quiet),
             stuck=None if wait is None else self._stuck(pod, wait),
@@ -313,8 +309,7 @@ class ReportBuilder:
         node, quiet = facts.node, facts.reach is not None and facts.reach.reach.quiet
         if node is None or quiet or facts.pod.finished or node_platform(node) is not Platform.LINUX:
             return None
-        read = self._gatherer.kubelet(node.metadata.name, CONFIGZ)
-        return None if isinstance(read, Unread) else read.kubeletconfig
+        return read_or_none(self._gatherer.kubelet_config(node.metadata.name))
 
     def _pressures(self) -> Pressures:
         # Loaded on demand.
@@ -359,7 +354,8 @@ class ReportBuilder:
         # Loaded on demand.
         from kubectl_plugin.commands.timeline import Timelines
 
-        return Timelines(self._gatherer, way, preemption_disabled=self.preemption_disabled())
+        grace, disabled = self._grace_period, self.preemption_disabled()
+        return Timelines(self._gatherer, way, grace_period=grace, preemption_disabled=disabled)
 
     def _moving(self, pod: Pod) -> tuple[VolumePosition, ...]:
         """The positions of its volumes that are not where they belong."""
@@ -419,7 +415,8 @@ class ReportBuilder:
         if self._timeline_way is not None:
             timeline = self._timelines(self._timeline_way).of_coming(stored, maker.kind, maker.entry)
             return PodInCluster(likely=likely, timeline=timeline)
-        return PodInCluster(likely=likely, position=self._coming_position(stored, node, likely.placement))
+        position = self._coming_position(stored, node, likely.placement)
+        return PodInCluster(likely=likely, position=position, config=self._source.told.kubelet)
 
     def _node(self, node: Node, *, named: bool, in_line: bool) -> NodeReport:
         """The report of a node. Its usage is included unless that takes a request for each of many nodes."""

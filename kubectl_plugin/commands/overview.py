@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from kubectl_plugin.commands.manifest_pods import template_pod
 from kubectl_plugin.commands.targets import check_namespace, source_pods, targets_of
 from kubectl_plugin.options import NO_SELECTION, Selection
 from kubectl_plugin.reports.cluster.cluster_entries import PodKey
@@ -32,7 +34,7 @@ from podrules.cluster.kinds import (
 )
 from podrules.cluster.node_usage import read_usages
 from podrules.cluster.origin import UNKNOWN_ORIGIN, Origin
-from podrules.cluster.safety_facts import partition_facts
+from podrules.cluster.safety_facts import coming_writers, partition_facts
 from podrules.cluster.source import Source
 from podrules.died.oom_kills import node_shortages
 from podrules.model.event import Event
@@ -42,7 +44,9 @@ from podrules.model.workload import Workload
 from podrules.partitions import partitions
 from podrules.reading import read_or_none
 from podrules.refusals import newest_refusal
+from podrules.second_writers import SecondWriters
 from podrules.stuck import Stuck, event_subjects, stuck_by, waits
+from podrules.volumes import WriterLock
 
 __all__ = ["Overview", "Scope", "overview", "scope_of"]
 
@@ -143,6 +147,7 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         owners=owners,
         workloads=(workloads := _workloads(gatherer, scope, namespace)),
         refusals=_refusals(gatherer, namespace, owners) if workloads else {},
+        writers=_writers(gatherer, namespace, workloads or {}),
         usages=usages,
         partitions=None if at is None else _partitions(gatherer, listed_nodes, nodes, at),
         shortages=node_shortages(node_events, at),
@@ -239,6 +244,18 @@ def _refusals(
         by_workload.setdefault((about.namespace, *owners.get(key, key[1:])), []).append(one)
     newest = {key: newest_refusal(events, gatherer.source.now) for key, events in by_workload.items()}
     return {key: one.message for key, one in newest.items() if one is not None}
+
+
+def _writers(
+    gatherer: Gatherer, namespace: str | None, workloads: Mapping[WorkloadKey, Workload]
+) -> dict[WorkloadKey, SecondWriters]:
+    """The Deployments with a rollout that starts a second writer."""
+    found = {
+        key: coming_writers(gatherer, template_pod(one, DEPLOYMENTS), one, get=partial(gatherer.one_of, namespace))
+        for key, one in workloads.items()
+        if key[1] == DEPLOYMENTS.kind and one.spec.strategy.type != "Recreate"
+    }
+    return {key: one for key, one in found.items() if one is not None and one.with_lock(WriterLock.NONE)}
 
 
 def _ended(

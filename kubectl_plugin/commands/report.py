@@ -31,7 +31,7 @@ from kubectl_plugin.views.cluster.cluster_terminal import report_verdict, summar
 from kubectl_plugin.views.node.node_pressure import node_pressure_page
 from kubectl_plugin.views.pod.pod_page import pod_page
 from podrules.cluster.errors import ClusterError, Unreachable, UsageError
-from podrules.cluster.kinds import EVENTS, PODS, WORKLOADS
+from podrules.cluster.kinds import CSI_DRIVERS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, WORKLOADS
 from podrules.cluster.manifests.whole_file import write_whole
 from podrules.cluster.origin import Origin
 from podrules.cluster.source import Source
@@ -54,8 +54,10 @@ _MAX_NODES: Final = 60
 _NOT_READ: Final = ReadUsage(NO_USAGE, None, ())
 _DECISIVE: Final = frozenset({"nodes", "pods", "poddisruptionbudgets.policy"})
 """Kinds without which the report lacks findings."""
-_LACKING_PODS: Final = frozenset(kind.rbac_name for kind in (*WORKLOADS, EVENTS))
-"""Kinds that show workloads without pods, in a report that finds nothing else."""
+_OF_WORKLOADS: Final = frozenset(
+    kind.rbac_name for kind in (*WORKLOADS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, CSI_DRIVERS)
+)
+"""Kinds that show workloads without pods or with two writers, in a report that finds nothing else."""
 _RISKS: Final = {risk: place for place, risk in enumerate(PodRisk)}
 
 
@@ -79,7 +81,7 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     )
     report = cluster_report(facts)
     if facts.workloads is not None and not findings(report):
-        lacks += [one for one in facts.unread if one.may_exist and one.resource in _LACKING_PODS]
+        lacks += [one for one in facts.unread if one.may_exist and one.resource in _OF_WORKLOADS]
     report = replace(report, lacks=tuple(dict.fromkeys((*lacks, *missing))))
     if earlier is not None:
         report = _compared(earlier, report)

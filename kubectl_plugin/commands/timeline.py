@@ -11,10 +11,9 @@ from kubectl_plugin.reports.pod.pod_report import as_if_running
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.force_delete_objects import read_renewed
 from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PDBS, Kind
-from podrules.cluster.kubelet import CONFIGZ
 from podrules.model.pod import Pod
 from podrules.model.workload import CronJob, Workload, WorkloadSpec
-from podrules.reading import Unread
+from podrules.reading import read_or_none
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.timeline.aftermath import Ownership
 from podrules.timeline.events import PodTimeline
@@ -24,7 +23,6 @@ from podrules.volumes import WriterGuard
 
 if TYPE_CHECKING:
     from podrules.cluster.gather import Gatherer
-    from podrules.model.kubelet import KubeletConfiguration
 
 __all__ = ["Timelines"]
 
@@ -39,16 +37,13 @@ _ALL: Final = "all"
 class Timelines:
     """Makes timelines. The gatherer reads each thing once."""
 
-    def __init__(self, gatherer: Gatherer, way: str, *, preemption_disabled: bool = False) -> None:
-        """Read nothing yet.
-
-        Args:
-            gatherer: Reads the cluster.
-            way: The only one that is asked for, or ``all``.
-            preemption_disabled: Whether no profile of the scheduler preempts.
-        """
+    def __init__(
+        self, gatherer: Gatherer, way: str, *, grace_period: int | None = None, preemption_disabled: bool = False
+    ) -> None:
+        """Read nothing yet; ``way`` is the only one that is asked for, or ``all``."""
         self._gatherer = gatherer
         self._way = way
+        self._grace_period = grace_period
         self._preemption_disabled = preemption_disabled
 
     def of_stored(self, pod: Pod) -> PodTimeline:
@@ -56,13 +51,7 @@ class Timelines:
         return self._chosen(self._stored(pod))
 
     def of_coming(self, pod: Pod, kind: Kind[Any], entry: Any) -> PodTimeline:
-        """The timeline of a pod that does not exist yet, as if it ran.
-
-        Args:
-            pod: As it will be stored.
-            kind: Of what makes it; Pod: itself.
-            entry: What makes it.
-        """
+        """The timeline of a pod that does not exist yet, as if it ran, and of what makes it."""
         return self._chosen(self._coming(pod, kind, entry))
 
     def _chosen(self, facts: TimelineFacts) -> PodTimeline:
@@ -85,9 +74,12 @@ class Timelines:
             reach=reach,
             renewed=None if answers else self._renewed(name),
             # A kubelet on a silent node is not asked: that would take the whole time-out.
-            kubelet=self._kubelet(name) if name and answers and not pod.finished else None,
+            kubelet=read_or_none(self._gatherer.kubelet_config(name))
+            if name and answers and not pod.finished
+            else None,
             guards=self._guards(pod),
             budgets=self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace)),
+            asked_seconds=self._grace_period,
             preemption_disabled=self._preemption_disabled,
         )
 
@@ -97,8 +89,10 @@ class Timelines:
             pod=as_if_running(pod),
             owner=Ownership(owner_guarantee(pod), Workload(spec=spec) if isinstance(spec, WorkloadSpec) else None),
             tolerations=tolerations_of(pod, daemon=kind is DAEMON_SETS),
+            kubelet=self._gatherer.source.told.kubelet,
             guards=self._guards(pod),
             budgets=self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace)),
+            asked_seconds=self._grace_period,
             preemption_disabled=self._preemption_disabled,
         )
 
@@ -114,10 +108,6 @@ class Timelines:
             return read_renewed(name, self._gatherer.source)
         except ClusterError:
             return None
-
-    def _kubelet(self, name: str) -> KubeletConfiguration | None:
-        said = self._gatherer.kubelet(name, CONFIGZ)
-        return None if isinstance(said, Unread) else said.kubeletconfig
 
     def _guards(self, pod: Pod) -> tuple[WriterGuard, ...]:
         return self._gatherer.guards(pod)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kubectl_plugin.exit_codes import NOT_FOUND
-from kubectl_plugin.glossary.lookup import MAX_TEXT, find, similar
+from kubectl_plugin.glossary.lookup import MAX_TEXT, read, similar
 from kubectl_plugin.options import Streams, WhyOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Target
@@ -35,13 +35,14 @@ def run(options: WhyOptions, source: Source, streams: Streams) -> int:
 
         printer.show(glossary_page())
         return 0
-    explained = tuple(ExplainedText(text=text, nodes=nodes, entry=entry) for entry, text, nodes in find(asked))
+    found, unexplained = read(asked)
+    explained = tuple(ExplainedText(text=text, nodes=nodes, entry=entry) for entry, text, nodes in found)
     if not explained:
         from kubectl_plugin.views.term import unknown_text
 
         streams.err.write(unknown_text(asked, similar(asked)))
         return NOT_FOUND
-    report = TermReport(asked=asked, explained=explained)
+    report = TermReport(asked=asked, explained=explained, unexplained=unexplained)
     printer.add(report, pages=partial(_pages, report))
     printer.finish()
     return 0

@@ -50,12 +50,28 @@ ENTRIES: Final = (
     ),
     Entry(
         name="ProvisioningFailed",
-        pattern=r"(Failed to provision volume with StorageClass|storageclass\.storage\.k8s\.io) \".*\".*",
+        pattern=r"(Failed to provision volume with StorageClass|storageclass\.storage\.k8s\.io) \".*\".*"
+        r"|Failed to create provisioner: .*|Error creating provisioned PV object for claim .*"
+        r"|Mount options are not supported by the provisioner but StorageClass .*",
         means="The driver could not make a volume for the claim; it tries again.",
         rule=("The end of the text is the driver's own: a quota, no room, wrong parameters, a class that is missing.",),
         commands=(_CLAIM,),
         source=(_CONTROLLER,),
         see=("ExternalProvisioning",),
+    ),
+    Entry(
+        name="VolumeMismatch",
+        also=("ClaimMisbound", "PVC is not bound"),
+        pattern=r"Cannot bind (to requested volume|PersistentVolume) .*"
+        r"|volume \".*\" already bound to a different claim\."
+        r"|Two claims are bound to the same volume, this one is bound incorrectly"
+        r"|found PV object .* pv\.Spec\.ClaimRef.*"
+        r"|volume \S+ has volumeMode \S+, but is specified in volume\w+",
+        means="The claim and the volume that it names do not belong together: other size, mode, class, or other claim.",
+        do=("Correct volumeName or volumeMode, or remove spec.claimRef of a released volume that may be used again.",),
+        commands=(_CLAIM, "kubectl get pv"),
+        source=(_CONTROLLER, "pkg/kubelet/volumemanager/populator/desired_state_of_world_populator.go"),
+        see=("FailedBinding",),
     ),
     Entry(
         name="ClaimLost",

@@ -14,7 +14,7 @@ _PLUGIN: Final = "pkg/scheduler/framework/plugins/dynamicresources/dynamicresour
 ENTRIES: Final = (
     Entry(
         name="cannot allocate all claims",
-        also=("ResourceClaim", "DRA", "dynamic resource allocation"),
+        also=("ResourceClaim", "DRA", "dynamic resource allocation", "DynamicResources", "ResourceSlice"),
         means="The node has no free devices that fulfil all of the pod's ResourceClaims together.",
         rule=("A device counts as taken once it is allocated to a claim, also while that claim's pod is ending.",),
         commands=(_EXPLAIN, "kubectl get resourceslices"),
@@ -23,6 +23,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="resourceclaim not available on the node",
+        also=("claim allocation not found for node",),
         means="The claim is allocated already, and its devices are not on this node.",
         rule=("If no pod has it reserved, the scheduler gives the devices back and tries again.",),
         commands=(_EXPLAIN,),
@@ -38,11 +39,9 @@ ENTRIES: Final = (
     ),
     Entry(
         name="no new claims to deallocate",
-        also=(
-            "still not schedulable",
-            "deallocation of ResourceClaim completed",
-            "deletion of ResourceClaim completed",
-        ),
+        pattern=r"still not schedulable|(deallocation|deletion"
+        r"|deallocation and deletion) of .*ResourceClaims? completed"
+        r"|ResourceClaim unreserved for PodGroup",
         means="What the scheduler could do about the pod's ResourceClaims when no node fitted. Preemption is separate.",
         rule=(
             "`no new claims to deallocate`: the pod has none. `still not schedulable`: none that could be given back.",
@@ -51,5 +50,25 @@ ENTRIES: Final = (
         commands=(_EXPLAIN,),
         source=(_PLUGIN,),
         see=("cannot allocate all claims",),
+    ),
+    Entry(
+        name="waiting for binding conditions",
+        pattern=r"waiting for binding conditions for device on node .*|device binding (timeout|failed)(: .*)?",
+        means="A device has to be prepared on the chosen node before the pod is bound: its driver reports when it is.",
+        rule=("If the driver reports a failure, or nothing in time, the scheduler looks for another place.",),
+        commands=(_EXPLAIN, "kubectl get resourceclaims"),
+        source=(_PLUGIN, "KEP-5007"),
+    ),
+    Entry(
+        name="ResourceClaim cannot be used",
+        also=("FailedResourceClaimCreation", "FailedPrepareDynamicResources"),
+        pattern=r"request \S+: device class \S+ does not exist|resourceclaim \".*\" is being deleted"
+        r"|PodResourceClaim \S+: .*"
+        r"|(Failed to )?prepare dynamic resources: .*|NodePrepareResources failed for ResourceClaim .*"
+        r"|pod \S+ \(.*\) is not allowed to use ResourceClaim .*",
+        means="A ResourceClaim of the pod cannot be made, or its devices not prepared; the end of the text says why.",
+        do=("See that claim, template and DeviceClass exist, and that the driver of the device runs on that node.",),
+        commands=("kubectl get resourceclaims -n NAMESPACE", _EXPLAIN),
+        source=("pkg/controller/resourceclaim/controller.go", "pkg/kubelet/cm/dra/manager.go"),
     ),
 )

@@ -10,12 +10,14 @@ __all__ = ["ENTRIES"]
 
 _TIMELINE: Final = "kubectl qos explain pod/NAME --timeline"
 _CONTAINER: Final = "pkg/kubelet/kuberuntime/kuberuntime_container.go"
+_EXPLAIN: Final = "kubectl qos explain pod/NAME"
 _STRATEGY: Final = "pkg/registry/core/pod/strategy.go"
 
 ENTRIES: Final = (
     Entry(
         name="terminationGracePeriodSeconds",
-        also=("grace period", "gracePeriodSeconds", "--grace-period", "deletionGracePeriodSeconds"),
+        also=("grace", "grace period", "gracePeriodSeconds", "--grace-period", "deletionGracePeriodSeconds"),
+        pattern=r"--now and --grace-period cannot be specified together",
         means="Seconds from the deletion to SIGKILL; preStop and the answer to SIGTERM share them.",
         rule=(
             "The delete's own option, else the pod's field, else 30; a pod without a node, or finished: 0.",
@@ -29,6 +31,8 @@ ENTRIES: Final = (
     Entry(
         name="Terminating",
         also=("deletionTimestamp", "stuck terminating", "finalizers", "finalizer"),
+        pattern=r"skip schedule deleting pod: .*|pod \".*\" has DeletionTimestamp older than \S+ seconds, skipping"
+        r"|error when waiting for pod \".*\" in namespace \".*\" to terminate: .*",
         means="The pod has a deletionTimestamp; it goes when the kubelet has stopped it and no finalizer is left.",
         rule=(
             "A kubelet that does not answer never reports it: on a silent node it stays for ever.",
@@ -42,7 +46,7 @@ ENTRIES: Final = (
     Entry(
         name="preStop",
         also=("lifecycle.preStop", "preStop hook", "FailedPreStopHook", "PreStopHook"),
-        pattern=r"PreStopHook failed.*",
+        pattern=r"PreStopHook failed.*|must be non-negative and less than terminationGracePeriodSeconds \(\d+\)",
         means="Runs before SIGTERM, inside the grace period: what it takes is missing afterwards.",
         rule=("A hook that fails or hangs blocks nothing: SIGTERM comes, with at least 2 s.",),
         commands=(_TIMELINE,),
@@ -51,7 +55,8 @@ ENTRIES: Final = (
     ),
     Entry(
         name="sidecar",
-        also=("sidecars", "restartable init container", "native sidecar"),
+        also=("sidecars", "sidecar container", "restartable init container", "native sidecar"),
+        pattern=r"may not be set for (non-init containers|init containers without restartPolicy=Always)",
         means="An init container with restartPolicy Always: it starts before the others, ends after them, last first.",
         rule=(
             "It gets SIGTERM only when the containers before it in the order have ended, or the grace period is over.",
@@ -63,7 +68,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="SIGTERM",
-        also=("stopSignal", "stop signal", "lifecycle.stopSignal", "exit code 143", "143"),
+        also=("stopSignal", "stop signal", "lifecycle.stopSignal", "exit code 143", "143", "PID 1"),
         means="The signal by which a container is asked to end; what is left when its grace period is over is killed.",
         rule=(
             "It comes after preStop, and to a sidecar after the containers before it have ended.",
@@ -78,8 +83,8 @@ ENTRIES: Final = (
     Entry(
         name="Killing",
         pattern=(
-            r"Stopping container .*|Container .* failed (liveness|startup) probe.*"
-            r"|Container .* definition changed, will be restarted"
+            r"Stopping container .*|(Init )?container \S+ (failed (liveness|startup) probe|definition changed)"
+            r"(, will be restarted)?|Container \S+ resize requires restart"
         ),
         means="The kubelet begins to stop a container; any stop writes this event, and it does not say that it ended.",
         rule=(
@@ -93,7 +98,8 @@ ENTRIES: Final = (
     Entry(
         name="ExceededGracePeriod",
         also=("exceeded grace period", "Container runtime did not kill the pod within specified grace period."),
-        pattern=r"Container .* exceeded (its |the )?grace period.*|.*did not kill the pod within specified grace .*",
+        pattern=r"Container .* exceeded (its |the )?grace period.*"
+        r"|(timeout|timed out) waiting to kill( pod)?",
         means="The kubelet waited 1.5 times the grace period of an eviction, at least 10 s, and the pod did not end.",
         rule=(
             "It goes on without waiting and may evict another pod; the kill goes on too.",
@@ -110,7 +116,8 @@ ENTRIES: Final = (
     ),
     Entry(
         name="kubelet restart",
-        also=("restart of the kubelet", "kubelet restarted", "restarting the kubelet", "kubelet restart and grace"),
+        also=("restart of the kubelet", "kubelet restarted", "restarting the kubelet", "Starting"),
+        pattern=r"Starting kubelet\.",
         means="A restart of the kubelet alone stops no container; it finds them again when it is back.",
         rule=(
             "While it is away nobody runs probes, preStop or SIGTERM, and the node may turn NotReady after 50 s.",
@@ -174,11 +181,13 @@ ENTRIES: Final = (
     ),
     Entry(
         name="eviction API",
-        also=("drain", "kubectl drain", "pods/eviction"),
+        also=("drain", "kubectl drain", "pods/eviction", "API-initiated eviction", "eviction subresource"),
+        pattern=r"evicting pod \S+|error when evicting pods/.* global timeout reached: .*",
         means="A deletion that asks the PodDisruptionBudgets first: with none allowed it is refused, and drain waits.",
         rule=(
             "A pod with two budgets cannot be evicted at all.",
-            "Unhealthy pods count against it, unless unhealthyPodEvictionPolicy is AlwaysAllow.",
+            "A pod that runs and is not Ready needs no leave while enough healthy pods are left (IfHealthyBudget).",
+            "That is the default of unhealthyPodEvictionPolicy; with AlwaysAllow such a pod goes in any case.",
         ),
         do=("See what a drain would meet before it begins.",),
         commands=("kubectl qos place --drain NODE",),
@@ -187,9 +196,15 @@ ENTRIES: Final = (
     ),
     Entry(
         name="PodDisruptionBudget",
-        also=("PDB", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
+        also=(
+            *("PDB", "budget", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
+            *("currentHealthy", "desiredHealthy", "expectedPods", "voluntary disruption", "involuntary disruption"),
+        ),
         pattern=r".*Cannot evict pod as it would violate the pod's disruption budget.*"
-        r"|.*This pod has more than one PodDisruptionBudget.*",
+        r"|.*This pod has more than one PodDisruptionBudget.*|The disruption budget \S+ (needs|does not|is still) .*"
+        r"|pdb disruptions allowed is negative|DisruptedPods map too big - .*"
+        r"|Pod .* matches multiple PodDisruptionBudgets\..*"
+        r"|minAvailable and maxUnavailable cannot be both set|No matching pods found",
         means="How many of some pods may be missing: the eviction API, and so a drain, takes no more than it allows.",
         rule=(
             "Preemption takes other victims where it can, and breaks a budget where nothing else makes room.",
@@ -205,9 +220,25 @@ ENTRIES: Final = (
         see=("eviction API", "preemption", "Evicted"),
     ),
     Entry(
+        name="CalculateExpectedPodCountFailed",
+        also=("UnmanagedPods", "SyncFailed"),
+        pattern=r"Failed to calculate the number of expected pods: .*|found no controllers for pod .*"
+        r"|Pods selected by this PodDisruptionBudget \(selector: .*\) were found to be unmanaged\..*"
+        r"|\S+ does not implement the scale subresource",
+        means="The budget cannot be computed, so it allows no eviction: a pod of it has no controller with a scale.",
+        do=("Use minAvailable with a number, not a percentage or maxUnavailable, for pods without such a controller.",),
+        source=("pkg/controller/disruption/disruption.go",),
+        see=("PodDisruptionBudget",),
+    ),
+    Entry(
         name="NodeShutdown",
-        also=("Pod was terminated in response to imminent node shutdown.", "graceful node shutdown"),
-        pattern=r"Pod was rejected as the node is shutting down\.?",
+        also=(
+            *("Pod was terminated in response to imminent node shutdown.", "graceful node shutdown", "node shutdown"),
+            *("shutdownGracePeriod", "shutdownGracePeriodCriticalPods", "shutdownGracePeriodByPodPriority"),
+            "Shutdown",
+        ),
+        pattern=r"Pod was rejected as the node is shutting down\.?|node is shutting down"
+        r"|Shutdown manager detected (pre)?shutdown (event|cancellation)",
         means="The node went down in order: the kubelet ended its pods, critical ones last, in shutdownGracePeriod.",
         rule=("shutdownGracePeriod is 0 by default: then processes are cut off with the machine.",),
         commands=(f"{_TIMELINE}=shutdown",),
@@ -217,9 +248,128 @@ ENTRIES: Final = (
     Entry(
         name="DeadlineExceeded",
         also=("activeDeadlineSeconds",),
-        pattern=r"Pod was active on the node longer than .*|Job was active longer than .*",
+        pattern=r"Pod was active on the node longer than the specified deadline"
+        r"|Job was active longer than specified deadline",
         means="The pod, or its Job, ran longer than activeDeadlineSeconds.",
         source=("pkg/kubelet/active_deadline.go", "pkg/controller/job/job_controller.go"),
         see=("terminationGracePeriodSeconds",),
+    ),
+    Entry(
+        name="graceful termination",
+        also=(
+            *("graceful deletion", "pod termination", "termination of pods", "kubectl delete", "kubectl delete --now"),
+            *("--now", "deletion", "termination", "EndpointSlice", "terminating endpoint"),
+        ),
+        means="A deleted pod gets deletionTimestamp, preStop and SIGTERM, then SIGKILL when its grace period is over.",
+        rule=(
+            "Services drop it at once (EndpointSlice: ready false). The object goes when its kubelet has stopped all.",
+            "A second delete can shorten the period in the object, never lengthen it.",
+            "kubectl delete: --now is 1 s, -1 the pod's own period, --grace-period=0 without --force 1 s.",
+        ),
+        commands=(_TIMELINE,),
+        source=(_STRATEGY, "pkg/kubelet/pod_workers.go", "pkg/controller/endpointslice/endpointslice_controller.go"),
+        see=("terminationGracePeriodSeconds", "preStop", "SIGTERM", "Terminating", "force deletion"),
+    ),
+    Entry(
+        name="probe",
+        also=("periodSeconds", "failureThreshold", "initialDelaySeconds", "timeoutSeconds", "successThreshold"),
+        means="A check of the kubelet: startup and liveness restart the container, readiness takes it out of Services.",
+        rule=(
+            "Defaults: every 10 s (periodSeconds), 1 s to answer, 3 failures in a row, 1 success, no initial delay.",
+        ),
+        commands=(f"{_TIMELINE}=probe",),
+        source=("pkg/apis/core/v1/defaults.go", "pkg/kubelet/prober/worker.go"),
+        see=("livenessProbe", "startupProbe", "Unhealthy"),
+    ),
+    Entry(
+        name="restartPolicy",
+        also=("OnFailure", "restartCount", "restartPolicy: Always", "restartPolicy: Never"),
+        means="Whether a container that ended is started again on its node: Always (default), OnFailure or Never.",
+        rule=("A pod that was deleted, evicted or preempted does not start again, whatever its restartPolicy.",),
+        source=("pkg/kubelet/container/helpers.go",),
+        see=("CrashLoopBackOff", "phase"),
+    ),
+    Entry(
+        name="pod condition",
+        also=(
+            *("Initialized", "PodReadyToStartContainers", "PodHasNetwork", "AllContainersRestarting"),
+            *("readinessGates", "readiness gate", "ReadinessGatesNotReady"),
+        ),
+        means="A step of the pod that is True or False: the first one that is False is where the pod waits.",
+        rule=(
+            "PodScheduled, PodReadyToStartContainers (sandbox and network), Initialized (init containers), Ready.",
+            "Ready also needs each condition in spec.readinessGates, which something outside the kubelet sets.",
+        ),
+        source=("pkg/kubelet/status/generate.go", "KEP-580"),
+        see=("ContainersNotReady", "FailedScheduling", "DisruptionTarget"),
+    ),
+    Entry(
+        name="ReplicaSet",
+        also=("Deployment", "ReplicationController", "replicas", "Recreate", "RollingUpdate", "rollout", "maxSurge"),
+        means="Keeps a number of pods: it makes another as soon as one is Terminating, so two copies may run at once.",
+        rule=(
+            "It prefers availability to at most one: only the storage itself can keep two writers apart.",
+            "A Deployment rolls ReplicaSets, by default with 25% more and 25% fewer pods, and promises no more.",
+            "Recreate ends all old pods before a rollout's new ones; a pod that is deleted or lost is still doubled.",
+        ),
+        do=("A volume that only one pod may write to: use a StatefulSet, or ReadWriteOncePod.",),
+        commands=("kubectl qos explain deployment/NAME",),
+        source=("pkg/controller/replicaset/replica_set.go", "pkg/controller/deployment/recreate.go"),
+        see=("StatefulSet", "scale down", "access modes"),
+    ),
+    Entry(
+        name="DaemonSet",
+        means="One pod for each node that fits: it tolerates not-ready, unreachable and pressure taints without end.",
+        rule=("On a silent node its pods are not deleted; an evicted one is made again on the same node.",),
+        source=("pkg/controller/daemon/daemon_controller.go", "pkg/controller/daemon/util/daemonset_util.go"),
+        see=("tolerationSeconds", "eviction API"),
+    ),
+    Entry(
+        name="Job",
+        also=("podReplacementPolicy", "TerminatingOrFailed"),
+        means="Runs pods until enough have succeeded; a pod that is Terminating is replaced at once, by default.",
+        rule=("podReplacementPolicy Failed, the default with a podFailurePolicy, waits until the old pod has ended.",),
+        source=("pkg/controller/job/job_controller.go", "pkg/apis/batch/v1/defaults.go"),
+        see=("BackoffLimitExceeded", "DisruptionTarget"),
+    ),
+    Entry(
+        name="scale down",
+        also=("scale in", "scaling down", "pod-deletion-cost", "controller.kubernetes.io/pod-deletion-cost"),
+        means="A ReplicaSet deletes pods without a node first, then pending, then not Ready ones; no priority counts.",
+        rule=(
+            "Then lower pod-deletion-cost, more copies on the same node, Ready for less time, more restarts, younger.",
+            "A StatefulSet deletes the highest ordinal. No budget is asked, and topology spread is not considered.",
+        ),
+        source=("pkg/controller/controller_utils.go", "pkg/controller/statefulset/stateful_set_control.go"),
+        see=("ReplicaSet", "StatefulSet", "skew"),
+    ),
+    Entry(
+        name="garbage collection",
+        also=(
+            *("garbage collector", "owner", "ownerReferences", "dependents", "cascading deletion"),
+            *("foregroundDeletion", "foreground deletion", "--cascade", "propagationPolicy", "blockOwnerDeletion"),
+            "orphan",
+        ),
+        means="An object is deleted once all owners in its ownerReferences are gone: so a Deployment's pods follow it.",
+        rule=(
+            "Background (default): the owner goes first. Orphan: its dependents stay.",
+            "Foreground: the finalizer foregroundDeletion holds the owner until blockOwnerDeletion dependents end.",
+            "It deletes pods gracefully and never forces. Pods of deleted nodes are PodGC's work.",
+        ),
+        source=("pkg/controller/garbagecollector/garbagecollector.go",),
+        see=("PodGC", "Terminating"),
+    ),
+    Entry(
+        name="unhealthyPodEvictionPolicy",
+        also=("IfHealthyBudget", "AlwaysAllow"),
+        means="Pods that are not Ready: AlwaysAllow lets all be evicted, the default only while the budget is met.",
+        rule=(
+            "Met (IfHealthyBudget, the default): currentHealthy is at least desiredHealthy, which is above 0.",
+            "Pending pods and pods that have ended are always let go. On by default since 1.27.",
+        ),
+        do=("AlwaysAllow keeps crashing pods from blocking a drain.",),
+        commands=("kubectl get pdb -A", "kubectl qos place --drain NODE"),
+        source=("pkg/registry/core/pod/storage/eviction.go", "KEP-3017"),
+        see=("PodDisruptionBudget", "eviction API"),
     ),
 )

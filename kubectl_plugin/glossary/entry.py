@@ -17,7 +17,7 @@ class Topic(Enum):
     SCHEDULING = "why a pod is pending"
     SPREAD = "topology spread"
     PRIORITY = "priority and preemption"
-    REFUSED = "what the API server refuses"
+    REFUSED = "what the API server or kubectl refuses"
     STARTING = "how pods start"
     ENDING = "how pods end"
     VOLUMES = "claims that wait for a volume"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubectl_plugin.glossary.entry import Entry
+from podrules.died.windows_exits import WINDOWS_EXITS
 
 __all__ = ["ENTRIES"]
 
@@ -16,7 +17,7 @@ ENTRIES: Final = (
     Entry(
         name="exit code",
         also=("Completed", "Error", "exit code 0", "exit code 1", "exit code 139", "lastState.terminated"),
-        pattern=r"(last state: |terminated with )?exit ?code:? *\d+|Signal:\d+",
+        pattern=r"(last state: |terminated with )?exit ?code:? *(\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])|Signal:\d+",
         means="The number with which the container's first process ended: 0 is success, more than 128 is a signal.",
         rule=(
             "1 to 125: the program's own; its log says why. 126: the command cannot be executed. 127: there is none.",
@@ -28,9 +29,31 @@ ENTRIES: Final = (
         source=("pkg/apis/core/types.go",),
         see=("exit code 137", "SIGTERM", "OOMKilled", "CrashLoopBackOff"),
     ),
+    *(
+        Entry(
+            name=exit_.name,
+            also=(str(code), str(code - 2**32), f"0x{code:08X}"),
+            pattern=rf"(last state: |terminated with )?exit ?code:? *({code}|{code - 2**32}|0x{code:08X})",
+            means=f"The Windows process {exit_.meaning}; exit code {code} is 0x{code:08X}.",
+            do=("Read the log of the container that ended; Windows' event log names the module that failed.",),
+            commands=(_LOG,),
+            source=("pkg/apis/core/types.go",),
+            see=("exit code", "Windows"),
+        )
+        for code, exit_ in WINDOWS_EXITS.items()
+    ),
+    Entry(
+        name="exit code of Windows",
+        also=("NTSTATUS",),
+        pattern=r"(last state: |terminated with )?exit ?code:? *(-?\d{1,10}|0x[\da-f]{8})",
+        means="Linux has exit codes up to 255 only: this one is a Windows process's own, or an NTSTATUS value.",
+        rule=("Write it in hexadecimal: 0xC0000000 and more are errors of Windows, which its documentation lists.",),
+        source=("pkg/apis/core/types.go",),
+        see=("exit code", "Windows"),
+    ),
     Entry(
         name="ContainerStatusUnknown",
-        pattern=r"The container could not be located when the pod was (deleted|terminated)\..*",
+        pattern=r"The container could not be located when the pod was (deleted|terminated).*",
         means="The kubelet no longer found the container, so nobody knows how it ended.",
         rule=("It writes exit code 137 then; that does not mean that memory ran out.",),
         commands=(_EXPLAIN,),
@@ -51,9 +74,10 @@ ENTRIES: Final = (
     Entry(
         name="BackoffLimitExceeded",
         also=("backoffLimit",),
-        pattern=r"Job has reached the specified backoff limit\.?",
+        pattern=r"Job has reached the specified backoff limit\.?|Job has failed indexes"
+        r"|Job has exceeded the specified maximal number of failed indexes",
         means="More pods of the Job failed than its backoffLimit allows: it is Failed, and makes no other pod.",
-        rule=("backoffLimit is 6 unless it is set; each failed pod, and each restart of a container, counts.",),
+        rule=("It is 6 by default; failed pods and restarts count. Indexed Jobs can have one for each index.",),
         do=("Read why its pods failed; then recreate the Job: a failed one does not continue.",),
         commands=("kubectl describe job NAME",),
         source=(_JOB,),
@@ -62,7 +86,7 @@ ENTRIES: Final = (
     Entry(
         name="ProgressDeadlineExceeded",
         also=("progressDeadlineSeconds",),
-        pattern=r"(Deployment|ReplicaSet) .* has timed out progressing\.?",
+        pattern=r"(Deployment|ReplicaSet) .* (has timed out progressing|exceeded its progress deadline)\.?",
         means="A rollout made no progress for progressDeadlineSeconds, 600 by default.",
         rule=(
             "Nothing is rolled back or stopped by it: the Deployment goes on trying.",
@@ -76,10 +100,68 @@ ENTRIES: Final = (
     Entry(
         name="ScalingReplicaSet",
         also=("SuccessfulCreate", "SuccessfulDelete"),
-        pattern=r"Scaled (up|down) replica set .*|(Created|Deleted) pod: .*|(create|delete) Pod .* successful",
-        means="Nothing is wrong: a controller made or deleted pods, as its replicas or a rollout demand.",
+        pattern=r"Scaled (up|down) replica set .*|(Created|Deleted) pod: .*|(create|delete) (Pod"
+        r"|Claim) .* success(ful)?"
+        r"|(Found|Created) new replica set .*|(Deployment|ReplicaSet) .* has successfully progressed\."
+        r"|Deployment (has minimum availability\.|is resumed)|\w+( set)? \".*\" successfully rolled out"
+        r"|Job (completed|resumed)|Reached expected number of succeeded pods|New size: \d+; reason: [^;]*"
+        r"|recommended size matches current size|the HPA was able to successfully calculate a replica count from .*",
+        means="Nothing is wrong: a controller does what replicas, a rollout, a Job or an autoscaler demand.",
         commands=("kubectl qos explain deployment/NAME",),
         source=("pkg/controller/deployment/sync.go", "pkg/controller/controller_utils.go"),
         see=("FailedCreate",),
+    ),
+    Entry(
+        name="rollout is not finished",
+        also=("MinimumReplicasUnavailable",),
+        pattern=r"Waiting for (deployment|daemon set) .* rollout to finish: .*|Waiting for \d+ pods to be ready\.\.\."
+        r"|Waiting for partitioned roll out to finish: .*|waiting for statefulset rolling update to complete .*"
+        r"|Deployment does not have minimum availability\.|(Deployment|ReplicaSet) .* is progressing\.",
+        means="The workload still has old pods, or fewer available ones than it wants; its controller goes on.",
+        do=("If the numbers stay, see why its new pods are pending, refused or not Ready.",),
+        source=("pkg/controller/deployment/progress.go",),
+    ),
+    Entry(
+        name="DeploymentPaused",
+        pattern=r"Deployment is paused|can't restart paused deployment .*|(\S+ \".*\" )?is (not|already) paused",
+        means="spec.paused is set: changes of the template start no rollout until kubectl rollout resume.",
+        source=("pkg/controller/deployment/sync.go",),
+    ),
+    Entry(
+        name="Job suspended",
+        also=("JobSuspended", "spec.suspend"),
+        means="spec.suspend of the Job is true: its pods are deleted, and none is made until it is false.",
+        source=(_JOB,),
+    ),
+    Entry(
+        name="PodFailurePolicy",
+        pattern=r"Container \S+ for pod \S+ failed with exit code \d+ matching \w+ rule at index \d+"
+        r"|Pod \S+ has condition \w+ matching \w+ rule at index \d+",
+        means="A rule of the Job's podFailurePolicy matched a failed pod: FailJob ends the Job at once.",
+        source=("pkg/controller/job/pod_failure_policy.go",),
+        see=("BackoffLimitExceeded",),
+    ),
+    Entry(
+        name="FailedDaemonPod",
+        also=("SucceededDaemonPod",),
+        pattern=r"Found (failed|succeeded) daemon pod \S+ on node \S+, will try to (kill|delete) it",
+        means="A DaemonSet's pod has ended, so its controller deletes it and makes another, with a growing back-off.",
+        source=("pkg/controller/daemon/daemon_controller.go",),
+        see=("Evicted", "Predicate failed"),
+    ),
+    Entry(
+        name="FailedGetResourceMetric",
+        also=("FailedComputeMetricsReplicas", "FailedGetScale"),
+        pattern=r"the HPA was unable to compute the replica count: .*"
+        r"|missing request for \S+ in container \S+ of Pod \S+"
+        r"|failed to get .* (utilization|usage|metric( value)?): .*|no metrics returned from \w+ metrics API"
+        r"|the HPA controller was unable to get the target's current scale: .*|unable to get metrics for resource .*"
+        r"|did not receive metrics for targeted pods \(pods might be unready\)",
+        means="The HorizontalPodAutoscaler gets no value for a metric, so it does not scale by it.",
+        rule=("Utilization is usage divided by the request: each container needs a request of that resource.",),
+        do=("Set the request that the text names; see that metrics-server runs and the pods are Ready.",),
+        commands=("kubectl top pods",),
+        source=("pkg/controller/podautoscaler/horizontal.go", "pkg/controller/podautoscaler/replica_calculator.go"),
+        see=("requests",),
     ),
 )

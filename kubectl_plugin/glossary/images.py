@@ -57,9 +57,9 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Pulled",
-        also=("Pulling", "Created", "Started", "Scheduled"),
+        also=("Pulling", "Created", "Started", "Scheduled", "SuccessfulMountVolume"),
         pattern=r"Pulling image .*|Successfully pulled image .*|Container image .* already present on machine.*"
-        r"|Container (created|started)|Successfully assigned .*",
+        r"|Container (created|started)|Successfully assigned \S+/\S+ to \S+",
         means="Nothing is wrong: these events tell that a pod starts.",
         rule=("In order: Scheduled, then for each container Pulling, Pulled, Created and Started.",),
         do=("Where it does not go on, the next event or the container's status says why.",),
@@ -71,8 +71,8 @@ ENTRIES: Final = (
         name="RunContainerError",
         also=("StartError", "OCI runtime create failed", "PreCreateHookError", "PreStartHookError"),
         pattern=r"(?!Failed to create pod sandbox)"
-        r".*(OCI runtime create failed|failed to create shim task|failed to create containerd task).*"
-        r"|Error: failed to (create|start) container.*",
+        r"(.*: )?(OCI runtime create failed|failed to create shim task|failed to create containerd task): .*"
+        r"|Error: failed to (create|start) container( .*|d .*)?|Internal Pre(Create|Start)Container hook failed: .*",
         means="The container runtime could not start the container's first process.",
         rule=("Mostly the command does not exist in the image, is not executable, or a mount cannot be made.",),
         do=("Read the end of the text: it names the file. Then correct command, args or the image.",),
@@ -101,8 +101,11 @@ ENTRIES: Final = (
     ),
     Entry(
         name="NetworkNotReady",
-        also=("cni plugin not initialized", "NetworkPluginNotReady", "node.kubernetes.io/network-unavailable"),
-        pattern=r"network is not ready.*|.*cni plugin not initialized.*",
+        also=(
+            *("cni plugin not initialized", "NetworkUnavailable", "node.kubernetes.io/network-unavailable"),
+            "NetworkPluginNotReady",
+        ),
+        pattern=r"network is not ready(: .*)?|(.*[: ])?cni plugin not initialized",
         means="The node has no pod network yet; only pods with hostNetwork start there.",
         do=("See whether the pod of the network plugin runs on that node.",),
         commands=("kubectl get pods -A --field-selector spec.nodeName=NODE",),
@@ -121,7 +124,7 @@ ENTRIES: Final = (
     Entry(
         name="ContainersNotReady",
         also=("ContainersNotInitialized", "ContainersReady"),
-        pattern=r"containers with (unready|unknown|incomplete) status: .*",
+        pattern=r"containers with (unready|unknown|incomplete) status: .*|.* pod readiness gate \".*\" .*",
         means="Why a pod is not Ready, or not Initialized: the containers in brackets are not.",
         rule=(
             "unready: not running, or its readiness probe fails. incomplete: an init container that has not succeeded.",
@@ -142,7 +145,8 @@ ENTRIES: Final = (
     ),
     Entry(
         name="FailedSync",
-        pattern=r"error determining status: .*",
+        pattern=r"error determining status: .*|unable to ensure pod container exists: .*"
+        r"|error making pod data directories: .*",
         means="The kubelet could not bring the pod to where it should be this time; it tries again.",
         do=("Once is nothing. Where it repeats, the end of the text says what does not answer: mostly the runtime.",),
         commands=(_DESCRIBE,),

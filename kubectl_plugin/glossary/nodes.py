@@ -19,7 +19,9 @@ ENTRIES: Final = (
             *("PLEG is not healthy", "container runtime is down", "container runtime not ready"),
             "node.kubernetes.io/not-ready",
         ),
-        pattern=r".*(pleg was last seen active|container runtime is down|container runtime network not ready).*",
+        pattern=r"(.*[,:[] ?)?(pleg (was last seen active \S+ ago|has yet to be successful)|container runtime is down"
+        r"|container runtime (network )?not ready"
+        r"|container runtime status check may not have completed yet)([;,:\]].*)?",
         means="The kubelet answers and says itself that it is not ready: Ready is False, not Unknown.",
         rule=(
             "The condition's message names what is missing: the runtime, the network, or a list of containers in time.",
@@ -35,10 +37,11 @@ ENTRIES: Final = (
         also=(
             *("Ready", "NodeReady", "NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"),
             *("KubeletHasSufficientMemory", "KubeletHasNoDiskPressure", "KubeletHasSufficientPID"),
-            *("kubelet has sufficient memory available", "kubelet has no disk pressure"),
+            *("kubelet has sufficient memory available", "kubelet has no disk pressure", "NodeSchedulable"),
             *("kubelet has sufficient PID available", "kubelet is posting ready status"),
         ),
-        pattern=r"Node \S+ status is now: Node(Ready|Has(Sufficient|No).*|Schedulable)",
+        pattern=r"Node \S+ status is now: Node(Ready|Has(Sufficient|No).*|Schedulable)"
+        r"|Registered Node \S+ in Controller",
         means="Nothing is wrong: the node says that it is ready, or that it does not run short.",
         commands=(_NODE,),
         source=(_SETTERS,),
@@ -55,7 +58,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="SystemOOM",
-        also=("OOMKilling",),
+        also=("OOMKilling", "global OOM", "kernel OOM"),
         pattern=r"System OOM encountered.*",
         means="The kernel of the node ran out of memory as a whole, and killed a process: no container's own limit.",
         rule=("The process with the most points is killed: usage and oom_score_adj count, not the QoS class.",),
@@ -66,7 +69,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="EvictionThresholdMet",
-        pattern=r"Attempting to reclaim \S+",
+        pattern=r"Attempting to reclaim (memory|ephemeral-storage|inodes|pids|nodefs|imagefs)",
         means="The node crossed an eviction threshold: its kubelet frees what it can, then evicts pods.",
         rule=("Short of disk, it first removes dead containers and unused images; short of memory, it evicts.",),
         commands=(_NODE,),
@@ -76,7 +79,8 @@ ENTRIES: Final = (
     Entry(
         name="ImageGCFailed",
         also=("FreeDiskSpaceFailed", "ContainerGCFailed", "InvalidDiskCapacity"),
-        pattern=r"Failed to garbage collect required amount of images.*|Insufficient free disk space on the node's .*",
+        pattern=r"Failed to garbage collect required amount of images.*|Insufficient free disk space on the node's .*"
+        r"|wanted to free \d+ bytes, but freed \d+ bytes.*|invalid capacity 0 on image filesystem",
         means="The kubelet could not free as much disk as it wanted by removing images that nobody uses.",
         rule=("What fills the disk is something else: images in use, logs, writable layers, emptyDir volumes.",),
         do=("Look at the disk of that node before the kubelet starts to evict.",),
@@ -98,5 +102,12 @@ ENTRIES: Final = (
         commands=("kubectl qos explain pod/NAME",),
         source=("pkg/kubelet/eviction/eviction_manager.go", "pkg/kubelet/eviction/helpers.go"),
         see=("Evicted",),
+    ),
+    Entry(
+        name="MaintenancePlanned",
+        also=("MaintenanceInProgress", "DrainInProgress", "Drained", "GracefulNodeShutdownInProgress"),
+        means="An admin announces a drain, a shutdown or maintenance of the node (alpha in 1.37, off by default).",
+        rule=("It keeps no pod away: a cordon or a taint does.",),
+        source=("pkg/features/kube_features.go",),
     ),
 )

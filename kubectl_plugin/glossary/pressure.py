@@ -16,8 +16,12 @@ _HELPERS: Final = "pkg/kubelet/eviction/helpers.go"
 ENTRIES: Final = (
     Entry(
         name="Evicted",
-        also=("Evicting", "eviction", "node-pressure eviction", "The node was low on resource"),
-        pattern=r"The node was low on resource: .*",
+        also=(
+            *("Evicting", "eviction", "node-pressure eviction", "node pressure", "The node was low on resource"),
+            *("kubelet eviction", "out of resource", "eviction order", "eviction ranking", "eviction manager"),
+        ),
+        pattern=r"The node was low on resource: .*|Threshold quantity: \S+, available: .*"
+        r"|(Container|Pod) \S+ was using \S+, request is \S+, has larger consumption of .*",
         means="The kubelet ended the pod because its node ran short of memory, disk or process ids.",
         rule=(
             "Never by QoS class. Memory: who uses more than requested, then lower priority, then most over it.",
@@ -57,7 +61,11 @@ ENTRIES: Final = (
     ),
     Entry(
         name="allocatable",
-        also=("status.allocatable", "node allocatable", "kube-reserved", "system-reserved"),
+        also=(
+            *("status.allocatable", "node allocatable", "kube-reserved", "system-reserved", "kubeReserved"),
+            *("systemReserved", "enforceNodeAllocatable", "NodeAllocatableEnforced", "reservedSystemCPUs"),
+            *("capacity", "status.capacity"),
+        ),
         means="What pods may request of a node: its capacity less what is kept for the system and the hard threshold.",
         rule=(
             "Kept are kubeReserved, systemReserved and, of memory and disk, evictionHard.",
@@ -106,16 +114,9 @@ ENTRIES: Final = (
     Entry(
         name="eviction threshold",
         also=(
-            "evictionHard",
-            "evictionSoft",
-            "eviction signal",
-            "memory.available",
-            "nodefs.available",
-            "imagefs.available",
-            "nodefs.inodesFree",
-            "imagefs.inodesFree",
-            "containerfs.available",
-            "pid.available",
+            *("eviction signal", "memory.available", "nodefs.available", "imagefs.available", "nodefs.inodesFree"),
+            *("imagefs.inodesFree", "containerfs.available", "containerfs.inodesFree", "pid.available"),
+            *("allocatableMemory.available", "eviction monitoring interval", "kernelMemcgNotification"),
         ),
         means="Below it the kubelet evicts: hard at once, soft after its own grace period.",
         rule=(
@@ -126,15 +127,15 @@ ENTRIES: Final = (
         ),
         commands=(f"{_NODE} -o wide",),
         source=(_MANAGER, _HELPERS, "pkg/kubelet/eviction/defaults_linux.go"),
-        see=("Evicted", "MemoryPressure", "OOMKilled"),
+        see=("hard eviction", "soft eviction", "Evicted", "MemoryPressure"),
     ),
     Entry(
         name="MemoryPressure",
         also=(
-            *("DiskPressure", "PIDPressure"),
-            *("node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure"),
+            *("DiskPressure", "PIDPressure", "pressure", "node condition", "memory pressure", "disk pressure"),
+            *("PID pressure", "node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure"),
             *("kubelet has insufficient memory available", "KubeletHasInsufficientMemory"),
-            *("kubelet has disk pressure", "KubeletHasDiskPressure"),
+            *("kubelet has disk pressure", "KubeletHasDiskPressure", "node.kubernetes.io/pid-pressure"),
             *("kubelet has insufficient PID available", "KubeletHasInsufficientPID"),
         ),
         pattern=r"Node \S+ status is now: NodeHas(Insufficient|Disk).*",
@@ -159,7 +160,7 @@ ENTRIES: Final = (
     Entry(
         name="OutOfmemory",
         also=("OutOfcpu", "OutOfpods", "OutOfephemeral-storage"),
-        pattern=r"OutOf\S+|Node didn't have enough resource: .*",
+        pattern=r"OutOf(hugepages-\S+|[\w.-]+/\S+)|Node didn't have enough resource: .*",
         means="The kubelet refused the pod on arrival: by its own count it does not fit on the node any more.",
         rule=(
             "The kubelet asks the scheduler's filters for resources, node affinity, node name, ports and taints again.",
@@ -173,6 +174,11 @@ ENTRIES: Final = (
     ),
     Entry(
         name="UnexpectedAdmissionError",
+        also=("SMTAlignmentError",),
+        pattern=r"(Allocate|Update plugin resources) failed due to .*|SMT Alignment Error: .*|\[memorymanager\] .*"
+        r"|Unexpected error while attempting to recover from admission failure: .*"
+        r"|(.*; )?cannot allocate un\w+ devices? .*"
+        r"|requested number of devices unavailable for .*|pod rejected, (sum of exclusive|pod has shared) .*",
         means="The kubelet refused the pod because a device, cpu or memory could not be set apart for it.",
         rule=("Mostly a device plugin that restarted, or that has no healthy device left. The pod stays Failed.",),
         do=("See that the device plugin runs on the node; delete the pod if nothing owns it.",),
@@ -182,9 +188,134 @@ ENTRIES: Final = (
     ),
     Entry(
         name="TopologyAffinityError",
+        also=("topologyManagerPolicy", "NUMA", "topology manager"),
+        pattern=r"(Pod Scope )?Resources cannot be allocated with Topology locality"
+        r"|pod with pod-level resources failed admission .* topology manager",
         means="The kubelet's topology manager found no NUMA node, or set of them, that gives the pod all it asks.",
         rule=("Only with topologyManagerPolicy restricted or single-numa-node; the scheduler does not know of it.",),
         source=("pkg/kubelet/cm/topologymanager/topology_manager.go",),
         see=("UnexpectedAdmissionError",),
+    ),
+    Entry(
+        name="the node cannot run this pod",
+        also=("PodOSNotSupported", "SysctlForbidden", "SupplementalGroupsPolicyNotSupported"),
+        pattern=r"Failed to admit pod as the .* doesn't match node.*|Cannot enforce AppArmor: .*|forbidden sysctl: .*"
+        r"|SupplementalGroupsPolicy=\w+ is not supported in this node|Kubelet cannot get node info\."
+        r"|pod-level resources are not supported on .*|PodLevelResources feature gate is disabled",
+        means="The kubelet rejected the pod on arrival: its machine lacks what a field of the pod needs.",
+        rule=("The scheduler does not check these fields, so the next pod may come to such a node again.",),
+        do=("Label the nodes that can, and select them; or drop the field that the text names.",),
+        source=("pkg/kubelet/lifecycle/predicate.go", "pkg/kubelet/lifecycle/handlers.go"),
+        see=("Predicate failed",),
+    ),
+    Entry(
+        name="hard eviction",
+        also=(
+            *("evictionHard", "--eviction-hard", "hard threshold", "hard eviction threshold", "hard eviction grace"),
+            "mergeDefaultEvictionSettings",
+        ),
+        means="Below an evictionHard threshold the kubelet evicts at once: 1 s of grace, 2 s at the container.",
+        rule=(
+            "Older texts say 0 s, true before 1.22; from 1.22 to 1.30 that 0 fell back to the pod's own grace period.",
+            "Since 1.31 it is 1 s; terminationGracePeriodSeconds and evictionMaxPodGracePeriod do not count.",
+            "Signals that evictionHard omits have no threshold, unless mergeDefaultEvictionSettings (1.33) is true.",
+        ),
+        commands=(f"{_EXPLAIN} --timeline=evict-hard", _NODE),
+        source=(_MANAGER, "pkg/kubelet/pod_workers.go"),
+        see=("eviction threshold", "soft eviction", "minimumGracePeriodInSeconds"),
+    ),
+    Entry(
+        name="soft eviction",
+        also=(
+            *("evictionSoft", "--eviction-soft", "soft threshold", "soft eviction threshold", "soft eviction grace"),
+            *("evictionSoftGracePeriod", "--eviction-soft-grace-period"),
+        ),
+        means="An evictionSoft threshold evicts only after it was crossed for evictionSoftGracePeriod without a break.",
+        rule=(
+            "The pod then gets the smaller of evictionMaxPodGracePeriod and its own period; by default 0, so 2 s.",
+            "No signal has a soft threshold by default.",
+        ),
+        commands=(f"{_EXPLAIN} --timeline=evict-soft", _NODE),
+        source=(_MANAGER, _HELPERS),
+        see=("hard eviction", "evictionMaxPodGracePeriod"),
+    ),
+    Entry(
+        name="evictionMaxPodGracePeriod",
+        also=("--eviction-max-pod-grace-period",),
+        means="The longest grace period, in seconds, of a pod that a soft threshold evicts; a hard one ignores it.",
+        rule=(
+            "Default 0: such pods get 1 s, 2 s at the container. Until 1.30 that 0 meant the pod's own period.",
+            "Before 1.32 it also replaced a shorter period of the pod; today the smaller of the two counts.",
+        ),
+        commands=(f"{_EXPLAIN} --timeline=evict-soft",),
+        source=(_MANAGER, "pkg/kubelet/pod_workers.go"),
+        see=("soft eviction", "gracePeriodOverride"),
+    ),
+    Entry(
+        name="evictionMinimumReclaim",
+        also=("--eviction-minimum-reclaim", "minimum reclaim", "minimum eviction reclaim"),
+        means="How far above its threshold a signal must be before the kubelet stops to evict; the default is 0.",
+        rule=("memory.available<100Mi with 200Mi to reclaim: evictions begin below 100Mi and end at 300Mi.",),
+        source=(_HELPERS,),
+    ),
+    Entry(
+        name="evictionPressureTransitionPeriod",
+        also=("--eviction-pressure-transition-period",),
+        means="How long a pressure condition stays after its threshold was last crossed: 5 minutes by default.",
+        rule=("Its taint keeps new pods away meanwhile; no pod is evicted for it.",),
+        source=(_MANAGER, "pkg/kubelet/apis/config/v1beta1/defaults.go"),
+        see=("MemoryPressure",),
+    ),
+    Entry(
+        name="gracePeriodOverride",
+        also=("PodTerminationGracePeriodSecondsOverride",),
+        means="A grace period that the kubelet sets itself, in place of the pod's: for an eviction or a node shutdown.",
+        rule=(
+            "It only shortens, to 1 s at the least. For a critical pod's place there is none: the pod's own counts.",
+        ),
+        source=("pkg/kubelet/pod_workers.go", _MANAGER, "pkg/kubelet/preemption/preemption.go"),
+        see=("hard eviction", "soft eviction", "minimumGracePeriodInSeconds"),
+    ),
+    Entry(
+        name="minimumGracePeriodInSeconds",
+        also=("minimum grace period", "2 seconds"),
+        means="A container has at least 2 s between its stop signal and SIGKILL, even if preStop used up the period.",
+        source=("pkg/kubelet/kuberuntime/kuberuntime_container.go", "pkg/kubelet/kuberuntime/kuberuntime_manager.go"),
+        see=("terminationGracePeriodSeconds", "preStop", "hard eviction"),
+    ),
+    Entry(
+        name="KubeletConfiguration",
+        also=("kubelet configuration", "kubelet config", "configz", "--kubelet-config"),
+        means="The kubelet's file: eviction thresholds, reserved memory, grace periods, swap; configz shows them.",
+        commands=("kubectl get --raw /api/v1/nodes/NODE/proxy/configz", f"{_NODE} -o wide"),
+        source=("pkg/kubelet/apis/config/types.go", "pkg/kubelet/apis/config/v1beta1/defaults.go"),
+        see=("hard eviction", "soft eviction", "allocatable", "swap"),
+    ),
+    Entry(
+        name="nodefs",
+        also=("imagefs", "containerfs", "image filesystem", "image garbage collection", "imageGCHighThresholdPercent"),
+        means="The node's disks: nodefs holds volumes and logs, imagefs images, containerfs writable layers.",
+        rule=("It removes unused images from 85% on (imageGCHighThresholdPercent), and all of them before it evicts.",),
+        source=(_HELPERS, _MANAGER),
+        see=("eviction threshold", "ImageGCFailed", "ephemeral-storage"),
+    ),
+    Entry(
+        name="ephemeral-storage",
+        also=("local ephemeral storage", "requests.ephemeral-storage", "limits.ephemeral-storage"),
+        means="A pod's logs, writable layers and emptyDir volumes on its node: requests are scheduled, a limit evicts.",
+        rule=("A pod above its own limit is evicted, whatever the node has left. The QoS class ignores it.",),
+        source=(_MANAGER, "pkg/scheduler/framework/plugins/noderesources/fit.go"),
+        see=("exceeded its local ephemeral storage limit", "nodefs"),
+    ),
+    Entry(
+        name="Predicate failed",
+        also=("Predicate NodeAffinity failed", "Predicate TaintToleration failed", "Predicate NodePorts failed"),
+        pattern=r"Predicate \w+ failed(: .*)?|GeneralPredicates failed due to .*",
+        means="The kubelet rejected the pod on arrival: its node does not fulfil node affinity, name, ports or taints.",
+        rule=("It asks when it admits a pod, and again for each pod when it restarts. The pod stays Failed.",),
+        do=("Compare the pod's nodeSelector, affinity and tolerations with the node's labels and taints.",),
+        commands=("kubectl qos explain pod/NAME", "kubectl describe node NODE"),
+        source=("pkg/kubelet/lifecycle/predicate.go", "pkg/kubelet/kubelet.go"),
+        see=("OutOfmemory", "node(s) didn't match Pod's node affinity/selector"),
     ),
 )

@@ -16,7 +16,7 @@ _ADMISSION: Final = "plugin/pkg/admission/priority/admission.go"
 ENTRIES: Final = (
     Entry(
         name="priority",
-        also=("spec.priority", "priorityClassName", "PriorityClass", "pod priority"),
+        also=("spec.priority", "priorityClassName", "PriorityClass", "PriorityClasses", "pod priority"),
         means="A number from the pod's PriorityClass: it decides the queue, who may preempt whom, and ranks evictions.",
         rule=(
             "No class named: the globalDefault class, of several the one with the lowest value; none: 0.",
@@ -38,16 +38,16 @@ ENTRIES: Final = (
     ),
     Entry(
         name="priority must not be provided",
-        pattern=r".*the integer value of priority \(\S+\) must not be provided in pod spec.*",
-        means="spec.priority is given, and the priority admission computed another value.",
-        do=("Name a priorityClassName and leave spec.priority out; a webhook has to patch both together.",),
+        pattern=r".*the (integer value of priority|string value of PreemptionPolicy) \(\S+\) must not be provided .*",
+        means="spec.priority or spec.preemptionPolicy is given, and the priority admission computed another value.",
+        do=("Name a priorityClassName and leave both out; a webhook has to patch them together with it.",),
         commands=("kubectl get priorityclasses",),
         source=(_ADMISSION,),
         see=("priority",),
     ),
     Entry(
         name="preemptionPolicy",
-        also=("PreemptLowerPriority", "Never"),
+        also=("PreemptLowerPriority", "Never", "non-preempting", "non-preempting PriorityClass"),
         pattern=r"not eligible due to preemptionPolicy=Never\.?",
         means="Never: the pod stands ahead in the queue and preempts nobody; it can still be preempted.",
         commands=(_EXPLAIN,),
@@ -57,10 +57,11 @@ ENTRIES: Final = (
     Entry(
         name="preemption",
         also=(
-            *("preempt", "Preempted", "victim", "victims", "PreemptionByScheduler"),
-            *("victim's grace period", "victims' grace", "grace of victims"),
+            *("preempt", "Preempted", "victim", "victims", "PreemptionByScheduler", "preemptor"),
+            *("priority and preemption", "victim's grace period", "victims' grace", "grace of victims"),
         ),
-        pattern=r"Preempted by .* on node .*",
+        pattern=r"Preempted by (\w+ [\da-f-]{36}|(a )?pod(group)? \S+|[\w.-]+/[\w.-]+) on node .*"
+        r"|\S+: preempting to accommodate a higher priority .*",
         means="A pending pod's place is made by deleting pods of lower priority, gracefully.",
         rule=(
             "A node qualifies if the pod fits once all lower pods are gone; then as many as possible are spared.",
@@ -90,6 +91,7 @@ ENTRIES: Final = (
         name="critical pod",
         also=(
             *("critical", "CriticalPod", "node-critical", "node-critical pod", "cluster-critical"),
+            *("scheduler.alpha.kubernetes.io/critical-pod", "critical pod annotation"),
             *("Preempting", "Preempted in order to admit critical pod"),
             "Pod was preempted by Kubelet to accommodate a critical pod.",
         ),
@@ -97,6 +99,7 @@ ENTRIES: Final = (
         rule=(
             "Where it does not fit on arrival, the kubelet ends other pods to make room for it.",
             "Only system-node-critical (node-critical) gets oom_score_adj -997, in every QoS class.",
+            "Older texts: until 1.21 all critical pods got that of Guaranteed; their annotation is gone since 1.16.",
             "A delete and a pod of higher priority take it like any other.",
         ),
         commands=(_EXPLAIN,),
@@ -109,7 +112,9 @@ ENTRIES: Final = (
     ),
     Entry(
         name="system-cluster-critical",
-        also=("system-node-critical", "system PriorityClass", "2000000000", "2000001000"),
+        also=("system-node-critical", "system PriorityClass", "2000000000", "2000001000", "1000000000"),
+        pattern=r"maximum allowed value of a user defined priority is \d+"
+        r"|priority class names with 'system-' prefix are .*",
         means="The two built-in classes: system-cluster-critical is 2000000000, system-node-critical 2000001000.",
         rule=(
             "Both make a pod critical: the kubelet does not evict it, the scheduler preempts nearly all others for it.",
@@ -134,6 +139,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Preemption is not helpful for scheduling",
+        pattern=r"no candidate node for preemption",
         means="Removing pods would not make these nodes fit: what rules them out is the node or the pod itself.",
         rule=("Taints, labels, names, zones and requests above the whole node are so; counts of pods are not.",),
         commands=(_EXPLAIN,),
@@ -142,6 +148,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="No preemption victims found for incoming pod",
+        pattern=r"No preemption victims found for incoming preemptor",
         means="Nobody on these nodes has a lower priority than the pod.",
         do=("Give the pod a higher class, if that is what its owner means.",),
         commands=(_EXPLAIN, "kubectl get priorityclasses"),
@@ -150,8 +157,9 @@ ENTRIES: Final = (
     ),
     Entry(
         name="not eligible due to terminating pods on the nominated node",
-        pattern=r"not eligible due to (a )?terminating pods? on the nominated node\.?",
-        means="The pod has preempted already, and waits until its victims are gone.",
+        pattern=r"not eligible due to (a )?terminating pods? on the nominated node\.?"
+        r"|ongoing preemption on nominated nodes|waiting for the preemption for this pod( group)? to be finished",
+        means="The pod has preempted already: its victims are being deleted, and it waits until they are gone.",
         do=("Wait for their grace periods; a victim that hangs is named by the command below.",),
         commands=(_EXPLAIN,),
         source=(_DEFAULT,),
@@ -159,7 +167,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="nominatedNodeName",
-        also=("nomination", "status.nominatedNodeName", "nominated"),
+        also=("nomination", "status.nominatedNodeName", "nominated", "nominated node", "nominator"),
         means="A reservation, not a promise: room is being made on that node, and another place may be taken instead.",
         rule=("Lower pods do not use the room meanwhile; a higher one may take it, and the nomination is then gone.",),
         commands=(_EXPLAIN,),
@@ -169,6 +177,7 @@ ENTRIES: Final = (
     Entry(
         name="DisruptionTarget",
         also=("EvictionByEvictionAPI", "DeletionByTaintManager", "DeletionByPodGC", "TerminationByKubelet"),
+        pattern=r"Eviction API: evicting",
         means="The pod's condition that names who ended it; its reason tells which rule.",
         rule=(
             "PreemptionByScheduler: a pod of higher priority. EvictionByEvictionAPI: a drain or another eviction.",
@@ -179,5 +188,30 @@ ENTRIES: Final = (
         commands=(_EXPLAIN,),
         source=("KEP-3329", "pkg/registry/core/pod/storage/eviction.go", "pkg/controller/podgc/gc_controller.go"),
         see=("preemption", "eviction API", "Evicted"),
+    ),
+    Entry(
+        name="cross-node preemption",
+        also=("preemption across nodes",),
+        means="Removing a pod on one node so that a pod fits on another: the scheduler does not do that.",
+        rule=(
+            "It tries each node with that node's own victims; anti-affinity or spread by zone may need another's.",
+            "Only for a PodGroup (1.37, gate GenericWorkload, off by default) it takes victims on several nodes.",
+        ),
+        do=("Find the pod elsewhere that is in the way, and delete or move that one by hand.",),
+        commands=(_EXPLAIN,),
+        source=(_PREEMPTION, _DEFAULT),
+        see=("preemption", "Preemption is not helpful for scheduling"),
+    ),
+    Entry(
+        name="preempted for nothing",
+        also=("preemptor not scheduled", "pods are preempted unnecessarily"),
+        means="The victims are gone and the preemptor waits: a higher pod took the room, or another node came free.",
+        rule=(
+            "nominatedNodeName is no promise, and victims need their grace period.",
+            "A higher pod goes before a lower one where the lower ones make no room, or a budget protects them.",
+        ),
+        commands=(_EXPLAIN, "kubectl qos explain pod/VICTIM"),
+        source=(_PREEMPTION, "pkg/scheduler/backend/queue/nominator.go"),
+        see=("preemption", "nominatedNodeName"),
     ),
 )

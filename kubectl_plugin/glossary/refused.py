@@ -1,4 +1,4 @@
-"""What the API server refuses, and who refused it."""
+"""What the API server and kubectl refuse, and who refused it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ ENTRIES: Final = (
     Entry(
         name="admission webhook denied the request",
         also=("denied the request", "admission webhook", "failed calling webhook"),
-        pattern=r".*admission webhook \".*\" denied the request.*|.*failed calling webhook \".*\".*",
+        pattern=r".*admission webhook \".*\" (denied the request|does not support dry run).*"
+        r"|.*failed (calling webhook \"|to call webhook: ).*|error calling webhook",
         means="A webhook of this cluster refused the object, or did not answer; Kubernetes itself had no objection.",
         rule=(
             "The text behind the webhook's name is the webhook's own.",
@@ -28,7 +29,8 @@ ENTRIES: Final = (
     Entry(
         name="ValidatingAdmissionPolicy",
         also=("ValidatingAdmissionPolicyBinding", "admission policy"),
-        pattern=r".*ValidatingAdmissionPolicy '.*' (with binding '.*' )?denied request.*",
+        pattern=r".*ValidatingAdmissionPolicy '.*' (with binding '.*' )?denied request.*"
+        r"|Validation failed for ValidatingAdmissionPolicy '.*' with binding '.*",
         means="A policy of this cluster refused the object: an expression in it was false.",
         do=("Read the policy that the text names: spec.validations has the expression.",),
         commands=("kubectl get validatingadmissionpolicies",),
@@ -66,7 +68,7 @@ ENTRIES: Final = (
     Entry(
         name="error looking up service account",
         also=("serviceaccount not found", "service account not found"),
-        pattern=r".*error looking up service account .*",
+        pattern=r".*error looking up service account \S+/\S+: .*",
         means="The pod names a ServiceAccount that does not exist in its namespace.",
         rule=("The account default is made a moment after its namespace; the controller tries again by itself.",),
         do=("Create the ServiceAccount, or correct spec.serviceAccountName.",),
@@ -77,7 +79,9 @@ ENTRIES: Final = (
     Entry(
         name="namespace is being terminated",
         also=("NamespaceTerminating", "namespace terminating"),
-        pattern=r".*because it is being terminated.*|.*namespace \S+ is being terminated.*",
+        pattern=r"(unable to create new content in )?namespace \S+ (because it )?is being terminated"
+        r"|Some (resources are|content in the namespace has finalizers) remaining: .*"
+        r"|(Failed to delete all resource types|Discovery failed for some groups), \d+ (remaining|failing): .*",
         means="The namespace is being deleted: nothing new can be made in it.",
         rule=("It stays Terminating until every object in it is gone; finalizers can hold it for ever.",),
         do=("Read its conditions: they name what is left.",),
@@ -88,7 +92,10 @@ ENTRIES: Final = (
     Entry(
         name="pod updates may not change fields",
         also=("immutable", "field is immutable"),
-        pattern=r".*pod updates may not .*|.*field is immutable.*",
+        pattern=r"pod updates may not .*|field is immutable( when `immutable` is set)?|may not be changed directly"
+        r"|may not be updated"
+        r"|existing ephemeral containers .* may not be (removed|changed).*|updates to \w+ spec for fields other than .*"
+        r"|spec is immutable after creation.*|spec\.persistentvolumesource is immutable.*",
         means="That field of a pod, or of another object, cannot be changed once it exists.",
         rule=(
             "A pod's spec can change only its image, tolerations (only more), activeDeadlineSeconds and grace.",
@@ -97,6 +104,198 @@ ENTRIES: Final = (
         do=("Change the workload's template: it makes new pods. Delete a bare pod and create it again.",),
         commands=(_LINT,),
         source=("pkg/apis/core/validation/validation.go",),
-        see=("PodResizePending",),
+        see=("PodResizePending", "Pod QoS is immutable"),
+    ),
+    Entry(
+        name="Pod QoS is immutable",
+        also=("Pod QOS Class may not change as a result of resizing",),
+        pattern=r".*\bqosClass: Invalid value: .*field is immutable.*|.*: Pod QoS is immutable",
+        means="The change would give the pod another QoS class, and the class never changes after creation.",
+        rule=("A resize may change amounts, as long as requests and limits still lead to the same class.",),
+        do=("Keep requests equal to limits in a Guaranteed pod, or create the pod again through its template.",),
+        commands=("kubectl qos explain pod/NAME",),
+        source=("pkg/apis/core/validation/validation.go", "pkg/apis/core/v1/helper/qos/qos.go"),
+        see=("QoS class", "resize is refused"),
+    ),
+    Entry(
+        name="resize is refused",
+        pattern=r"only cpu and memory resources .*are mutable.*|(static|windows) pods cannot be resized"
+        r"|Pod running on node without support for resize|.*(resources?|requests|limits) cannot be removed"
+        r"|(non-sidecar init )?containers .*(on resize|cannot be resized)|initContainers may not be .* on resize"
+        r"|resources for non-sidecar init containers are immutable|memory limits cannot be decreased unless .*",
+        means="The API server refuses this resize in place: not each field, container or node can be resized.",
+        rule=("Only cpu and memory change: not of static or Windows pods, nor of init containers, except sidecars.",),
+        do=("Change the workload's template instead: it makes new pods.",),
+        source=("pkg/apis/core/validation/validation.go", "KEP-1287"),
+        see=("PodResizePending", "Pod QoS is immutable"),
+    ),
+    Entry(
+        name="request and limit do not fit",
+        also=("request over limit", "Limit must be set for non overcommitable resources"),
+        pattern=r"must be (less than or )?equal to \S+ limit of \S+|HugePages require cpu or memory",
+        means="A container's request is above its limit, or differs from it where both have to be equal.",
+        rule=("Huge pages and devices need a limit equal to the request; huge pages also need cpu or memory.",),
+        do=("Lower the request or raise the limit that the text names.",),
+        commands=(_LINT,),
+        source=("pkg/apis/core/validation/validation.go",),
+    ),
+    Entry(
+        name="selector does not match template labels",
+        pattern=r"`selector` does not match template `labels`|.*all pods\. A non-empty selector is required\.",
+        means="The workload's selector has to select the pods of its own template, and only these.",
+        do=("Give spec.template.metadata.labels each label of spec.selector.matchLabels.",),
+        commands=(_LINT,),
+        source=("pkg/apis/apps/validation/validation.go",),
+    ),
+    Entry(
+        name="quantities must match the regular expression",
+        also=("unable to parse quantity's suffix",),
+        pattern=r"quantities must match the regular expression .*",
+        means="An amount cannot be read: write 500m or 0.5 of cpu, 256Mi or 1Gi of memory, without a space or a B.",
+        source=("pkg/apis/core/validation/validation.go",),
+        see=("requests",),
+    ),
+    Entry(
+        name="strict decoding error",
+        also=("unknown field",),
+        pattern=r"strict decoding error: .*|unknown field \".*\"",
+        means="The object has a field that this API server does not know: misspelt or in the wrong place.",
+        do=("Correct the field's name or its indentation; kubectl explain lists the fields of a kind.",),
+        commands=("kubectl explain pod.spec", _LINT),
+        source=("pkg/apis/core/types.go",),
+    ),
+    Entry(
+        name="the server doesn't have a resource type",
+        also=("the server could not find the requested resource", "no matches for kind"),
+        pattern=r"the server doesn't have a resource type \".*|no matches for kind \".*\" in (version|group).*"
+        r"|the server could not find the requested resource( \(.*\))?",
+        means="This API server does not serve that kind in that version: misspelt, removed, or its CRD is missing.",
+        do=("Look up the kind and its version; install the CRD, or write the version that is served.",),
+        commands=("kubectl api-resources",),
+        source=("pkg/apis/core/types.go",),
+    ),
+    Entry(
+        name="the object has been modified",
+        also=("Operation cannot be fulfilled", "Conflict", "precondition failed"),
+        pattern=r"Operation cannot be fulfilled on \S+ \".*\": .*"
+        r"|couldn't update PodDisruptionBudget \".*\" due to conflicts"
+        r"|the (UID|ResourceVersion) in the precondition \(.*\) does not match .*"
+        r"|the object has been modified; please apply your changes to the latest version and try again",
+        means="Another writer changed or replaced the object between read and write: nothing was done.",
+        rule=("A UID that does not match: the object of that name is a new one, the one that was meant is gone.",),
+        do=("Read it again and repeat the change; controllers do so by themselves.",),
+        source=("pkg/registry/core/pod/storage/eviction.go",),
+    ),
+    Entry(
+        name="cannot verb resource (RBAC)",
+        also=("RBAC", "Forbidden"),
+        pattern=r"User \".*\" cannot \w+ resource \".*",
+        means="No Role or ClusterRole that is bound to this user allows that verb on that resource in that namespace.",
+        rule=("Forbidden also stands before what a quota, LimitRange, policy or webhook refuses: the text names it.",),
+        do=("Have an administrator bind a role that allows it; the text names user, verb, resource and namespace.",),
+        commands=("kubectl auth can-i --list -n NAMESPACE",),
+        source=("plugin/pkg/auth/authorizer/rbac/rbac.go",),
+    ),
+    Entry(
+        name="the server is currently unable to handle the request",
+        pattern=r"the server (is currently unable to handle the request"
+        r"|was unable to return a response in the time allotted"
+        r"|has received too many requests and has asked us to try again later).*"
+        r"|The connection to the server \S+ was refused - did you specify the right host or port\?",
+        means="The API server, or the program behind an aggregated API, is down or overloaded: nothing was decided.",
+        do=(
+            "Try again; if it stays, look at the API servers, or at the pods of the APIService that is not available.",
+        ),
+        commands=("kubectl get apiservices",),
+        source=("pkg/registry/core/pod/storage/eviction.go",),
+    ),
+    Entry(
+        name="NotFound",
+        pattern=r"(pods|nodes|namespaces|secrets|configmaps|serviceaccounts|persistentvolumes|persistentvolumeclaims"
+        r"|services|events|[a-z]+s\.(apps|batch|policy|scheduling\.k8s\.io|storage\.k8s\.io)) \".*\" not found",
+        means="There is no object of that kind and name, in that namespace: it was deleted, or never created.",
+        do=("Check name and namespace; a pod of a controller has a new name after each deletion.",),
+        commands=("kubectl get pods -A", "kubectl qos died pod/NAME"),
+        source=("pkg/registry/core/pod/storage/storage.go",),
+    ),
+    Entry(
+        name="AlreadyExists",
+        also=("object is being deleted",),
+        pattern=r"\S+ \".*\" already exists(, the server was not able to generate a unique name for the object)?"
+        r"|object is being deleted: .*",
+        means="An object of that name exists, and it may still be Terminating: the name is free only when it is gone.",
+        do=("Use another name, or wait until the other object is deleted.",),
+        source=("pkg/registry/core/pod/storage/storage.go",),
+        see=("Terminating",),
+    ),
+    Entry(
+        name="mirror pod",
+        also=("static pod", "kubernetes.io/config.mirror", "staticPodPath"),
+        pattern=r"a mirror pod may not .*|static pods do not support .*",
+        means="A static pod comes from a file of its node, and the API server shows a mirror of it.",
+        rule=(
+            "Its kubelet alone starts it, so it may not use ServiceAccounts, Secrets or ResourceClaims.",
+            "It is a critical pod: its kubelet never evicts it.",
+        ),
+        do=("Change the file on the node: a delete or change of the mirror changes nothing there.",),
+        source=("plugin/pkg/admission/serviceaccount/admission.go", "pkg/kubelet/types/pod_update.go"),
+        see=("critical pod",),
+    ),
+    Entry(
+        name="RuntimeClass",
+        also=("runtimeClassName",),
+        pattern=r"pod rejected: (RuntimeClass \".*\" not found|Pod's Overhead doesn't match .*"
+        r"|Pod Overhead set without .*)"
+        r"|conflict: runtimeClass\.scheduling\.nodeSelector.*",
+        means="Names the runtime of a pod; if it does not exist, or contradicts the pod, the pod is refused.",
+        rule=("Its overhead counts with the pod's requests; its nodeSelector and tolerations join the pod's own.",),
+        do=("Create the class or correct runtimeClassName; leave spec.overhead to the class.",),
+        commands=("kubectl get runtimeclass",),
+        source=("plugin/pkg/admission/runtimeclass/admission.go",),
+    ),
+    Entry(
+        name="drain stops",
+        also=("cannot delete Pods that declare no controller", "cannot delete DaemonSet-managed Pods"),
+        pattern=r"(cannot delete |ignoring |deleting )?(DaemonSet-managed Pods|Pods with local storage"
+        r"|Pods that declare no controller)( \(use --[\w-]+ to (ignore|override)\))?(: .*)?"
+        r"|There are pending (nodes to be drained"
+        r"|pods in node \".*\" when an error occurred): ?.*",
+        means="kubectl drain begins only when a flag covers each pod of the node: until then it evicts nothing there.",
+        rule=(
+            "declare no controller: nothing makes such a pod again; --force deletes it.",
+            "local storage: the data of its emptyDir volumes goes; --delete-emptydir-data accepts that.",
+            "DaemonSet-managed: its controller would make it again at once; --ignore-daemonsets leaves it there.",
+        ),
+        do=("Look at each pod that the text names before you add the flag.",),
+        commands=("kubectl qos place --drain NODE",),
+        source=("pkg/controller/daemon/daemon_controller.go",),
+        see=("eviction API", "PodDisruptionBudget"),
+    ),
+    Entry(
+        name="a container name must be specified",
+        also=("Defaulted container",),
+        pattern=r"a container name must be specified for pod \S+.*|container \S+ is not valid for pod \S+.*"
+        r"|Defaulted container \".*\" out of: .*|Default container name \".*\" not found in pod .*",
+        means="The pod has several containers, and the command needs one: name it by -c.",
+        commands=("kubectl logs NAME -c CONTAINER",),
+        source=("pkg/registry/core/pod/strategy.go",),
+    ),
+    Entry(
+        name="pod does not have a host assigned",
+        pattern=r"pod \S+ does not have a host assigned",
+        means="logs, exec and port-forward ask the pod's kubelet, and the pod has no node yet.",
+        commands=("kubectl qos explain pod/NAME",),
+        source=("pkg/registry/core/pod/strategy.go",),
+        see=("FailedScheduling",),
+    ),
+    Entry(
+        name="Invalid value",
+        also=("Required value", "Unsupported value", "Duplicate value", "is invalid", "field error"),
+        means="The API server refused the object: the text names the field, then its value, then the rule.",
+        rule=("A list in brackets, or one line each, names all fields that are wrong.",),
+        do=("Correct the field that the text names; kubectl explain describes it.",),
+        commands=("kubectl explain pod.spec", _LINT),
+        source=("pkg/apis/core/validation/validation.go",),
+        see=("pod updates may not change fields",),
     ),
 )

@@ -15,8 +15,12 @@ _RECONCILER: Final = "pkg/controller/volume/attachdetach/reconciler/reconciler.g
 ENTRIES: Final = (
     Entry(
         name="force deletion",
-        also=("--force", "force delete", "grace 0", "--grace-period=0", "Immediate deletion does not wait"),
-        pattern=r"(warning: )?Immediate deletion does not wait for confirmation.*",
+        also=(
+            *("--force", "force delete", "grace 0", "--grace-period=0", "Immediate deletion does not wait"),
+            *("forced pod termination", "forced deletion"),
+        ),
+        pattern=r"(warning: )?Immediate deletion does not wait for confirmation.*"
+        r"|--force and --grace-period greater than 0 cannot be specified together",
         means="The object is removed at once; nobody waits for the processes, which may run on.",
         rule=(
             "A StatefulSet then makes the same name again: two may write to the same data.",
@@ -29,9 +33,17 @@ ENTRIES: Final = (
     ),
     Entry(
         name="StatefulSet",
-        also=("at most one", "statefulset guarantee", "ordinal"),
+        also=(
+            *("at most one", "at most once", "statefulset guarantee", "ordinal", "pod safety", "PetSet", "pet"),
+            *("podManagementPolicy", "OrderedReady", "volumeClaimTemplates", "stable identity"),
+        ),
         means="At most one pod of each name: a new one is made only when the old object is gone.",
-        rule=("So a pod on a silent node blocks its ordinal until somebody proves that it is dead.",),
+        rule=(
+            "So a pod on a silent node blocks its ordinal until somebody proves that it is dead.",
+            "With podManagementPolicy OrderedReady (default) no higher ordinal is made meanwhile; with Parallel it is.",
+            "A new pod of an ordinal gets the same claims (volumeClaimTemplates).",
+            "Older texts say PetSet: alpha in 1.3 and 1.4, renamed in 1.5.",
+        ),
         commands=(_PARTITIONS, "kubectl qos explain pod/NAME"),
         source=("pkg/controller/statefulset/stateful_set_control.go",),
         see=("force deletion", "out-of-service"),
@@ -39,10 +51,10 @@ ENTRIES: Final = (
     Entry(
         name="node.kubernetes.io/unreachable",
         also=(
-            *("unreachable", "NotReady", "Unknown", "NodeNotReady"),
+            *("unreachable", "NotReady", "Unknown", "NodeNotReady", "node unreachable"),
             *("Kubelet stopped posting node status", "NodeStatusUnknown"),
         ),
-        pattern=r"Node \S+ status is now: NodeNotReady",
+        pattern=r"Node \S+ status is now: NodeNotReady|Node is not ready|Kubelet never posted node status\.",
         means="The node's kubelet has not renewed its Lease for 50 s: Ready is Unknown, and the node is tainted.",
         rule=(
             "Its pods go on running, or not: nobody can tell.",
@@ -66,7 +78,8 @@ ENTRIES: Final = (
         rule=(
             "Nothing ends there by itself: pods are marked for deletion after 300 s, and stay Terminating.",
             "A ReplicaSet makes others at that mark; a StatefulSet waits until the old objects are gone.",
-            "NodeLost is the reason that a Terminating pod of such a node gets; kubectl then shows Unknown.",
+            "Older texts say NodeLost: until 1.26 a controller without taint evictions wrote that reason into pods.",
+            "Today no one writes it; kubectl still shows Unknown for a Terminating pod that has it.",
         ),
         do=("Reach the machine; or make sure that it is off, and fence it.",),
         commands=(_PARTITIONS, "kubectl qos fence node/NODE"),
@@ -90,14 +103,10 @@ ENTRIES: Final = (
     Entry(
         name="deleted Node",
         also=(
-            "delete node",
-            "kubectl delete node",
-            "node deleted",
-            "node registers again",
-            "register-node",
-            "gone",
+            *("delete node", "kubectl delete node", "node deleted", "node registers again", "register-node", "gone"),
             "node gone",
         ),
+        pattern=r"Removing Node \S+ from Controller",
         means="Deleting a Node object stops no machine: its kubelet makes the object again when it is next started.",
         rule=(
             "It registers once in its life; one that goes on running only fails to report, until it is restarted.",
@@ -142,8 +151,12 @@ ENTRIES: Final = (
     ),
     Entry(
         name="tolerationSeconds",
-        also=("TaintManagerEviction", "taint eviction"),
-        pattern=r"(Marking for|Cancelling) deletion (of )?Pod .*",
+        also=(
+            *("TaintManagerEviction", "taint eviction", "taint-based eviction", "taint manager"),
+            "taint-eviction-controller",
+        ),
+        pattern=r"(Marking for|Cancelling) deletion (of )?Pod .*|Taint manager: deleting due to NoExecute taint"
+        r"|effect must be 'NoExecute' when `tolerationSeconds` is set",
         means="How long a pod stays on a node with a NoExecute taint before it is deleted.",
         rule=(
             "300 s for not-ready and unreachable is added to each pod at creation; a DaemonSet's pods stay for ever.",
@@ -158,10 +171,7 @@ ENTRIES: Final = (
     Entry(
         name="out-of-service",
         also=(
-            "node.kubernetes.io/out-of-service",
-            "node out of service",
-            "non-graceful node shutdown",
-            "fence",
+            *("node.kubernetes.io/out-of-service", "node out of service", "non-graceful node shutdown", "fence"),
             "fencing",
         ),
         means="A taint by which you vouch that a machine is off: its pods are removed, its volumes detached at once.",
@@ -188,7 +198,8 @@ ENTRIES: Final = (
     Entry(
         name="VolumeAttachment",
         also=("volumeattachments", "attach/detach controller", "attachdetach", "SuccessfulAttachVolume"),
-        pattern=r"AttachVolume\.\w+ (failed|succeeded) for volume .*",
+        pattern=r"AttachVolume\.\w+ (failed|succeeded) for volume .*|volume \S+ is not yet in node's status"
+        r"|Volume not attached according to node status.*|VerifyControllerAttachedVolume.* failed.*",
         means="The object by which a CSI driver is asked to attach a volume to a node; gone when it is detached.",
         rule=(
             "The attach/detach controller makes and deletes it; the driver's external-attacher sets status.attached.",
@@ -201,8 +212,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Multi-Attach error",
-        also=("FailedAttachVolume", "volume is already exclusively attached", "Waiting for detach"),
-        pattern=r"(Multi-Attach error|Waiting for detach) for volume .*",
+        also=("FailedAttachVolume", "Multi-Attach", "volume is already exclusively attached", "Waiting for detach"),
+        pattern=r"(Multi-Attach error|Waiting for detach) for volume .*|Volume is already used by (pod\(s\) .*"
+        r"|\d+ pod\(s\) .*)"
+        r"|Volume is already exclusively attached to one node.*",
         means="The volume is still attached to another node, and it may be attached to one only. Since 1.37 the event "
         'begins with "Waiting for detach".',
         rule=(
@@ -217,8 +230,9 @@ ENTRIES: Final = (
     ),
     Entry(
         name="FailedMount",
-        also=("MountVolume.SetUp failed", "Unable to attach or mount volumes"),
-        pattern=r"(MountVolume\.\w+ failed|Unable to attach or mount volumes).*",
+        also=("MountVolume.SetUp failed", "Unable to attach or mount volumes", "FailedMapVolume", "mount"),
+        pattern=r"(Mount|Map)Volume(\.\w+)?( check| initialization)? failed.*|Unable to attach or mount volumes: .*"
+        r"|unmounted volumes=.*, unattached volumes=.*, failed to process volumes=.*",
         means="The kubelet could not mount a volume; it tries again, after up to 2 minutes.",
         rule=("The end of the text says why.",),
         commands=("kubectl qos explain pod/NAME",),
@@ -230,11 +244,153 @@ ENTRIES: Final = (
     ),
     Entry(
         name="access modes",
-        also=("ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany", "RWO", "RWX", "ROX", "accessModes"),
+        also=("two writers", "ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany", "RWO", "RWX", "ROX", "accessModes"),
+        pattern=r"may not use ReadWriteOncePod with other access modes|at least 1 access mode is required",
         means="Who may use it: ReadWriteOnce one node, all its pods, ReadWriteMany any, ReadWriteOncePod one pod.",
         rule=("ReadWriteOnce keeps two writers apart only if the backend locks: a disk does, NFS does not.",),
         commands=("kubectl qos explain pod/NAME",),
         source=("pkg/volume/util/util.go", "KEP-2485"),
         see=("Multi-Attach error", "ReadWriteOncePod in use"),
+    ),
+    Entry(
+        name="Lease",
+        also=("heartbeat", "node lease", "kube-node-lease", "nodeLeaseDurationSeconds", "nodeStatusReportFrequency"),
+        means="A node's heartbeat: its kubelet renews the Lease in kube-node-lease every 10 s (a quarter of 40 s).",
+        rule=(
+            "The node's status is a heartbeat, too: it is sent on a change, or every 5 min.",
+            "After 50 s without either (40 s before 1.32) the node controller sets Ready to Unknown.",
+        ),
+        commands=(_PARTITIONS, "kubectl get lease -n kube-node-lease NODE"),
+        source=("pkg/kubelet/kubelet.go", _LIFECYCLE),
+        see=("node controller", "silent node"),
+    ),
+    Entry(
+        name="node controller",
+        also=("node lifecycle controller", "node-monitor-grace-period", "node-eviction-rate", "pod-eviction-timeout"),
+        means="It marks nodes without heartbeats Unknown and taints them; NoExecute taints then delete their pods.",
+        rule=(
+            "One node per 10 s is tainted; with 55% of a zone silent one per 100 s, with 50 nodes or fewer there none.",
+            "It never forces: the pods stay Terminating until the node answers.",
+            "Older texts wait for pod-eviction-timeout (gone since 1.27): today each pod's tolerationSeconds count.",
+        ),
+        commands=(_PARTITIONS,),
+        source=(_LIFECYCLE, "cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go"),
+        see=("Lease", "silent node", "tolerationSeconds", "partition"),
+    ),
+    Entry(
+        name="kubelet",
+        means="The agent of each node: it starts, probes, stops and evicts the node's pods, and reports them.",
+        rule=("Only it confirms that processes have ended: without it a Terminating pod stays.",),
+        source=("pkg/kubelet/kubelet.go", "pkg/kubelet/pod_workers.go"),
+        see=("kubelet restart", "Terminating", "Lease"),
+    ),
+    Entry(
+        name="quorum",
+        also=("majority", "raft"),
+        means="The majority of a group's members, n / 2 + 1: with fewer, etcd and its like accept no writes.",
+        do=("A lost member counts until it is removed: remove it in the application before its pod is replaced.",),
+        source=("cmd/kubeadm/app/cmd/phases/reset/removeetcdmember.go",),
+        see=("etcd member", "force deletion"),
+    ),
+    Entry(
+        name="fencing controller",
+        also=("fencing agent", "STONITH", "IPMI", "BMC", "power off", "node fencing"),
+        means="A program that makes sure a silent machine cannot write: by power, hypervisor, cloud or storage.",
+        rule=("Kubernetes has none: the taint out-of-service is how a person or program reports that it is done.",),
+        commands=("kubectl qos fence node/NODE",),
+        source=(_RECONCILER, "KEP-2268"),
+        see=("out-of-service", "storage-side fencing", "partition"),
+    ),
+    Entry(
+        name="PersistentVolume",
+        also=(
+            *("PV", "PVC", "PersistentVolumeClaim", "volume claim", "StorageClass", "storageClassName", "provisioner"),
+            *("reclaim policy", "persistentVolumeReclaimPolicy", "Retain", "Recycle", "Released"),
+        ),
+        means="A disk or share (PV); a pod gets it by a claim (PVC) in its namespace, which is bound to one volume.",
+        rule=(
+            "A pod starts only when its claims are bound. A claim in use is not removed (pvc-protection).",
+            "The StorageClass says which driver makes it, and whether at once or for a placed pod (volumeBindingMode).",
+            "After its claim is deleted, Delete (StorageClass's default) removes the disk, Retain keeps it: Released.",
+        ),
+        commands=("kubectl describe pvc CLAIM", "kubectl describe pv VOLUME"),
+        source=("pkg/controller/volume/persistentvolume/pv_controller.go", "pkg/apis/core/types.go"),
+        see=("access modes", "WaitForFirstConsumer", "attach"),
+    ),
+    Entry(
+        name="attach",
+        also=("attached", "volumesAttached", "CSI", "CSI driver", "external-attacher", "attachRequired"),
+        means="Connecting a volume to a node before the kubelet mounts it: the attach/detach controller does it.",
+        rule=(
+            "CSI drivers are asked by a VolumeAttachment, unless attachRequired is false; iSCSI and FC in name only.",
+            "NFS, hostPath, emptyDir and local volumes are only mounted. Node.status.volumesAttached lists the others.",
+        ),
+        source=("pkg/controller/volume/attachdetach/attach_detach_controller.go", "pkg/volume/csi/csi_attacher.go"),
+        see=("detach", "VolumeAttachment", "Multi-Attach error"),
+    ),
+    Entry(
+        name="detach",
+        also=("detached", "volumesInUse", "unmount", "force detach", "disable-force-detach-on-timeout"),
+        means="Happens when no pod wants the volume on that node and its kubelet no longer lists it in volumesInUse.",
+        rule=(
+            "From a node that is not Ready it is forced after 6 minutes; with the taint out-of-service at once.",
+            "--disable-force-detach-on-timeout turns the 6 minutes off.",
+            "The old machine loses a cloud disk by it; of iSCSI and FC only the controller's books change.",
+        ),
+        commands=(_PARTITIONS,),
+        source=(_RECONCILER, "pkg/volume/iscsi/attacher.go"),
+        see=("attach", "out-of-service", "Multi-Attach error", "storage-side fencing"),
+    ),
+    Entry(
+        name="NFS",
+        also=("nfs volume",),
+        means="Never attached and never locked: every node that reaches the server can mount it and write.",
+        rule=("ReadWriteOnce keeps nothing apart here. After a force deletion two pods may write at the same time.",),
+        do=("Use a StatefulSet, do not force, and take the old node out of the server's export first.",),
+        source=("pkg/volume/nfs/nfs.go", "pkg/volume/util/util.go"),
+        see=("access modes", "storage-side fencing", "NFS mount failed"),
+    ),
+    Entry(
+        name="iSCSI",
+        also=("FC", "Fibre Channel", "iscsi volume"),
+        means="iSCSI and FC targets take writes from every node that logs in; attach and detach are bookkeeping only.",
+        rule=(
+            "A ReadWriteOnce volume is kept from a second node until its detach, but not from the old machine then.",
+        ),
+        do=("Cut the old node off at the target (initiator access, reservations) before you force or fence.",),
+        source=("pkg/volume/iscsi/attacher.go", "pkg/volume/fc/attacher.go", _RECONCILER),
+        see=("storage-side fencing", "detach", "access modes"),
+    ),
+    Entry(
+        name="RBD",
+        also=("Ceph RBD", "ceph", "CephFS", "GlusterFS"),
+        means="Ceph's disk. The kubelet's own plugin is gone since 1.31: today a CSI driver attaches it.",
+        rule=("CephFS went in 1.31, too, and GlusterFS in 1.26. A pod that names one of them itself does not start.",),
+        source=("pkg/apis/core/types.go", "pkg/volume/csi/csi_attacher.go"),
+        see=("VolumeAttachment", "access modes"),
+    ),
+    Entry(
+        name="EBS",
+        also=("AWS EBS", "GCE PD", "Cinder", "Azure Disk", "awsElasticBlockStore", "gcePersistentDisk", "cloud disk"),
+        means="A cloud's disk: attached to one machine, unless made for several; its detach stops the old writer.",
+        rule=("Its CSI driver attaches it, also where a pod or volume has the old field (CSI migration).",),
+        source=("pkg/volume/csimigration/plugin_manager.go", _RECONCILER),
+        see=("attach", "detach", "Multi-Attach error"),
+    ),
+    Entry(
+        name="hostPath",
+        also=("local volume", "hostPath volume"),
+        means="A folder of one node: a pod that is placed elsewhere does not find its data; nothing locks it.",
+        rule=("A local PersistentVolume names its node, so its pod waits for that node; hostPath names none.",),
+        source=("pkg/volume/hostpath/host_path.go", "pkg/volume/local/local.go"),
+        see=("node(s) didn't match PersistentVolume's node affinity", "access modes"),
+    ),
+    Entry(
+        name="emptyDir",
+        also=("medium: Memory", "tmpfs"),
+        means="A pod's scratch volume on its node: it is deleted with the pod, and survives restarts of containers.",
+        rule=("medium: Memory counts for the container's memory limit; else it is ephemeral-storage (sizeLimit).",),
+        source=("pkg/volume/emptydir/empty_dir.go", "pkg/kubelet/eviction/eviction_manager.go"),
+        see=("ephemeral-storage", "exceeded its local ephemeral storage limit"),
     ),
 )

@@ -60,10 +60,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="score",
-        also=("node score", "score plugin", "scoring", "normalized score"),
+        also=("node score", "score plugin", "scoring", "normalized score", "priorities", "ImageLocality"),
         means="What a node that fits is worth: each plugin gives 0 to 100 times its weight; the highest sum is taken.",
         rule=(
-            "Of several with the highest sum any is taken, at random.",
+            "Of several with the highest sum any is taken, at random. ImageLocality prefers nodes with the images.",
             "Weights by default: TaintToleration 3, NodeAffinity, PodTopologySpread and InterPodAffinity 2, others 1.",
             "Only nodes that pass the filters have one; in large clusters a sample of them.",
         ),
@@ -74,6 +74,8 @@ ENTRIES: Final = (
     Entry(
         name="SchedulingGated",
         also=("schedulingGates", "spec.schedulingGates", "scheduling gate"),
+        pattern=r"waiting for scheduling gates: .*|Scheduling is blocked due to non-empty scheduling gates"
+        r"|cannot be set until all schedulingGates have been cleared",
         means="The pod waits until every entry of spec.schedulingGates is removed; the scheduler does not look at it.",
         do=("Find out who put the gate there (a quota or queue controller); only that one should take it away.",),
         commands=(_EXPLAIN,),
@@ -83,7 +85,7 @@ ENTRIES: Final = (
     Entry(
         name="Insufficient resource",
         also=("Insufficient cpu", "Insufficient memory", "Insufficient ephemeral-storage"),
-        pattern=r"Insufficient \S+",
+        pattern=r"Insufficient (cpu|memory|(ephemeral-)?storage|hugepages-\S+|attachable-\S+|[\w.-]+\.[\w.-]+/\S+)",
         means="The node's allocatable minus what its pods request is less than this pod requests.",
         rule=(
             "Requests count, usage does not: a node can be idle and full.",
@@ -96,6 +98,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Too many pods",
+        also=("maxPods", "podsPerCore"),
         means="The node runs as many pods as its allocatable pods allow (110 unless the kubelet says otherwise).",
         do=("Use another node, or raise the kubelet's maxPods with the pod network's range.",),
         commands=("kubectl qos explain node/NODE",),
@@ -104,7 +107,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node(s) had untolerated taint(s)",
-        also=("taint", "toleration", "untolerated taint", "NoSchedule", "NoExecute"),
+        also=(
+            *("taint", "toleration", "untolerated taint", "NoSchedule", "NoExecute", "PreferNoSchedule"),
+            *("TaintToleration", "taints and tolerations"),
+        ),
         pattern=r"node\(s\) had (untolerated )?taints?\b.*",
         means="The node has a NoSchedule or NoExecute taint that no toleration of the pod matches.",
         rule=("The first such taint rules the node out. PreferNoSchedule only lowers its score.",),
@@ -118,7 +124,12 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node(s) were unschedulable",
-        also=("cordon", "cordoned", "spec.unschedulable", "SchedulingDisabled", "Ready,SchedulingDisabled"),
+        also=(
+            *("cordon", "cordoned", "spec.unschedulable", "SchedulingDisabled", "Ready,SchedulingDisabled"),
+            *("NodeUnschedulable", "node.kubernetes.io/unschedulable", "NodeNotSchedulable", "uncordon"),
+            *("kubectl cordon", "kubectl uncordon"),
+        ),
+        pattern=r"(node/\S+ )?(already )?(un)?cordoned",
         means="The node is cordoned: spec.unschedulable is set.",
         rule=("Pods that tolerate node.kubernetes.io/unschedulable, such as a DaemonSet's, still come.",),
         do=("kubectl uncordon NODE, once the work for which it was cordoned is done.",),
@@ -132,7 +143,8 @@ ENTRIES: Final = (
         means="The node's labels do not fulfil spec.nodeSelector or the required node affinity.",
         rule=(
             "All of nodeSelector must match; of nodeSelectorTerms one is enough, with all its expressions.",
-            "It is asked when the pod is placed, not afterwards.",
+            "The scheduler asks when it places the pod; its kubelet asks when it admits it, and again after a restart.",
+            "A label that changes in between ends no pod.",
         ),
         do=(
             "Label a node, or correct the selector: a value is text and compared as a whole.",
@@ -140,7 +152,7 @@ ENTRIES: Final = (
         ),
         commands=(_EXPLAIN,),
         source=(f"{_PLUGINS}/nodeaffinity/node_affinity.go",),
-        see=("node(s) didn't match scheduler-enforced node affinity",),
+        see=("Predicate failed", "node(s) didn't match scheduler-enforced node affinity"),
     ),
     Entry(
         name="node(s) didn't match scheduler-enforced node affinity",
@@ -153,13 +165,13 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node(s) didn't match the requested node name",
-        also=("spec.nodeName",),
+        also=("spec.nodeName", "NodeName"),
         means="The pod names one node itself (spec.nodeName), and this is another.",
         source=(f"{_PLUGINS}/nodename/node_name.go",),
     ),
     Entry(
         name="node(s) didn't have free ports for the requested pod ports",
-        also=("hostPort", "hostNetwork"),
+        also=("hostPort", "hostNetwork", "NodePorts"),
         means="A hostPort of the pod is taken on the node, for the same protocol and an address that overlaps.",
         rule=(
             "0.0.0.0, and no hostIP, overlap with every address. With hostNetwork each containerPort is a hostPort.",
@@ -183,7 +195,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node(s) didn't match pod anti-affinity rules",
-        also=("podAntiAffinity", "pod anti-affinity"),
+        also=("podAntiAffinity", "pod anti-affinity", "anti-affinity"),
         means="A pod that this pod's required podAntiAffinity selects runs in the node's domain.",
         do=("Fewer replicas, a smaller domain, or preferred instead of required; topology spread is gentler.",),
         commands=(_EXPLAIN,),
@@ -261,6 +273,14 @@ ENTRIES: Final = (
         source=(f"{_VOLUMES}/binder.go", f"{_VOLUMES}/volume_binding.go"),
     ),
     Entry(
+        name="persistentvolumeclaim is being deleted",
+        pattern=r"persistentvolumeclaim \".*\" is being deleted|PVC is being deleted",
+        means="The pod's claim is Terminating: no new pod can use it, and it goes when the last pod that uses it ends.",
+        do=("Wait until it is gone and create it again; a StatefulSet creates it by itself.",),
+        commands=("kubectl get pvc -n NAMESPACE", _EXPLAIN),
+        source=(f"{_VOLUMES}/volume_binding.go", "pkg/controller/volume/pvcprotection/pvc_protection_controller.go"),
+    ),
+    Entry(
         name="persistentvolumeclaim not found",
         pattern=r"persistentvolume(claim)? \".*\" not found",
         means="The pod names a claim, or its claim a volume, that does not exist.",
@@ -271,7 +291,8 @@ ENTRIES: Final = (
     ),
     Entry(
         name="waiting for ephemeral volume controller",
-        pattern=r"waiting for ephemeral volume controller to create the persistentvolumeclaim \".*\"",
+        pattern=r"waiting for ephemeral volume controller to create the persistentvolumeclaim \".*\""
+        r"|ephemeral volume \S+: .*",
         means="The claim of a generic ephemeral volume is not there yet; the controller manager makes it.",
         do=("If it stays: does a claim of that name exist that belongs to something else?",),
         commands=("kubectl get pvc -n NAMESPACE",),
@@ -288,7 +309,8 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node(s) exceed max volume count",
-        also=("volume limits", "NodeVolumeLimits", "CSINode"),
+        also=("volume limits", "NodeVolumeLimits", "CSINode", "VolumeAttachmentLimitExceeded"),
+        pattern=r"Node has reached its volume attachment limit, rejecting pod\..*",
         means="The node has as many volumes of the driver as its CSINode allows.",
         rule=("Volumes of pods that are ending count until they are gone; one volume of several pods counts once.",),
         commands=("kubectl get csinode NODE -o yaml",),
@@ -296,7 +318,8 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node(s) didn't match Pod's required features",
-        also=("NodeDeclaredFeatures",),
+        also=("NodeDeclaredFeatures", "FailedNodeDeclaredFeaturesCheck"),
+        pattern=r"Pod requires node features that are not available: .*",
         means="The pod uses a feature that its kubelet must know, and the node does not declare it.",
         do=("Nodes of a newer version, or a pod without the feature.",),
         source=(f"{_PLUGINS}/nodedeclaredfeatures/nodedeclaredfeatures.go", "KEP-5328"),
@@ -309,5 +332,155 @@ ENTRIES: Final = (
         commands=(_EXPLAIN,),
         source=("pkg/scheduler/framework/runtime/framework.go", "pkg/scheduler/schedule_one.go"),
         see=("node(s) didn't match Pod's node affinity/selector",),
+    ),
+    Entry(
+        name="kube-scheduler",
+        also=(
+            *("scheduler", "placement", "default-scheduler", "schedulerName", "rescheduler", "descheduler"),
+            "live migration",
+        ),
+        means="It binds each pending pod of its schedulerName to one node, and does not look at the pod afterwards.",
+        rule=(
+            "A pod with a schedulerName that no scheduler has stays Pending without an event.",
+            "Nothing moves a running pod; a descheduler only evicts, and a controller makes another pod.",
+        ),
+        source=("pkg/scheduler/schedule_one.go", "pkg/scheduler/eventhandlers.go"),
+        see=("scheduling framework", "scheduling queue", "FailedScheduling"),
+    ),
+    Entry(
+        name="KubeSchedulerConfiguration",
+        also=("scheduler configuration", "scheduling profile", "profile", "extender", "scheduler policy"),
+        means="The scheduler's file (--config): profiles with their plugins, weights and arguments; back-off times.",
+        rule=(
+            "A profile is one named set of plugins: a pod chooses it by spec.schedulerName. All share one queue.",
+            "Decoded strictly: an unknown field stops the start. extenders are HTTP services that are asked, too.",
+            "Older texts configure a Policy of predicates and priorities: that is gone since 1.23.",
+        ),
+        commands=(f"{_EXPLAIN} --scheduler-config=FILE",),
+        source=("pkg/scheduler/apis/config/types.go", "pkg/scheduler/profile/profile.go"),
+        see=("scheduling framework", "disablePreemption", "default constraints"),
+    ),
+    Entry(
+        name="scheduling framework",
+        also=(
+            *("extension point", "scheduling cycle", "binding cycle", "scheduler plugin", "multiPoint", "plugins"),
+            *("PreEnqueue", "QueueSort", "PrioritySort", "PreFilter", "Filter", "predicate", "PostFilter", "PreScore"),
+            *("Reserve", "Unreserve", "assumed pod", "Permit", "PreBind", "Bind", "binding", "DefaultBinder"),
+            *("PostBind", "DefaultPreemption", "VolumeBinding", "bindTimeoutSeconds"),
+        ),
+        means="The steps at which plugins decide: the scheduling cycle, one pod at a time, then the binding cycle.",
+        rule=(
+            "PreEnqueue keeps a gated pod out of the queue. QueueSort (PrioritySort): by priority, then by time.",
+            "PreFilter looks at the pod once: it can reject it or narrow the nodes down.",
+            "Filter (predicate in older texts) rules nodes out; the first plugin that says no gives the reason.",
+            "PostFilter runs only if no node is left: DefaultPreemption looks for victims.",
+            "PreScore prepares. Score gives 0 to 100 times a weight, after NormalizeScore.",
+            "Reserve counts the pod on its node (assumed); Permit can make it wait. Unreserve gives that back.",
+            "PreBind: VolumeBinding waits for claims, at most 600 s. Bind writes spec.nodeName; PostBind follows.",
+        ),
+        commands=(f"{_EXPLAIN} -o wide",),
+        source=("pkg/scheduler/schedule_one.go", "pkg/scheduler/framework/runtime/framework.go"),
+        see=("score", "NormalizeScore", "KubeSchedulerConfiguration", "preemption"),
+    ),
+    Entry(
+        name="NormalizeScore",
+        also=("normalization", "score normalization", "normalize"),
+        means="Brings a plugin's raw scores to 0 to 100 over the feasible nodes, before the weight is applied.",
+        rule=(
+            "NodeAffinity: 100 x s / max. TaintToleration: 100 - 100 x s / max (all 0: 100).",
+            "PodTopologySpread: 100 x (max + min - s) / max. InterPodAffinity: 100 x (s - min) / (max - min).",
+            "Each result is cut off to a whole number. Resources, images and volumes are not normalized.",
+        ),
+        commands=(f"{_EXPLAIN} -o wide",),
+        source=(f"{_PLUGINS}/helper/normalize_score.go", f"{_PLUGINS}/podtopologyspread/scoring.go"),
+        see=("score",),
+    ),
+    Entry(
+        name="scoringStrategy",
+        also=(
+            *("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio", "NodeResourcesFit", "bin packing"),
+            *("BalancedAllocation", "NodeResourcesBalancedAllocation", "NodeResourcesFitArgs", "shape"),
+        ),
+        means="How NodeResourcesFit scores: LeastAllocated (default) prefers empty nodes, MostAllocated full ones.",
+        rule=(
+            "LeastAllocated: 100 x (allocatable - requested) / allocatable, the mean of cpu and memory, with the pod.",
+            "MostAllocated: 100 x requested / allocatable. A container without requests counts as 100m and 200Mi.",
+            "RequestedToCapacityRatio: shape lists points of utilization (0-100) and score (0-10).",
+            "BalancedAllocation, a plugin of its own, prefers similar shares of cpu and memory.",
+            "Since 1.36 it compares them with and without the pod: 75 is no change. Until 1.35: with the pod alone.",
+        ),
+        commands=(f"{_EXPLAIN} -o wide",),
+        source=(f"{_PLUGINS}/noderesources/least_allocated.go", f"{_PLUGINS}/noderesources/balanced_allocation.go"),
+        see=("score", "Insufficient resource"),
+    ),
+    Entry(
+        name="affinity",
+        also=(
+            *("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"),
+            *("requiredDuringSchedulingRequiredDuringExecution", "InterPodAffinity", "hardPodAffinityWeight"),
+            *("required affinity", "preferred affinity", "IgnoredDuringExecution", "RequiredDuringExecution"),
+        ),
+        means="Where a pod must or should run: near node labels (nodeAffinity), near other pods, or away from them.",
+        rule=(
+            "required rules nodes out; preferred only adds its weight to the score.",
+            "IgnoredDuringExecution: nothing is moved when labels change. RequiredDuringExecution does not exist.",
+            "InterPodAffinity counts existing pods' terms, too: a required anti-affinity keeps this pod away.",
+            "A required affinity of an existing pod that this pod matches adds hardPodAffinityWeight (1).",
+        ),
+        source=(f"{_PLUGINS}/nodeaffinity/node_affinity.go", f"{_PLUGINS}/interpodaffinity/scoring.go"),
+        see=("node(s) didn't match Pod's node affinity/selector", "node(s) didn't match pod anti-affinity rules"),
+    ),
+    Entry(
+        name="percentageOfNodesToScore",
+        also=("node sampling", "minFeasibleNodesToFind"),
+        means="With 100 nodes and more the scheduler stops filtering once enough nodes fit, and scores only those.",
+        rule=("Default: 50% less 1% per 125 nodes, at least 5%, and at least 100 nodes. The best node may be missed.",),
+        source=("pkg/scheduler/schedule_one.go",),
+        see=("score", "scheduling framework"),
+    ),
+    Entry(
+        name="no nodes available to schedule pods",
+        means="The scheduler knows no node at all: the cluster has none, or kube-scheduler may not list them.",
+        do=("Add a node, or scale a node group up from 0; no change of the pod helps.",),
+        commands=("kubectl get nodes", _EXPLAIN),
+        source=("pkg/scheduler/scheduler.go", "pkg/scheduler/schedule_one.go"),
+    ),
+    Entry(
+        name="running a scheduler plugin failed",
+        also=("running PreBind plugin", "running PreFilter plugin", "running Bind plugin", "SchedulerError"),
+        pattern=r"running ((\w+ plugin|AddPod on PreFilter plugin|PreBindPreFlight) \".*\"|\"\w+\" filter plugin): .*"
+        r"|plugin \"\w+\" failed with: .*|failed \w+ with extender at URL .*|binding rejected: .*",
+        means="A step of the scheduler failed with an error: no node was judged unfit, and it tries the pod again.",
+        rule=(
+            "A timeout in PreBind of VolumeBinding: the node's volumes were not provisioned and bound in 10 minutes.",
+        ),
+        commands=(_EXPLAIN, "kubectl describe pvc CLAIM"),
+        source=("pkg/scheduler/framework/runtime/framework.go", f"{_VOLUMES}/volume_binding.go"),
+        see=("FailedScheduling", "ExternalProvisioning"),
+    ),
+    Entry(
+        name="NotTriggerScaleUp",
+        also=("pod didn't trigger scale-up", "pod didn't trigger scale-up (it wouldn't fit if a new node is added)"),
+        pattern=r"pod didn't trigger scale-up.*|max node group size reached|in backoff after failed scale-up"
+        r"|max cluster \S+ limit reached|not ready for scale-up",
+        means="cluster-autoscaler adds no node for this pod: each group of nodes is ruled out by one of the reasons.",
+        rule=("The numbers count groups of nodes; a reason of the scheduler is about a new node of the group.",),
+        do=("Raise the group's maximum, or change what the reason names so that a new node of a group would fit.",),
+        commands=(_EXPLAIN,),
+        source=("pkg/scheduler/framework/types.go",),
+    ),
+    Entry(
+        name="gang scheduling",
+        also=(
+            *("PodGroup", "pod group", "minCount", "GangScheduling", "schedulingGroup", "workloadRef"),
+            *("PodGroupPodsCount", "TopologyPlacementGenerator", "GenericWorkload"),
+        ),
+        pattern=r"waiting for (pods's pod group|minCount pods|composite pod group) .*|minCount \(\d+\) .*"
+        r"|0/\d+ placements are available.*|no feasible placements found|pod group is unschedulable"
+        r"|rejected due to timeout after waiting \S+ at plugin \S+|one or more plugins asked to wait .*",
+        means="The pod waits for the others of its group: they are placed together, at least minCount of them, or not.",
+        do=("See what keeps the other pods of the group pending, or why they were not created.",),
+        source=(f"{_PLUGINS}/gangscheduling/gangscheduling.go", "KEP-4671"),
+        see=("FailedScheduling",),
     ),
 )

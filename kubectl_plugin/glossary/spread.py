@@ -39,7 +39,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="topologySpreadConstraints",
-        also=("topology spread", "pod topology spread", "spread", "PodTopologySpread"),
+        also=("topology spread", "pod topology spread", "spread", "PodTopologySpread", "constraint"),
         means="Rules that keep the pods of one selector even over domains such as zones or nodes.",
         rule=(
             "They are judged when a pod is placed: nothing moves afterwards, so scaling down can leave a skew.",
@@ -71,6 +71,30 @@ ENTRIES: Final = (
         see=("maxSkew", "minDomains"),
     ),
     Entry(
+        name="topology domain",
+        also=("domain", "topology", "eligible domain", "global minimum", "failure domain", "topologies"),
+        means="All nodes with the same value of topologyKey, such as one zone: skew is counted between domains.",
+        rule=(
+            "The global minimum is the count of the eligible domain with the fewest matching pods.",
+            "Eligible: the pod's node affinity allows one of its nodes, and that node has every topologyKey.",
+        ),
+        commands=(_EXPLAIN, "kubectl get nodes -L topology.kubernetes.io/zone"),
+        source=(f"{_PLUGIN}/filtering.go", f"{_PLUGIN}/common.go"),
+        see=("skew", "topologyKey", "minDomains", "nodeTaintsPolicy"),
+    ),
+    Entry(
+        name="labelSelector",
+        also=("selector", "matchLabels", "matchExpressions", "label selector", "namespaceSelector"),
+        means="Which pods a constraint or affinity term counts: those with these labels, in the pod's own namespace.",
+        rule=(
+            "A missing selector matches no pod; an empty one ({}) every pod in an affinity term, none in a constraint.",
+            "The pod itself counts only if its own labels match; else it never raises the skew.",
+            "Affinity terms can name other namespaces (namespaces, namespaceSelector); constraints cannot.",
+        ),
+        source=(f"{_PLUGIN}/common.go", f"{_PLUGIN}/filtering.go"),
+        see=("topologySpreadConstraints", "matchLabelKeys", "node(s) didn't match pod affinity rules"),
+    ),
+    Entry(
         name="maxSkew",
         means="How far a domain may be above the fewest; with ScheduleAnyway it only weighs in the score.",
         commands=(_EXPLAIN,),
@@ -79,6 +103,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="minDomains",
+        pattern=r"can only use minDomains if whenUnsatisfiable=.*",
         means="With fewer eligible domains than this, the fewest counts as 0, so maxSkew caps each domain.",
         rule=("Only with DoNotSchedule. It makes a cluster autoscaler add nodes in new domains.",),
         commands=(_EXPLAIN,),
@@ -95,7 +120,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="topologyKey",
-        also=("topology.kubernetes.io/zone", "kubernetes.io/hostname", "zone"),
+        also=(
+            *("topology.kubernetes.io/zone", "kubernetes.io/hostname", "zone", "region"),
+            "topology.kubernetes.io/region",
+        ),
         means="The node label whose values are the domains: nodes without it are in none.",
         commands=("kubectl get nodes -L topology.kubernetes.io/zone",),
         source=(f"{_PLUGIN}/common.go",),
@@ -103,7 +131,8 @@ ENTRIES: Final = (
     ),
     Entry(
         name="matchLabelKeys",
-        also=("pod-template-hash",),
+        also=("pod-template-hash", "mismatchLabelKeys"),
+        pattern=r"exists in both matchLabelKeys and \w+|must not be specified when labelSelector is not set",
         means="Label keys whose values in the pod join the selector: with pod-template-hash revisions spread apart.",
         rule=("The API server writes them into labelSelector at creation since 1.34. A key may not stand in both.",),
         commands=(_EXPLAIN,),
@@ -112,7 +141,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="nodeTaintsPolicy",
-        also=("nodeAffinityPolicy", "node inclusion policy"),
+        also=("nodeAffinityPolicy", "node inclusion policy", "Honor", "NodeInclusionPolicy"),
         means="Whether nodes that the pod may not use count as domains: Honor leaves them out, Ignore counts them.",
         rule=("nodeAffinityPolicy is Honor by default, nodeTaintsPolicy is Ignore.",),
         do=("A tainted, empty zone blocks a spread by zone: nodeTaintsPolicy: Honor frees it.",),
@@ -122,7 +151,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="default constraints",
-        also=("defaultConstraints", "defaultingType", "cluster default constraints"),
+        also=(
+            *("defaultConstraints", "defaultingType", "cluster default constraints", "internal default constraints"),
+            *("cluster-level default constraints", "PodTopologySpreadArgs"),
+        ),
         means="What the scheduler gives pods that have no constraint of their own, but a Service or controller.",
         rule=(
             "Without configuration: hostname maxSkew 3 and zone maxSkew 5, both ScheduleAnyway.",

@@ -17,7 +17,8 @@ ENTRIES: Final = (
     Entry(
         name="exceeded quota",
         also=("ResourceQuota", "quota"),
-        pattern=r".*exceeded quota: .*",
+        pattern=r"exceeded quota: .*, requested: .*, used: .*, limited: .*"
+        r"|quota usage is negative for resource\(s\): .*",
         means="The API server refused the object: with it the namespace would use more than a ResourceQuota allows.",
         rule=(
             "The text ends with what was requested, what is used and what the quota limits.",
@@ -31,7 +32,7 @@ ENTRIES: Final = (
     Entry(
         name="failed quota",
         also=("must specify limits.cpu", "must specify"),
-        pattern=r".*failed quota: .*",
+        pattern=r"failed quota: .*|must specify (limits|requests)\.\S+ for: .*",
         means="The API server refused the pod: a container lacks a request or limit that a ResourceQuota counts.",
         rule=(
             "The quota is not exceeded: with more room the same pod is refused.",
@@ -45,7 +46,7 @@ ENTRIES: Final = (
     Entry(
         name="insufficient quota to match these scopes",
         also=("insufficient quota",),
-        pattern=r".*insufficient quota to (match these scopes|consume): .*",
+        pattern=r"insufficient quota to (match these scopes|consume): .*",
         means="This cluster allows such pods only in a namespace that has a ResourceQuota for them, and it has none.",
         rule=("The API server's configuration names them (limitedResources), such as critical PriorityClasses.",),
         do=("Create a ResourceQuota with that scopeSelector in the namespace, or take another priorityClassName.",),
@@ -54,9 +55,18 @@ ENTRIES: Final = (
         see=("exceeded quota", "FailedCreate"),
     ),
     Entry(
+        name="status unknown for quota",
+        pattern=r"status unknown for quota: .*|resource quota evaluation timed out",
+        means="The ResourceQuota is too new, or the controller that counts for it is behind: try again in a moment.",
+        commands=("kubectl describe resourcequota -n NAMESPACE",),
+        source=("pkg/controller/resourcequota/resource_quota_controller.go",),
+    ),
+    Entry(
         name="FailedCreate",
         also=("ReplicaFailure",),
-        pattern=r"Error creating: .*|create Pod .* failed error: .*",
+        pattern=r"Error creating: (pods? |Internal error|Post |context |etcdserver|the server |Unauthorized"
+        r"|.* is forbidden).*"
+        r"|(create|update) (Claim|Pod) .* failed error: .*",
         means="A controller could not make a pod: the API server refused it, so there is no pod to look at.",
         rule=(
             "The end of the text says who refused: a quota, a missing PriorityClass or service account, a webhook.",
@@ -70,7 +80,10 @@ ENTRIES: Final = (
     Entry(
         name="ImagePullBackOff",
         also=("ErrImagePull", "image pull", "image pull back-off", "Failed to pull image"),
-        pattern=r"Back-off pulling image .*|Failed to pull image .*|Error: (ImagePullBackOff|ErrImagePull)",
+        pattern=r"Back-off pulling image .*|Failed to pull image .*|Error: (ImagePullBackOff|ErrImagePull)"
+        r"|pull QPS exceeded"
+        r"|image pull failed for \S+ because the (registry is unavailable|signature validation failed).*"
+        r"|failed to pull and unpack image .*",
         means="The image cannot be pulled, and the kubelet waits before the next try: 10 s, doubled up to 5 min.",
         rule=(
             "The container has no process: nothing of it can be killed for memory, or has to be stopped.",
@@ -101,8 +114,9 @@ ENTRIES: Final = (
         name="CreateContainerConfigError",
         also=("CreateContainerError",),
         pattern=(
-            r"Error: (configmap|secret) \".*\" not found|(Error: )?couldn't find key .* in (ConfigMap|Secret) .*"
-            r"|Error: CreateContainerConfigError|Error: container has runAsNonRoot and image .*"
+            r"(Error: )?(configmap|secret) \".*\" not found|(Error: )?couldn't find key .* in (ConfigMap|Secret) .*"
+            r"|Error: CreateContainerConfigError|(Error: )?container has runAsNonRoot and image .*"
+            r"|(Error: )?container's runAsUser.* non-root policy .*"
         ),
         means="The kubelet cannot put the container's settings together: mostly a ConfigMap, Secret or key is missing.",
         rule=(
@@ -120,6 +134,7 @@ ENTRIES: Final = (
     Entry(
         name="phase",
         also=("pod phase", "status.phase", "phases never go back", "Succeeded", "Failed", "Running"),
+        pattern=r"cannot exec into a container in a completed pod; current phase is \w+",
         means="Pending, Running, then Succeeded or Failed; a phase never goes back from those two, which are final.",
         rule=(
             "A pod that has ended never starts again, even with restartPolicy Always: its controller creates another.",

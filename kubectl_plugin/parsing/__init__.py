@@ -55,6 +55,7 @@ FLAGS_WITH_VALUE: Final = frozenset(
         "--as-group",
         "--request-timeout",
         "--scheduler-config",
+        "--kubelet-config",
         "--kubernetes-version",
         "--feature-gates",
         "--replicas",

@@ -16,6 +16,8 @@ __all__ = [
     "add_common",
     "add_dry_run",
     "add_files",
+    "add_grace_period",
+    "add_kubelet_config",
     "add_scheduler_config",
     "add_timeout",
     "add_validation",
@@ -23,6 +25,7 @@ __all__ = [
     "add_watch",
     "cluster_options",
     "dry_run_of_files",
+    "grace_period",
     "scheduler_config",
     "seconds",
     "span",
@@ -35,6 +38,10 @@ __all__ = [
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})")
 """Seconds without a unit; no ``inf``, ``nan`` or exponent, which Python's float would accept."""
 _VERSION: Final = re.compile(r"v?1\.(?:0|[1-9][0-9]{0,2})(?:\.[0-9]{1,4})?(?:[+-][0-9A-Za-z.+-]{1,60})?", re.ASCII)
+_WHOLE: Final = re.compile(r"[-+]?[0-9]+", re.ASCII)
+_MAX_INT64: Final = 2**63 - 1
+"""deletionGracePeriodSeconds is an int64 (meta/v1, types.go)."""
+_DIGITS: Final = len(str(-_MAX_INT64))
 _MAX_SECONDS: Final = 365 * 86400.0
 """Seconds."""
 _DEFAULT_INTERVAL: Final = 10.0
@@ -45,6 +52,7 @@ _TARGET_FLAGS: Final = frozenset(
     {
         *("-n", "--namespace", "-A", "--all-namespaces", "--context", "--kubeconfig", "--cluster", "--user"),
         *("--as", "--as-group", "--demo", "--snapshot", "--kubernetes-version", "--feature-gates"),
+        "--kubelet-config",
     }
 )
 """Flags that a suggested command gets from its target."""
@@ -129,6 +137,15 @@ def add_scheduler_config(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_kubelet_config(parser: argparse.ArgumentParser) -> None:
+    """``--kubelet-config``."""
+    parser.add_argument(
+        "--kubelet-config",
+        metavar="FILE",
+        help="a KubeletConfiguration, or an answer of configz, that stands for every node; nodes are asked otherwise",
+    )
+
+
 def add_versions(parser: argparse.ArgumentParser) -> None:
     """``--kubernetes-version`` and ``--feature-gates``."""
     group = parser.add_argument_group("whose rules hold")
@@ -156,6 +173,28 @@ def version(text: str) -> str:
     if not _VERSION.fullmatch(text):
         raise argparse.ArgumentTypeError(f'"{text}": not a version of Kubernetes\nWrite e.g. 1.35')
     return text
+
+
+def add_grace_period(parser: argparse.ArgumentParser, what: str) -> None:
+    """``--grace-period``."""
+    parser.add_argument("--grace-period", type=_grace_seconds, metavar="SECONDS", help=what)
+
+
+def grace_period(args: argparse.Namespace) -> int | None:
+    """The seconds that a DELETE asks for; None: the pod's own, which kubectl asks for with a negative number, too."""
+    return None if args.grace_period is None or args.grace_period < 0 else int(args.grace_period)
+
+
+def _grace_seconds(text: str) -> int:
+    if not _WHOLE.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f'"{text[:40]}": no grace period\nWrite seconds, 0 or more; a negative number stands for the pod\'s own'
+        )
+    if len(text) > _DIGITS or abs(int(text)) > _MAX_INT64:
+        raise argparse.ArgumentTypeError(
+            f'"{text[:40]}": more than an int64 holds\nWrite seconds, {_MAX_INT64} at most'
+        )
+    return int(text)
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
@@ -228,6 +267,7 @@ def cluster_options(args: argparse.Namespace, *, is_optional: bool = False) -> C
         is_optional=is_optional,
         kubernetes_version=getattr(args, "kubernetes_version", None),
         feature_gates=tuple(getattr(args, "feature_gates", ())),
+        kubelet_config=getattr(args, "kubelet_config", None),
     )
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from kubectl_plugin.parsing.common import add_common, add_dry_run, add_timeout, cluster_options, wants_colour
+from kubectl_plugin.parsing.common import (
+    add_common,
+    add_dry_run,
+    add_grace_period,
+    add_timeout,
+    cluster_options,
+    grace_period,
+    wants_colour,
+)
 from kubectl_plugin.parsing.output import add_output, wanted_output
 
 if TYPE_CHECKING:
@@ -32,17 +40,12 @@ exit codes: 0 gone, or a dry run; 1 unexpected; 2 wrong command line;
             5 no cluster; 8 no such pod; 9 nothing was changed: it is another pod by now;
             10 deleted, and not gone in time; 130 interrupted
 """
-_MAX_SECONDS: Final = 2**63 - 1
-"""deletionGracePeriodSeconds is an int64 (meta/v1, types.go)."""
-_DIGITS: Final = len(str(_MAX_SECONDS))
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("targets", nargs="*", metavar="pod/NAME", help="or pod NAME, or NAME")
-    parser.add_argument(
-        "--grace-period", type=_grace_period, metavar="SECONDS", help="the pod's own when not given; 0: at once"
-    )
+    add_grace_period(parser, "the pod's own when not given, or negative; 0: at once")
     parser.add_argument("--confirm", action="store_true", help="delete without grace, knowing what is at stake")
     add_dry_run(parser)
     add_timeout(parser, None, "how long to follow it (default: its grace period and a minute)")
@@ -62,7 +65,7 @@ def options(args: argparse.Namespace) -> DeletionOptions:
         args.command_parser.error("nothing to delete\nName a pod: kubectl qos delete pod/NAME")
     return DeletionOptions(
         targets=tuple(args.targets),
-        grace_period=args.grace_period,
+        grace_period=grace_period(args),
         confirm=args.confirm,
         dry_run=args.dry_run is not None,
         timeout=args.timeout,
@@ -70,13 +73,3 @@ def options(args: argparse.Namespace) -> DeletionOptions:
         colour=wants_colour(args),
         cluster=cluster_options(args),
     )
-
-
-def _grace_period(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f'"{text}": no grace period\nWrite seconds, 0 or more')
-    if len(text) > _DIGITS or int(text) > _MAX_SECONDS:
-        raise argparse.ArgumentTypeError(
-            f'"{text[:40]}": more than an int64 holds\nWrite seconds, {_MAX_SECONDS} at most'
-        )
-    return int(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from kubectl_plugin.parsing.common import add_common, cluster_options, span, wants_colour
+from kubectl_plugin.parsing.common import add_common, add_kubelet_config, cluster_options, span, wants_colour
 from kubectl_plugin.parsing.output import add_output, wanted_output
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="what ended since, e.g. 30m; default 1h, and of what is named any time",
     )
     add_output(parser, wide=True, names=True)
+    add_kubelet_config(parser)
     add_common(parser)
 
 

@@ -9,12 +9,15 @@ from kubectl_plugin.parsing.common import (
     add_common,
     add_dry_run_of_files,
     add_files,
+    add_grace_period,
+    add_kubelet_config,
     add_scheduler_config,
     add_validation,
     add_versions,
     add_watch,
     cluster_options,
     dry_run_of_files,
+    grace_period,
     scheduler_config,
     validation,
     wants_colour,
@@ -30,6 +33,8 @@ __all__ = ["DESCRIPTION", "EXAMPLES", "WAYS", "add", "options"]
 
 WAYS: Final = ("delete", "drain", "preempt", "evict-hard", "evict-soft", "probe", "shutdown", "node-lost")
 """Ways in which a pod may end. A test holds them against `podrules.timeline.Way`, which would load the rules."""
+_GRACEFUL: Final = ("all", "delete", "drain")
+"""Ways that take a grace period."""
 DESCRIPTION: Final = """\
 Explains a pod: its QoS class and why, its OOM score, what it asks for, its
 cgroups, its priority, where the scheduler would put it and why not elsewhere,
@@ -53,6 +58,7 @@ examples:
   kubectl qos explain pod/web-0 --placement        where it would go if it were created again
   kubectl qos explain pod/web-0 --timeline         when it gets SIGTERM, is killed, gone, replaced
   kubectl qos explain pod/web-0 --timeline=drain   the same for one way: see --timeline
+  kubectl qos explain pod/web-0 --timeline=delete --grace-period=5   the same with 5 s
   kubectl qos explain node/node-1                  what a node has promised, and overcommits
   kubectl qos explain -f pod.yaml                  a manifest, before it is applied
   kubectl qos explain -f pod.yaml --on node-1      and when it would be killed or evicted there
@@ -92,12 +98,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="where the scheduler would put a pod, and why not elsewhere; by default of pods that have no node",
     )
     add_scheduler_config(parser)
+    add_kubelet_config(parser)
     parser.add_argument(
         "--timeline",
         metavar="WAY",
         choices=("all", *WAYS),
         help=f"when what happens to a pod: {', '.join(WAYS)}; without =WAY all of them (--timeline, --timeline=drain)",
     )
+    add_grace_period(parser, "with --timeline=delete or drain: what the DELETE asks for; negative: the pod's own")
     parser.add_argument(
         "--on",
         metavar="NODE",
@@ -151,6 +159,8 @@ def options(args: argparse.Namespace) -> ExplainOptions:
         parser.error(
             f"{selection.flags} chooses objects of a cluster, and -f names a file\nLeave {selection.flags} or -f out"
         )
+    if args.grace_period is not None and args.timeline not in _GRACEFUL:
+        parser.error("--grace-period goes with --timeline=delete or drain only\nAdd --timeline=delete, or leave it out")
     return ExplainOptions(
         targets=tuple(args.targets),
         selection=selection,
@@ -164,6 +174,7 @@ def options(args: argparse.Namespace) -> ExplainOptions:
         # Manifests alone can be explained without a cluster; the answer says what is unknown then.
         cluster=cluster_options(args, is_optional=bool(args.files) and not args.targets and args.dry_run == "none"),
         timeline=args.timeline,
+        grace_period=grace_period(args),
         on=args.on,
         watch=watch_interval(args),
     )

@@ -32,7 +32,8 @@ examples:
   kubectl qos unfence node/node-c3 --confirm             once the machine is back
   kubectl qos fence node/node-c3 --demo                  the built-in demo cluster
 
-KUBECTL_QOS_FENCE_COMMAND names the fence command when the flag is not given.
+KUBECTL_QOS_FENCE_COMMAND names the fence command when the flag is not given. The command
+finds spec.providerID of the node in KUBECTL_QOS_PROVIDER_ID.
 
 exit codes: 0 everything has gone, or a dry run; 1 unexpected; 2 wrong command line;
             3 nothing was changed: a confirmation is missing; 4 forbidden or refused;

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubectl_plugin.parsing.common import (
     add_common,
+    add_kubelet_config,
     add_versions,
     add_watch,
     cluster_options,
@@ -52,6 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_selection(parser, all_namespaces=False, field="spec.unschedulable=true")
     add_output(parser, wide=True, names=True)
     add_watch(parser)
+    add_kubelet_config(parser)
     add_common(parser)
     add_versions(parser)
 

@@ -25,6 +25,7 @@ _ASK_NO_CLUSTER: Final = frozenset({"why", "lint"})
 """Commands of the plugin that take no flags of a target."""
 _READ_SCHEDULER_CONFIG: Final = frozenset({"explain", "place", "report", "versions"})
 _READ_VERSIONS: Final = _READ_SCHEDULER_CONFIG | {"node"}
+_READ_KUBELET_CONFIG: Final = frozenset({"explain", "node", "died"})
 
 
 class Command(Struct, frozen=True):
@@ -136,6 +137,7 @@ class Target(Struct, frozen=True):
     namespace: str = ""
     """As it was typed."""
     scheduler_config: str = ""
+    kubelet_config: str = ""
     versions: tuple[tuple[str, str], ...] = ()
     """Flags that say whose rules hold, each with its value."""
     live: bool = True
@@ -167,6 +169,8 @@ class Target(Struct, frozen=True):
             yield "--scheduler-config", self.scheduler_config
         if command in _READ_VERSIONS:
             yield from self.versions
+        if self.kubelet_config and command in _READ_KUBELET_CONFIG:
+            yield "--kubelet-config", self.kubelet_config
 
     def line(self, command: Command) -> str | None:
         """The command as it is pasted; None: it cannot be suggested.

@@ -29,3 +29,5 @@ class TermReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     rules_version: str = REFERENCE_VERSION
     asked: str
     explained: tuple[ExplainedText, ...]
+    unexplained: tuple[str, ...]
+    """Parts of a message of Kubernetes that no entry explains."""

@@ -52,12 +52,7 @@ def remedy(refusal: Refusal) -> Prose:
 
 
 def refused_sentences(lead: str, refusal: Refusal) -> tuple[str, ...]:
-    """``Not deleted: you may not delete pods in namespace shop. Nothing was changed. Ask …``.
-
-    Args:
-        lead: What was not done: ``Not deleted``.
-        refusal: Who did not let it be.
-    """
+    """``Not deleted: you may not delete pods in namespace shop. Nothing was changed. Ask …``."""
     helps = "".join(part for part in remedy(refusal).parts if isinstance(part, str))
     return tuple(filter(None, (f"{lead}: {refusal.message.rstrip('.')}.", "Nothing was changed.", helps)))
 
@@ -100,7 +95,8 @@ _WORDS: Final[dict[StepKind, Callable[[StepEvent], str]]] = {
     StepKind.DELETING: _deleting,
     StepKind.DELETED: _deleted,
     StepKind.DELETED_BEFORE: lambda step: (
-        f"{step.subject} had been marked for deletion before: that stop goes on as it was"
+        f"{step.subject} had been marked for deletion before: that stop goes on as it was, and its period only gets "
+        "shorter"
     ),
     StepKind.CONFIRMING: lambda step: f"the namespace wants it confirmed: annotating {step.subject} {step.detail}",
     StepKind.CONFIRMED: lambda step: f"{step.subject} carries the confirmation",

@@ -11,7 +11,7 @@ from kubectl_plugin.render.command import as_typed, why
 from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page, Section, Severity
 from kubectl_plugin.reports.term import ExplainedText, TermReport
-from kubectl_plugin.views.words import counted, listed, quoted
+from kubectl_plugin.views.words import counted, cut, listed, quoted
 
 __all__ = ["glossary_page", "term_pages", "unknown_text"]
 
@@ -23,7 +23,7 @@ _SHOWN: Final = 120
 
 
 def term_pages(report: TermReport) -> Iterator[Page]:
-    """A page for each entry."""
+    """A page for each entry, then what none explains."""
     for explained in report.explained:
         entry = explained.entry
         yield Page(
@@ -32,6 +32,12 @@ def term_pages(report: TermReport) -> Iterator[Page]:
             severity=Severity.FINE,
             parts=tuple(_parts(entry)),
             next_commands=tuple(map(as_typed, entry.commands)),
+        )
+    if report.unexplained:
+        yield Page(
+            title="Not recognised",
+            verdict=tuple(f"No entry explains {quoted(cut(part, _SHOWN))}." for part in report.unexplained),
+            severity=Severity.FINE,
         )
 
 

@@ -21,6 +21,7 @@ from kubectl_plugin.views.pod.claim_words import claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict
 from kubectl_plugin.views.pod.refusal_words import refusal_remedy
+from kubectl_plugin.views.pod.safety_words import second_writers_sentence
 from kubectl_plugin.views.pod.stuck_words import (
     autoscaler_words,
     ending_verdict,
@@ -31,7 +32,7 @@ from kubectl_plugin.views.pod.stuck_words import (
 from kubectl_plugin.views.pod.volume_move import waiting_words
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.scheduling.placement import why_no_node
-from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, room_words
+from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
 from podrules.attachment import MoveStep
@@ -42,6 +43,7 @@ from podrules.platform import Platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
 from podrules.qos import QOSProblem
 from podrules.resize_room import ResizeRoom
+from podrules.second_writers import SecondWriters
 
 __all__ = ["also_refused", "refused_words", "verdict"]
 
@@ -72,7 +74,7 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
     if report.refused:
         return _led(_REFUSED, _trouble(VerdictCode.ADMISSION_REFUSED, *_refused(report)))
     if status is None:
-        return _to_come(report)
+        return _with_writers(report.second_writers, _to_come(report))
     if status.deletion_timestamp:
         lead = _deletion_lead(report, status, now)
         return _led(lead, _terminating(report, status, lead, now))
@@ -105,8 +107,18 @@ def _verdict(report: PodReport, now: datetime | None) -> Verdict:
     )
 
 
+def _with_writers(found: SecondWriters | None, said: Verdict) -> Verdict:
+    """The same, and that two pods of a Deployment may write to one volume; in a rollout that is a notice."""
+    if found is None or not (sentence := second_writers_sentence(found)):
+        return said
+    notice = found.surges is not None and said.severity is Severity.FINE
+    severity = Severity.NOTICE if notice else said.severity
+    return replace(said, sentences=(*said.sentences, sentence), severity=severity)
+
+
 def _held(report: PodReport) -> Iterator[Verdict]:
-    """Why a drain of its cordoned node does not end, and what helps."""
+    """The pods that would preempt it, and why a drain of its cordoned node does not end, with what helps."""
+    yield from (_fine(VerdictCode.RUNNING, said) for said in preemptor_words(report.preemptors.found))
     held = report.held
     if held is not None and held.hold is not None:
         said = f"A drain of its node does not end: {held.detail.removesuffix('.')}; {BUDGET_REMEDIES[held.hold]}."

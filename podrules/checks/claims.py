@@ -13,8 +13,9 @@ from typing import Final
 from podrules.checks.finding import Finding, Level, LintRule
 from podrules.checks.objects import Objects, PodCase
 from podrules.model.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim
-from podrules.model.workload import UpdateStrategy, Workload
+from podrules.model.workload import Workload
 from podrules.scaled import scaled
+from podrules.second_writers import surge_of
 
 __all__ = [
     "ClaimForOne",
@@ -22,7 +23,6 @@ __all__ = [
     "RolloutWaitsForClaim",
     "check_node_names",
     "check_shared_claims",
-    "surge_of",
 ]
 
 _WAITS: Final = "WaitForFirstConsumer"
@@ -91,12 +91,6 @@ def _starts_first(case: PodCase) -> bool:
     rolling = strategy.rolling_update
     unavailable = "25%" if rolling is None or rolling.max_unavailable is None else rolling.max_unavailable
     return bool(surge_of(strategy, case.replicas)) and scaled(unavailable, case.replicas, up=False) == 0
-
-
-def surge_of(strategy: UpdateStrategy, replicas: int) -> int | None:
-    """How many pods a Deployment's rollout may make beyond its replicas; None: the field is not a number."""
-    rolling = strategy.rolling_update
-    return scaled("25%" if rolling is None or rolling.max_surge is None else rolling.max_surge, replicas, up=True)
 
 
 class RolloutWaitsForClaim(Finding, frozen=True):

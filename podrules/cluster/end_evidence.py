@@ -27,13 +27,12 @@ from podrules.cluster.kinds import (
     STATEFUL_SETS,
     Kind,
 )
-from podrules.cluster.kubelet import CONFIGZ
 from podrules.container_state import OOM_KILLED
 from podrules.died.cause import Cause
 from podrules.died.controllers import node_cleaned_up
 from podrules.died.evidence import KUBELET, Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at
 from podrules.died.memory import SIGKILL_CODE, start_ran_out
-from podrules.died.messages import cause_of_status, deleted_name
+from podrules.died.messages import EVICTED, cause_of_status, deleted_name
 from podrules.died.replacement import replacement_of
 from podrules.died.scaling import RESCALED, SCALED
 from podrules.model.base import KubeObject, OwnerReference
@@ -76,12 +75,9 @@ class EndReader:
         self._gatherer = gatherer
 
     def of_pod(self, pod: Pod, *, alone: bool = True, events: Sequence[Event] | None = None) -> KnownEnd:
-        """The evidence of a pod that is there.
+        """The evidence of a pod that is there; events about its name may have been read with others.
 
-        Args:
-            pod: The pod.
-            alone: Whether what hangs on it is read, too; not of one of many.
-            events: Those about its name, where they were read with others; None: they are read here.
+        What hangs on it is read, too, unless it is one of many.
         """
         meta = pod.metadata
         found = self._events_about("Pod", meta.name, meta.namespace) if events is None else events
@@ -97,15 +93,7 @@ class EndReader:
         *,
         alone: bool = True,
     ) -> KnownEnd:
-        """The evidence of a pod that is gone.
-
-        Args:
-            name: Its name.
-            namespace: Its namespace.
-            events: Those about it, where they were read with others; None: read them.
-            present: The pod that has the name now, which is another; None: none has it.
-            alone: Whether what hangs on it is read, too; not of one of many.
-        """
+        """The evidence of a pod that is gone, as `of_pod`; ``present`` is the other pod that has its name now."""
         found = self._events_about("Pod", name, namespace) if events is None else events
         told = None if found is None else _of_last(found, present)
         controller = self._controller_by_name(name, namespace) if alone else None
@@ -128,6 +116,7 @@ class EndReader:
             node=node,
             node_gone=node_gone,
             node_events=node_events,
+            config=self._gatherer.source.told.kubelet,
             pod_unread=present is None and self._gatherer.source.is_plain_list,
             clocks=clocks_of(told or ()),
         )
@@ -143,6 +132,7 @@ class EndReader:
         node_events = self._node_events(node_name) if asked or ended else None
         node, node_gone = self._node(node_name, node_events) if alone else (None, False)
         asks_memory = may_be_memory and node is not None
+        evicted = pod.status.reason == EVICTED and node is not None
         evidence = Evidence(
             name=meta.name,
             namespace=meta.namespace,
@@ -157,7 +147,7 @@ class EndReader:
             node_name=node_name,
             node=node,
             node_gone=node_gone,
-            config=self._config(node_name) if asks_memory else None,
+            config=self._config(node_name) if asks_memory or evicted else self._gatherer.source.told.kubelet,
             neighbours=self._neighbours(pod) if asks_memory or (alone and _was_rejected(pod)) else None,
             node_events=node_events,
             clocks=clocks_of(events) if events else Clocks(),
@@ -219,13 +209,13 @@ class EndReader:
         return self._gatherer.noted(found), bool(name) and found is None
 
     def _config(self, node: str) -> KubeletConfiguration | None:
-        if self._gatherer.reach(node).reach.quiet:
+        if self._gatherer.source.told.kubelet is None and self._gatherer.reach(node).reach.quiet:
             return None
-        said = self._gatherer.kubelet(node, CONFIGZ)
+        said = self._gatherer.kubelet_config(node)
         if isinstance(said, Unread):
             # What a user may not read is for somebody to grant; a kubelet that does not answer is not.
             return None if said.reason != _FORBIDDEN else self._gatherer.noted(said)
-        return said.kubeletconfig
+        return said
 
     def _neighbours(self, pod: Pod) -> Sequence[Pod] | None:
         found = read_or_none(self._gatherer.pods_on(pod.spec.node_name))

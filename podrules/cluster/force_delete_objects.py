@@ -28,9 +28,9 @@ from podrules.volumes import (
     writer_guard,
 )
 
-__all__ = ["read_guards", "read_node_reach", "read_reach", "read_renewed", "renewals"]
+__all__ = ["MOST_READ", "read_guards", "read_node_reach", "read_reach", "read_renewed", "renewals"]
 
-_MOST_READ: Final = 50
+MOST_READ: Final = 50
 """Claims of one pod: each takes up to three requests, and a tenant may name thousands."""
 
 
@@ -114,7 +114,7 @@ def _attached(volume: PersistentVolume, pod: Pod, source: Source) -> bool | None
         return by_content if by_content or has_started(pod) else None
 
 
-def read_guards(pod: Pod, source: Source, most: int = _MOST_READ) -> tuple[WriterGuard, ...]:
+def read_guards(pod: Pod, source: Source, most: int = MOST_READ) -> tuple[WriterGuard, ...]:
     """What keeps a second writer off each volume of a pod; of more than `most` claimed volumes it is unknown."""
     claimed = claimed_volumes(pod)
     read = (_guard(pod, each, source) for each in claimed[:most])

@@ -38,13 +38,14 @@ from podrules.cluster.kinds import (
     REPLICA_SETS,
     Kind,
 )
-from podrules.cluster.kubelet import KubeletEndpoint
+from podrules.cluster.kubelet import CONFIGZ, KubeletEndpoint
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source
 from podrules.evictors import going
 from podrules.features import Features, minor_of
 from podrules.model.base import KubeObject, Model
 from podrules.model.event import Event
+from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.metrics import NodeMetrics, PodMetrics
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -182,11 +183,7 @@ class Gatherer:
         return known.snapshot.pods if known is not None and any(need.kind is PODS for need in read) else None
 
     def noted(self, found: T | Unread) -> T | None:
-        """What was read; None: it could not be, and `unread` says so from now on.
-
-        Args:
-            found: What a method of this class returned.
-        """
+        """What was read; None: it could not be, and `unread` says so from now on."""
         if not isinstance(found, Unread):
             return found
         self._unread.setdefault((found.verb, found.resource, found.namespace), found)
@@ -196,6 +193,14 @@ class Gatherer:
         """One object; None: it does not exist. It is unread where a List does not hold it."""
         found = self._outcome(lambda: self._source.get(kind, name, namespace), "get", kind, namespace, name)
         return None if _is_absent(found) else _reading(found, "get", kind, namespace)
+
+    def one_of(self, where: str | None, kind: Kind[K], name: str, namespace: str | None) -> K | Unread | None:
+        """The same of one of many of a namespace, or of all: a live cluster is asked for a list, once."""
+        listed = self.list(kind, where) if self._source.side_by_side else None
+        if listed is None or isinstance(listed, Unread):
+            return listed or self.get(kind, name, namespace)
+        by_place = self._kept("places", f"{kind.plural}/{where}", lambda: {one.metadata.place: one for one in listed})
+        return by_place.get((namespace or "", name))
 
     def named(self, kind: Kind[K], name: str, namespace: str | None = None) -> K | Unread:
         """An object that another object names. It is unread where it is not there."""
@@ -282,12 +287,15 @@ class Gatherer:
 
         Those of all nodes are read at once.
         """
-        waiting = self.list(PODS, field_selector="spec.nodeName=,status.phase=Pending")
         return [
             pod
-            for pod in read_or_none(waiting) or ()
+            for pod in read_or_none(self.waiting()) or ()
             if pod.status.nominated_node_name == node and pod.metadata.deletion_timestamp is None
         ]
+
+    def waiting(self) -> Sequence[Pod] | Unread:
+        """The pods that wait for a node."""
+        return self.list(PODS, field_selector="spec.nodeName=,status.phase=Pending")
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M | Unread:
         """What the kubelet of a node says."""
@@ -297,6 +305,13 @@ class Gatherer:
         if not isinstance(found, ClusterError):
             return found
         return replace(_unread(found, "get", NODE_PROXIES, None), node=node, path=endpoint.path)
+
+    def kubelet_config(self, node: str) -> KubeletConfiguration | Unread:
+        """The configuration of a node's kubelet: the user's file, else what it says itself."""
+        if (told := self._source.told.kubelet) is not None:
+            return told
+        said = self.kubelet(node, CONFIGZ)
+        return said if isinstance(said, Unread) else said.kubeletconfig
 
     def node_metrics(self, name: str) -> NodeMetrics | Unread:
         """A node's usage by a metrics API."""

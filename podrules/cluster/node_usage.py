@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODE_METRICS, NODE_PROXIES, POD_METRICS
-from podrules.cluster.kubelet import CONFIGZ, STATS_SUMMARY
+from podrules.cluster.kubelet import STATS_SUMMARY
 from podrules.model.metrics import PodMetrics
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -30,33 +30,24 @@ _TOO_MANY: Final = f"of more than {MAX_KUBELETS} nodes the kubelets are not aske
 
 
 def read_usage(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> ReadUsage:
-    """Read a node's usage.
-
-    Args:
-        gatherer: Reads the source.
-        node: The node; if it is not ready, its kubelet is not asked, for that would wait until the timeout.
-        pods: The pods bound to it.
-    """
+    """Read a node's usage. A kubelet that is not ready is not asked, for that would wait until the timeout."""
+    told = gatherer.source.told.kubelet
     if not _answers(node):
-        return ReadUsage(NO_USAGE, None, (_not_asked(node, _NOT_READY),))
+        return ReadUsage(NO_USAGE, told, (_not_asked(node, _NOT_READY),))
     said = _from_kubelet(gatherer, node)
     if isinstance(said, Unread):
         usage, unread = _from_metrics(gatherer, node, [pod for pod in pods if not pod.finished])
-        return ReadUsage(usage, None, (said, *unread))
+        return ReadUsage(usage, told, (said, *unread))
     return said
 
 
-def unread_usage(node: Node, unread: Sequence[Unread]) -> ReadUsage:
-    """Why `read_usages` has no usage of a node.
-
-    Args:
-        node: The node.
-        unread: What it could not read.
-    """
+def unread_usage(gatherer: Gatherer, node: Node, unread: Sequence[Unread]) -> ReadUsage:
+    """Why `read_usages` has no usage of a node, by what it could not read."""
+    told = gatherer.source.told.kubelet
     if not _answers(node):
-        return ReadUsage(NO_USAGE, None, (_not_asked(node, _NOT_READY),))
+        return ReadUsage(NO_USAGE, told, (_not_asked(node, _NOT_READY),))
     mine = tuple(entry for entry in unread if entry.node == node.metadata.name)
-    return ReadUsage(NO_USAGE, None, mine or (_not_asked(node, _TOO_MANY),))
+    return ReadUsage(NO_USAGE, told, mine or (_not_asked(node, _TOO_MANY),))
 
 
 def _not_asked(node: Node, reason: str) -> Unread:
@@ -73,10 +64,10 @@ def _from_kubelet(gatherer: Gatherer, node: Node) -> ReadUsage | Unread:
     summary = gatherer.kubelet(name, STATS_SUMMARY)
     if isinstance(summary, Unread):
         return summary
-    configz = gatherer.kubelet(name, CONFIGZ)
-    if isinstance(configz, Unread):
-        return ReadUsage(usage_from_summary(summary), None, (configz,))
-    return ReadUsage(usage_from_summary(summary), configz.kubeletconfig, ())
+    config = gatherer.kubelet_config(name)
+    if isinstance(config, Unread):
+        return ReadUsage(usage_from_summary(summary), None, (config,))
+    return ReadUsage(usage_from_summary(summary), config, ())
 
 
 def _from_metrics(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> tuple[NodeUsage, tuple[Unread, ...]]:
@@ -96,13 +87,7 @@ def _from_metrics(gatherer: Gatherer, node: Node, pods: Sequence[Pod]) -> tuple[
 def read_usages(
     gatherer: Gatherer, nodes: Sequence[Node], pods_on: Mapping[str, Sequence[Pod]]
 ) -> tuple[Mapping[str, ReadUsage], tuple[Unread, ...]]:
-    """The usage of many nodes, by name, and what could not be read of it.
-
-    Args:
-        gatherer: Reads the source.
-        nodes: The nodes.
-        pods_on: The pods bound to each node, by the node's name.
-    """
+    """The usage of many nodes with the pods bound to each, by name, and what could not be read of it."""
     answering = [node for node in nodes if _answers(node)]
     found: dict[str, ReadUsage] = {}
     unread: dict[Unread, None] = {}
@@ -135,5 +120,6 @@ def _listed(gatherer: Gatherer, nodes: Sequence[Node], pods_on: Mapping[str, Seq
             own = [pod for pod in pods_on.get(name, ()) if not pod.finished]
             keys = ((pod.metadata.namespace, pod.metadata.name) for pod in own)
             metrics = [by_pod[key] for key in keys if key in by_pod]
-            found[name] = ReadUsage(usage_from_metrics(node, measured[name], own, metrics), None, ())
+            usage = usage_from_metrics(node, measured[name], own, metrics)
+            found[name] = ReadUsage(usage, gatherer.source.told.kubelet, ())
     return found

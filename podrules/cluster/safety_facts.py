@@ -6,11 +6,12 @@ too many pods to read them all while somebody waits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from podrules.attachment import VolumeFacts, unique_volume_name
+from podrules.attachment import VolumeFacts, attached_volumes, in_tree_name, unique_volume_name
+from podrules.cluster.force_delete_objects import MOST_READ
 from podrules.cluster.force_delete_objects import renewals as renewals_of
 from podrules.cluster.kinds import (
     CSI_DRIVERS,
@@ -23,21 +24,26 @@ from podrules.cluster.kinds import (
     PODS,
     STATEFUL_SETS,
     VOLUME_ATTACHMENTS,
+    Kind,
 )
+from podrules.model.base import KubeObject
 from podrules.model.instant import instant
+from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
+from podrules.model.workload import Workload
 from podrules.partitions import PartitionFacts, missing_nodes, nodes_down
 from podrules.reachability import LEASE_NAMESPACE, NodeReach
-from podrules.reading import NOT_ALL_IN_FILE, Unread
+from podrules.reading import NOT_ALL_IN_FILE, Unread, read_or_none
 from podrules.safety import Guarantee, owner_guarantee
+from podrules.second_writers import SecondWriters, coming_guards, second_writers, volume_of
 from podrules.volumes import ClaimedVolume, claimed_volumes
 
 if TYPE_CHECKING:
     from podrules.cluster.gather import Gatherer
     from podrules.model.node import Node
     from podrules.model.pod import Pod
-    from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
+    from podrules.model.storage import VolumeAttachment
 
-__all__ = ["partition_facts", "renewals", "volumes_on_their_way"]
+__all__ = ["coming_writers", "partition_facts", "renewals", "volumes_on_their_way"]
 
 
 def renewals(gatherer: Gatherer) -> dict[str, datetime]:
@@ -78,11 +84,14 @@ def partition_facts(
                 claims[pod.metadata.namespace, claimed.claim] = claim
             if volume is not None:
                 volumes[volume.metadata.name] = volume
+    by_name = {node.metadata.name: node for node in nodes}
+    _read_attached(gatherer, {name: by_name.get(name) for name in down}, attachments or (), lost, volumes)
+    awaited = {bound.namespace for volume in volumes.values() if (bound := volume.spec.claim_ref) is not None}
     return PartitionFacts(
         nodes=nodes,
         all_nodes=all_nodes,
         renewed=renewed,
-        pods=(*lost, *_others(gatherer, lost, {namespace for namespace, _ in claims})),
+        pods=(*lost, *_others(gatherer, lost, awaited | {namespace for namespace, _ in claims})),
         stateful_sets={
             (pod.metadata.namespace, owner.name): found
             for pod in lost
@@ -100,6 +109,58 @@ def partition_facts(
         all_attachments=attachments is not None,
         budgets=gatherer.noted(gatherer.list(PDBS)) or (),
     )
+
+
+def _read_attached(
+    gatherer: Gatherer,
+    down: Mapping[str, Node | None],
+    attachments: Sequence[VolumeAttachment],
+    lost: Sequence[Pod],
+    volumes: dict[str, PersistentVolume],
+) -> None:
+    """Add the attached volumes that no pod object uses any more to those that are known."""
+    for entry in attachments:
+        name = entry.spec.source.persistent_volume_name
+        if entry.spec.node_name in down and name and name not in volumes:
+            found = gatherer.noted(gatherer.get(PERSISTENT_VOLUMES, name))
+            volumes |= {name: found} if found is not None else {}
+    held = (attached_volumes(name, node, attachments, volumes.values()) for name, node in down.items())
+    unknown = {volume for one in held for volume, attachment in one.items() if not attachment} - volumes.keys()
+    unknown -= {in_tree_name(volume) for pod in lost for volume in pod.spec.volumes}
+    # A node's status names them by what only their specs have.
+    every = gatherer.noted(gatherer.list(PERSISTENT_VOLUMES)) if unknown else ()
+    volumes |= {found.metadata.name: found for found in every or () if unique_volume_name(found) in unknown}
+
+
+def coming_writers(
+    gatherer: Gatherer,
+    pod: Pod,
+    deployment: Workload,
+    written: Sequence[KubeObject] = (),
+    get: Callable[[Kind[Any], str, str | None], Any] | None = None,
+) -> SecondWriters | None:
+    """When two pods of a Deployment write to its volumes, by the claims of the cluster, else by those of files."""
+    read_at_most = {claimed.claim for claimed in claimed_volumes(pod)[:MOST_READ]}
+    claims = {one.metadata.place: one for one in written if isinstance(one, PersistentVolumeClaim)}
+    volumes = {one.metadata.name: one for one in written if isinstance(one, PersistentVolume)}
+
+    def read(kind: Kind[Any], name: str, own: Any = None) -> Any:
+        if kind.namespaced and name not in read_at_most:
+            return own
+        found: Any = (get or gatherer.get)(kind, name, pod.metadata.namespace if kind.namespaced else None)
+        return read_or_none(found) or own or gatherer.noted(found)
+
+    def its_volume(claim: PersistentVolumeClaim) -> Any:
+        own, name = volume_of(claim, volumes), claim.spec.volume_name
+        return read(PERSISTENT_VOLUMES, name, own) if name else own
+
+    guards = coming_guards(
+        pod,
+        lambda name: read(PERSISTENT_VOLUME_CLAIMS, name, claims.get((pod.metadata.namespace, name))),
+        its_volume,
+        lambda name: read(CSI_DRIVERS, name),
+    )
+    return second_writers(deployment, guards)
 
 
 def _others(gatherer: Gatherer, lost: Sequence[Pod], namespaces: Iterable[str]) -> Iterator[Pod]:
@@ -121,12 +182,7 @@ def _claim_and_volume(
 
 
 def volumes_on_their_way(gatherer: Gatherer, pod: Pod) -> tuple[tuple[VolumeFacts, ...], tuple[NodeReach, ...]]:
-    """The volumes of a bound pod, and whether the nodes that use them answer.
-
-    Args:
-        gatherer: Reads the source.
-        pod: The pod, bound to a node.
-    """
+    """The volumes of a bound pod, and whether the nodes that use them answer."""
     facts = tuple(_volume_facts(gatherer, pod))
     names = {pod.spec.node_name}
     for volume in facts:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from podrules.cluster.errors import ManifestError, UsageError
@@ -11,11 +14,11 @@ from podrules.cluster.manifests.files import Document, parse_documents, read_doc
 from podrules.cluster.source import Source
 from podrules.model.base import Model
 from podrules.model.config import ConfigMap
+from podrules.scheduler.config_fields import KIND
 from podrules.scheduler.profile import ConfigurationError, Profile, read_profiles
 
-__all__ = ["config_map_document", "read_scheduler_configuration"]
+__all__ = ["config_map_document", "read_scheduler_configuration", "twice_in_json"]
 
-_KIND: Final = "KubeSchedulerConfiguration"
 _CONFIG_MAP: Final = "configmap"
 
 
@@ -89,11 +92,28 @@ def _in_file(path: str) -> Mapping[str, Any]:
 
 def _only(documents: Iterable[Document], place: str) -> Mapping[str, Any]:
     there = list(documents)
-    found = [document.content for document in there if document.content["kind"] == _KIND]
+    found = [document for document in there if document.content["kind"] == KIND]
     if len(found) != 1:
         others = ", ".join(
-            dict.fromkeys(str(entry.content["kind"]) for entry in there if entry.content["kind"] != _KIND)
+            dict.fromkeys(str(entry.content["kind"]) for entry in there if entry.content["kind"] != KIND)
         )
         told = f", and {others}" if others else ""
-        raise ManifestError(f"{place}: {len(found)} documents of kind {_KIND}{told}: it needs one")
-    return found[0]
+        raise ManifestError(f"{place}: {len(found)} documents of kind {KIND}{told}: it needs one")
+    for twice in found[0].twice:
+        raise ManifestError(f"{place}, line {twice.line}: {twice.field} stands in line {twice.first} already: keep one")
+    if name := twice_in_json(found[0].text):
+        raise ManifestError(f"{place}: {name} stands twice in one mapping: keep one")
+    return found[0].content
+
+
+def twice_in_json(text: str) -> str:
+    """A field that stands twice in one object of a JSON text, of which a reader keeps the last; empty: none does."""
+    repeated: list[str] = []
+
+    def read(pairs: list[tuple[str, Any]]) -> None:
+        counts = Counter(name for name, _ in pairs)
+        repeated.extend(name for name, count in counts.items() if count > 1)
+
+    with suppress(ValueError, RecursionError):
+        json.loads(text, object_pairs_hook=read)
+    return next(iter(repeated), "")

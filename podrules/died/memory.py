@@ -32,7 +32,7 @@ from podrules.died.cause import Cause
 from podrules.died.evidence import Evidence
 from podrules.died.oom_kills import OomKill, of_both, oom_kills_near, seconds_apart
 from podrules.died.verdict import Clue, Source, Weight
-from podrules.features import minor_of
+from podrules.features import CHANGES, minor_of
 from podrules.model.instant import instant
 from podrules.model.node import Node
 from podrules.model.pod import ContainerRef, Pod
@@ -58,6 +58,8 @@ _NODE: Final = Cause.NODE_OUT_OF_MEMORY
 _AT_START: Final = "container init was OOM-killed"
 _TELLS_CGROUP: Final = 31
 """The minor from which the kubelet's configuration has failCgroupV1."""
+_FAILS_ON_V1: Final = CHANGES["fail_cgroup_v1"].since
+"""The minor from which that is its default."""
 _MEMORY_MEDIUM: Final = "Memory"
 _TOGETHER: Final = timedelta(seconds=5)
 """Containers that one shortage of the node ends go within seconds."""
@@ -93,7 +95,9 @@ def kills_whole_container(evidence: Evidence) -> bool | None:
     if node is None or config is None:
         return None
     minor = minor_of(node.status.node_info.kubelet_version)
-    if minor is None or minor < _TELLS_CGROUP or not config.fail_cgroup_v1:
+    if minor is None or minor < _TELLS_CGROUP:
+        return None
+    if not (minor >= _FAILS_ON_V1 if config.fail_cgroup_v1 is None else config.fail_cgroup_v1):
         return None
     return not config.single_process_oom_kill
 
@@ -109,13 +113,7 @@ def pod_memory_limit(pod: Pod) -> int | None:
 
 
 def memory_limits(pod: Pod, ref: ContainerRef, of_pod: int | None) -> MemoryLimits:
-    """The limits that a container can come to.
-
-    Args:
-        pod: The pod.
-        ref: The container.
-        of_pod: See `pod_memory_limit`.
-    """
+    """The limits that a container can come to, with that of its pod (`pod_memory_limit`)."""
     own = ref.container.resources.limits.get(MEMORY)
     whole = pod.spec.resources.limits.get(MEMORY) if pod.spec.resources is not None else None
     return MemoryLimits(

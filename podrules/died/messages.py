@@ -32,6 +32,7 @@ __all__ = [
     "DISRUPTION",
     "DISRUPTIONS",
     "EVENT_CAUSES",
+    "EVICTED",
     "NEVER_RAN",
     "PRESSURE_REASONS",
     "READ_REASONS",
@@ -50,6 +51,7 @@ __all__ = [
     "tells_of_pod",
 ]
 
+EVICTED: Final = "Evicted"
 _LOW: Final = "The node was low on resource: "
 _RESOURCES: Final = {
     "memory": Cause.EVICTED_MEMORY,
@@ -137,7 +139,7 @@ READ_REASONS: Final = frozenset(
         *PRESSURE_REASONS,
         *EVENT_CAUSES,
         *CLEANED_UP,
-        "Evicted",
+        EVICTED,
         "Killing",
         "SandboxChanged",
         "Scheduled",
@@ -190,13 +192,17 @@ class EvictionNumbers(Struct, frozen=True, rename="camel"):
     name: str = ""
     """The container or volume that came to its own limit."""
     limit: str = ""
+    set_by: str = ""
+    """The kubelet's field with that threshold; empty: its configuration is not known, or both or none have it."""
+    grace_seconds: int | None = None
+    """What a soft threshold gave the pod at most; None: none was met, or that is not known."""
 
 
 def cause_of_status(reason: str, message: str) -> Cause | None:
     """The cause that a finished pod's status names (``status.reason`` and ``status.message``); None: none."""
     if is_rejection(reason, message):
         return Cause.REJECTED
-    if reason == "Evicted":
+    if reason == EVICTED:
         return cause_of_eviction(message)
     if reason == "Preempting":
         return Cause.KUBELET_PREEMPTION
@@ -209,7 +215,7 @@ def cause_of_status(reason: str, message: str) -> Cause | None:
 
 def is_rejection(reason: str, message: str = "") -> bool:
     """Whether a status or an event is that of a kubelet that did not take a pod on."""
-    if reason == "Evicted" and cause_of_eviction(message) is Cause.REJECTED:
+    if reason == EVICTED and cause_of_eviction(message) is Cause.REJECTED:
         return True
     return message.startswith(_REJECTED) or reason in _ADMISSION or reason.startswith(_OUT_OF)
 

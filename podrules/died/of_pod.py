@@ -35,22 +35,25 @@ from podrules.died.gone import LONG, gone_verdict, node_evictor, told_by_event
 from podrules.died.kubelet_stops import stop_of_all
 from podrules.died.manner import Manner, Stop, manner_of, stop_of
 from podrules.died.memory import SIGKILL_CODE, MemoryLimits, memory_limits, pod_memory_limit, start_ran_out
-from podrules.died.messages import BY_KUBELET, EvictionNumbers, eviction_numbers
+from podrules.died.messages import BY_KUBELET, EVICTED, EvictionNumbers, eviction_numbers
 from podrules.died.pod_end import pod_verdict
 from podrules.died.rejections import Rejection, rejection_of
 from podrules.died.stop_order import stopped_at
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, of_event, proven
 from podrules.ending import deleted_at, grace_of
+from podrules.eviction.thresholds import usable_thresholds
 from podrules.evictors import Evictor, Purpose, manager_of, pod_evictor
 from podrules.model.instant import instant
 from podrules.model.pod import ContainerRef, Pod
+from podrules.model.quantity import ZERO
 from podrules.platform import pod_platform
+from podrules.resources import MEMORY
+from podrules.termination import eviction_stop
 
 __all__ = ["ContainerEnd", "EndOf", "PodEnd", "has_ended", "last_end", "may_have_ended", "never_started"]
 
 _NOT_STARTED: Final = 128
 """The exit code of a container that the runtime could not start."""
-_EVICTED: Final = "Evicted"
 _LIMITED: Final = frozenset({OOM_KILLED, "StartError"})
 """Reasons of ends that a memory limit may explain."""
 
@@ -270,7 +273,7 @@ def _gone(evidence: Evidence) -> PodEnd:
     verdict, stopped = gone_verdict(evidence), stopped_at(evidence)
     events = evidence.known_events.events
     told = _told_at(verdict)
-    message = next((event.message for event in reversed(events) if event.reason == _EVICTED), "")
+    message = next((event.message for event in reversed(events) if event.reason == EVICTED), "")
     nothing = verdict.grade is Grade.NOTHING
     if nothing and events:
         verdict = replace(verdict, clues=(of_event(events[-1]),))
@@ -279,7 +282,7 @@ def _gone(evidence: Evidence) -> PodEnd:
         EndOf.POD,
         verdict,
         at=None if nothing else when,
-        numbers=eviction_numbers(message),
+        numbers=_with_threshold(evidence, eviction_numbers(message)),
         rejection=_rejection(evidence, verdict),
         lost=_lost(evidence, verdict),
         evictor=_evictor(evidence, verdict),
@@ -315,10 +318,33 @@ def _evictor(evidence: Evidence, verdict: Verdict) -> Evictor | None:
 
 
 def _numbers(evidence: Evidence, pod: Pod) -> EvictionNumbers:
-    if pod.status.reason == _EVICTED:
-        return eviction_numbers(pod.status.message)
-    told = evidence.known_events.named(_EVICTED)
-    return eviction_numbers(told[-1].message) if told else EvictionNumbers()
+    if pod.status.reason == EVICTED:
+        return _with_threshold(evidence, eviction_numbers(pod.status.message))
+    told = evidence.known_events.named(EVICTED)
+    return _with_threshold(evidence, eviction_numbers(told[-1].message)) if told else EvictionNumbers()
+
+
+def _with_threshold(evidence: Evidence, numbers: EvictionNumbers) -> EvictionNumbers:
+    """The numbers, with the kind of the kubelet's threshold that has the amount of the message.
+
+    The amount of a percentage is known of memory alone: no object has the capacity of disks as the kubelet sees it.
+    """
+    config, pod, node = evidence.config, evidence.pod, evidence.node
+    if config is None or not numbers.threshold:
+        return numbers
+    capacity = 0 if node is None or numbers.resource != MEMORY else node.status.capacity.get(MEMORY, ZERO).value
+    hard = {
+        one.is_hard
+        for one in usable_thresholds(config)[0]
+        if one.signal.resource == numbers.resource and str(one.value.of(capacity)) == numbers.threshold
+    }
+    if len(hard) != 1:
+        return numbers
+    if True in hard:
+        return replace(numbers, set_by="evictionHard")
+    most = config.eviction_max_pod_grace_period
+    stop = None if pod is None else eviction_stop(pod, max_pod_grace_period_seconds=most)
+    return replace(numbers, set_by="evictionSoft", grace_seconds=most if stop is None else stop.pod_seconds)
 
 
 def _latest(ends: tuple[ContainerEnd, ...]) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-__all__ = ["WindowsExit", "windows_exit"]
+__all__ = ["WINDOWS_EXITS", "WindowsExit", "windows_exit"]
 
 
 class WindowsExit(NamedTuple):
@@ -23,7 +23,7 @@ class WindowsExit(NamedTuple):
     """What the process did."""
 
 
-_EXITS: Final = {
+WINDOWS_EXITS: Final = {
     0xC000013A: WindowsExit("STATUS_CONTROL_C_EXIT", "ended on Ctrl+C, as a stop sends it"),
     0x40010004: WindowsExit("DBG_TERMINATE_PROCESS", "was stopped with its system"),
     0xC0000005: WindowsExit("STATUS_ACCESS_VIOLATION", "crashed: access violation"),
@@ -50,4 +50,4 @@ _EXITS: Final = {
 
 def windows_exit(code: int) -> WindowsExit | None:
     """What an exit code stands for; None: it is none of Windows' that is known."""
-    return _EXITS.get(code % 2**32)
+    return WINDOWS_EXITS.get(code % 2**32)

@@ -38,6 +38,7 @@ __all__ = [
     "ThresholdValue",
     "effective_eviction_hard",
     "parse_threshold_config",
+    "usable_thresholds",
     "with_container_fs",
 ]
 
@@ -71,6 +72,9 @@ class ThresholdValue(Struct, frozen=True):
     quantity: Quantity | None = None
     percentage: float = 0.0
     """From 0 to 1, a float32; counts where there is no quantity."""
+
+    def __str__(self) -> str:
+        return f"{self.percentage * 100:g}%" if self.quantity is None else str(self.quantity)
 
     def of(self, capacity: int) -> Quantity:
         """The amount (GetThresholdQuantity); bytes or a count."""
@@ -134,13 +138,18 @@ def parse_threshold_config(config: KubeletConfiguration) -> tuple[Threshold, ...
     return tuple(found)
 
 
+def usable_thresholds(config: KubeletConfiguration) -> tuple[tuple[Threshold, ...], str]:
+    """The thresholds, and why they are the defaults instead of the kubelet's own, if so."""
+    try:
+        return parse_threshold_config(config), ""
+    except ThresholdConfigError as error:
+        return parse_threshold_config(KubeletConfiguration()), str(error)
+
+
 def with_container_fs(thresholds: Iterable[Threshold], *, image_fs: bool, container_fs: bool) -> tuple[Threshold, ...]:
     """The thresholds with containerfs' own replaced by those of the disk that it shares (UpdateContainerFsThresholds).
 
-    Args:
-        thresholds: As configured.
-        image_fs: Whether images have a disk of their own.
-        container_fs: Whether containers' writable layers are on another disk than images.
+    Images may have a disk of their own, and containers' writable layers another one than images.
     """
     kept = [threshold for threshold in thresholds if threshold.signal not in _CONTAINER_FS]
     shares_image_fs = image_fs and not container_fs

@@ -17,6 +17,7 @@ __all__ = [
     "ContainerStats",
     "FsStats",
     "KubeletConfiguration",
+    "KubeletFile",
     "MemoryStats",
     "MemorySwapConfiguration",
     "NodeStats",
@@ -213,7 +214,8 @@ class KubeletConfiguration(Model, frozen=True):
     oom_score_adj: int = field(default=-999, name="oomScoreAdj")
     """The score of the kubelet's own process."""
     single_process_oom_kill: bool | None = field(default=None, name="singleProcessOOMKill")
-    fail_cgroup_v1: bool = field(default=True, name="failCgroupV1")
+    fail_cgroup_v1: bool | None = field(default=None, name="failCgroupV1")
+    """None: not set, or the kubelet is older than the field: the version's default applies."""
     memory_swap: MemorySwapConfiguration = field(default_factory=MemorySwapConfiguration)
     memory_throttling_factor: float | None = None
     """Above 0, at most 1. None: not set, so the version's default applies."""
@@ -230,6 +232,13 @@ class KubeletConfiguration(Model, frozen=True):
     def root_parts(self) -> tuple[str, ...]:
         """``cgroupRoot`` by its parts."""
         return tuple(filter(None, self.cgroup_root.split("/")))
+
+
+class KubeletFile(KubeletConfiguration, frozen=True):
+    """The configuration in a file, which may leave out what has a default."""
+
+    file: str = ""
+    """The file's path, as it was typed."""
 
 
 class Configz(Model, frozen=True):

@@ -14,11 +14,12 @@ from typing import Any, Final
 from podrules.model.field_error import FieldError
 from podrules.model.quantity import Quantity, QuantityError
 
-__all__ = ["misfit", "no_time", "not_json", "unfit"]
+__all__ = ["misfit", "no_time", "not_json", "shown", "unfit"]
 
 _MAX_SHOWN: Final = 40
 """The most characters of a value that a message shows."""
 _STEP: Final = re.compile(r"(\.[^.\[]+)|\[([0-9]+)\]|(\[\.\.\.\])")
+_AT: Final = re.compile(r"(?s)\A(.*?)(?: - at `(\$[^`]*)`)?\Z")
 _EXPECTED: Final = re.compile(r"Expected `([^`]*)`")
 _ABOUT_FIELD: Final = re.compile(r"Object (missing required|contains unknown) field `([^`]*)`")
 _NUMERAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})", re.ASCII)
@@ -44,10 +45,12 @@ def misfit(error: Exception, value: Any) -> FieldError:
         error: The error that msgspec raised.
         value: The whole object, as plain dicts and lists.
     """
-    problem, _, path = str(error).partition(" - at `")
+    problem, path = _AT.findall(str(error))[0]
+    # Quantities and structs that check themselves have words of their own.
+    own = isinstance(error.__cause__, ValueError)
     quantity = isinstance(error.__cause__, QuantityError)
-    place, found = _found(path.rstrip("`").removeprefix("$"), value, _is_quantity if quantity else _is_text)
-    return FieldError(place, problem if quantity else _problem(problem, found))
+    place, found = _found(path.removeprefix("$"), value, _is_quantity if quantity else _is_text)
+    return FieldError(place, problem if own else _problem(problem, found))
 
 
 def unfit(value: Any, wanted: str, bits: int = 0) -> str:
@@ -66,7 +69,7 @@ def unfit(value: Any, wanted: str, bits: int = 0) -> str:
 
 def no_time(found: str) -> str:
     """Explain a text that is no time."""
-    return f"{_shown(found)} is no time; write one as {_A_TIME}"
+    return f"{shown(found)} is no time; write one as {_A_TIME}"
 
 
 def not_json(error: Exception) -> str:
@@ -88,7 +91,7 @@ def _problem(problem: str, found: Any) -> str:
     expected = _EXPECTED.match(problem)
     wanted = [kind for kind in expected[1].split(" | ") if kind in _WRITE] if expected else []
     if not wanted:
-        return f"{_shown(found)} does not fit this field"
+        return f"{shown(found)} does not fit this field"
     if _OF_TIME in problem and isinstance(found, str):
         return no_time(found)
     bound = _BOUND.search(problem)
@@ -106,14 +109,14 @@ def _what_it_is(found: Any, wanted: list[str]) -> str:
         case list():
             return "this is a list"
         case bool():
-            return f"{_shown(found)} is a boolean"
+            return f"{shown(found)} is a boolean"
         case int() if "int" in wanted:
-            return f"{_shown(found)} is out of range"
+            return f"{shown(found)} is out of range"
         case float() if "int" in wanted:
-            return f"{_shown(found)} is no whole number"
+            return f"{shown(found)} is no whole number"
         case int() | float():
-            return f"{_shown(found)} is a number"
-    return f"{_shown(found)} is a string"
+            return f"{shown(found)} is a number"
+    return f"{shown(found)} is a string"
 
 
 def _example(found: Any, wanted: list[str]) -> str:
@@ -128,13 +131,14 @@ def _example(found: Any, wanted: list[str]) -> str:
     return ""
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value as JSON, the first `_MAX_SHOWN` characters of it."""
     try:
         text = value if isinstance(value, int) and abs(value) > 1 << 64 else json.dumps(value, ensure_ascii=False)
         text = str(text)
     except ValueError:
         return "a number of thousands of digits"
-    except TypeError:
+    except (TypeError, RecursionError):
         return "this value"
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
 

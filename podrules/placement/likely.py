@@ -30,7 +30,7 @@ from podrules.placement.preview import nominated_node, preview
 from podrules.placement.remedies import by_nearness, cheapest_remedy, softened_spread
 from podrules.placement.scheduler_condition import told_before
 from podrules.placement.situation import Situation
-from podrules.placement.spreading import SoftSpreads, constraint_spreads
+from podrules.placement.spreading import SoftSpreads, constraint_spreads, normalized_scores
 from podrules.placement.volume_places import volume_places
 from podrules.reachability import NodeReach, Reach, node_reach
 from podrules.reading import NOT_ALL_IN_FILE, Unread
@@ -132,6 +132,7 @@ def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways
         sampled=most if most < len(feasible) else None,
         best=_best(anew, filtered, scored),
         scores=tuple(_scores(filtered, scored, None if every_node else _SHOWN_SCORES)),
+        normalized=tuple(normalized_scores(filtered, scored)) if every_node else (),
         current=_current(pod, filtered, scored),
         told=_scheduler_message(pod, ""),
     )
@@ -205,14 +206,7 @@ def _scheduler_message(pod: Pod, message: str) -> ToldBefore | None:
 def rejected_groups(
     situation: Situation, filtered: Filtered, *, every_node: bool, remedies: bool
 ) -> Iterator[RejectedGroup]:
-    """Rejected nodes by plugin and reasons, the largest group first.
-
-    Args:
-        situation: The pod and the cluster.
-        filtered: Its verdicts.
-        every_node: Whether all nodes are named, with their numbers; else the nearest to fit.
-        remedies: Whether changes are tried.
-    """
+    """Rejected nodes by plugin and reasons, the largest group first; without `every_node` each names the nearest."""
     if not filtered.pre_filter.status.ok:
         status = filtered.pre_filter.status
         yield RejectedGroup(

@@ -11,7 +11,7 @@ from podrules.placement.preemption_victims import NominatedNode, PreemptionPrevi
 from podrules.reading import Unread
 from podrules.scheduler.framework.candidate_change import CandidateChange
 from podrules.scheduler.framework.facts import Fact
-from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
+from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain, SpreadTerm
 from podrules.scheduler.queue import QueuePosition
 
 __all__ = [
@@ -22,6 +22,8 @@ __all__ = [
     "NamedFate",
     "NamedNode",
     "NodeScore",
+    "NormalizedScores",
+    "NormalizedValue",
     "Placement",
     "PlacementOutcome",
     "ReasonCount",
@@ -29,7 +31,6 @@ __all__ = [
     "RejectedNode",
     "Remedy",
     "SoftSpreadScore",
-    "SpreadTerm",
     "ToldBefore",
     "VolumePlace",
 ]
@@ -139,22 +140,6 @@ class ClaimProblem(Struct, frozen=True, kw_only=True, rename="camel"):
     """For one that needs the scheduler: the label kubernetes.io/hostname of the pod's node; empty: it has none."""
 
 
-class SpreadTerm(Struct, frozen=True, rename="camel"):
-    """One ScheduleAnyway constraint's part of a node's score: ``count * weight + (maxSkew - 1)``."""
-
-    field: str
-    topology_key: str
-    domain: str | None
-    """None: the node lacks the key, and the part is 0."""
-    count: int
-    """Matching pods of the domain."""
-    domains: int
-    weight: float
-    """``ln(domains + 2)``."""
-    max_skew: int
-    score: float
-
-
 class SoftSpreadScore(Struct, frozen=True, rename="camel"):
     """PodTopologySpread's score of a node in its terms."""
 
@@ -166,6 +151,32 @@ class SoftSpreadScore(Struct, frozen=True, rename="camel"):
     """Of 100, among the nodes that fit."""
     weight: int
     """The plugin's, by which that is multiplied."""
+
+
+class NormalizedValue(Struct, frozen=True, rename="camel"):
+    """A score as a plugin gives it, and what NormalizeScore makes of it."""
+
+    raw: int
+    score: int
+    """Of 100, before the plugin's weight."""
+    node: str
+    """One that has it."""
+    nodes: int
+    """How many have it."""
+
+
+class NormalizedScores(Struct, frozen=True, rename="camel"):
+    """The scores of a plugin that brings them to 0 to 100, where nodes differ."""
+
+    plugin: str
+    formula: str
+    """The result is cut to a whole number, unlike the raw score of PodTopologySpread: that is rounded."""
+    most: int
+    least: int
+    values: tuple[NormalizedValue, ...]
+    """The best first."""
+    before: str = ""
+    """The version before which it held; empty: today's."""
 
 
 class NodeScore(Struct, frozen=True, rename="camel"):
@@ -324,6 +335,8 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     """The best nodes that do not answer: a pod is bound to them, and does not start."""
     scores: tuple[NodeScore, ...] = ()
     """Highest first; all that fit where every node was asked for, else some."""
+    normalized: tuple[NormalizedScores, ...] = ()
+    """How the scores of some plugins came about, where every node was asked for."""
     rejected: tuple[RejectedGroup, ...] = ()
     """Largest group first."""
     nowhere: tuple[str, ...] = ()

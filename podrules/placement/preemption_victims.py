@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from podrules.model.pod_reference import PodOnNode, PodReference
 from podrules.reachability import NodeReach
+from podrules.reading import Unread
 
 __all__ = [
     "CrossNode",
@@ -18,6 +19,8 @@ __all__ = [
     "Preempted",
     "PreemptedFor",
     "PreemptionPreview",
+    "Preemptor",
+    "Preemptors",
     "VictimPod",
 ]
 
@@ -94,6 +97,41 @@ class PreemptionPreview(Struct, frozen=True, rename="camel"):
     """Why nodes that were looked at are no candidates; the most nodes first."""
     message: str
     """All that the PodScheduled condition says then."""
+
+
+class Preemptor(Struct, frozen=True, rename="camel"):
+    """A pending pod for which the scheduler would preempt a bound one, if it tried it now."""
+
+    pod: PodReference
+    priority: int
+    seen: bool
+    """Whether a scheduler has tried it before."""
+    node: str
+    victims: int
+    """How many pods would go, this one among them."""
+    violates: tuple[str, ...]
+    """PodDisruptionBudgets that the going of this one violates, by name."""
+    nodes: int
+    """How many nodes are as good, this one among them: any may be taken."""
+    twin: PodReference | None
+    """A pod of its node that is as important, so that either of them goes."""
+    sampled: int | None
+    """kube-scheduler looks at so many candidates only, from a random node on; None: at all."""
+    assumed: tuple[Unread, ...]
+    """What could not be read, and may decide: it counts as not there."""
+
+
+class Preemptors(Struct, frozen=True, rename="camel"):
+    """The pending pods that would preempt a bound one. Each is judged alone, by the cluster as it is now."""
+
+    found: tuple[Preemptor, ...] = ()
+    """In the order of the queue."""
+    judged: int | None = None
+    """How many of higher priority. None: it has no node, is one of many, or the pods were not read."""
+    left_out: int = 0
+    """Pods behind them in the queue."""
+    not_modelled: int = 0
+    """Pods of other schedulers or of groups: they may preempt, too."""
 
 
 class GoingVictim(Struct, frozen=True, rename="camel"):

@@ -17,6 +17,7 @@ from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference, on_its_node, reference
 from podrules.model.policy import PodDisruptionBudget
 from podrules.placement.devices import devices_freed
+from podrules.placement.missing import BUDGETS, NODES, known_part, missing_of
 from podrules.placement.preemption_victims import (
     CrossNode,
     GoingVictim,
@@ -24,13 +25,14 @@ from podrules.placement.preemption_victims import (
     NominatedNode,
     NoRoom,
     PreemptionPreview,
+    Preemptor,
     VictimPod,
 )
 from podrules.placement.situation import Situation
 from podrules.platform import Platform, node_platform
 from podrules.qos import get_pod_qos
 from podrules.reachability import node_reach
-from podrules.scheduler.cycle import Filtered
+from podrules.scheduler.cycle import Filtered, pre_enqueue
 from podrules.scheduler.framework.status import Status
 from podrules.scheduler.plugins.default_preemption import (
     Victim,
@@ -43,22 +45,22 @@ from podrules.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm
 from podrules.scheduler.preemption import Candidate, Preemption, preempt
 from podrules.scheduler.preemption.choice import select_candidate
 from podrules.scheduler.preemption.cross_node import cross_node_help
+from podrules.scheduler.preemption.post_filter import potential_rows
+from podrules.scheduler.preemption.trial import Trials
+from podrules.scheduler.preemption.victims import select_victims_on_node
+from podrules.stuck import unseen
 
-__all__ = ["nominated_node", "preview"]
+__all__ = ["nominated_node", "preemptor", "preview"]
 
 _MAX_RIVALS = 5
+_FEW_NODES: Final = 32
 _AFFINITY: Final = "InterPodAffinity"
 _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 """For a rule that asks for the present only where it has a Lease."""
 
 
 def preview(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> PreemptionPreview | None:
-    """What PostFilter would come to; None: the profile has no DefaultPreemption.
-
-    Args:
-        filtered: A cycle without a feasible node and without an error.
-        budgets: Of all namespaces.
-    """
+    """What PostFilter would come to for a pod that fits nowhere; None: the profile has no DefaultPreemption."""
     found = preempt(filtered, budgets)
     preemption = found.preemption
     if preemption is None:
@@ -84,6 +86,52 @@ def preview(filtered: Filtered, budgets: Sequence[PodDisruptionBudget]) -> Preem
         left_alone=() if best is None else tuple(_left_alone(filtered, preemption, best)),
         no_room=tuple(_no_room(filtered, preemption)),
         message=found.message,
+    )
+
+
+def preemptor(situation: Situation, bound: Pod) -> Preemptor | None:
+    """How the pending pod of a situation would preempt a bound one; None: it would not."""
+    missing = missing_of(situation)
+    known = known_part(situation, missing)
+    pod, snapshot, name, own = known.pod, known.snapshot, bound.spec.node_name, bound.metadata.uid
+    budgets, pods, row = snapshot.pod_disruption_budgets, known.table.pods, known.table.index.get(name)
+    if row is None or not pre_enqueue(pod, snapshot, known.framework, features=known.features).ok:
+        return None
+    filtered = known.filtered()
+    rows = [] if len(filtered.feasible) or filtered.error else potential_rows(filtered)
+    if row not in rows:
+        return None
+    trials = Trials(filtered)
+
+    def candidate(row: int, pods: Sequence[Pod]) -> Candidate | None:
+        found = select_victims_on_node(trials.of(row, pods), known.table.names[row], pods, pod, budgets)
+        return found if isinstance(found, Candidate) else None
+
+    # Pods that are as important as it may be put back before it or after it.
+    others = [other for other in pods.on(row) if other.metadata.uid != own]
+    here, first = candidate(row, (*others, bound)), candidate(row, (bound, *others))
+    victims = {} if here is None else {victim.pod.metadata.uid: victim for victim in here.victims}
+    if here is None or own not in victims:
+        return None
+    # A better node among a few saves the look at all of them.
+    few = (candidate(other, pods.on(other)) for other in rows[:: 1 + len(rows) // _FEW_NODES])
+    if any(one is not None and name not in select_candidate((here, one)).best for one in few):
+        return None
+    found = preempt(filtered, budgets)
+    if found.preemption is None or all(one.node != name for one in found.best):
+        return None
+    twins = [one.pod for one in (() if first is None else first.victims) if one.pod.metadata.uid not in victims]
+    return Preemptor(
+        pod=reference(pod),
+        priority=priority_of(pod),
+        seen=unseen(pod) is None,
+        node=name,
+        victims=len(victims),
+        violates=tuple(budget.metadata.name for budget in victims[own].violates),
+        nodes=len(found.best),
+        twin=reference(twins[0]) if twins else None,
+        sampled=found.preemption.num_candidates if found.preemption.samples else None,
+        assumed=tuple(one for one in missing.unread if one.resource in {BUDGETS, NODES} or missing.decides_fit(one)),
     )
 
 

@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
-from podrules.placement.outcome import ConstraintSpread, SoftSpreadScore, SpreadTerm
+from podrules.placement.outcome import ConstraintSpread, NormalizedScores, NormalizedValue, SoftSpreadScore
 from podrules.scheduler.cycle import Filtered, Scored
+from podrules.scheduler.framework.interface import NormalizingPlugin
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME
 from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
 from podrules.scheduler.plugins.pod_topology_spread.filtering import (
@@ -31,8 +32,10 @@ from podrules.scheduler.plugins.pod_topology_spread.scoring import (
     raw_scores,
 )
 
-__all__ = ["SHOWN_LEFT_OUT", "SoftSpreads", "constraint_spreads"]
+__all__ = ["SHOWN_LEFT_OUT", "SoftSpreads", "constraint_spreads", "normalized_scores"]
 
+ROUNDED_SINCE: Final = "1.24"
+"""PodTopologySpread cut its raw scores before (kubernetes/kubernetes#107384)."""
 SHOWN_LEFT_OUT: Final = 3
 """Names of what is no domain: of a key like kubernetes.io/hostname there may be thousands."""
 
@@ -99,12 +102,7 @@ class SoftSpreads:
     """The scores of ScheduleAnyway constraints on the nodes that fit."""
 
     def __init__(self, filtered: Filtered, scored: Scored) -> None:
-        """Score once for all nodes.
-
-        Args:
-            filtered: The cycle's verdicts.
-            scored: Its scores.
-        """
+        """Score once for all nodes."""
         state = scored.states.get(NAME)
         self._state = state if isinstance(state, SpreadScoreState) and NAME in scored.by_plugin else None
         self._context = filtered.context
@@ -118,18 +116,31 @@ class SoftSpreads:
         """Of one of the feasible rows, by its place among them; None: the pod has no such constraints."""
         if self._state is None:
             return None
-        parts = explain_score(self._context, self._state, int(self._rows[place]))
-        terms = tuple(
-            SpreadTerm(
-                part.field,
-                part.topology_key,
-                part.domain,
-                part.count,
-                part.domains_num,
-                part.weight,
-                part.max_skew,
-                part.score,
-            )
-            for part in parts
-        )
+        terms = explain_score(self._context, self._state, int(self._rows[place]))
         return SoftSpreadScore(terms, int(self._raw[place]), int(self._normalized[place]), self._weight)
+
+
+def normalized_scores(filtered: Filtered, scored: Scored) -> Iterator[NormalizedScores]:
+    """How plugins bring their scores to 0 to 100, where nodes differ; for soft spread also in old versions."""
+    context, rows = filtered.context, scored.feasible
+    for plugin, weight in filtered.framework.score:
+        if plugin.name not in scored.by_plugin or not isinstance(plugin, NormalizingPlugin):
+            continue
+        state, scores = scored.states.get(plugin.name), scored.by_plugin[plugin.name] // weight
+        counted, found = np.full(len(rows), True), [("", plugin.raw_scores(context, state, rows), scores)]
+        if isinstance(state, SpreadScoreState):
+            cut = raw_scores(state, rows, rounds=False)
+            counted = ~state.ignored[rows]
+            found.append((ROUNDED_SINCE, cut, normalized(state, rows, cut)))
+        if len(np.unique(scores[counted])) < 2:
+            continue
+        for before, raw, made in found:
+            each, first, count = np.unique(raw[counted], return_index=True, return_counts=True)
+            values = [
+                NormalizedValue(
+                    int(one), int(made[counted][place]), context.table.names[rows[counted][place]], int(many)
+                )
+                for one, place, many in zip(each, first, count, strict=True)
+            ]
+            values.sort(key=lambda value: -value.score)
+            yield NormalizedScores(plugin.name, plugin.formula, int(each[-1]), int(each[0]), tuple(values), before)

@@ -29,8 +29,7 @@ from podrules.eviction.signals import Signal
 from podrules.eviction.thresholds import (
     DEFAULT_EVICTION_HARD,
     Threshold,
-    ThresholdConfigError,
-    parse_threshold_config,
+    usable_thresholds,
     with_container_fs,
 )
 from podrules.eviction.usage import stats_by_uid
@@ -39,6 +38,7 @@ from podrules.model.kubelet import (
     ContainerStats,
     FsStats,
     KubeletConfiguration,
+    KubeletFile,
     MemoryStats,
     NodeStats,
     PodStats,
@@ -97,6 +97,8 @@ class ThresholdSource(Enum):
 
     KUBELET = "Kubelet"
     """The kubelet's own configuration."""
+    FILE = "File"
+    """The configuration in the user's file."""
     DEFAULTS = "Defaults"
     """The defaults of a kubelet: its configuration could not be read."""
 
@@ -194,18 +196,18 @@ def node_pressure(
         # No order and no threshold is known without a Linux kubelet.
         return NodePressure(platform, usage.source, settings.eviction_max_pod_grace_period, disks)
     active = [allocated_pod(pod, features=features) for pod in pods if not pod.finished]
-    thresholds, problem = _thresholds(settings)
+    thresholds, problem = usable_thresholds(settings)
     thresholds = with_container_fs(thresholds, image_fs=disks.image_fs, container_fs=disks.container_fs)
     find = stats_by_uid(usage.summary.pods)
     stats = [(pod, find(pod)) for pod in active]
     return NodePressure(
         platform=platform,
         usage_source=usage.source,
-        threshold_source=ThresholdSource.KUBELET if config and not problem else ThresholdSource.DEFAULTS,
+        threshold_source=_threshold_source(None if problem else config),
         threshold_problem=problem,
         max_pod_grace_period_seconds=settings.eviction_max_pod_grace_period,
         disks=disks,
-        oom_group=_oom_group(config),
+        oom_group=_oom_group(config, features),
         ooms=tuple(_ooms(node, stats, measured, config, features)),
         evictions=tuple(
             EvictionOrder(signal, rank(active, find, signal, disks, features=features))
@@ -249,12 +251,10 @@ def memory_orders(
     return MemoryOrders(oom, eviction)
 
 
-def _thresholds(settings: KubeletConfiguration) -> tuple[tuple[Threshold, ...], str]:
-    """The thresholds, and why they are not the kubelet's own, if so."""
-    try:
-        return parse_threshold_config(settings), ""
-    except ThresholdConfigError as error:
-        return parse_threshold_config(KubeletConfiguration()), str(error)
+def _threshold_source(config: KubeletConfiguration | None) -> ThresholdSource:
+    if config is None:
+        return ThresholdSource.DEFAULTS
+    return ThresholdSource.FILE if isinstance(config, KubeletFile) else ThresholdSource.KUBELET
 
 
 def _signals(source: UsageSource, disks: Disks) -> Iterator[Signal]:
@@ -304,13 +304,14 @@ def _same_disk(first: FsStats, second: FsStats) -> bool:
     return (first.capacity_bytes, first.inodes) == (second.capacity_bytes, second.inodes)
 
 
-def _oom_group(config: KubeletConfiguration | None) -> bool | None:
+def _oom_group(config: KubeletConfiguration | None, features: Features) -> bool | None:
     """On cgroup v2, where the kubelet must run unless it is allowed v1, memory.oom.group is set unless forbidden."""
     if config is None:
         return None
     if config.single_process_oom_kill is not None:
         return not config.single_process_oom_kill
-    return True if config.fail_cgroup_v1 else None
+    fails_on_v1 = features.fail_cgroup_v1 if config.fail_cgroup_v1 is None else config.fail_cgroup_v1
+    return True if fails_on_v1 else None
 
 
 def _ooms(

@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import accumulate
-from typing import Annotated, Final
+from typing import Final
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from podrules.features import REFERENCE, Features
 from podrules.model.base import Model
@@ -48,15 +48,15 @@ REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimit
 """Names that are refused: NodeVolumeLimits counts all volumes."""
 
 
-class Plugin(Model, frozen=True, forbid_unknown_fields=True):
+class Plugin(Model, frozen=True):
     """``enabled[]`` or ``disabled[]``."""
 
     name: str = ""
-    weight: Annotated[int, Meta(ge=-(2**31), lt=2**31)] = 0
+    weight: int = 0
     """Counts for Score; 0: 1."""
 
 
-class PluginSet(Model, frozen=True, forbid_unknown_fields=True):
+class PluginSet(Model, frozen=True):
     """What a profile changes at one point."""
 
     enabled: tuple[Plugin, ...] = ()
@@ -66,7 +66,7 @@ class PluginSet(Model, frozen=True, forbid_unknown_fields=True):
 _UNCHANGED: Final = PluginSet()
 
 
-class Plugins(Model, frozen=True, forbid_unknown_fields=True):
+class Plugins(Model, frozen=True):
     """``profiles[].plugins``: what a profile changes."""
 
     multi_point: PluginSet = _UNCHANGED

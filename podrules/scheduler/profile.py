@@ -13,16 +13,17 @@ pkg/scheduler/apis/config/validation/validation.go at v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import Annotated, Any, Final
 
-from msgspec import Meta, Struct, defstruct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.field_error import FieldError
-from podrules.model.pod import DEFAULT_SCHEDULER_NAME, TopologySpreadConstraint
+from podrules.model.misfit import shown, unfit
+from podrules.model.pod import DEFAULT_SCHEDULER_NAME
+from podrules.scheduler.config_fields import field_problems
 from podrules.scheduler.in_tree import ExtensionPoint
 from podrules.scheduler.plugin_set import REMOVED_PLUGINS, Plugins, disabled_by, enabled_plugins, plugin_problems
 from podrules.scheduler.plugins.default_preemption import NAME as DEFAULT_PREEMPTION
@@ -35,8 +36,8 @@ from podrules.scheduler.plugins.pod_topology_spread.args import (
 
 __all__ = ["DEFAULT_SCHEDULER_NAME", "SPREAD_ARGS", "ConfigurationError", "Profile", "read_profiles"]
 
-_API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
-_KIND: Final = "KubeSchedulerConfiguration"
+_MAX_ERRORS: Final = 10
+"""Of one configuration that are listed."""
 _SPREAD: Final = "PodTopologySpread"
 _DEFAULT_PLUGINS: Final = Plugins()
 
@@ -70,12 +71,12 @@ class Profile(Struct, frozen=True):
         return disabled_by(self.plugins, DEFAULT_PREEMPTION, ExtensionPoint.POST_FILTER)
 
 
-class _PluginConfig(Model, frozen=True, forbid_unknown_fields=True):
+class _PluginConfig(Model, frozen=True):
     name: str = ""
-    args: dict[str, Any] = {}
+    args: Any = {}
 
 
-class _Profile(Model, frozen=True, forbid_unknown_fields=True):
+class _Profile(Model, frozen=True):
     scheduler_name: str | None = None
     percentage_of_nodes_to_score: int | None = None
     plugins: Plugins = _DEFAULT_PLUGINS
@@ -88,33 +89,39 @@ class _Profile(Model, frozen=True, forbid_unknown_fields=True):
 
 class _Extender(Model, frozen=True):
     url_prefix: str = ""
+    prioritize_verb: str = ""
+    weight: int = 0
+
+    def __post_init__(self) -> None:
+        if self.prioritize_verb and self.weight <= 0:
+            raise ValueError(f"weight: Invalid value: {self.weight}: prioritizeVerb needs a weight of 1 or more")
+
+
+class _LeaderElection(Model, frozen=True):
+    leader_elect: bool = True
+    resource_lock: str = ""
+
+    def __post_init__(self) -> None:
+        if self.leader_elect and self.resource_lock not in {"", "leases"}:
+            raise ValueError(f"resourceLock: Invalid value: {shown(self.resource_lock)}: write leases")
 
 
 class _Configuration(Model, frozen=True):
-    api_version: str = ""
-    kind: str = ""
+    leader_election: _LeaderElection = _LeaderElection()
+    parallelism: Annotated[int, Meta(ge=1)] = 16
+    pod_initial_backoff_seconds: Annotated[int, Meta(ge=1)] = 1
+    pod_max_backoff_seconds: int = 10
     percentage_of_nodes_to_score: int | None = None
     profiles: tuple[_Profile, ...] = ()
     extenders: tuple[_Extender, ...] = ()
 
-
-class _SpreadConstraint(TopologySpreadConstraint, frozen=True, forbid_unknown_fields=True):
-    max_skew: Annotated[int, Meta(ge=-(2**31), lt=2**31)] = 0
-
-
-class _SpreadArgs(PodTopologySpreadArgs, frozen=True):
-    default_constraints: tuple[_SpreadConstraint, ...] = ()
+    def __post_init__(self) -> None:
+        if self.pod_max_backoff_seconds < self.pod_initial_backoff_seconds:
+            problem = f"less than podInitialBackoffSeconds, {self.pod_initial_backoff_seconds}"
+            raise ValueError(f"podMaxBackoffSeconds: Invalid value: {self.pod_max_backoff_seconds}: {problem}")
 
 
 SPREAD_ARGS: Final[Mapping[str, type[Model]]] = {_SPREAD: PodTopologySpreadArgs}
-
-
-@cache
-def _strict(name: str, kind: type[Model]) -> type[Any]:
-    """The arguments as they are written: kube-scheduler reads its configuration strictly."""
-    typed = [("api_version", str, _API_VERSION), ("kind", str, f"{name}Args")]
-    base = _SpreadArgs if name == _SPREAD else kind
-    return defstruct(f"{name}Args", typed, bases=(base,), frozen=True, forbid_unknown_fields=True, rename="camel")
 
 
 def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_ARGS) -> dict[str, Profile]:
@@ -127,10 +134,10 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
     Raises:
         ConfigurationError: it is not one, or kube-scheduler would refuse it.
     """
+    if not isinstance(configuration, Mapping):
+        raise ConfigurationError(unfit(configuration, "object"))
+    _raise(list(field_problems(configuration)))
     decoded = _decoded(configuration, _Configuration, "")
-    if (decoded.api_version, decoded.kind) != (_API_VERSION, _KIND):
-        given = f"{decoded.api_version} {decoded.kind}".strip() or "nothing"
-        raise ConfigurationError(f"apiVersion and kind: {given}: write {_API_VERSION} {_KIND}")
     errors = list(_percentage_problems(decoded.percentage_of_nodes_to_score, ""))
     profiles: dict[str, Profile] = {}
     entries = decoded.profiles or (_Profile(),)
@@ -152,10 +159,14 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
                 entry.percentage_of_nodes_to_score, decoded.percentage_of_nodes_to_score
             ),
         )
-    errors = errors or list(_queue_sort_problems(entries))
-    if errors:
-        raise ConfigurationError("; ".join(errors))
+    _raise(errors or list(_queue_sort_problems(entries)))
     return profiles
+
+
+def _raise(errors: Sequence[str]) -> None:
+    if errors:
+        more = [f"and {len(errors) - _MAX_ERRORS} more"] if len(errors) > _MAX_ERRORS else []
+        raise ConfigurationError("; ".join((*errors[:_MAX_ERRORS], *more)))
 
 
 def _first(*percentages: int | None) -> int:
@@ -198,9 +209,6 @@ def _plugin_args(profile: _Profile, kinds: Mapping[str, type[Model]], path: str,
 
 
 def _valid_args(plugin: _PluginConfig, kind: type[Model], path: str, errors: list[str]) -> Any:
-    written = _decoded(plugin.args, _strict(plugin.name, kind), path)
-    if (written.api_version, written.kind) != (_API_VERSION, f"{plugin.name}Args"):
-        errors.append(f"{path}: {written.api_version} {written.kind}: has to match plugin args of {plugin.name}")
     args = _decoded(plugin.args, kind, path)
     if isinstance(args, PodTopologySpreadArgs):
         args = replace(args, defaulting_type=args.defaulting_type or SYSTEM_DEFAULTING)

@@ -18,8 +18,9 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
+from podrules.priority import PREEMPT_NEVER
 
-__all__ = ["QueuePosition", "queue_position"]
+__all__ = ["QueuePosition", "queue_position", "queued_above"]
 
 
 class QueuePosition(Struct, frozen=True, rename="camel"):
@@ -62,6 +63,12 @@ def queue_position(pod: Pod, pods: Iterable[Pod]) -> QueuePosition | None:
         gated=len(waiting) - len(others),
         tied=sum(_key(other) == own for other in others),
     )
+
+
+def queued_above(pod: Pod, pods: Iterable[Pod]) -> list[Pod]:
+    """The pods of higher priority that wait for a node and may preempt, in the order in which they are tried."""
+    higher = (one for one in pods if (one.spec.priority or 0) > (pod.spec.priority or 0) and _is_queued(one))
+    return sorted((one for one in higher if one.spec.preemption_policy != PREEMPT_NEVER), key=_key)
 
 
 def _is_queued(pod: Pod) -> bool:

@@ -20,21 +20,25 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from msgspec import Struct
 
 from podrules.model.decode import key_text
+from podrules.model.duration import DurationError, parse_duration
 from podrules.model.instant import instant
 from podrules.model.misfit import no_time, unfit
 from podrules.model.quantity import Quantity, QuantityError, go_float
 from podrules.schema.table import GoType, Schema
 
-__all__ = ["Decoding", "Misfit", "UnknownField", "decode", "unknown_field"]
+__all__ = ["Decoding", "Misfit", "UnknownField", "decode", "decode_struct", "unknown_field"]
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)", re.ASCII)
 _EMBEDDED_SINCE: Final = 35
 """The first minor whose messages name the embedded structs on the way to a field."""
+_MAX_DURATION: Final = timedelta(microseconds=2**63 // 1000)
+"""Go counts nanoseconds in an int64."""
 _MAX_UNKNOWN: Final = 100
 """As many unknown fields as the API server names."""
 
@@ -46,6 +50,7 @@ class UnknownField(Struct, frozen=True):
     """Its path: ``spec.containers[0].resource``."""
     known: tuple[str, ...]
     """The fields that there are at this place."""
+    value: Any = None
 
 
 def unknown_field(field: str) -> str:
@@ -103,10 +108,17 @@ def decode(content: Mapping[str, Any], known: Schema) -> Decoding | None:
     root = known.root(api_version, kind)
     if root is None:
         return None
+    misfits, unknown = decode_struct(content, root, known)
+    return Decoding(api_version, kind, misfits, unknown if known.complete else ())
+
+
+def decode_struct(
+    content: Mapping[str, Any], struct: str, known: Schema, path: str = ""
+) -> tuple[tuple[Misfit, ...], tuple[UnknownField, ...]]:
+    """Hold the value at a path against a struct of the schema: what does not fit, and the fields that it lacks."""
     reader = _Reader(known)
-    reader.struct(content, root, _At("", (), ""))
-    unknown = tuple(reader.unknown) if known.complete else ()
-    return Decoding(api_version, kind, tuple(reader.misfits), unknown)
+    reader.struct(content, struct, _At(path, (), ""))
+    return tuple(reader.misfits), tuple(reader.unknown)
 
 
 class _At(Struct, frozen=True):
@@ -137,7 +149,7 @@ class _Reader:
         for key, entry in _sorted(value):
             field = fields.get(key)
             if field is None:
-                self.unknown.append(UnknownField(at.below(key), tuple(fields)))
+                self.unknown.append(UnknownField(at.below(key), tuple(fields), entry))
             else:
                 through = field.through if self._known.minor >= _EMBEDDED_SINCE else ()
                 place = _At(at.below(key), (*at.stack, *through, key), own)
@@ -145,7 +157,7 @@ class _Reader:
 
     def _value(self, value: Any, into: GoType, at: _At) -> None:
         match into.shape, value:
-            case _, None:
+            case _, None if into.null:
                 return
             case "struct", Mapping():
                 self.struct(value, into.struct, at)
@@ -159,7 +171,7 @@ class _Reader:
                     self._value(entry, item, _At(at.below(key), at.stack, at.struct))
             case ("string", str()) | ("bool", bool()) | ("raw", _):
                 return
-            case (("quantity" | "time" | "intOrString"), _):
+            case (("quantity" | "time" | "duration" | "intOrString"), _):
                 self._by_itself(value, into, at)
             case "bytes", str():
                 self._base64(value, at)
@@ -178,7 +190,15 @@ class _Reader:
                 if not _TIME.fullmatch(value) or instant(value) is None:
                     words = f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00"'
                     self.misfits.append(Misfit(at.path, no_time(value), words, decodes_itself=True))
-            case "time", _:
+            case "duration", str():
+                try:
+                    problem = "" if abs(parse_duration(value)) < _MAX_DURATION else f"{value} is too long"
+                except DurationError as error:
+                    problem = str(error)
+                if problem:
+                    words = f"time: invalid duration {json.dumps(value)}"
+                    self.misfits.append(Misfit(at.path, problem, words, decodes_itself=True))
+            case (("time" | "duration"), _):
                 self._misfit(value, GoType("string", "string"), at, decodes_itself=True)
             case "intOrString", _:
                 number = GoType("int", "int32", bits=32)

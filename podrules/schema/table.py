@@ -4,7 +4,8 @@ Types are written as in Go, each name with its package: ``[]core.Container``, ``
 reached through embedded structs has them before it: ``VolumeSource~*core.NFSVolumeSource``. What only some versions
 have ends with the first and the last of them: ``string 36-37``.
 
-Source: ``api.json`` (`release.api_schema`), from k8s.io/kubernetes and k8s.io/api at 1.34.4, 1.35.4, 1.36.3 and 1.37.1.
+Source: ``api.json`` (`release.api_schema`), from k8s.io/kubernetes, k8s.io/api and k8s.io/kubelet at 1.34.4, 1.35.4,
+1.36.3 and 1.37.1.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from podrules.features import VERIFIED
 __all__ = ["Field", "GoType", "Schema", "Shape", "schema"]
 
 Shape = str
-"""``struct list map string bytes bool int float quantity intOrString time raw``."""
+"""``struct list map string bytes bool int float quantity intOrString time duration raw``."""
 
 _INTEGERS: Final = {"int32": 32, "int64": 64, "int": 64}
 _THEIR_OWN: Final[Mapping[str, Shape]] = {
@@ -31,13 +32,22 @@ _THEIR_OWN: Final[Mapping[str, Shape]] = {
     "intstr.IntOrString": "intOrString",
     "meta.Time": "time",
     "meta.MicroTime": "time",
+    "meta.Duration": "duration",
     "meta.FieldsV1": "raw",
     "runtime.RawExtension": "raw",
+    "v1.LoggingConfiguration": "raw",
+    "v1.TracingConfiguration": "raw",
 }
-"""Types that decode themselves."""
+"""Types that decode themselves, and two of k8s.io/component-base that are not read."""
 _VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 _LIST: Final = "List"
-_SINGLE: Final[Mapping[str, Shape]] = {"string": "string", "types.UID": "string", "bool": "bool", "float64": "float"}
+_SINGLE: Final[Mapping[str, Shape]] = {
+    "string": "string",
+    "types.UID": "string",
+    "bool": "bool",
+    "float32": "float",
+    "float64": "float",
+}
 _ONCE_BUILT_IN: Final = frozenset({"auditregistration.k8s.io", "extensions", "settings.k8s.io"})
 """Groups of which nothing is served any more."""
 
@@ -54,6 +64,8 @@ class GoType(Struct, frozen=True):
     """The type of a list's items, or of a map's values."""
     bits: int = 0
     """The size of an integer."""
+    null: bool = True
+    """Whether null fits: a Duration that is no pointer reads it as an empty text."""
 
 
 class Field(Struct, frozen=True):
@@ -116,6 +128,10 @@ class Schema(Struct, frozen=True, eq=False):
         name = f"{package}.{kind}" if version == "v1" else f"{package}.{version}.{kind}"
         return name if self.serves(api_version, kind) and isinstance(self._data.types.get(name), Mapping) else None
 
+    def has(self, struct: str) -> bool:
+        """Whether it has a struct."""
+        return struct in self._data.types
+
     def fields(self, struct: str) -> Mapping[str, Field]:
         """The fields of a struct in this version."""
         return _fields(self.minor, struct)
@@ -177,7 +193,7 @@ def _go_type(written: str) -> GoType:
         key, _, item = name.removeprefix("map[").partition("]")
         return GoType("map", f"map[{_printed(key)}]{_printed(item)}", item=item)
     if name in _THEIR_OWN:
-        return GoType(_THEIR_OWN[name], name)
+        return GoType(_THEIR_OWN[name], name, null=written != "meta.Duration")
     if name in _INTEGERS:
         return GoType("int", name, bits=_INTEGERS[name])
     if name in _SINGLE:

@@ -57,20 +57,21 @@ def stopped_by_deletion(pod: Pod, grace: Grace, owner: Ownership) -> Stop:
 
 
 def delete(
-    pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], *, reach: Reach, fenced: Span = AT_ONCE
+    pod: Pod,
+    owner: Ownership,
+    guards: Sequence[WriterGuard],
+    *,
+    reach: Reach,
+    fenced: Span = AT_ONCE,
+    asked: int | None = None,
 ) -> WayTimeline:
-    """A DELETE now; of a pod that is being deleted, the stop that is under way.
+    """A DELETE now, which asks for so many seconds; of a pod that is being deleted, the stop that is under way.
 
-    Args:
-        pod: The pod.
-        owner: Its controller.
-        guards: Of its volumes.
-        reach: Whether its node answers.
-        fenced: From when garbage collection removes objects there, in seconds from the DELETE.
+    From ``fenced`` on, in seconds from the DELETE, garbage collection removes objects on its node.
     """
     going = pod.metadata.deletion_timestamp is not None
     standing = Standing.UNDER_WAY if going else Standing.APPLIES
-    return _deleted(Way.DELETE, standing, pod, owner, guards, reach=reach, fenced=fenced)
+    return _deleted(Way.DELETE, standing, pod, owner, guards, reach=reach, fenced=fenced, asked=asked)
 
 
 def drain(
@@ -80,16 +81,9 @@ def drain(
     budgets: Sequence[PodDisruptionBudget],
     *,
     reach: Reach,
+    asked: int | None = None,
 ) -> WayTimeline:
-    """``kubectl drain`` of the pod's node now.
-
-    Args:
-        pod: The pod.
-        owner: Its controller.
-        guards: Of its volumes.
-        budgets: PodDisruptionBudgets of its namespace.
-        reach: Whether its node answers.
-    """
+    """``kubectl drain`` of the pod's node now, with the budgets of the pod's namespace."""
     if (barred := _barred(pod)) is not None:
         return WayTimeline(way=Way.DRAIN, standing=barred)
     kind = owner.guarantee.guarantee
@@ -99,7 +93,7 @@ def drain(
     standing = Standing.HELD if reason else Standing.APPLIES
     if kind is Guarantee.NOT_REPLACED and not pod.finished and not reason:
         standing = Standing.NEEDS_FORCE
-    return _deleted(Way.DRAIN, standing, pod, owner, guards, reach=reach, reason=reason)
+    return _deleted(Way.DRAIN, standing, pod, owner, guards, reach=reach, reason=reason, asked=asked)
 
 
 def preempt(
@@ -135,12 +129,15 @@ def _deleted(
     reach: Reach,
     reason: str = "",
     fenced: Span = AT_ONCE,
+    asked: int | None = None,
 ) -> WayTimeline:
     source = check_graceful_delete(pod, None).source
     if source in {GraceSource.NOT_SCHEDULED, GraceSource.FINISHED}:
         events = tuple(_nothing_runs(pod, owner, source, reach, fenced))
         return WayTimeline(way=way, standing=standing, grace_seconds=0, events=events, reason=reason)
-    grace = grace_of(pod)
+    grace, going = grace_of(pod), pod.metadata.deletion_timestamp is not None
+    if asked is not None and not going:
+        grace = Grace(max(asked, 1), GraceSource.OPTION.value, given=asked)
     given = grace.seconds if grace.given is None else grace.given
     stop = stopped_by_deletion(pod, grace, owner)
     marked = Event.of(What.DELETED, AT_ONCE, Cause.START, field="metadata.deletionTimestamp")
@@ -169,6 +166,10 @@ def _deleted(
     notes = [*idle_notes(pod), *after.notes]
     if stop.events and not silent and way is Way.DELETE and given:
         notes.insert(0, Note(Reminder.SECOND_DELETE, stop.ended.latest))
+    if asked == 0:
+        notes.insert(0, Note(Reminder.ZERO_IS_FORCED))
+    if asked is not None and going:
+        notes.insert(0, Note(Reminder.NOT_LONGER if asked >= given else Reminder.SHORTER, asked))
     return WayTimeline(
         way=way, standing=standing, reason=reason, grace_seconds=given, events=events, notes=tuple(notes)
     )

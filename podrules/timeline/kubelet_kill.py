@@ -27,19 +27,21 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.ending import Grace
+from podrules.eviction.signals import Signal
+from podrules.eviction.thresholds import usable_thresholds
 from podrules.model.duration import DurationError, parse_duration
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.pod import ContainerRef, Pod, Probe
 from podrules.priority import SYSTEM_CRITICAL_PRIORITY
 from podrules.processes import has_process
 from podrules.termination import (
-    ContainerKillReason,
     container_stop,
     effective_grace_period,
     eviction_stop,
-    set_termination_grace_period,
+    probe_stops,
 )
 from podrules.timeline.aftermath import Ownership, after_kubelet_kill, free_volumes
 from podrules.timeline.events import NEVER, Cause, Event, Note, Reminder, Span, Standing, Way, WayTimeline, What
@@ -64,15 +66,7 @@ class ShutdownGroup(Struct, frozen=True):
 def evict(
     way: Way, pod: Pod, owner: Ownership, guards: Sequence[WriterGuard], kubelet: KubeletConfiguration | None
 ) -> WayTimeline:
-    """The kubelet evicts the pod, at a hard or a soft threshold.
-
-    Args:
-        way: `Way.EVICT_HARD` or `Way.EVICT_SOFT`.
-        pod: It runs.
-        owner: Its controller.
-        guards: Of its volumes.
-        kubelet: Configuration of its node; None: not known, so that the defaults count.
-    """
+    """The kubelet evicts the running pod, at a hard or a soft threshold; without its configuration by the defaults."""
     config = kubelet or KubeletConfiguration()
     soft = way is Way.EVICT_SOFT
     most = config.eviction_max_pod_grace_period if soft else None
@@ -91,6 +85,8 @@ def evict(
     notes = [*_kubelet_notes(kubelet if soft else config), *idle_notes(pod), *after.notes]
     if most == 0:
         notes.insert(0, Note(Reminder.NO_MAX_GRACE))
+    if kubelet is not None:
+        notes.insert(0, _thresholds(kubelet, soft=soft))
     gives_up = Event.of(
         What.KILL_TIMEOUT, Span(stop.kill_timeout, stop.kill_timeout), Cause.KILL_TIMEOUT, seconds=stop.kill_timeout
     )
@@ -98,6 +94,19 @@ def evict(
     return WayTimeline(
         way=way, standing=Standing.APPLIES, grace_seconds=stop.pod_seconds, events=events, notes=tuple(notes)
     )
+
+
+def _thresholds(config: KubeletConfiguration, *, soft: bool) -> Note:
+    """The thresholds at which a kubelet evicts; those that it refuses count as not set, as on the node's page."""
+    found, _ = usable_thresholds(config)
+    shown = [
+        f"{one.signal.value} < {one.value}" + (f" for {one.grace_period.total_seconds():g} s" if soft else "")
+        for one in sorted(found, key=lambda one: list(Signal).index(one.signal))
+        if one.is_hard is not soft and one.signal is not Signal.ALLOCATABLE_MEMORY_AVAILABLE
+    ]
+    if not shown:
+        return Note(Reminder.NO_THRESHOLD, subject="evictionSoft" if soft else "evictionHard")
+    return Note(Reminder.THRESHOLDS, subject=", ".join(shown))
 
 
 def probe_failure(pod: Pod) -> WayTimeline:
@@ -117,15 +126,9 @@ def probe_failure(pod: Pod) -> WayTimeline:
 
 def _probed(pod: Pod, ref: ContainerRef) -> Iterator[Event]:
     container = ref.container
-    kinds = (
-        ("livenessProbe", container.liveness_probe, ContainerKillReason.LIVENESS_PROBE),
-        ("startupProbe", container.startup_probe, ContainerKillReason.STARTUP_PROBE),
-    )
-    for name, probe, reason in kinds:
-        if probe is None:
-            continue
-        field = f"{ref.field}.{name}"
-        failed = _failed(probe, from_start=reason is ContainerKillReason.STARTUP_PROBE)
+    for stop, probe in probe_stops(pod, ref):
+        field = f"{ref.field}.{stop.probe}"
+        failed = _failed(probe, from_start=probe is container.startup_probe)
         yield Event.of(
             What.PROBE_FAILED,
             failed,
@@ -134,12 +137,10 @@ def _probed(pod: Pod, ref: ContainerRef) -> Iterator[Event]:
             field=field,
             seconds=probe.period_seconds,
         )
-        seconds = set_termination_grace_period(pod, container, reason)
-        own = probe.termination_grace_period_seconds is not None
-        path = f"{field}.terminationGracePeriodSeconds" if own else "spec.terminationGracePeriodSeconds"
-        step = container_stop(ref, seconds)
-        for event in stop_events(step, step, Grace(seconds, path, given=seconds)):
-            yield _after(event, failed)
+        step = container_stop(ref, stop.seconds)
+        for event in stop_events(step, step, Grace(stop.seconds, stop.field, given=stop.seconds)):
+            late = _after(event, failed)
+            yield late if event.field else replace(late, rule=Cause.PROBE_FOUND, field=field)
         ended = Span(step.sigterm_earliest, step.sigkill_latest).after(failed)
         policy = "Always" if ref.is_sidecar else pod.spec.restart_policy or "Always"
         again = NEVER if policy == _NEVER_RESTARTED else ended

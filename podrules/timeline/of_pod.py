@@ -57,6 +57,8 @@ class TimelineFacts(Struct, frozen=True, kw_only=True):
     """Who keeps a second writer out of each volume."""
     budgets: Sequence[PodDisruptionBudget] | None = None
     """The PodDisruptionBudgets of its namespace; None: not known."""
+    asked_seconds: int | None = None
+    """The grace period that a DELETE or an eviction through the API asks for; None: the pod's own."""
     preemption_disabled: bool = False
     """Whether no profile of the scheduler preempts."""
 
@@ -89,9 +91,10 @@ def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
     reach = facts.reach.reach if facts.reach is not None else Reach.UNKNOWN
     match way:
         case Way.DELETE:
-            return delete(pod, owner, guards, reach=reach, fenced=_collected_from(facts, reach))
+            fenced = _collected_from(facts, reach)
+            return delete(pod, owner, guards, reach=reach, fenced=fenced, asked=facts.asked_seconds)
         case Way.DRAIN:
-            return drain(pod, owner, guards, facts.budgets or (), reach=reach)
+            return drain(pod, owner, guards, facts.budgets or (), reach=reach, asked=facts.asked_seconds)
         case Way.PREEMPT:
             return preempt(pod, owner, guards, reach=reach, disabled=facts.preemption_disabled)
         case Way.NODE_LOST:

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from podrules.attachment import unique_volume_name
 from podrules.cluster.capture.anonymise import Anonymiser
 from podrules.cluster.capture.contents import ANNOTATIONS, KindContents, contents, without_annotations
 from podrules.cluster.capture.file import Captured, Header, SnapshotFile, is_snapshot, snapshot_parts
@@ -27,6 +28,7 @@ from podrules.cluster.source import Source
 from podrules.model.base import ObjectMeta
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
+from podrules.model.storage import PersistentVolume
 from podrules.model.workload import Workload
 from tests.cluster.rich_objects import others, rich_pods
 from tests.objects import raw_node, raw_pod, raw_workload
@@ -361,6 +363,26 @@ def test_each_secret_gives_other_names() -> None:
     # What was put together of names is put together of their replacements; numbers stay.
     web, data = (Anonymiser(b"x").text(name) for name in ("web", "data"))
     assert Anonymiser(b"x").text("web-data-web") == f"{web}-{data}-{web}"
+
+
+@pytest.mark.parametrize(
+    ("source", "in_status"),
+    [
+        (
+            {"iscsi": {"targetPortal": "192.0.2.4:3260", "iqn": "iqn.2026-11.com.example:tank-7", "lun": 12}},
+            "kubernetes.io/iscsi/192.0.2.4:3260:iqn.2026-11.com.example:tank-7:12",
+        ),
+        ({"fc": {"targetWWNs": ["5006", "50060e80ab"], "lun": 2}}, "kubernetes.io/fc/[5006 50060e80ab]:2"),
+        ({"fc": {"wwids": ["36005"]}}, "kubernetes.io/fc/[36005]"),
+        ({"csi": {"driver": "block.example.com", "volumeHandle": "4711"}}, "kubernetes.io/csi/block.example.com^4711"),
+        ({"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "a^b:1"}}, "kubernetes.io/csi/ebs.csi.aws.com^a^b:1"),
+    ],
+)
+def test_a_node_names_an_attached_volume_as_before(source: dict[str, object], in_status: str) -> None:
+    volume = from_object({"metadata": {"name": "gold"}, "spec": source}, PersistentVolume)
+    assert unique_volume_name(volume) == in_status
+    anonymiser = Anonymiser(b"secret")
+    assert anonymiser.text(in_status) == unique_volume_name(anonymiser.model(volume))
 
 
 def test_keys_of_known_owners_stay_and_lead_to_the_same_ways_out() -> None:

@@ -66,7 +66,8 @@ class Process:
             arguments: The program and its arguments.
             log: File that receives its output; what it held is dropped.
         """
-        self.name = Path(arguments[0]).name
+        # A program of another minor has that behind its name.
+        self.name = Path(arguments[0]).name.partition("@")[0]
         self.log = log
         with log.open("wb") as output:
             self._popen = subprocess.Popen(

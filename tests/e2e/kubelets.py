@@ -20,13 +20,24 @@ from tests.e2e.rounds import Rounds
 from tests.objects import raw_node
 from tests.waiting import wait_for
 
-__all__ = ["DRIVER", "UNREACHABLE", "Kubelet", "claimed_volume", "give_up", "is_gone", "ready_condition", "uid_of"]
+__all__ = [
+    "DRIVER",
+    "UNREACHABLE",
+    "Kubelet",
+    "claimed_volume",
+    "give_up",
+    "in_tree_name",
+    "is_gone",
+    "ready_condition",
+    "uid_of",
+]
 
 DRIVER = "block.csi.example.com"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 _PERIOD_SECONDS = 0.2
 _GRACE_PERIOD = timedelta(seconds=50)
 _LEASES = "kube-node-lease"
+_PORTAL, _TARGETS = "192.0.2.7:3260", "iqn.2026-11.com.example"
 
 
 class Kubelet(Rounds):
@@ -97,14 +108,19 @@ class Kubelet(Rounds):
 
     def _tend(self) -> None:
         self._renew()
-        if not _is_ready(self._api.get("v1", "Node", self.name)):
+        node = self._api.get("v1", "Node", self.name)
+        if not _is_ready(node):
             # It was taken for lost, as when the API server was cut off for a while.
             self._report({"conditions": [_ready()]})
+        in_status = {entry["name"] for entry in node["status"].get("volumesAttached", ())}
         attached = self._attach()
-        mounted = []
+        mounted: list[str] = []
         for pod in self._api.list_items("v1", "Pod", fieldSelector=f"spec.nodeName={self.name}"):
             volumes = _volumes(pod)
-            mounted += [f"kubernetes.io/csi/{DRIVER}^{volume}" for volume in volumes]
+            for volume in volumes:
+                names = {in_tree_name(volume, source) for source in ("iscsi", "fc")} & in_status
+                attached |= {volume} if names else set()
+                mounted += names or {f"kubernetes.io/csi/{DRIVER}^{volume}"}
             if "deletionTimestamp" in pod["metadata"]:
                 if not self._holds.is_set():
                     self._confirm_end(pod)
@@ -175,11 +191,23 @@ def _volumes(pod: Object) -> list[str]:
     return [source["claimName"] for source in sources if source]
 
 
-def claimed_volume(name: str, namespace: str, access_mode: str = "ReadWriteOnce") -> list[Object]:
-    """A claim and the CSI volume that it is bound to; volume and handle are named as the claim."""
+def in_tree_name(volume: str, source: str) -> str:
+    """How node statuses name the iSCSI or FC volume of `claimed_volume`."""
+    name = f"{_PORTAL}:{_TARGETS}:{volume}:0" if source == "iscsi" else f"[{_TARGETS} {volume}]:5"
+    return f"kubernetes.io/{source}/{name}"
+
+
+def claimed_volume(
+    name: str, namespace: str, access_mode: str = "ReadWriteOnce", *, source: str = "csi"
+) -> list[Object]:
+    """A claim and the volume that it is bound to: csi, iscsi or fc; volume and handle are named as the claim."""
     spec = {"accessModes": [access_mode], "storageClassName": "", "volumeName": name}
     size = {"storage": "1Gi"}
-    source = {"driver": DRIVER, "volumeHandle": name}
+    sources = {
+        "csi": {"driver": DRIVER, "volumeHandle": name},
+        "iscsi": {"targetPortal": _PORTAL, "iqn": f"{_TARGETS}:{name}", "lun": 0},
+        "fc": {"targetWWNs": [_TARGETS, name], "lun": 5},
+    }
     reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": name, "namespace": namespace}
     return [
         {
@@ -189,7 +217,7 @@ def claimed_volume(name: str, namespace: str, access_mode: str = "ReadWriteOnce"
             "spec": {
                 "accessModes": [access_mode],
                 "capacity": size,
-                "csi": source,
+                source: sources[source],
                 "claimRef": reference,
                 "storageClassName": "",
             },

@@ -89,6 +89,21 @@ def test_F2_followed_until_it_is_gone(
     assert not uid_of(control_plane, namespace, "web")
 
 
+@pytest.mark.parametrize(("asked", "seconds"), [("-1", 5), ("-7", 5), ("3", 3)])
+def test_F2_the_grace_period_is_kubectls(
+    control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str, asked: str, seconds: int
+) -> None:
+    for name, finish in (("ours", delete), ("kubectls", control_plane.kubectl)):
+        run_pod(control_plane, kubelet, namespace, name, finalizers=["example.com/keep"])
+        wait = "--timeout=1ms" if finish is delete else "--wait=false"
+        finish(
+            *(() if finish is delete else ("delete",)), f"pod/{name}", "-n", namespace, f"--grace-period={asked}", wait
+        )
+        stored = control_plane.api.get("v1", "Pod", name, namespace)
+        assert stored["metadata"]["deletionGracePeriodSeconds"] == seconds
+        control_plane.api.patch(stored, {"metadata": {"finalizers": None}})
+
+
 def test_F2_a_report_for_programs(control_plane: ControlPlane, kubelet: Kubelet, delete: Qos, namespace: str) -> None:
     made = run_pod(control_plane, kubelet, namespace)
     ran = delete("pod", "web", "-n", namespace, "--grace-period=2", "-o", "json")

@@ -30,7 +30,7 @@ from podrules.cluster.live.live_source import LiveSource
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.kubelets import DRIVER, Kubelet, claimed_volume, give_up, ready_condition, uid_of
+from tests.e2e.kubelets import DRIVER, Kubelet, claimed_volume, give_up, in_tree_name, ready_condition, uid_of
 from tests.e2e.objects import container, make_pod, make_workload
 from tests.e2e.plugin import InProcess, KeptConnection, Plugin, Ran, flat
 from tests.golden import check
@@ -338,6 +338,63 @@ def test_F8_plain_force_starts_a_second_ours_does_not(
     wait_for(lambda: runs_on(plane, "cache-0") not in {"", "node-3"}, "a second cache-0 runs")
     assert uid_of(plane, "shop", "cache-0") != first
     assert ready(plane, "node-3") == "Unknown", "and nobody knows whether the first has stopped"
+
+
+def volumes_attached(plane: ControlPlane, node: str) -> list[str]:
+    return [entry["name"] for entry in plane.api.get("v1", "Node", node)["status"].get("volumesAttached", ())]
+
+
+@pytest.mark.parametrize(("source", "object_gone"), [("iscsi", False), ("iscsi", True), ("fc", True)])
+def test_F6_fence_waits_for_volumes_without_a_volume_attachment(
+    plane: ControlPlane, kubelets: dict[str, Kubelet], qos: Command, source: str, object_gone: bool
+) -> None:
+    """The attach/detach controller keeps iSCSI and FC volumes in the status of the Node until the taint is there."""
+    disk = f"{source}-left" if object_gone else source
+    plane.apply(claimed_volume(disk, "shop", source=source))
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": disk}}
+    old, new = (
+        make_pod("shop", f"{name}-{disk}", nodeName=node, volumes=[volume])
+        for name, node in (("old", "node-2"), ("new", "node-4"))
+    )
+    plane.api.create(old)
+    wait_for(lambda: runs_on(plane, f"old-{disk}") == "node-2", "the old pod runs")
+    name = in_tree_name(disk, source)
+    assert volumes_attached(plane, "node-2") == [name]
+    assert not plane.api.list_items("storage.k8s.io/v1", "VolumeAttachment")
+    lose(plane, kubelets["node-2"])
+    plane.api.create(new)
+    wait_for(lambda: is_terminating(plane, f"old-{disk}"), "the old pod is marked for deletion")
+    if object_gone:
+        plane.kubectl("delete", "pod", f"old-{disk}", "-n", "shop", "--grace-period=0", "--force")
+
+    # Who waits, and where the commands lead.
+    assert f"new-{disk}" in qos("partitions").out
+    waits = qos("explain", f"pod/new-{disk}", "-n", "shop").out
+    assert "kubectl qos partitions" in waits
+    assert "kubectl qos fence node/node-2" in waits
+    assert f"detaches 1 volume: {disk}" in flat(qos("fence", "node/node-2").out)
+    assert volumes_attached(plane, "node-2") == [name], "nothing detaches it before the taint"
+
+    # The controller stands still: the taint is there, and the volume is still attached.
+    with plane.paused("kube-controller-manager"):
+        late = qos("fence", "node/node-2", "--confirm-powered-off", "--timeout=2s")
+        assert (late.code, "nothing is left to go" in late.out) == (10, False), late
+        assert f"volume {disk}" in flat(late.err)
+        assert OUT_OF_SERVICE in taints(plane, "node-2")
+        assert volumes_attached(plane, "node-2") == [name]
+        assert "Nothing is left to go." not in qos("partitions").out
+        assert json.loads(qos("fence", "node/node-2", "--timeout=1s", "-o", "json").out)["left"]["attachments"] == [
+            disk
+        ]
+    done = qos("fence", "node/node-2")
+    assert done.code == 0, done
+    assert volumes_attached(plane, "node-2") == []
+    steps = flat(done.out)
+    assert ("is gone" in steps) is not object_gone
+    assert "nothing is left to go" in steps
+    wait_for(lambda: volumes_attached(plane, "node-4") == [name], "it is attached where it is awaited")
+    wait_for(lambda: runs_on(plane, f"new-{disk}") == "node-4", "the new pod runs")
+    assert "Nothing is left to go." in qos("partitions").out
 
 
 def test_F6_fence_command_that_fails_changes_nothing(

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from msgspec import Struct
@@ -22,6 +23,9 @@ from podrules.features import Features
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.snapshot import ClusterSnapshot
+from podrules.placement.preemption_victims import Preemptor
+from podrules.placement.preview import preemptor
+from podrules.placement.situation import Situation
 from podrules.scheduler.cycle import Filtered, filter_nodes, score_nodes
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.scheduler.plugins.default_preemption import is_terminating_by_preemption
@@ -40,6 +44,7 @@ from tests.e2e.preemption_objects import (
     make_preemptor,
 )
 from tests.e2e.scheduling import ALL_NODES, await_node, create_nodes, make_framework, read_cluster, settled, why_not
+from tests.kubectl_plugin.running import run as run_qos
 from tests.objects import raw_pod
 from tests.scheduling import unschedulable_plugins
 from tests.waiting import answer_in_the_end, wait_for
@@ -84,6 +89,8 @@ class Answer(Struct, frozen=True):
     """Plugins that still reject a node when all that may go are gone."""
     others_nominated: int
     """Pods that have been nominated before this one."""
+    named: Mapping[str, Preemptor]
+    """The pods on those nodes whose pages name this pod, before the scheduler sees it."""
     real_node: str
     real_nominated: str
     real_message: str
@@ -239,6 +246,9 @@ class Preempting:
         node = judged["status"].get("nominatedNodeName", "") if not judged["spec"].get("nodeName") else ""
         best = {candidate.node: candidate for candidate in found.best} if found else {}
         expected = frozenset(_key(victim.pod) for victim in best[node].victims) if node in best else frozenset[str]()
+        rows = [filtered.context.table.index[name] for name in best]
+        bound = [one for row in rows for one in filtered.context.table.pods.on(row)]
+        asked = {_key(one): self._preemptor(filtered, one) for one in bound if one.metadata.deletion_timestamp is None}
         answer = Answer(
             pod=written,
             fits=self._fits(filtered),
@@ -249,6 +259,7 @@ class Preempting:
             candidates=len(preemption.candidates),
             rejected_by=unschedulable_plugins(filtered),
             unhelped=frozenset(status.plugin for status in preemption.no_candidate.values()),
+            named={name: one for name, one in asked.items() if one is not None},
             others_nominated=sum(not pod["spec"].get("nodeName") for pod in pods.values()),
             real_node=judged["spec"].get("nodeName", ""),
             real_nominated=node,
@@ -257,6 +268,10 @@ class Preempting:
         )
         self.answers.append(answer)
         return judged, answer
+
+    def _preemptor(self, filtered: Filtered, bound: Pod) -> Preemptor | None:
+        context = filtered.context
+        return preemptor(Situation(context.pod, context.table, context.snapshot, self._framework, now=None), bound)
 
     def _preempted(self, expected: frozenset[str], before: Pods) -> frozenset[str]:
         """Pods that the scheduler has preempted since; it goes on with that after it has nominated."""
@@ -419,6 +434,20 @@ def test_P4_victims_are_those_of_the_candidate(run: Run) -> None:
     assert run.still_going <= run.going
 
 
+def test_pages_of_the_victims_named_the_preemptor_before(run: Run) -> None:
+    found = [answer for answer in run.preemptions if answer.real_nominated in answer.best]
+    assert [str(answer) for answer in found if not answer.real_victims <= answer.named.keys()] == []
+    # Others on the node are named only where it is open which of two goes.
+    certain = [
+        (answer, name)
+        for answer in found
+        for name, one in answer.named.items()
+        if one.node == answer.real_nominated and one.twin is None
+    ]
+    assert [str(answer) for answer, name in certain if name not in answer.real_victims] == []
+    assert len(certain) >= 0.5 * PREEMPTIONS
+
+
 def test_P4_message_is_the_same_with_and_without_a_nomination(run: Run) -> None:
     pending = [answer for answer in run.answers if not answer.real_node]
 
@@ -497,6 +526,57 @@ def test_P5_pod_of_a_higher_priority_takes_the_nominated_node(
     found = judge(loser, *read_cluster(control_plane, [loser], budgets=True))
     assert found.nominated_node_name == ""
     assert why_not(loser) == found.message
+
+
+def test_page_names_the_pod_that_the_scheduler_then_preempts_it_for(
+    control_plane: ControlPlane, namespace: str, make_node: Callable[..., Object], tmp_path: Path
+) -> None:
+    api, pool = control_plane.api, {"pool": namespace}
+    nodes = [make_node(capacity={"cpu": "4"}, labels=pool) for _ in range(2)]
+    for node in nodes:
+        await_node(control_plane, node, namespace)
+    values = {"low": 10, "usual": 500, "high": 5000}
+    control_plane.apply([make_class(f"{namespace}-{name}", value) for name, value in values.items()])
+    for name, node, cpu in (("low", nodes[0], "3"), ("usual", nodes[1], "3")):
+        asks = {"requests": {"cpu": cpu}, "priorityClassName": f"{namespace}-{name}", "nodeName": node_name(node)}
+        api.create(make_pod(namespace, name, **asks))
+    held = make_pod(
+        namespace,
+        "high",
+        requests={"cpu": "2"},
+        nodeSelector=pool,
+        priorityClassName=f"{namespace}-high",
+        schedulerName="default-scheduler",
+        schedulingGates=[{"name": "example.com/held"}],
+    )
+    pending = api.create(held)
+
+    def page(name: str, *, gates: bool) -> Any:
+        """From what is there, with or without the gate."""
+        kinds = {"Pod": "v1", "Node": "v1", "Namespace": "v1", "PriorityClass": "scheduling.k8s.io/v1"}
+        items = [
+            {"apiVersion": of, "kind": kind, **one} for kind, of in kinds.items() for one in api.list_items(of, kind)
+        ]
+        for one in items:
+            if one["metadata"].get("uid") == pending["metadata"]["uid"] and not gates:
+                del one["spec"]["schedulingGates"]
+                one["status"] = {"phase": "Pending"}
+        (tmp_path / "list.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+        ran = run_qos(
+            "explain", f"pod/{name}", "-n", namespace, "--snapshot", str(tmp_path / "list.json"), "-o", "json"
+        )
+        return [one["pod"]["name"] for one in json.loads(ran.out)["preemptors"]["found"]]
+
+    assert [page(name, gates=True) for name in ("low", "usual")] == [[], []]
+    assert [page(name, gates=False) for name in ("low", "usual")] == [["high"], []]
+    api.patch(pending, {"spec": {"schedulingGates": None}})
+
+    def is_going(name: str) -> bool:
+        return "deletionTimestamp" in api.get("v1", "Pod", name, namespace)["metadata"]
+
+    wait_for(lambda: is_going("low"), "the victim that the page named goes")
+    assert not is_going("usual")
+    assert settled(api, pending)["status"]["nominatedNodeName"] == node_name(nodes[0])
 
 
 def test_cluster_that_was_judged_is_the_one_that_is_read(run: Run) -> None:

@@ -114,6 +114,7 @@ def test_K_types_first() -> None:
         (("report", "-o", ""), Directive.FILES),
         (("explain", "--snapshot="), Directive.FILES),
         (("explain", "--scheduler-config", ""), Directive.FILES),
+        (("node", "--kubelet-config", ""), Directive.FILES),
         (("explain", "-o", "js"), NO_FILES | Directive.NO_SPACE),
         (("explain", "-o", "table"), NO_FILES),
         (("explain", "-o", "jsonpath={.x"), NO_FILES),

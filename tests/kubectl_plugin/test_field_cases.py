@@ -233,3 +233,19 @@ def test_a_version_that_is_not_read_counts_as_missing_and_is_named(tmp_path: Pat
     assert "poddisruptionbudgets.policy: not in the file: those of policy/v1beta1 are not read" in text
     assert "Not certain: no poddisruptionbudgets.policy in the file: assumed none." in text
     assert ran.code == 11
+
+
+@pytest.mark.parametrize("command", [("explain", "pods"), ("place", "deployment/checkout"), ("report",)])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("sc-old.yaml", "(true): write profiles[].plugins.postFilter.disabled: [{name: DefaultPreemption}]"),
+        ("sc-old1.yaml", 'unknown field "algorithmSource" ({"provider": "DefaultProvider"}): remove it'),
+        ("sc-top.yaml", 'unknown field "percentageOfNodeToScore" (5): write percentageOfNodesToScore'),
+    ],
+)
+def test_a_scheduler_configuration_is_refused_before_any_answer(command: tuple[str, ...], name: str, said: str) -> None:
+    ran = run(*command, "-n", "shop", "--demo", "--scheduler-config", str(FIELD / name))
+    assert (ran.code, ran.out) == (6, "")
+    assert ran.err.startswith(f"error: {FIELD / name}: ")
+    assert said in ran.err

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
+from kubectl_plugin.commands.fence import _Fence
+from kubectl_plugin.options import FenceOptions, Streams
+from kubectl_plugin.parsing import parse
+from kubectl_plugin.reports.steps import StepKind
+from podrules.cluster.in_memory import MemorySource
+from podrules.cluster.kinds import NODES, Kind
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.test_field_cases import FIELD, flat
 
@@ -100,3 +109,139 @@ def test_a_volume_names_its_host_and_what_would_help() -> None:
         'PersistentVolume "log-pv" with spec.nodeAffinity for host node4.corp.local.'
     ) in text
     assert "kubernetes.io/hostname in node4, and the node has node4.corp.local" in text
+
+
+SOURCES: Final = {
+    "iscsi": ({"targetPortal": "192.0.2.4:3260", "iqn": "iqn.2026-11.com.example:tank", "lun": 7}, "iSCSI"),
+    "fc": ({"wwids": ["3600508b400105e210000900000490000"]}, "FC"),
+}
+IN_STATUS: Final = {
+    "iscsi": "kubernetes.io/iscsi/192.0.2.4:3260:iqn.2026-11.com.example:tank:7",
+    "fc": "kubernetes.io/fc/[3600508b400105e210000900000490000]",
+}
+
+
+def of_silent_node(
+    tmp_path: Path, name: str, source: str = "", *, in_use: bool = True, declared: bool = False
+) -> tuple[str, str]:
+    """A capture whose silent node has a volume, of another source if one is given; the file, and the volume's name."""
+    items = json.loads((FIELD / name).read_text())["items"]
+    volume = next(item for item in items if item["kind"] == "PersistentVolume")
+    node = next(item for item in items if item["metadata"]["name"] == "node-a" and item["kind"] == "Node")
+    if source:
+        volume["spec"] = {key: value for key, value in volume["spec"].items() if key != "iscsi"}
+        volume["spec"][source] = SOURCES[source][0]
+        node["status"] |= {"volumesAttached": [{"name": IN_STATUS[source]}], "volumesInUse": [IN_STATUS[source]]}
+    if not in_use:
+        node["status"]["volumesInUse"] = []
+    if declared:
+        taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+        node["spec"]["taints"].append(taint)
+    file = tmp_path / name
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return str(file), volume["metadata"]["name"]
+
+
+@pytest.mark.parametrize("source", ["", "iscsi", "fc"])
+@pytest.mark.parametrize("name", ["s11p.json", "s13p.json"])
+def test_a_fence_detaches_volumes_that_have_no_volume_attachment(name: str, source: str, tmp_path: Path) -> None:
+    file, volume = of_silent_node(tmp_path, name, source)
+    text = " ".join(run("fence", "node/node-a", "--snapshot", file).out.split())
+    assert f"detaches 1 volume: {volume}" in text
+    named = "data of default/pod1" if name == "s11p.json" else volume
+    backend = SOURCES[source][1] if source else "iSCSI"
+    assert f"nothing then keeps a second writer off: {named} ({backend}, ReadWriteOnce)" in text
+    assert "volumes 1 volume detached by force 6 min after the pod objects are gone, not before" in text
+
+
+@pytest.mark.parametrize("name", ["s11p.json", "s13p.json", "s13ebs.json"])
+def test_a_pod_that_waits_for_a_silent_node_leads_there(name: str) -> None:
+    text = " ".join(run("explain", "pod/pod2", "--snapshot", str(FIELD / name)).out.split())
+    partitions, fence = text.index("kubectl qos partitions"), text.index("kubectl qos fence node/node-a")
+    assert partitions < fence < text.index("kubectl qos explain node/node-b")
+
+
+@pytest.mark.parametrize("name", ["s13p.json", "s13ebs.json"])
+def test_partitions_counts_a_pod_that_waits_after_the_old_object_is_gone(name: str) -> None:
+    text = " ".join(run("partitions", "--snapshot", str(FIELD / name)).out.split())
+    assert "Silent since 21:50:00 UTC: 1 pod elsewhere waits for a volume still attached to it." in text
+    assert "default/pod2 elsewhere: waits for its volume c, still attached here" in text
+    assert "kubectl qos explain pod/pod2 -n default" in text
+    [node] = json.loads(run("partitions", "--snapshot", str(FIELD / name), "-o", "json").out)["nodes"]
+    assert [held["waiting"] for held in node["attachments"]] == [["default/pod2"]]
+    report = " ".join(run("report", "--snapshot", str(FIELD / name)).out.split())
+    assert "1 pod elsewhere waits for a volume still attached to it" in report
+
+
+def test_a_volume_that_is_not_in_use_is_detached_at_once(tmp_path: Path) -> None:
+    file, _ = of_silent_node(tmp_path, "s13p.json", in_use=False)
+    text = " ".join(run("partitions", "--snapshot", file).out.split())
+    assert "1 volume detached once the pod objects are gone: status.volumesInUse does not list it" in text
+
+
+def test_nothing_is_left_only_once_the_status_has_no_volume(tmp_path: Path) -> None:
+    file, volume = of_silent_node(tmp_path, "s13p.json", declared=True)
+    text = " ".join(run("partitions", "--snapshot", file).out.split())
+    assert "1 volume still has to be detached, which needs no further help." in text
+    assert "Nothing is left to go" not in text
+    assert "kubectl qos fence node/node-a" in text
+    fenced = run("fence", "node/node-a", "--snapshot", file, "-o", "json")
+    report = json.loads(fenced.out)
+    assert (report["outcome"], report["left"]["attachments"]) == ("UnderWay", [volume])
+    assert "1 volume still has to go" in report["verdict"]["text"]
+
+
+def test_nothing_is_left_is_not_certain_where_attachments_were_not_read(tmp_path: Path) -> None:
+    file, _ = of_silent_node(tmp_path, "s13p.json", declared=True)
+    cluster = json.loads(Path(file).read_text())
+    for item in cluster["items"]:
+        if item["kind"] == "Node":
+            item["status"] |= {"volumesAttached": [], "volumesInUse": []}
+    Path(file).write_text(json.dumps(cluster))
+    text = " ".join(run("fence", "node/node-a", "--snapshot", file).out.split())
+    assert "nothing is left to go. Not certain: no volumeattachments.storage.k8s.io in the file" in text
+
+
+class Recorded(MemorySource):
+    """Notes the kinds in the order in which they are read."""
+
+    def __init__(self, items: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__(items, description="a cluster", now=datetime(2026, 11, 27, 22, tzinfo=UTC))
+        self.read: list[str] = []
+
+    def get(self, kind: Kind[Any], name: str, namespace: str | None = None) -> Any:
+        self.read.append(kind.plural)
+        return super().get(kind, name, namespace)
+
+    def list(self, kind: Kind[Any], namespace: str | None = None, **how: Any) -> Any:
+        self.read.append(kind.plural)
+        return super().list(kind, namespace, **how)
+
+
+def test_a_fence_reads_volumes_after_the_pods_and_names_what_remains() -> None:
+    """A volume leaves the node's status after its pod object is gone: read the other way round, both may be missed."""
+    source = Recorded(json.loads((FIELD / "s11p.json").read_text())["items"])
+    options = parse(["fence", "node/node-a", "--confirm-powered-off"]).options
+    assert isinstance(options, FenceOptions)
+    streams = Streams(io.StringIO(), io.StringIO(), io.StringIO())
+    fence = _Fence(source.get(NODES, "node-a"), options, source, streams)
+    source.read.clear()
+    left = fence.what_is_left()
+    assert (left.pods, left.attachments) == (("default/pod1",), ("piscsi",))
+    order = [source.read.index(kind) for kind in ("pods", "nodes", "volumeattachments")]
+    assert order == sorted(order)
+    fence.step_log(StepKind.TAINTED, "node/node-a")
+    assert "Still to go: pod default/pod1 and volume piscsi." in list(fence.state(sure=True))
+
+
+def test_a_pod_that_waits_for_a_pod_on_a_node_that_answers_leads_to_that_pod(tmp_path: Path) -> None:
+    items = json.loads((FIELD / "s11p.json").read_text())["items"]
+    node, lease = (item for item in items if item["metadata"]["name"] == "node-a")
+    node["spec"], node["status"]["conditions"][0]["status"] = {}, "True"
+    lease["spec"]["renewTime"] = "2026-11-27T22:00:00Z"
+    file = tmp_path / "answers.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    text = " ".join(run("explain", "pod/pod2", "--snapshot", str(file)).out.split())
+    assert "the kubelet of node-a has to stop pod1" in text
+    assert "Next kubectl qos explain pod/pod1 -n default" in text
+    assert "kubectl qos fence" not in text

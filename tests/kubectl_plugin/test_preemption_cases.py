@@ -113,3 +113,124 @@ def test_P2_the_report_says_so_of_every_class(tmp_path: Path) -> None:
     page = re.sub(r"<[^>]*>", " ", without_preemption(tmp_path, "report", "--all", "-o", "-"))
     assert "preempts none" in page
     assert "preempts lower pods" not in page
+
+
+FIELD: Final = SEEDS.parent / "field"
+
+
+def test_running_pod_names_the_pending_pod_that_would_preempt_it() -> None:
+    ran = run("explain", "pod/v1", "--snapshot", str(FIELD / "pre.json"))
+    said = " ".join(ran.out.split())
+    assert "The pending pod default/P (priority 1000000) would preempt it now. " in said
+    assert "default/P (priority 1000000) on n1: this pod would go; no scheduler has tried P yet" in said
+    assert "Not certain: no poddisruptionbudgets.policy in the file: assumed none." in said
+    assert ran.code == 11
+
+
+def test_running_pod_that_is_not_chosen_says_so_in_wide_alone() -> None:
+    asked = ("explain", "pod/v2", "--snapshot", str(FIELD / "pre.json"))
+    assert (run(*asked).code, "Preemption" in run(*asked).out) == (0, False)
+    wide = " ".join(run(*asked, "-o", "wide").out.split())
+    assert "would be preempted for none of 1 pending pod of higher priority now" in wide
+
+
+def crowd(folder: Path, *pending: dict[str, Any]) -> str:
+    """Two full nodes with a pod of low priority each, and pods that wait."""
+    items = json.loads((FIELD / "pre.json").read_text())["items"]
+    [waits] = [one for one in items if one["metadata"]["name"] == "P"]
+    kept = [one for one in items if one is not waits]
+    changed = []
+    for number, fields in enumerate(pending):
+        name, spec = fields.get("name", f"q{number}"), {**waits["spec"], **fields.get("spec", {})}
+        meta = {**waits["metadata"], "name": name, "uid": name, "creationTimestamp": f"2026-11-27T11:00:{number:02}Z"}
+        changed.append({**waits, "metadata": meta, "spec": spec, "status": {**waits["status"], **fields.get("is", {})}})
+    return write_cluster(folder / "cluster.qos", [*kept, *changed])
+
+
+def preemptors(cluster: str, *more: str) -> Any:
+    return json.loads(run("explain", "pod/v1", "--snapshot", cluster, "-o", "json", *more).out)["preemptors"]
+
+
+def test_each_of_several_is_judged_alone_in_the_order_of_the_queue(tmp_path: Path) -> None:
+    told = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2"}]}
+    cluster = crowd(tmp_path, {}, {"spec": {"priority": 2_000_000}}, {"spec": {"priority": 11}, "is": told})
+    ran = run("explain", "pod/v1", "--snapshot", cluster)
+    said = " ".join(ran.out.split())
+    assert ran.code == 0
+    assert (
+        "Each of 3 pending pods would preempt it now: default/q1 (priority 2000000), default/q0 (priority 1000000) and "
+        "default/q2 (priority 11)."
+    ) in said
+    assert "each is judged alone, by the cluster as it is now: the first in the queue may take the room" in said
+    assert "no scheduler has tried q0 yet" in said
+    assert "has tried q2 yet" not in said
+    assert "kubectl qos explain pod/q1 -n default" in said
+
+
+def test_pods_that_preempt_nobody_or_are_not_modelled_are_not_named(tmp_path: Path) -> None:
+    pending: list[dict[str, Any]] = [
+        {"spec": {"preemptionPolicy": "Never"}},
+        {"spec": {"schedulingGates": [{"name": "quota"}]}},
+        {"spec": {"priority": 10}},
+        {"spec": {"schedulerName": "volcano"}},
+        {"is": {"nominatedNodeName": "n1"}, "spec": {"nodeSelector": {"kubernetes.io/hostname": "n2"}}},
+    ]
+    found = preemptors(crowd(tmp_path, *pending))
+    assert (found["found"], found["judged"], found["notModelled"]) == ([], 1, 1)
+
+
+def test_profile_that_preempts_nobody_names_nobody(tmp_path: Path) -> None:
+    found = preemptors(crowd(tmp_path, {}), "--scheduler-config", str(SEEDS / "nopre.yaml"))
+    assert found["found"] == []
+
+
+def test_pods_behind_the_first_fifty_are_counted_not_judged(tmp_path: Path) -> None:
+    cluster = crowd(tmp_path, *[{"spec": {"nodeSelector": {"disk": "ssd"}}}] * 53)
+    found = preemptors(cluster)
+    assert (found["found"], found["judged"], found["leftOut"]) == ([], 50, 3)
+    said = " ".join(run("explain", "pod/v1", "--snapshot", cluster).out.split())
+    assert "not judged: 3 pending pods of higher priority, later in the queue" in said
+
+
+def test_all_that_would_preempt_are_named_until_many_nodes_were_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = crowd(tmp_path, *({"spec": {"priority": 1000 + number}} for number in range(9)))
+    assert [one["priority"] for one in preemptors(cluster)["found"]] == list(range(1008, 999, -1))
+    asked = ("explain", "pod/v1", "--snapshot", cluster)
+    brief, wide = (" ".join(run(*asked, *more).out.split()) for more in ((), ("-o", "wide")))
+    assert "6 more (-o wide)" in brief
+    assert "default/q0 (priority 1000) on n1: this pod would go" in wide
+    monkeypatch.setattr("kubectl_plugin.commands.likely_node._MOST_TRIED", 10)
+    found = preemptors(cluster)
+    assert [one["priority"] for one in found["found"]] == [1008, 1007, 1006, 1005, 1004]
+    assert (found["judged"], found["leftOut"]) == (5, 4)
+
+
+def test_each_running_pod_agrees_with_the_page_of_the_pending_one(tmp_path: Path) -> None:
+    """On the recorded clusters: whom a pending pod would preempt is who names it."""
+    named = 0
+    for path in sorted((*SEEDS.glob("*.json"), *FIELD.glob("*.json"))):
+        items = [one for one in json.loads(path.read_text()).get("items", []) if one["kind"] == "Pod"]
+        waiting = [one for one in items if not one["spec"].get("nodeName")]
+        if not 0 < len(waiting) <= 3 or len(items) > 20:
+            continue
+        cluster = write_cluster(tmp_path / "cluster.qos", json.loads(path.read_text())["items"])
+        victims: set[tuple[str, str]] = set()
+        for one in waiting:
+            asked = (f"pod/{one['metadata']['name']}", "-n", one["metadata"].get("namespace", "default"))
+            placement = json.loads(run("explain", *asked, "--snapshot", cluster, "-o", "json").out)["placement"]
+            preview = (placement or {}).get("preemption") or {"nodes": [], "victims": []}
+            if len(preview["nodes"]) == 1:
+                victims |= {(victim["pod"]["name"], asked[0]) for victim in preview["victims"]}
+        for one in items:
+            if one["spec"].get("nodeName"):
+                asked = (f"pod/{one['metadata']['name']}", "-n", one["metadata"].get("namespace", "default"))
+                found = json.loads(run("explain", *asked, "--snapshot", cluster, "-o", "json").out)["preemptors"]
+                for other in found["found"]:
+                    if other["nodes"] == 1 and other["twin"] is None:
+                        assert (one["metadata"]["name"], f"pod/{other['pod']['name']}") in victims, path
+                        victims.discard((one["metadata"]["name"], f"pod/{other['pod']['name']}"))
+                        named += 1
+        assert not victims, path
+    assert named >= 2

@@ -345,12 +345,23 @@ def test_F5_hostile_names_are_escaped_and_in_no_command(tmp_path: Path, form: st
         ),
         (("delete", "pod/../x"), 2, '"../x" is no name of a pod'),
         (("delete", "pod/A%2f"), 2, '"A%2f" is no name of a pod'),
-        (
-            ("delete", "pod/db-0", "--grace-period=-1"),
-            2,
-            '--grace-period "-1": no grace period\nWrite seconds, 0 or more\n',
-        ),
         (("delete", "pod/db-0", "--grace-period=soon"), 2, '--grace-period "soon": no grace period'),
+        (
+            ("delete", "pod/db-0", "--grace-period=-"),
+            2,
+            '--grace-period "-": no grace period\nWrite seconds, 0 or more;',
+        ),
+        (("delete", "pod/db-0", "--grace-period=-9223372036854775809"), 2, "more than an int64 holds"),
+        (
+            ("explain", "pod/db-0", "--grace-period=1"),
+            2,
+            "--grace-period goes with --timeline=delete or drain only\nAdd",
+        ),
+        (
+            ("explain", "pod/db-0", "--timeline=probe", "--grace-period=1"),
+            2,
+            "--grace-period goes with --timeline=delete",
+        ),
         (("delete", "pod/db-0", "--dry-run=client"), 2, '--dry-run "client": not one of server\n'),
         (("delete", "-n", "shop", "pod/db-9"), 8, 'pods "db-9" not found in namespace shop\nDid you mean pod/db-'),
         (("fence",), 2, "nothing to fence\nName a node: kubectl qos fence NODE\n"),

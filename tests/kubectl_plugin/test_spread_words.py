@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from kubectl_plugin.views.cluster.cluster_page import spread_words
 from kubectl_plugin.views.scheduling.skew_words import domain_words
-from kubectl_plugin.views.scheduling.spread_tables import soft_spread_tables, spread_table
-from podrules.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore, SpreadTerm
-from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
+from kubectl_plugin.views.scheduling.spread_tables import score_tables, spread_table
+from podrules.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore
+from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain, SpreadTerm
 from podrules.skew import ConstraintSkew, WorkloadSpread
 from tests.kubectl_plugin.running import run
 
@@ -130,14 +130,14 @@ def test_wide_shows_them_and_narrow_does_not() -> None:
 
 
 def test_a_node_without_a_key_is_passed_over() -> None:
-    (table,) = soft_spread_tables([NodeScore("a", 0, {}, SoftSpreadScore((), 0, 0, 2))])
+    (table,) = score_tables([NodeScore("a", 0, {}, SoftSpreadScore((), 0, 0, 2))], ())
     assert table.rows == (("0", "0 x 2", "0", "a", "passed over: it lacks a topology key"),)
 
 
 def test_a_term_with_slack_and_one_without_the_key() -> None:
     slack = SpreadTerm(FIELD, "zone", "a", 2, 2, math.log(4), 3, 2 * math.log(4) + 2)
     absent = SpreadTerm(FIELD, "rack", None, 0, 1, math.log(3), 1, 0.0)
-    (table,) = soft_spread_tables([NodeScore("n", 200, {}, SoftSpreadScore((slack, absent), 5, 100, 2))])
+    (table,) = score_tables([NodeScore("n", 200, {}, SoftSpreadScore((slack, absent), 5, 100, 2))], ())
     assert table.rows[-1] == ("200", "100 x 2", "5", "n", "2 x ln 4 + 2 (a) + 0 (no rack) = 4.77")
     assert table.rows[0][-1].endswith("maxSkew 3 adds 2 (spec.topologySpreadConstraints[0])")
 
@@ -173,3 +173,18 @@ def test_too_few_domains_a_pod_that_does_not_count_and_many_left_out() -> None:
         "the pod itself does not count: its labels do not match the selector",
         "x, y, z and 4 more: not counted, because node policies or missing keys leave out every node there",
     ]
+
+
+def test_normalized_scores_have_their_numbers_and_the_older_ones_beside() -> None:
+    said = told("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"), "-o", "wide")
+    assert "the fewer pods the better; raw is rounded" in said
+    assert (
+        "NormalizeScore, cut to whole numbers plugin node of 100 "
+        "PodTopologySpread 100 x (most + least - raw) / most node-b and 1 more 100 x (13 + 6 - 6) / 13 = 100 "
+        "node-a 100 x (13 + 6 - 8) / 13 = 84 "
+        "node-y 100 x (13 + 6 - 13) / 13 = 46 "
+        "before 1.24: raw cut 100 x (most + least - raw) / most node-b and 1 more 100 x (12 + 5 - 5) / 12 = 100 "
+        "node-a 100 x (12 + 5 - 7) / 12 = 83 "
+        "node-y 100 x (12 + 5 - 12) / 12 = 41 "
+    ) in said
+    assert "NormalizeScore" not in told("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"))

@@ -10,6 +10,8 @@ import jsonschema
 import pytest
 import yaml
 
+from kubectl_plugin.options import DeletionOptions
+from kubectl_plugin.parsing import parse
 from kubectl_plugin.parsing.explain import WAYS
 from kubectl_plugin.reports.schema import schema_of
 from podrules.cluster.demo import DEMO_NOW, demo_objects
@@ -49,6 +51,89 @@ def test_T5_demo(name: str) -> None:
 
 def test_T5_every_way_can_be_asked_for() -> None:
     assert tuple(way.value for way in Way) == WAYS
+
+
+@pytest.mark.parametrize("typed", [("--grace-period=-1",), ("--grace-period", "-30")])
+def test_a_negative_period_is_the_pods_own(typed: tuple[str, ...]) -> None:
+    """As in kubectl, which then names none."""
+    asked = ["explain", "--demo", "-n", "data", "pod/postgres-0", "--timeline=delete", "-o", "json"]
+    assert run(*asked, *typed).out == run(*asked).out
+    options = parse(["delete", "pod/x", *typed]).options
+    assert isinstance(options, DeletionOptions)
+    assert options.grace_period is None
+
+
+@pytest.mark.parametrize("seconds", [3, 0, 2**63 - 1])
+def test_a_period_of_the_delete_counts_of_pods_and_manifests(seconds: int) -> None:
+    for asked in (
+        ["pod/g1", "--snapshot", str(CASES / "field" / "grace.json")],
+        ["-f", str(MANIFESTS / "checkout.yaml"), "--offline"],
+    ):
+        ran = run("explain", *asked, "--timeline=delete", f"--grace-period={seconds}", "-o", "json")
+        found = json.loads(ran.out)
+        (one, *_) = found.get("items", [found])
+        (way,) = one.get("template", one)["timeline"]["ways"]
+        assert {one["what"]: one["latest"] for one in way["events"]}["SIGKILL"] == max(seconds, 2)
+        said = run("explain", *asked, "--timeline=delete", f"--grace-period={seconds}").out
+        assert ("kubectl delete asks for 0 s with --force only" in " ".join(said.split())) is (seconds == 0)
+
+
+def test_periods_of_probes_stand_beside_the_pods_own() -> None:
+    """Two probes of g3 have periods of their own: 60 s and 5 s, and the pod 30 s."""
+    asked = ("explain", "pod/g3", "--snapshot", str(CASES / "field" / "grace.json"))
+    said = " ".join(run(*asked).out.split())
+    assert "after a failed probe 60 s (app, livenessProbe) and 5 s (app, startupProbe)" in said
+    said = " ".join(run(*asked, "-o", "wide").out.split())
+    for probe, seconds in (("livenessProbe", 60), ("startupProbe", 5)):
+        field = f"spec.containers[0].{probe}.terminationGracePeriodSeconds"
+        assert f"app {probe} fails: SIGKILL after {seconds} s ({field})" in said
+    said = " ".join(run(*asked, "--timeline=probe").out.split())
+    assert "SIGTERM app at once: livenessProbe failed" in said
+    assert "SIGTERM app at once: startupProbe failed" in said
+
+
+def test_each_container_has_the_periods_of_its_probes(tmp_path: Path) -> None:
+    probe = {"exec": {"command": ["ok"]}}
+    hook = {"preStop": {"exec": {"command": ["slow"]}}}
+    short = {**probe, "terminationGracePeriodSeconds": 1}
+    sidecar: dict[str, Any] = {"restartPolicy": "Always", "startupProbe": probe}
+    containers = [
+        raw_container("plain", livenessProbe=probe),
+        raw_container("short", livenessProbe=short, readinessProbe=probe),
+        raw_container("hooked", startupProbe=short, lifecycle=hook),
+    ]
+    inits = [raw_container("side", **sidecar), raw_container("once")]
+    running = {"state": {"running": {}}, "ready": True}
+    status = {
+        "phase": "Running",
+        "containerStatuses": [{"name": one["name"], **running} for one in containers],
+        "initContainerStatuses": [{"name": "side", **running}],
+    }
+    spec: dict[str, Any] = {
+        "containers": containers,
+        "initContainers": inits,
+        "terminationGracePeriodSeconds": 40,
+        "nodeName": "n",
+    }
+    pods = [raw_pod("web", "shop", status=status, **spec)]
+    pods.append(raw_pod("going", "shop", metadata={"deletionTimestamp": "2026-01-01T00:00:40Z"}, status=status, **spec))
+    snapshot = tmp_path / "pods.json"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+
+    def stops(name: str) -> list[tuple[str, str, int, int]]:
+        ran = run("explain", f"pod/{name}", "-n", "shop", "--snapshot", str(snapshot), "-o", "json")
+        found = json.loads(ran.out)["probeStops"]
+        return [(one["container"], one["probe"], one["seconds"], one["sigkillLatest"]) for one in found]
+
+    assert stops("web") == [
+        ("plain", "livenessProbe", 40, 40),
+        ("short", "livenessProbe", 1, 2),
+        ("hooked", "startupProbe", 1, 3),
+        ("side", "startupProbe", 40, 40),
+    ]
+    assert stops("going") == []
+    said = " ".join(run("explain", "pod/web", "-n", "shop", "--snapshot", str(snapshot)).out.split())
+    assert "after a failed probe 1 s (short, livenessProbe) and 1 s (hooked, startupProbe)" in said
 
 
 @pytest.mark.parametrize("way", WAYS)

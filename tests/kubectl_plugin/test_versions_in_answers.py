@@ -116,7 +116,7 @@ def test_old_kubelets_are_named_where_their_node_is_judged(cluster: Path) -> Non
         (("--feature-gates", "PodLevelResources=yes"), '"PodLevelResources=yes": neither true nor false'),
         (("--feature-gates=",), "--feature-gates: no gate is named"),
         (("--feature-gates", "@"), "--feature-gates @: it names no file"),
-        (("--feature-gates", "@/"), "--feature-gates @/: it is a folder"),
+        (("--feature-gates", "@/"), "--feature-gates @/: /: Is a directory"),
         (("--feature-gates", "@nowhere.yaml"), "--feature-gates @nowhere.yaml: nowhere.yaml: No such file"),
     ],
 )
@@ -129,12 +129,12 @@ def test_what_cannot_be_read_is_refused(cluster: Path, arguments: tuple[str, ...
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        pytest.param("", "it is empty", id="empty"),
+        pytest.param("", "it is no KubeletConfiguration", id="empty"),
         pytest.param('{"kubeletconfig": {}}', "it has no featureGates", id="a node's configz"),
-        pytest.param("[]", "it has no featureGates", id="a list"),
-        pytest.param("kind: Pod\nfeatureGates: {}\n", "it is a Pod, no KubeletConfiguration", id="of another kind"),
+        pytest.param("[]", "it is no KubeletConfiguration", id="a list"),
+        pytest.param("kind: Pod\nfeatureGates: {}\n", "kind is Pod, apiVersion is missing", id="of another kind"),
         pytest.param(
-            "apiVersion: v1\nkind: KubeletConfiguration\nfeatureGates: {MemoryQoS: null}\n",
+            "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfeatureGates: {MemoryQoS: null}\n",
             '"MemoryQoS=null": neither true nor false',
             id="no bool",
         ),

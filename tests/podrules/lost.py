@@ -61,13 +61,16 @@ def make_zone_node(
     zone: str = "",
     labels: Mapping[str, str] | None = None,
     taints: Sequence[Mapping[str, Any]] = (),
+    attached: Sequence[str] = (),
+    in_use: Sequence[str] = (),
 ) -> Node:
-    """A node; one that is not Ready has been so since `UNKNOWN`."""
+    """A node; one that is not Ready has been so since `UNKNOWN`; its status names attached volumes and those in use."""
     own = {"topology.kubernetes.io/zone": zone} if zone else {}
     condition = raw_condition("Ready", ready, lastTransitionTime=UNKNOWN.isoformat())
     node = raw_node(
         name, {**own, **(labels or {})}, metadata={"uid": f"uid-{name}"}, conditions=[condition], taints=taints
     )
+    node["status"] |= {"volumesAttached": [{"name": volume} for volume in attached], "volumesInUse": list(in_use)}
     return from_object(node, Node)
 
 
@@ -124,11 +127,15 @@ def make_claim(
 
 
 def make_volume(name: str, source: str = "csi", *, modes: Sequence[str] = ("ReadWriteOnce",)) -> PersistentVolume:
-    """The volume ``pv-NAME``, of CSI or in-tree."""
-    about = {"driver": "block.csi.example.com", "volumeHandle": name} if source == "csi" else {}
-    return from_object(
-        {"metadata": {"name": f"pv-{name}"}, "spec": {"accessModes": list(modes), source: about}}, PersistentVolume
-    )
+    """The volume ``pv-NAME`` of the claim NAME, of CSI or in-tree."""
+    about = {
+        "csi": {"driver": "block.csi.example.com", "volumeHandle": name},
+        "iscsi": {"targetPortal": "192.0.2.9:3260", "iqn": f"iqn.2026-11.com.example:{name}", "lun": 3},
+        "fc": {"targetWWNs": ["50060e801049cfd1", name], "lun": 2},
+    }
+    claim = {"namespace": "shop", "name": name}
+    spec = {"accessModes": list(modes), "claimRef": claim, source: about.get(source, {})}
+    return from_object({"metadata": {"name": f"pv-{name}"}, "spec": spec}, PersistentVolume)
 
 
 def make_attachment(
@@ -139,7 +146,7 @@ def make_attachment(
     if error:
         status["detachError" if deleted else "attachError"] = {"message": error}
     metadata = {"name": f"csi-{name}-{node}", "creationTimestamp": created or None, "deletionTimestamp": deleted}
-    spec = {"nodeName": node, "source": {"persistentVolumeName": f"pv-{name}"}}
+    spec = {"attacher": "block.csi.example.com", "nodeName": node, "source": {"persistentVolumeName": f"pv-{name}"}}
     return from_object({"metadata": metadata, "spec": spec, "status": status}, VolumeAttachment)
 
 

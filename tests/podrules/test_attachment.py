@@ -73,6 +73,7 @@ def test_F7_stop(told: str | None, answers: Reach, step: MoveStep, waits: WaitsF
     position = volume_position(NEW, facts(old(deleted=told), attachments=HELD, mounted=["lost"]), reach(answers))
     assert position is not None
     assert (position.step, position.waits_for, position.since) == (step, waits, since)
+    assert position.reach is answers
     assert (position.node, position.held_by) == ("lost", ("web-1",))
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from podrules.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
 from podrules.model.base import ObjectMeta
-from podrules.model.pod import Pod
+from podrules.model.pod import Container, Pod
 from tests.builders import make_pod
 from tests.podrules.lost import make_lost_pod
 
@@ -59,3 +59,44 @@ def test_F3_majority_is_more_than_half(replicas: int, majority: int) -> None:
 @pytest.mark.parametrize("owner", ["", "ReplicaSet/web", "Job/job"])
 def test_F3_only_stateful_sets_have_members(owner: str) -> None:
     assert members(make_lost_pod(owner=owner), 3, []) is None
+
+
+@pytest.mark.parametrize(
+    ("image", "removal"),
+    [
+        ("registry.k8s.io/etcd:3.6.1-0", "etcdctl member remove MEMBER-ID"),
+        ("quay.io:5000/bitnami/etcd@sha256:0123", "etcdctl member remove MEMBER-ID"),
+        ("mongo", 'rs.remove("HOST:PORT")'),
+        ("docker.io/percona/percona-server-mongodb:7.0", 'rs.remove("HOST:PORT")'),
+        ("rabbitmq:4-management", "rabbitmqctl forget_cluster_node NODE"),
+        ("cockroachdb/cockroach:v25.1", "cockroach node decommission NODE-ID"),
+        ("example.com/etcd-backup:1", ""),
+        ("example.com/pet:1", ""),
+        ("", ""),
+    ],
+)
+def test_F3_what_removes_a_member_by_its_image(image: str, removal: str) -> None:
+    pod = make_lost_pod("db-1")
+    pod = replace(pod, spec=replace(pod.spec, containers=(Container(name="app", image=image),)))
+    found = members(pod, 3, [])
+    assert found is not None
+    assert found.removal == removal
+
+
+def test_F3_what_removes_a_member_by_its_label() -> None:
+    pod = make_lost_pod("db-1")
+    pod = replace(pod, metadata=replace(pod.metadata, labels={"app.kubernetes.io/name": "vault"}))
+    found = members(pod, 3, [])
+    assert found is not None
+    assert found.removal == "vault operator raft remove-peer NODE-ID"
+
+
+@pytest.mark.parametrize(
+    ("replicas", "live", "may"),
+    [(1, 0, False), (1, 1, False), (2, 1, False), (3, 1, False), (3, 2, True), (5, 3, True)],
+)
+def test_F3_a_majority_removes_a_member(replicas: int, live: int, may: bool) -> None:
+    siblings = [make_lost_pod(f"db-{number}", f"n{number}") for number in range(2, 2 + live)]
+    found = members(make_lost_pod("db-1"), replicas, siblings)
+    assert found is not None
+    assert found.may_remove is may

@@ -98,6 +98,34 @@ def test_F6_what_is_left_to_go() -> None:
     assert left_to_go(node("Unknown"), [STAYS], attachments[1:], kept) == left_to_go(node("Unknown"), [STAYS], [], ())
 
 
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("iscsi", "kubernetes.io/iscsi/192.0.2.9:3260:iqn.2026-11.com.example:{}:3"),
+        ("fc", "kubernetes.io/fc/[50060e801049cfd1 {}]:2"),
+    ],
+)
+def test_F6_volumes_without_a_volume_attachment_are_left_to_go(source: str, name: str) -> None:
+    names = [name.format(volume) for volume in ("data", "log", "old")]
+    lost = make_zone_node("lost", ready="Unknown", attached=names)
+    known = {f"pv-{volume}": make_volume(volume, source) for volume in ("data", "log")}
+    facts = PartitionFacts(
+        nodes=[lost, make_zone_node("well")],
+        renewed={"lost": HEARTBEAT},
+        pods=(GOES, STAYS),
+        claims={("shop", volume): make_claim(volume) for volume in ("data", "log")},
+        volumes=known,
+    )
+    kept = kept_volumes(partitions(facts, NOW)[0], lost, facts.pods)
+    # The pods are gone first, and only then their volumes.
+    for pods in ([GOES, STAYS], [STAYS]):
+        left = left_to_go(lost, pods, (), kept, known.values())
+        assert left.attachments == (names[2], "pv-data")
+        assert not left.nothing
+    detached = make_zone_node("lost", ready="Unknown", attached=names[1:2])
+    assert left_to_go(detached, [STAYS], (), kept, known.values()).nothing
+
+
 def test_F6_finished_pods_are_not_waited_for() -> None:
     finished: Pod = make_lost_pod("done", owner="Job/done", phase="Succeeded")
     assert left_to_go(node("Unknown"), [finished], [], ()).pods == ()

@@ -13,6 +13,7 @@ from podrules.model.decode import from_object
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
+from podrules.model.storage import Volume
 from podrules.partitions import (
     Block,
     BlockKind,
@@ -160,7 +161,9 @@ def test_F5_who_waits_for_a_volume() -> None:
     others = [
         make_lost_pod("web-3", "well", owner="ReplicaSet/web"),
         make_lost_pod("web-4", "well", owner="ReplicaSet/web", claims=["data"], phase="Succeeded"),
-        make_lost_pod("web-5", "well", owner="ReplicaSet/web", claims=["data"], namespace="other"),
+        make_lost_pod("web-5", "well", owner="ReplicaSet/web", claims=["data"], namespace="other", running=False),
+        make_lost_pod("web-6", "", owner="ReplicaSet/web", claims=["data"], running=False, phase="Pending"),
+        make_lost_pod("web-7", "well", owner="ReplicaSet/web", claims=["data"]),
     ]
     node = the_node(partitions(facts(lost, waiting, *others, **storage()), NOW))
     assert node.pods[0].blocks == (Block(BlockKind.VOLUME, "pv-data", claim="data", waiting=("web-2",)),)
@@ -178,6 +181,71 @@ def test_F5_nobody_waits_for_a_volume_of_many_nodes() -> None:
 def test_F5_an_attachment_without_a_pod_is_held_by_nobody() -> None:
     node = the_node(partitions(facts(**storage()), NOW))
     assert [entry.used_by for entry in node.attachments] == [""]
+
+
+ISCSI = "kubernetes.io/iscsi/192.0.2.9:3260:iqn.2026-11.com.example:data:3"
+FC = "kubernetes.io/fc/[50060e801049cfd1 data]:2"
+CSI = "kubernetes.io/csi/block.csi.example.com^data"
+
+
+def attached(*names: str, in_use: Sequence[str] = ()) -> Sequence[Node]:
+    return [make_zone_node("lost", ready="Unknown", taints=[UNREACHABLE], attached=names, in_use=in_use), WELL]
+
+
+@pytest.mark.parametrize(
+    ("source", "in_status", "attachment", "lock"),
+    [
+        pytest.param("iscsi", ISCSI, "", WriterLock.CONTROLLER, id="iSCSI has no VolumeAttachment"),
+        pytest.param("fc", FC, "", WriterLock.CONTROLLER, id="FC has none"),
+        pytest.param("csi", CSI, "csi-data-lost", WriterLock.ATTACHMENT, id="CSI has both, and counts once"),
+    ],
+)
+def test_F5_a_volume_is_awaited_after_its_pod_object_is_gone(
+    source: str, in_status: str, attachment: str, lock: WriterLock
+) -> None:
+    waiting = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"], running=False, phase="Pending")
+    for in_use, mounted in (((in_status,), True), ((), False)):
+        told = facts(waiting, nodes=attached(in_status, in_use=in_use), **storage(source))
+        node = the_node(partitions(told, NOW))
+        [held] = node.attachments
+        assert (held.name, held.persistent_volume, held.used_by) == (attachment, "pv-data", "")
+        assert (held.mounted, held.claim, node.waiting) == (mounted, "data", ("shop/web-2",))
+        assert held.writer is not None
+        assert held.writer.lock is lock
+    shared = storage(source, modes=["ReadWriteMany"])
+    assert the_node(partitions(facts(waiting, nodes=attached(in_status), **shared), NOW)).waiting == ()
+
+
+def test_F5_a_node_with_an_awaited_volume_comes_before_one_with_replaced_pods() -> None:
+    older = make_zone_node("older", ready="Unknown")
+    waiting = make_lost_pod("web-2", "well", owner="ReplicaSet/web", claims=["data"], running=False, phase="Pending")
+    pods = [waiting, make_lost_pod("web-1", "older", owner="ReplicaSet/web")]
+    told = facts(*pods, nodes=[older, *attached(ISCSI)], **storage("iscsi"))
+    assert [node.reach.name for node in partitions(told, NOW)] == ["lost", "older"]
+
+
+def test_F5_a_pod_uses_volumes_with_and_without_a_claim() -> None:
+    pod = make_lost_pod("web-1", owner="ReplicaSet/web", claims=["data"])
+    spec = {"name": "own", "iscsi": {"targetPortal": "192.0.2.9:3260", "iqn": "iqn.2026-11.com.example:own", "lun": 0}}
+    volumes = (*pod.spec.volumes, from_object(spec, Volume))
+    pod = replace(pod, spec=replace(pod.spec, volumes=volumes))
+    own = "kubernetes.io/iscsi/192.0.2.9:3260:iqn.2026-11.com.example:own:0"
+    node = the_node(partitions(facts(pod, nodes=attached(FC, own, ISCSI), **storage("fc")), NOW))
+    assert {held.persistent_volume: held.used_by for held in node.attachments} == {
+        "pv-data": "shop/web-1",
+        own: "shop/web-1",
+        ISCSI: "",
+    }
+    assert all(held.writer is None and not held.waiting for held in node.attachments)
+
+
+def test_F5_a_volume_attachment_without_its_volume_counts_once() -> None:
+    unread = {**storage(), "volumes": {}}
+    node = the_node(partitions(facts(nodes=attached(CSI, "kubernetes.io/csi/other.example.com^x"), **unread), NOW))
+    assert [(held.name, held.persistent_volume, held.mounted) for held in node.attachments] == [
+        ("csi-data-lost", "pv-data", True),
+        ("", "kubernetes.io/csi/other.example.com^x", False),
+    ]
 
 
 @pytest.mark.parametrize(

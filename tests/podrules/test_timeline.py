@@ -19,7 +19,7 @@ from podrules.model.workload import Workload
 from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach
 from podrules.safety import owner_guarantee
 from podrules.timeline.aftermath import Ownership
-from podrules.timeline.events import Cause, Event, PodTimeline, Reminder, Span, Standing, Way, WayTimeline, What
+from podrules.timeline.events import Cause, Event, Note, PodTimeline, Reminder, Span, Standing, Way, WayTimeline, What
 from podrules.timeline.kubelet_kill import shutdown_groups
 from podrules.timeline.lost import tolerations_of
 from podrules.timeline.of_pod import TimelineFacts, pod_timeline
@@ -128,6 +128,40 @@ def test_T5_real_node_ended_an_obeying_process_with_its_sigterm() -> None:
     assert _span(told, What.SIGTERM) == (3, 3)
     assert _span(told, What.PROCESSES_ENDED) == (3, 5)
     assert _span(told, What.OBJECT_GONE) == (3, 7)
+
+
+@pytest.mark.parametrize("way", [Way.DELETE, Way.DRAIN])
+@pytest.mark.parametrize(
+    ("asked", "kill", "gone"),
+    [(None, (30, 30), (0, 32)), (1, (2, 2), (0, 4)), (0, (2, 2), (0, 0)), (100, (100, 100), (0, 102))],
+)
+def test_T5_a_delete_may_ask_for_its_own_period(
+    way: Way, asked: int | None, kill: tuple[int, int], gone: tuple[int, int]
+) -> None:
+    # The real node: --grace-period=1 dead at 2.02 s, gone at 2.5; --grace-period=0 --force dead at 2.02, gone at 0.01.
+    told = _way(way, _pod(30, owner="ReplicaSet"), asked_seconds=asked)
+    assert (_span(told, What.SIGKILL), _span(told, What.OBJECT_GONE)) == (kill, gone)
+    field = "spec.terminationGracePeriodSeconds" if asked is None else "DeleteOptions.gracePeriodSeconds"
+    assert _event(told, What.SIGKILL).field == field
+    assert told.grace_seconds == (30 if asked is None else asked)
+    assert _has(told, Reminder.ZERO_IS_FORCED) is (asked == 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reminder"),
+    [(45, Reminder.NOT_LONGER), (30, Reminder.NOT_LONGER), (29, Reminder.SHORTER), (0, Reminder.SHORTER)],
+)
+def test_T5_a_second_delete_is_shorter_never_longer(asked: int, reminder: Reminder) -> None:
+    pod = _pod(30, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
+    told = _way(Way.DELETE, pod, asked_seconds=asked)
+    assert told.notes[0] == Note(reminder, asked)
+    assert told.events == _way(Way.DELETE, pod).events
+
+
+@pytest.mark.parametrize("more", [{"node_name": ""}, {"phase": "Failed"}])
+def test_T5_where_nothing_runs_no_period_counts(more: dict[str, Any]) -> None:
+    pod = _pod(30, **more)
+    assert _way(Way.DELETE, pod, asked_seconds=99).events == _way(Way.DELETE, pod).events
 
 
 def test_T5_real_node_did_not_hurry_for_a_forced_delete() -> None:

@@ -159,11 +159,12 @@ class Installation:
         assert len(found) == 1
         return found[0]
 
-    def start_replica(self, *more: str) -> Replica:
+    def start_replica(self, *more: str, until: str = "/readyz") -> Replica:
         """Run the container's own command with a token of its ServiceAccount, and wait until it is ready.
 
         Args:
             more: Arguments that count in place of the container's own.
+            until: The path that has to answer 200.
         """
         self._count += 1
         pod = self.deployment["spec"]["template"]["spec"]
@@ -180,7 +181,7 @@ class Installation:
             return [*self._program(command[0]), *command[1:], *own, f"--kubeconfig={kubeconfig}", *more]
 
         log = self.folder / f"{self.release}-{self._count}.log"
-        process, port = start_on_free_port(line, probe("/readyz"), log=log, timeout=_READY_SECONDS)
+        process, port = start_on_free_port(line, probe(until), log=log, timeout=_READY_SECONDS)
         return Replica(process, port, metrics_ports[port])
 
     def _program(self, name: str) -> Sequence[str | Path]:

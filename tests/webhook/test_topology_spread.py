@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from podrules.cluster.demo import demo_objects
+from podrules.model.config import ConfigMap
+from podrules.model.decode import from_object
 from tests.webhook.clusters import SilentSource, make_cluster
 from tests.webhook.reviews import controlled_by, create_review, patched, pod_object, update_review
 from webhook.admission_review import decode_review
 from webhook.cached import CONSTRAINTS_ANNOTATION
 from webhook.cluster import Cluster
+from webhook.default_spread import SpreadDefaults
 from webhook.handlers import mutate
 from webhook.handlers.topology_spread import OPT_OUT_LABEL
 from webhook.namespace_rules import NamespaceRule, NamespaceRules, read_constraints
@@ -164,6 +167,50 @@ def test_S4_the_selector_is_deduced(
 def test_S4_each_scheduler_has_its_own(scheduler: str | None, expected: Sequence[Object] | None) -> None:
     cluster = make_cluster([make_namespace(), REPLICA_SET], scheduler_config=CONFIG)
     assert _constraints(make_owned(schedulerName=scheduler), cluster) == expected
+
+
+def configured_by(text: str) -> ConfigMap:
+    return from_object({"metadata": {"namespace": "kube-system", "name": "own"}, "data": {"a.yaml": text}}, ConfigMap)
+
+
+REFUSED = {
+    "a removed field": (f"{CONFIG}disablePreemption: true\n", 'unknown field "disablePreemption" (true)'),
+    "a field of arguments": (CONFIG.replace("defaultingType", "defaultType"), "args.defaultType"),
+    "a field twice": (f"{CONFIG}profiles: []\n", "profiles stands in line 3 already"),
+    "an old version": (CONFIG.replace("/v1", "/v1beta3"), "write kubescheduler.config.k8s.io/v1 "),
+    "a wrong type": (CONFIG.replace("maxSkew: 1", "maxSkew: one"), "defaultConstraints[0].maxSkew"),
+}
+
+
+@pytest.mark.parametrize(("text", "field"), REFUSED.values(), ids=list(REFUSED))
+def test_S4_a_refused_configuration_leaves_the_last_good_one(
+    text: str, field: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    noted: list[bool] = []
+    spread = SpreadDefaults(write_system_defaults=False, note=noted.append)
+    spread.take(configured_by(CONFIG))
+    good = spread.of("default-scheduler")
+    spread.take(configured_by(text))
+    assert (spread.of("default-scheduler"), spread.missing, noted) == (good, False, [True, False])
+    assert field in caplog.text
+    assert "ConfigMap kube-system/own is refused, the last good one stays in force: " in caplog.text
+    spread.take(configured_by(CONFIG.replace("maxSkew: 1", "maxSkew: 7")))
+    assert [one.max_skew for one in spread.of("default-scheduler")] == [7]
+    assert noted == [True, False, True]
+
+
+@pytest.mark.parametrize(("text", "field"), REFUSED.values(), ids=list(REFUSED))
+def test_S4_a_replica_without_a_good_configuration_misses_one(
+    text: str, field: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    spread = SpreadDefaults(write_system_defaults=False)
+    missing = [spread.missing]
+    for one in (text, CONFIG, text):
+        spread.take(configured_by(one))
+        missing.append(spread.missing)
+    assert missing == [False, True, False, False]
+    assert field in caplog.text
+    assert "ConfigMap kube-system/own is refused, not ready until it is corrected: " in caplog.text
 
 
 @pytest.mark.parametrize("config", [pytest.param("", id="no configuration"), pytest.param(CONFIG, id="named")])

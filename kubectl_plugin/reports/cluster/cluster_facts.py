@@ -21,6 +21,7 @@ from podrules.model.workload import Workload
 from podrules.placement.outcome import PlacementOutcome
 from podrules.pressure.usage import ReadUsage
 from podrules.reading import Unread
+from podrules.second_writers import SecondWriters
 from podrules.stuck import Stuck
 from podrules.versions import Versions
 
@@ -52,6 +53,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     """Workloads without a controller of their own; None: the report has no workloads."""
     refusals: Mapping[WorkloadKey, str] = {}
     """The newest event of each workload that could not make a pod."""
+    writers: Mapping[WorkloadKey, SecondWriters] = {}
+    """The Deployments with a rollout that starts a second writer."""
     usages: Mapping[str, ReadUsage] = {}
     awaited: frozenset[PodKey] = frozenset()
     """Pending pods for which preemption is making room."""

@@ -113,7 +113,8 @@ def _workloads(
         namespace = own[0].metadata.namespace if own else ""
         return tuple(replace(one, stuck=facts.stuck.get((namespace, one.name))) for one in found)
 
-    return workload_entries(pods, facts.workloads, facts.owner, in_short, facts.refusals)
+    entries = workload_entries(pods, facts.workloads, facts.owner, in_short, facts.refusals)
+    return tuple(replace(one, second_writers=facts.writers.get((one.namespace, one.kind, one.name))) for one in entries)
 
 
 def _budgets(facts: ClusterFacts, budgets: Sequence[PodDisruptionBudget]) -> Budgets:

@@ -14,6 +14,7 @@ from podrules.model.workload import Workload
 from podrules.pod_state import PodState
 from podrules.refusals import pods_short, said_by_server
 from podrules.safety import owner_guarantee
+from podrules.second_writers import SecondWriters
 
 __all__ = ["WorkloadEntry", "WorkloadKey", "workload_entries"]
 
@@ -46,6 +47,8 @@ class WorkloadEntry(Struct, frozen=True, rename="camel"):
     """How many pods that it wants do not exist, by its own status."""
     refused: str = ""
     """Why its controller cannot make them, in its words; empty: it does not say."""
+    second_writers: SecondWriters | None = None
+    """When two of its pods write to one volume that nothing guards; None: never, or its volumes were not read."""
 
 
 def workload_entries(

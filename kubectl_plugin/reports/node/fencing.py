@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.node.partitions import ON_NODES
 from kubectl_plugin.reports.steps import Refusal, Step, StepOutcome
 from podrules.fencing import FenceState, Left
 from podrules.partitions import NodeDown
@@ -40,3 +41,9 @@ class FenceReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="
     version_notes: tuple[VersionNote, ...] = ()
     """The versions that the rules were not held against, the node's kubelet among them."""
     unread: tuple[Unread, ...]
+
+    @property
+    def lacks(self) -> tuple[Unread, ...]:
+        """What could not be read and may still have to go."""
+        down = self.node is not None and not self.undo
+        return tuple(one for one in self.unread if down and one.may_exist and one.resource in ON_NODES)

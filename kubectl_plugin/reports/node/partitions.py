@@ -14,9 +14,9 @@ from podrules.partitions import NodeDown
 from podrules.reading import Unread
 from podrules.versions import VersionNote
 
-__all__ = ["PartitionsReport", "not_ready"]
+__all__ = ["ON_NODES", "PartitionsReport", "not_ready"]
 
-_ON_NODES: Final = frozenset({"nodes", "pods", "volumeattachments.storage.k8s.io"})
+ON_NODES: Final = frozenset({"nodes", "pods", "volumeattachments.storage.k8s.io"})
 """What is left on a node that is down is counted in these kinds."""
 
 
@@ -40,7 +40,7 @@ class PartitionsReport(Struct, frozen=True, kw_only=True, rename="camel", tag_fi
     @property
     def lacks(self) -> tuple[Unread, ...]:
         """What could not be read and may change the headline: nodes, and what depends on those that are down."""
-        decides = _ON_NODES if self.nodes else {"nodes", "pods"}
+        decides = ON_NODES if self.nodes else {"nodes", "pods"}
         return tuple(one for one in self.unread if one.may_exist and one.resource in decides)
 
 

@@ -31,7 +31,7 @@ from podrules.oom import MemoryTooLow, memory_too_low
 from podrules.placement.eligible import eligible_nodes
 from podrules.placement.outcome import Placement
 from podrules.placement.planned import Budgets, PlannedSpec, Unmoved
-from podrules.placement.preemption_victims import Preempted
+from podrules.placement.preemption_victims import Preempted, Preemptors
 from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
 from podrules.reachability import NodeReach
@@ -39,8 +39,9 @@ from podrules.reading import NOT_ALL_IN_FILE, Owner, Unread
 from podrules.resize_room import ResizeRoom
 from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
+from podrules.second_writers import SecondWriters
 from podrules.stuck import AutoscalerWord, Stuck, Unseen, unseen
-from podrules.termination import EvictionStop, eviction_stop
+from podrules.termination import EvictionStop, ProbeStop, eviction_stop, probe_stops
 from podrules.timeline.events import PodTimeline, Way
 from podrules.version_changes import AssumedGate, assumed_gates
 from podrules.versions import VersionNote, Versions, version_notes
@@ -150,6 +151,7 @@ class PodInCluster(Struct, frozen=True, kw_only=True):
     stuck: Stuck | None = None
     hint: Stuck | None = None
     """The warning that adds to the states of its containers, where it was asked for by name."""
+    preemptors: Preemptors = Preemptors()
 
 
 class RefusedField(Struct, frozen=True, rename="camel"):
@@ -214,8 +216,12 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """The Job that has to count it first, where only that keeps its object."""
     held: Unmoved | None = None
     """Why a drain of its cordoned node cannot evict it; None: it can, or nobody asked."""
+    probe_stops: tuple[ProbeStop, ...] = ()
+    """What its probes give its containers, unless it is being deleted: it is not probed then."""
     hard_eviction: EvictionStop | None
     """When a Linux kubelet evicts it at a hard threshold; None: it is critical, or does not run, or not there."""
+    soft_eviction: EvictionStop | None = None
+    """The same at a soft threshold; None, too: its kubelet's are not known, or it has none."""
     owner: OwnerGuarantee
     owners: tuple[Owner, ...]
     unread: tuple[Unread, ...]
@@ -249,6 +255,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """Why the API server refuses it for what holds in its namespace. None: it does not, or refuses it before."""
     warning: str = ""
     """The warning of Pod Security when it is created; empty: none."""
+    second_writers: SecondWriters | None = None
+    """When two pods of its Deployment write to its volumes; None: it exists, or is another's, or nobody asked."""
     budgets: Budgets = Budgets()
     """What the PodDisruptionBudgets of the same files let go of all pods of a manifest, if each is Ready."""
     last_end: EndReport | None = None
@@ -263,6 +271,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """That no scheduler has looked at it; None: one has, or none need."""
     autoscaler: AutoscalerWord | None = None
     """What an autoscaler said last about a pod that no node takes; None: none did, or the pod is one of many."""
+    preemptors: Preemptors = Preemptors()
 
     @property
     def refused(self) -> bool:
@@ -272,13 +281,7 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
 
 
 def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...] = ()) -> PodReport:
-    """Ask every rule about one pod.
-
-    Args:
-        facts: The pod and what it names.
-        cluster: What the rest of the cluster means for it.
-        unread: What could not be read for either.
-    """
+    """Ask every rule about one pod, and say what could not be read for the answer."""
     versions, pod, admitted = facts.versions, facts.pod, facts.admitted
     kubelet = versions.kubelet(facts.home)
     qos = pod_qos(pod, admitted, facts.existing, versions.api_server)
@@ -290,7 +293,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
     silent = facts.reach is not None and facts.reach.reach.quiet
     quiet = silent or platform is Platform.VIRTUAL_KUBELET
     plan = stop_plan(ends, quiet=quiet)
-    disabled = facts.preemption_disabled
+    disabled, evictable = facts.preemption_disabled, not pod.finished and platform is Platform.LINUX
     likely = [] if facts.home is not None else _likely_nodes(facts, cluster.likely.placement)
     return PodReport(
         name=pod.metadata.name or pod.metadata.generate_name,
@@ -314,7 +317,13 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         ),
         termination=plan,
         ending=pod_ending(ends, quiet=quiet, node=facts.node),
-        hard_eviction=None if pod.finished or platform is not Platform.LINUX else eviction_stop(pod),
+        probe_stops=() if ends.metadata.deletion_timestamp is not None else tuple(_probe_stops(ends)),
+        hard_eviction=eviction_stop(pod) if evictable else None,
+        soft_eviction=(
+            eviction_stop(pod, max_pod_grace_period_seconds=cluster.config.eviction_max_pod_grace_period)
+            if evictable and cluster.config is not None and cluster.config.eviction_soft
+            else None
+        ),
         owner=owner_guarantee(pod),
         owners=facts.owners,
         assumed_gates=(
@@ -331,7 +340,10 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         preempted=cluster.preempted,
         placement=cluster.likely.placement,
         daemon=cluster.likely.daemon,
-        placement_unread=cluster.likely.unread,
+        placement_unread=(
+            *cluster.likely.unread,
+            *(one for preemptor in cluster.preemptors.found for one in preemptor.assumed),
+        ),
         pressure=cluster.position.reports,
         pressure_unread=cluster.position.unread,
         timeline=cluster.timeline,
@@ -347,6 +359,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         stuck=cluster.stuck,
         hint=cluster.hint,
         autoscaler=cluster.autoscaler,
+        preemptors=cluster.preemptors,
         unseen=unseen(pod) if admitted is None else None,
     )
 
@@ -387,6 +400,7 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
         return
     if cluster.events_decide and cluster.stuck is None:
         yield from (one for one in by_kind if one.resource == "events")
+    yield from (one for preemptor in cluster.preemptors.found for one in preemptor.assumed)
     timeline = cluster.timeline
     if timeline is not None and not timeline.budgets_known and timeline.ways[:1] and timeline.ways[0].way is Way.DRAIN:
         yield from (one for one in by_kind if one.resource == "poddisruptionbudgets.policy")
@@ -399,6 +413,12 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
     waits = pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None
     if pod.spec.node_name and waits and claimed_volumes(pod):
         yield from (one for one in by_kind if one.resource in _VOLUMES)
+
+
+def _probe_stops(pod: Pod) -> Iterator[ProbeStop]:
+    for ref in pod.containers():
+        if ref.is_sidecar or not ref.is_init:
+            yield from (stop for stop, _ in probe_stops(pod, ref))
 
 
 def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster, likely: Sequence[Node]) -> CgroupReport:

@@ -14,6 +14,7 @@ from kubectl_plugin.reports.cluster.cluster_entries import ClusterReport, NodeEn
 from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.views.node.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
+from kubectl_plugin.views.node.partitions import waiting_words
 from kubectl_plugin.views.pod.refusal_words import creation_remedy
 from kubectl_plugin.views.pod.risk_words import RISK_MEANINGS, RISK_SEVERITY, RISK_WORDS, urgency_words
 from kubectl_plugin.views.rollout_words import without_fields
@@ -111,6 +112,7 @@ def findings(report: ClusterReport) -> tuple[SummaryFinding, ...]:
     """What stands out, trouble first."""
     found = [
         *_of_workloads(report.workloads),
+        *_of_writers(report.workloads),
         *_of_nodes(report),
         *_of_pods(report.pods),
         *_of_budgets(report),
@@ -138,6 +140,16 @@ def _of_workloads(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding
     if waiting:
         fact = f"{counted(len(waiting), 'workload')} {'lacks' if len(waiting) == 1 else 'lack'} pods."
         meaning = f"{_short_words(waiting)}. Controllers have not made the rest, or wait for other pods."
+        yield SummaryFinding(Severity.NOTICE, fact, meaning, "workloads")
+
+
+def _of_writers(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding]:
+    """The Deployments with a rollout that starts a second writer."""
+    found = [f"{one.namespace}/deployment/{one.name}" for one in workloads if one.second_writers is not None]
+    if found:
+        fact = f"{counted(len(found), 'Deployment')}: two writers."
+        meaning = f"{listed(found, most=3)}. A rollout, a drain or a silent node starts the next pod while the old one "
+        meaning += "may write to the same volume: nothing keeps it off, even with 1 replica."
         yield SummaryFinding(Severity.NOTICE, fact, meaning, "workloads")
 
 
@@ -205,11 +217,9 @@ def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:
     hanging, own = sum(map(_hanging, there)), sum(len(node.pods) - _hanging(node) for node in there)
     depend, it = "depends" if hanging == 1 else "depend", "it" if len(there) == 1 else "them"
     words = f"{counted(hanging + own, 'pod')} there: {hanging} {depend} on {it}"
-    return (
-        f"{words}, {own} {'belongs' if own == 1 else 'belong'} to {it} (DaemonSets, static pods). "
-        if own
-        else f"{words}. "
-    )
+    if own:
+        words = f"{words}, {own} {'belongs' if own == 1 else 'belong'} to {it} (DaemonSets, static pods)"
+    return f"{'; '.join((words, *waiting_words(there)))}. "
 
 
 _FINE_WORDS: Final = {"Running": "running", "Succeeded": "finished"}

@@ -74,13 +74,7 @@ _Words = Callable[[EndReport, str], str]
 
 
 def cause_sentence(suspect: Suspect, report: EndReport, container: str) -> str:
-    """What happened if it was this cause: a main clause without a full stop.
-
-    Args:
-        suspect: The cause.
-        report: Of the pod.
-        container: Whose end it is; empty: the pod's.
-    """
+    """What happened if it was this cause: a main clause without a full stop; no container stands for the pod."""
     return _SENTENCES[suspect.cause](report, container)
 
 
@@ -164,7 +158,10 @@ def _evicted(resource: str) -> _Words:
     def words(report: EndReport, container: str) -> str:
         del container
         numbers = report.end.numbers
-        found = f" ({numbers.available} available, threshold {numbers.threshold})" if numbers.threshold else ""
+        kind = f" of {numbers.set_by}" if numbers.set_by else ""
+        if numbers.grace_seconds is not None:
+            kind += f", which gave it up to {numbers.grace_seconds} s"
+        found = f" ({numbers.available} available, threshold {numbers.threshold}{kind})" if numbers.threshold else ""
         return f"the kubelet evicted the pod: the node was low on {resource}{found}"
 
     return words

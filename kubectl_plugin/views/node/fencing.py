@@ -10,12 +10,12 @@ from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
-from kubectl_plugin.reports.verdict import Verdict
+from kubectl_plugin.reports.verdict import Verdict, lacking
 from kubectl_plugin.views.node.partitions import budgets_section, by_itself, force_section, pods_table
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import guarded, reach_words, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
-from kubectl_plugin.views.unread import can_i
+from kubectl_plugin.views.unread import assumed_words, can_i
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.fencing import FenceState
@@ -55,7 +55,7 @@ def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None,
     parts += [versions_section(report.version_notes), unread_section(report.unread)]
     return Page(
         title=f"node/{report.name}",
-        verdict=tuple(_verdict(report, fence_command, now)),
+        verdict=(*_verdict(report, fence_command, now), *assumed_words(report.lacks)),
         severity=Severity.TROUBLE,
         parts=tuple(parts),
         next_commands=tuple(_next_commands(report, fence_command)),
@@ -84,7 +84,7 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
         sentences = (_fenced(report),)
     else:
         sentences = tuple(_verdict(report, "", now))
-    return outcome_verdict(outcome, sentences)
+    return lacking(outcome_verdict(outcome, sentences), assumed_words(report.lacks))
 
 
 def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> Iterator[str]:
@@ -152,13 +152,15 @@ def _changes(report: FenceReport) -> Iterator[str]:
 
 def _unfenced(report: FenceReport) -> Iterator[str]:
     """The volumes that get a second writer if the machine is not off."""
-    pods = report.node.pods if report.node is not None else ()
+    pods, held = (report.node.pods, report.node.attachments) if report.node is not None else ((), ())
     named = [
         f"{guard.volume} of {pod.namespace}/{pod.name} ({guarded(guard)})"
         for pod in pods
         for guard in pod.volumes
         if unfenced_from(guard, Reach.OUT_OF_SERVICE) and f"{pod.namespace}/{pod.name}" not in report.left.staying
     ]
+    unused = [entry.writer for entry in held if entry.writer is not None]
+    named += [f"{one.volume} ({guarded(one)})" for one in unused if unfenced_from(one, Reach.OUT_OF_SERVICE)]
     if named:
         yield f"nothing then keeps a second writer off: {listed(named, most=3)}"
 
@@ -249,6 +251,11 @@ def state_words(report: FenceReport, *, sure: bool) -> Iterator[str | Prose]:
     undo = _unfencing(report.name)
     if told & {StepKind.TAINTED, StepKind.GOING_ON}:
         yield f"{node} is declared out of service; pods and volumes go without further help."
+        if rest := [
+            *(f"pod {pod}" for pod in report.left.pods),
+            *(f"volume {name}" for name in report.left.attachments),
+        ]:
+            yield f"Still to go: {listed(rest, most=_MAX_NAMED)}."
         yield Prose((Hint(qos("fence node/{}", report.name), "To go on: "),))
         yield Prose((Hint(undo, "To undo, as far as nothing has gone yet: "),))
     elif StepKind.UNTAINTED in told:

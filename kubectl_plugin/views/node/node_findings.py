@@ -140,6 +140,7 @@ def _headroom(use: NodeUse) -> Iterator[Verdict]:
     if use.memory_ahead is not None:
         whose = {
             ThresholdSource.KUBELET: "the kubelet's own configuration",
+            ThresholdSource.FILE: "from --kubelet-config",
             ThresholdSource.DEFAULTS: "Kubernetes' default, the kubelet's own was not read",
         }[use.threshold_source]
         yield _left(use.memory_ahead, "Headroom: {left} until the first eviction", f": {whose}")

@@ -25,12 +25,20 @@ from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.ending import PATIENCE
 from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, ZoneHealth, ZoneState
 from podrules.owner_risk import REPLACED_RISK
-from podrules.partitions import Block, BlockKind, NodeDown, PodDown, Risk
+from podrules.partitions import Block, BlockKind, HeldAttachment, NodeDown, PodDown, Risk
 from podrules.pod_gc import collected_within
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import ForceSafety
 
-__all__ = ["budgets_section", "by_itself", "force_section", "partitions_pages", "partitions_verdict", "pods_table"]
+__all__ = [
+    "budgets_section",
+    "by_itself",
+    "force_section",
+    "partitions_pages",
+    "partitions_verdict",
+    "pods_table",
+    "waiting_words",
+]
 
 _HEADINGS = ("NodeDown", "pod", "what depends on it")
 _WITH_PRIORITIES = ("NodeDown", "pod", "priority", "what depends on it")
@@ -134,7 +142,11 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
         return
     lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
     them, their, they = ("it", "its", "It") if len(lost or node.pods) == 1 else ("them", "their", "They")
-    yield f"{_state(node, now)}: {counted(len(lost), 'pod')} depend{'s' if len(lost) == 1 else ''} on it."
+    waiting = tuple(waiting_words((node,)))
+    depend = (
+        (f"{counted(len(lost), 'pod')} depend{'s' if len(lost) == 1 else ''} on it",) if lost or not waiting else ()
+    )
+    yield f"{_state(node, now)}: {', and '.join((*depend, *waiting))}."
     if node.zone.cluster_down:
         yield "No node of the cluster is Ready: the control plane may be cut off, and not the nodes."
     match node.reach.reach:
@@ -148,12 +160,28 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
         case Reach.GONE:
             yield f"Pod garbage collection removes {them}, and nobody has confirmed that {their} processes ended."
             yield f"{they} may run on: find out whether the machine is off."
+        case Reach.OUT_OF_SERVICE if left := _unused(node):
+            verb = "has" if len(left) == 1 else "have"
+            yield f"{counted(len(left), 'volume')} still {verb} to be detached, which needs no further help."
         case Reach.OUT_OF_SERVICE:
             yield "Nothing is left to go. Take it back once the machine is up."
         case Reach.MISSED_HEARTBEATS:
             yield "It may still come back by itself: nothing has been done about it yet."
         case _:
             yield "Nobody can tell from here what still runs there. Find out whether the machine is off."
+
+
+def waiting_words(nodes: Sequence[NodeDown]) -> Iterator[str]:
+    """How many pods wait for volumes of nodes that no pod object uses there any more."""
+    pods = {pod for node in nodes for pod in node.waiting}
+    if pods:
+        wait, it = "waits" if len(pods) == 1 else "wait", "it" if len(nodes) == 1 else "them"
+        yield f"{counted(len(pods), 'pod')} elsewhere {wait} for a volume still attached to {it}"
+
+
+def _unused(node: NodeDown) -> Sequence[HeldAttachment]:
+    """The volumes that no pod object there uses any more."""
+    return [held for held in node.attachments if not held.used_by]
 
 
 def _removed(lost: Sequence[PodDown]) -> str:
@@ -222,16 +250,26 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
         yield from _other_pods(node)
     if lost and collected_within(node.reach.reach, deleted=True) is None:
         yield Row(("then", _then(len(lost), quiet=node.reach.reach.quiet)))
-    if node.attachments:
-        minutes = int(FORCE_DETACH_AFTER.total_seconds() // 60)
-        count = counted(len(node.attachments), "volume")
-        if node.reach.reach.declared:
-            text = f"{count} detached without waiting, once the pod objects are gone"
-        elif not node.reach.reach.quiet:
-            text = f"{count} detached once its kubelet has unmounted {'it' if len(node.attachments) == 1 else 'them'}"
-        else:
-            text = f"{count} detached by force {minutes} min after the pod objects are gone, not before"
-        yield Row(("volumes", text))
+    yield from (Row(("volumes", text)) for text in _detaches(node))
+
+
+def _detaches(node: NodeDown) -> Iterator[str]:
+    """When the volumes are detached."""
+    minutes = int(FORCE_DETACH_AFTER.total_seconds() // 60)
+    declared = node.reach.reach.declared
+    mounted = sum(held.mounted or declared for held in node.attachments)
+    free = len(node.attachments) - mounted
+    if free:
+        it = "it" if free == 1 else "them"
+        unlisted = f"status.volumesInUse does not list {it}"
+        yield f"{counted(free, 'volume')} detached once the pod objects are gone: {unlisted}"
+    if mounted and declared:
+        yield f"{counted(mounted, 'volume')} detached without waiting, once the pod objects are gone"
+    elif mounted and node.reach.reach.quiet:
+        yield f"{counted(mounted, 'volume')} detached by force {minutes} min after the pod objects are gone, not before"
+    elif mounted:
+        it = "it" if mounted == 1 else "them"
+        yield f"{counted(mounted, 'volume')} detached once its kubelet has unmounted {it}"
 
 
 def _then(pods: int, *, quiet: bool) -> str:
@@ -334,6 +372,11 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
         )
         for pod in shown
     ]
+    rows += [
+        (age, pod, *([""] if priorities else []), f"elsewhere: waits for its volume {held.claim}, still attached here")
+        for held in node.attachments
+        for pod in held.waiting
+    ]
     if own and not nodes_own:
         more = f"and {counted(len(own), 'pod')}"
         rows.append((age, more, *([""] if priorities else []), "belong to this node (DaemonSets, static pods)"))
@@ -431,12 +474,12 @@ def _blocked(block: Block, pod: PodDown) -> str:
 def _next_commands(node: NodeDown) -> Iterator[Command]:
     name = node.reach.name
     match node.reach.reach:
-        case Reach.OUT_OF_SERVICE if not node.pods:
+        case Reach.OUT_OF_SERVICE if not (node.pods or _unused(node)):
             yield qos("unfence node/{}", name, comment="once the machine is back")
         case Reach.MISSED_HEARTBEATS | Reach.RETURNING:
             yield qos("partitions", comment="in a minute")
         case _:
             yield from remedies(node.reach)
-    worst = next(iter(node.pods), None)
-    if worst is not None:
-        yield qos("explain pod/{}", worst.name, namespace=worst.namespace)
+    worst = [(pod.namespace, pod.name) for pod in node.pods]
+    for namespace, name in (*worst, *(tuple(pod.split("/", 1)) for pod in node.waiting))[:1]:
+        yield qos("explain pod/{}", name, namespace=namespace)

@@ -109,7 +109,8 @@ def quiet_stop_lines(report: PodReport, node: NodeFacts, now: datetime | None) -
     if status is not None and told is not None:
         grace = status.deletion_grace_period_seconds or 0
         after = " or after" if report.ending.told_after else ""
-        yield f"marked for deletion at {clock(told, now)}{after}, with {grace} s"
+        shorter = "; a second delete may shorten that, never lengthen it" if grace else ""
+        yield f"marked for deletion at {clock(told, now)}{after}, with {grace} s{shorter}"
     yield f"nobody knows when: only its kubelet stops processes, and {quiet_words(node, now)}"
     if told is None and grace == 0:
         yield "a delete removes the object at once, and stops nothing"

@@ -31,7 +31,7 @@ from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, listed
 from podrules.deletion import CONFIRMATION, Members
 from podrules.ending import holders
-from podrules.forcing import has_another
+from podrules.forcing import has_another, lets_second_writer
 from podrules.model.base import ObjectMeta
 from podrules.reachability import Reach
 from podrules.safety import ForceSafety
@@ -61,7 +61,7 @@ def stakes_page(report: DeletionReport, *, now: datetime | None) -> Page:
         raise ValueError("only a force deletion has stakes")
     sections = (
         Section("Owner", (_owner_line(stakes),)),
-        Section("Members", _member_lines(stakes.members)),
+        Section("Members", (*_member_lines(stakes.members), *_third_way(report.name, stakes))),
         Section("Node", (reach_words(stakes.node, stakes.renewed, now),)),
         Section(
             "Volumes", tuple(Row((guard.volume, guard_words(guard, stakes.node.reach))) for guard in stakes.volumes)
@@ -160,6 +160,19 @@ def _member_lines(members: Members | None) -> tuple[str, ...]:
         f"{live}{named}",
         f"a majority is {members.majority} of {members.replicas}: the StatefulSet {held} one without it",
     )
+
+
+def _third_way(name: str, stakes: Stakes) -> Iterator[str]:
+    """How the application removes a member on a node that does not answer, and what that leaves open."""
+    found, reach = stakes.members, stakes.node.reach
+    if found is None or found.replicas == 1 or not reach.quiet or reach.declared:
+        return
+    if not found.may_remove:
+        yield f"the application removes {name} only while {found.majority} of {found.replicas} are Ready"
+        return
+    yield f"to remove {name} in the application: {found.removal or 'its own command or API'}"
+    if volumes := [guard.volume for guard in stakes.volumes if lets_second_writer(guard, reach)]:
+        yield f"the old {name} may still write to {listed(volumes)}: start the new member on an empty claim"
 
 
 def _budget_lines(stakes: Stakes) -> tuple[str, ...]:

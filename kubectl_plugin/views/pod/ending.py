@@ -14,7 +14,7 @@ from kubectl_plugin.views.node.silent_node import ended_line, quiet_node, quiet_
 from kubectl_plugin.views.pod.refusal_words import CONFIGURATIONS
 from kubectl_plugin.views.pod.safety_words import holder_words
 from kubectl_plugin.views.pod.stuck_words import running_names
-from kubectl_plugin.views.words import clock
+from kubectl_plugin.views.words import clock, listed
 from podrules.ending import JOB_TRACKING, PATIENCE, Ending
 from podrules.model.instant import later
 from podrules.platform import Platform
@@ -47,12 +47,9 @@ def deletion_time(ending: Ending, now: datetime | None) -> str:
 
 
 def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tuple[tuple[str, ...], bool]:
-    """The verdict on a pod that is being deleted, whose node answers; and whether it is late.
+    """The verdict on a pod that is being deleted, on a node that answers, and whether it is late.
 
-    Args:
-        report: The pod's.
-        lead: Since when it is being deleted, and with what grace.
-        now: The present.
+    It begins with ``lead``: since when it is being deleted, and with what grace.
     """
     ending = report.ending
     held = holder_words(ending.finalizers) if ending.finalizers else ""
@@ -78,12 +75,7 @@ def ending_sentences(report: PodReport, lead: str, now: datetime | None) -> tupl
 
 
 def kept_words(ending: Ending, now: datetime | None) -> str:
-    """Why a pod that is being deleted is there still, on a node that answers; empty: its time is not over.
-
-    Args:
-        ending: The pod's.
-        now: The present.
-    """
+    """Why a pod that is being deleted is there still, on a node that answers; empty: its time is not over."""
     if not ending.processes:
         return holder_words(ending.finalizers) if ending.finalizers else ""
     if ending.ends_by is None or now is None or now <= ending.ends_by:
@@ -188,6 +180,8 @@ def stop_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iterat
         )
     for stop in plan.containers:
         yield Row((stop.name, _stop_words(stop)))
+    for one in report.probe_stops:
+        yield Row((one.container, f"{one.probe} fails: SIGKILL after {one.sigkill_latest} s ({one.field})"))
     if not plan.containers:
         yield "no container of it runs now: nothing has to stop"
     yield from _held(ending)
@@ -206,6 +200,9 @@ def _briefly(report: PodReport, now: datetime | None) -> Iterator[str]:
         gone = not deleted and report.termination.object_removed_at_once
         at_once = "; a delete removes the object at once" if gone else ""
         yield f"{lead}{';' if deleted else ','} SIGKILL by {last} s{at_once}{_longest_hook(stops)}"
+        own = [one for one in report.probe_stops if one.field != _SPEC]
+        if own:
+            yield f"after a failed probe {listed([f'{one.seconds} s ({one.container}, {one.probe})' for one in own])}"
     yield from _held(report.ending)
 
 
@@ -240,7 +237,8 @@ def _deletion_words(report: PodReport, now: datetime | None) -> str:
     plan, ending = report.termination, report.ending
     if ending.deleted_at is not None:
         given = ending.grace.seconds if ending.grace.given is None else ending.grace.given
-        return f"marked for deletion at {deletion_time(ending, now)}, with {given} s; a second delete does not hurry it"
+        again = "a second delete may shorten that, never lengthen it, and stops nothing sooner"
+        return f"marked for deletion at {deletion_time(ending, now)}, with {given} s; {again}"
     if plan.grace.seconds == 0:
         when = "at once" if plan.object_removed_at_once else "once its finalizers are"
         return f"the object is gone {when} ({_SPEC} is 0); processes get {MINIMUM_GRACE_PERIOD_SECONDS} s more"
@@ -255,6 +253,9 @@ def _eviction_words(report: PodReport) -> Iterator[str]:
         yield "the kubelet never evicts it: it is critical"
     else:
         yield f"evicted at a hard threshold: SIGKILL after {hard.sigkill_latest} s"
+    if (soft := report.soft_eviction) is not None:
+        most = "evictionMaxPodGracePeriod, or its own grace if shorter"
+        yield f"evicted at a soft threshold: SIGKILL after {soft.sigkill_latest} s ({most})"
 
 
 def _stop_words(stop: ContainerStop) -> str:

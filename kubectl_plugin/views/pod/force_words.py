@@ -51,13 +51,7 @@ def no_process_words(plan: StopPlan) -> str:
 
 
 def safe_or_not(name: str, stakes: Stakes, now: datetime | None) -> str:
-    """``Not safe yet: node-c3 is silent …, so its processes may still run, and StatefulSet db may start …``.
-
-    Args:
-        name: The pod's.
-        stakes: What its force deletion risks.
-        now: The present.
-    """
+    """``Not safe yet: node-c3 is silent …, so its processes may still run, and StatefulSet db may start …``."""
     lead = FORCE_LEADS[stakes.safety]
     owner = owner_risk(stakes.owner, idle=stakes.safety is ForceSafety.SAFE)
     then = f"{_second_copy(name, stakes)}{_writers(stakes)}"
@@ -89,6 +83,9 @@ def safer(stakes: Stakes) -> Iterator[str]:
         yield "Safer: a deletion with grace, because pod garbage collection removes what is deleted there."
     elif reach.quiet:
         yield f"Safer: fence {name} once its machine is off."
+        if (found := stakes.members) is not None and found.may_remove:
+            others = f"the other {len(found.live)} of {found.replicas} are a majority"
+            yield f"Or remove it in the application, where {others}, and then add --confirm."
     elif stakes.deleted is None and stakes.safety not in {ForceSafety.SAFE, ForceSafety.STOPS_NOTHING}:
         yield "Safer: a deletion with grace."
 

@@ -20,9 +20,10 @@ from kubectl_plugin.views.pod.pod_pressure import ASSUMED, distinct_places, own_
 from kubectl_plugin.views.pod.pod_words import force_section, granted_line, limited_in_part, priority_section
 from kubectl_plugin.views.pod.qos import qos_section
 from kubectl_plugin.views.pod.refusal_words import pod_security_section
-from kubectl_plugin.views.pod.safety_words import guard_words, unfenced_from
+from kubectl_plugin.views.pod.safety_words import guard_words, second_writers_section, unfenced_from
 from kubectl_plugin.views.pod.volume_move import moving_section
 from kubectl_plugin.views.scheduling.budget_words import budget_section
+from kubectl_plugin.views.scheduling.preemption import preemptors_section
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, counted, listed, ordinal
@@ -51,12 +52,14 @@ def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]
         yield Section("OOM score", tuple(_oom(report)))
         yield Section("Requests", tuple(_requests(report)))
     yield priority_section(report, wide=False)
+    yield preemptors_section(report.preemptors, wide=False)
     yield Section("Stops", tuple(stop_lines(report, now, wide=False)))
     # A pod of which nothing runs, and a static one, has this in the line above.
     told = not report.termination.processes or report.ending.static
     forced = Section("Force delete", ()) if told else force_section(report, now, wide=False)
     yield forced
     yield Section("Writers", tuple(_writers(report)))
+    yield second_writers_section(report.second_writers, wide=False)
     yield moving_section(report.moving, now)
     yield _owner(report, forced)
     yield budget_section(report.budgets)

@@ -26,10 +26,11 @@ from kubectl_plugin.views.pod.pod_pressure import pressure_section
 from kubectl_plugin.views.pod.pod_words import force_section, granted_line, limited_in_part, priority_section
 from kubectl_plugin.views.pod.qos import qos_section
 from kubectl_plugin.views.pod.refusal_words import pod_security_section, refusal_term
-from kubectl_plugin.views.pod.safety_words import guard_words
+from kubectl_plugin.views.pod.safety_words import guard_words, second_writers_section
 from kubectl_plugin.views.pod.volume_move import moving_section
 from kubectl_plugin.views.scheduling.budget_words import budget_section
 from kubectl_plugin.views.scheduling.placement import placement_parts
+from kubectl_plugin.views.scheduling.preemption import preemptors_section
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.verdict import refused_words, verdict
 from kubectl_plugin.views.version_notes import versions_section
@@ -40,7 +41,7 @@ from podrules.died.of_pod import EndOf
 from podrules.memory_qos import MemoryQoS
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME, PodQOSClass
 from podrules.platform import Platform
-from podrules.reachability import Reach
+from podrules.reachability import NodeReach, Reach
 from podrules.reading import Unread
 from podrules.termination import GraceSource
 
@@ -98,9 +99,11 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
         yield _requests_section(report)
         yield _cgroup_section(report)
     yield priority_section(report, wide=True)
+    yield preemptors_section(report.preemptors, wide=True)
     yield Section("Stops", tuple(stop_lines(report, now, wide=True)))
     yield force_section(report, now, wide=True)
     yield _writers_section(report)
+    yield second_writers_section(report.second_writers, wide=True)
     yield moving_section(report.moving, now)
     yield _owner_section(report)
     yield budget_section(report.budgets)
@@ -209,7 +212,7 @@ def _next_commands(report: PodReport, now: datetime | None, *, wide: bool) -> tu
     if wide or report.status is None:
         return commands
     rest = qos("explain pod/{}", report.name, namespace=report.namespace, options="-o wide")
-    return (*(() if _runs_well(report.status) else commands), rest)
+    return (*(() if _runs_well(report.status) and not report.preemptors.found else commands), rest)
 
 
 def _runs_well(status: PodStatusReport) -> bool:
@@ -240,9 +243,15 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     elif report.unseen is not None and report.unseen.is_long(now) and report.unseen.scheduler == DEFAULT_SCHEDULER_NAME:
         yield kubectl("get lease kube-scheduler", namespace="kube-system")
     reach = status.node.reach if status.node is not None else None
-    yield from reach_commands(reach)
+    held = [NodeReach(entry.node, entry.reach, "") for entry in report.moving if entry.reach is not Reach.UNKNOWN]
+    yield from dict.fromkeys(command for entry in (reach, *held) for command in reach_commands(entry))
+    # On a node that answers, the pod that keeps the volume decides.
+    holders = [name for entry in report.moving if not entry.reach.quiet for name in entry.held_by]
+    yield from (qos("explain pod/{}", name, namespace=report.namespace) for name in holders[:1] if name != report.name)
     if report.last_end is not None and report.last_end.end.of is not EndOf.NOTHING:
         yield qos("died pod/{}", report.name, namespace=report.namespace, comment="what ended it, and the proof")
+    for one in report.preemptors.found[:1]:
+        yield qos("explain pod/{}", one.pod.name, namespace=one.pod.namespace, comment="why it fits nowhere")
     if status.node is not None:
         if quiet_node(report) is None and _is_there(report, status.node):
             yield qos("explain node/{}", status.node.name)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.views.words import clock, duration, listed, quoted
 from podrules.attachment import detached_after
 from podrules.ending import JOB_TRACKING
@@ -13,6 +14,7 @@ from podrules.forcing import lets_second_writer
 from podrules.owner_risk import OWNER_RISK, REPLACED_RISK
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, OwnerGuarantee
+from podrules.second_writers import SecondWriters
 from podrules.volumes import REMOVED_SINCE, WriterGuard, WriterLock
 
 __all__ = [
@@ -25,6 +27,8 @@ __all__ = [
     "owner_risk",
     "owner_risk_briefly",
     "reach_words",
+    "second_writers_section",
+    "second_writers_sentence",
     "unfenced_from",
     "until_words",
 ]
@@ -61,6 +65,17 @@ _REACHES: Final = {
     Reach.GONE: "{name} has no Node object any more",
     Reach.UNKNOWN: "whether {name} answers is unknown",
 }
+_ROLLOUTS: Final = {
+    True: "two at once in a rollout: the next pod starts before this one ends (maxSurge)",
+    False: "two at once in a rollout: the next pod starts while this one ends (maxSurge 0)",
+    None: "not in a rollout: strategy Recreate waits until this one has ended",
+}
+_REPLACED: Final = (
+    "two at once after a drain, an eviction or a delete: the next pod starts while this one ends",
+    "two at once on a silent node: the next pod starts after tolerationSeconds (300 by default); this one may run on",
+    "a StatefulSet makes no second pod of one name before the first is gone",
+)
+_APART: Final = "a pod on another node waits until it is detached; on the same node both may write"
 _REMOVERS: Final = {
     JOB_TRACKING: "the Job controller",
     "foregroundDeletion": "the garbage collector",
@@ -131,18 +146,39 @@ def owner_risk_briefly(guarantee: Guarantee, owner: str) -> str:
 
 
 def guard_words(guard: WriterGuard, reach: Reach) -> str:
-    """``NFS, ReadWriteOnce: nothing keeps a second writer off``.
-
-    Args:
-        guard: Of a volume.
-        reach: Whether the pod's node answers: that decides when the volume is detached.
-    """
+    """``NFS, ReadWriteOnce: nothing keeps a second writer off``; `reach` of its node decides when it is detached."""
     when = " (once its kubelet has unmounted it)" if reach in {Reach.ANSWERS, Reach.RETURNING} else ""
     if detached_after(reach) is not None:
         when = f" ({_after(reach)} the pod object is gone)"
     words = _LOCKS[guard.lock].format(when=when, removed=REMOVED_SINCE.get(guard.backend, ""))
     what = guarded(guard)
     return f"{what}: {words}" if what else words
+
+
+def second_writers_sentence(found: SecondWriters) -> str:
+    """That two pods of a Deployment may write to volumes that nothing guards; empty: there are none."""
+    names = [guard.volume for guard in found.with_lock(WriterLock.NONE)]
+    pods = "even with 1 replica two pods" if found.replicas == 1 else f"{found.replicas} replicas"
+    what = f"{'volume' if len(names) == 1 else 'volumes'} {listed(names, most=3)}"
+    return f"Nothing keeps a second writer off: {pods} may write to {what} at once." if names else ""
+
+
+def second_writers_section(found: SecondWriters | None, *, wide: bool) -> Section:
+    """The volumes of a pod to come to which a second pod may write, and when there is one."""
+    if found is None:
+        return Section("Writers", ())
+    shared = found.with_lock(WriterLock.NOT_NEEDED) if found.replicas == 1 else ()
+    free = (*found.with_lock(WriterLock.NONE), *shared)
+    rows = (Row((guard.volume, _both_words(guard))) for guard in (found.guards if wide else free))
+    return Section("Writers", (*rows, *((_ROLLOUTS[found.surges], *_REPLACED) if free else ())))
+
+
+def _both_words(guard: WriterGuard) -> str:
+    """``NFS, ReadWriteMany: made for several pods, both may write``."""
+    if guard.lock is WriterLock.NOT_NEEDED:
+        return f"{guarded(guard)}: made for several pods, both may write"
+    held = guard.lock in {WriterLock.BACKEND, WriterLock.ATTACHMENT, WriterLock.CONTROLLER}
+    return f"{guarded(guard)}: {_APART}" if held else guard_words(guard, Reach.UNKNOWN)
 
 
 def guarded(guard: WriterGuard) -> str:

@@ -136,7 +136,10 @@ def _refusal(told: WayTimeline) -> str:
 
 def _condition(told: WayTimeline) -> str:
     """The condition of a way, or why its grace period is short."""
-    if any(note.reminder is Reminder.NO_MAX_GRACE for note in told.notes):
+    notes = {note.reminder: note for note in told.notes}
+    if Reminder.NO_THRESHOLD in notes:
+        return NOTES[Reminder.NO_THRESHOLD](notes[Reminder.NO_THRESHOLD])
+    if Reminder.NO_MAX_GRACE in notes:
         return "its own grace period counts once evictionMaxPodGracePeriod is set"
     return _refusal(told)
 

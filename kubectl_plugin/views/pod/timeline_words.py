@@ -110,6 +110,7 @@ WHY: Final[dict[Cause, Callable[[Event], str]]] = {
     Cause.DELETED_BEFORE: _named("it is already ({field})"),
     Cause.KUBELET_SILENT: _named("only its kubelet can do it, and that does not answer"),
     Cause.KUBELET_GOES_TOO: _named("only its kubelet can do it, and that goes down with the machine"),
+    Cause.PROBE_FOUND: lambda event: f"at once: {event.field.rpartition('.')[2]} failed",
     Cause.PROBE_PERIODS: _named("failureThreshold x periodSeconds ({seconds} s each) of {field}"),
     Cause.RESTART_POLICY: _named("in the same pod, on the same node ({field})"),
     Cause.SHUTDOWN_GROUPS: _named("pods of lower priority go first; all groups have {seconds} s ({field})"),
@@ -159,9 +160,14 @@ def _swept(note: Note) -> str:
 
 NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
     Reminder.SECOND_DELETE: lambda note: (
-        "a second, shorter or forced delete removes the object sooner, not the processes: they may live until "
-        f"{note.seconds} s, though the object is gone"
+        "a second delete may shorten the period, never lengthen it; with 0 s (--force) it removes an object without "
+        f"finalizers at once. It stops no process sooner: they may live until {note.seconds} s, even then"
     ),
+    Reminder.NOT_LONGER: lambda note: f"a second delete with {note.seconds} s changes nothing: the pod has no more",
+    Reminder.SHORTER: lambda note: (
+        f"a second delete with {note.seconds} s shortens the object's period, not the stop under way, shown here"
+    ),
+    Reminder.ZERO_IS_FORCED: lambda _: "kubectl delete asks for 0 s with --force only; without it, 0 counts as 1 s",
     Reminder.EXITS_ZERO: lambda _: "when every process exits 0 the phase is Succeeded, with no reason",
     Reminder.JOB_COUNTS_SUCCESS: lambda _: "when every process exits 0 the Job counts the pod as done, and makes none",
     Reminder.BACK_OFF: lambda note: (
@@ -171,6 +177,8 @@ NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
     Reminder.NO_MAX_GRACE: lambda _: (
         "evictionMaxPodGracePeriod is 0 (default): as short as a hard one; the pod's own period counts once it is set"
     ),
+    Reminder.THRESHOLDS: lambda note: f"its kubelet's thresholds: {note.subject}",
+    Reminder.NO_THRESHOLD: lambda note: f"its kubelet never does so: {note.subject} sets no threshold",
     Reminder.KUBELET_NOT_READ: lambda _: "the kubelet's configuration is not known: its defaults are assumed",
     Reminder.THEN_NODE_LOST: lambda _: "once the machine is off, its node is lost: see node-lost",
     Reminder.NODE_RETURNS: lambda _: (

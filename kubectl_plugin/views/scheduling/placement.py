@@ -20,7 +20,7 @@ from kubectl_plugin.views.scheduling.preemption import (
     queue_words,
 )
 from kubectl_plugin.views.scheduling.scheduler_plugins import fact_words, rejection_words
-from kubectl_plugin.views.scheduling.spread_tables import conflict_words, soft_spread_tables, spread_table
+from kubectl_plugin.views.scheduling.spread_tables import conflict_words, score_tables, spread_table
 from kubectl_plugin.views.words import counted, listed
 from podrules.placement.outcome import (
     CurrentNode,
@@ -112,7 +112,7 @@ def placement_parts(report: PodReport, *, now: datetime | None, wide: bool) -> I
     if placement.scores:
         yield _scores_table(placement, wide=wide)
         if wide:
-            yield from soft_spread_tables(placement.scores)
+            yield from score_tables(placement.scores, placement.normalized)
     if placement.rejected:
         yield _rejected_table(placement, wide=wide)
     if placement.spread and wide:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from kubectl_plugin.render.page import Section
 from kubectl_plugin.views.pod.safety_words import reach_words
 from kubectl_plugin.views.scheduling.changes import pods_on_nodes
 from kubectl_plugin.views.words import clock, counted, listed
@@ -17,6 +18,8 @@ from podrules.placement.preemption_victims import (
     Preempted,
     PreemptedFor,
     PreemptionPreview,
+    Preemptor,
+    Preemptors,
     VictimPod,
 )
 from podrules.pod_gc import collected_within
@@ -29,6 +32,8 @@ __all__ = [
     "nominated_words",
     "preempted_words",
     "preemption_words",
+    "preemptor_words",
+    "preemptors_section",
     "queue_words",
     "room_words",
 ]
@@ -232,6 +237,52 @@ def preempted_words(preempted: Preempted, now: datetime | None) -> str:
             return f"{by}, which is gone itself."
         case PreemptedFor.UNKNOWN:
             return f"{by}."
+
+
+def preemptor_words(found: Sequence[Preemptor]) -> Iterator[str]:
+    """For a verdict: the pending pods that would preempt a running one."""
+    would = "may" if any(one.nodes > 1 or one.twin or one.sampled for one in found) else "would"
+    names = listed([_preemptor(one) for one in found], most=_SHOWN)
+    if len(found) == 1:
+        yield f"The pending pod {names} {would} preempt it now."
+    elif found:
+        yield f"Each of {len(found)} pending pods {would} preempt it now: {names}."
+
+
+def preemptors_section(preemptors: Preemptors, *, wide: bool) -> Section:
+    """How pending pods would preempt a running one, and which were not judged."""
+    found, pods = preemptors.found, "pending pod"
+    shown = found if wide else found[:_SHOWN]
+    lines = [f"{_preemptor(one)} on {one.node}: {'; '.join(_consequences(one))}" for one in shown]
+    if len(found) > len(shown):
+        lines.append(f"{len(found) - len(shown)} more (-o wide)")
+    if len(found) > 1:
+        lines.append("each is judged alone, by the cluster as it is now: the first in the queue may take the room")
+    if wide and preemptors.judged and not found:
+        lines.append(f"would be preempted for none of {counted(preemptors.judged, pods)} of higher priority now")
+    if preemptors.left_out:
+        lines.append(f"not judged: {counted(preemptors.left_out, pods)} of higher priority, later in the queue")
+    if preemptors.not_modelled and (wide or found):
+        lines.append(f"not judged: {counted(preemptors.not_modelled, pods)} of other schedulers or of groups")
+    return Section("Preemption", tuple(lines))
+
+
+def _consequences(one: Preemptor) -> Iterator[str]:
+    yield f"this pod{'' if one.victims == 1 else f' and {one.victims - 1} more'} would go"
+    if one.violates:
+        yield f"violates {_budgets(one.violates)}"
+    if one.nodes > 1:
+        yield f"{one.node} is one of {one.nodes} nodes that are equally good"
+    if one.twin is not None:
+        yield f"or {_pod(one.twin)}, which is as important"
+    if one.sampled is not None:
+        yield f"kube-scheduler looks at {counted(one.sampled, 'candidate')} only: it may choose another node"
+    if not one.seen:
+        yield f"no scheduler has tried {one.pod.name} yet"
+
+
+def _preemptor(one: Preemptor) -> str:
+    return f"{_pod(one.pod)} (priority {one.priority})"
 
 
 def _victim(victim: VictimPod) -> str:

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_plugin.render.page import Table
 from kubectl_plugin.views.words import counted, listed
-from podrules.placement.outcome import ConstraintSpread, NodeScore, SoftSpreadScore, SpreadTerm
-from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain
+from podrules.placement.outcome import ConstraintSpread, NodeScore, NormalizedScores, SoftSpreadScore
+from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain, SpreadTerm
 
-__all__ = ["conflict_words", "left_out_words", "soft_spread_tables", "spread_table"]
+__all__ = ["conflict_words", "left_out_words", "score_tables", "spread_table"]
+
+_SHOWN_VALUES = 3
 
 
 def conflict_words(constraints: Sequence[ConstraintSpread]) -> Iterator[str]:
@@ -63,18 +65,25 @@ def left_out_words(names: Sequence[str], count: int) -> str:
     return listed([*names, f"{rest} more"] if rest else names)
 
 
-def soft_spread_tables(scores: Sequence[NodeScore]) -> Iterator[Table]:
-    """What the ScheduleAnyway constraints give each node that fits."""
+def score_tables(scores: Sequence[NodeScore], normalized: Sequence[NormalizedScores]) -> Iterator[Table]:
+    """What the ScheduleAnyway constraints give each node that fits, and how NormalizeScore tells nodes apart."""
     told = [(entry.node, entry.soft_spread) for entry in scores if entry.soft_spread is not None]
-    if not told:
-        return
-    rows = [*_weights(told), *(_soft_row(node, soft) for node, soft in told)]
-    yield Table(
-        "Soft topology spread (ScheduleAnyway), the fewer pods the better",
-        ("score", "of 100", "raw", "node", "terms"),
-        tuple(rows),
-        right=frozenset({0, 1, 2}),
-    )
+    if told:
+        yield Table(
+            "Soft topology spread (ScheduleAnyway), the fewer pods the better; raw is rounded",
+            ("score", "of 100", "raw", "node", "terms"),
+            (*_weights(told), *(_soft_row(node, soft) for node, soft in told)),
+            right=frozenset({0, 1, 2}),
+        )
+    rows: list[tuple[str, ...]] = []
+    for one in normalized:
+        rows.append((f"before {one.before}: raw cut" if one.before else one.plugin, "", one.formula))
+        formula = one.formula.replace("most", str(one.most)).replace("least", str(one.least))
+        for value in one.values[:_SHOWN_VALUES]:
+            node = value.node if value.nodes == 1 else f"{value.node} and {value.nodes - 1} more"
+            rows.append(("", node, f"{formula.replace('raw', str(value.raw))} = {value.score}"))
+    if rows:
+        yield Table("NormalizeScore, cut to whole numbers", ("plugin", "node", "of 100"), tuple(rows))
 
 
 def _weights(told: Sequence[tuple[str, SoftSpreadScore]]) -> Iterator[tuple[str, ...]]:

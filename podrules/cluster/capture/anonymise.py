@@ -53,6 +53,9 @@ _KINDS: Final = frozenset({"Node", "Service", *(kind.kind for kind in ALL_KINDS)
 _TEXTS: Final = frozenset({"message", "description", "command", "path"})
 _KUBERNETES_KEY: Final = re.compile(r"([a-z0-9.-]+\.)?(kubernetes\.io|k8s\.io)/[^/^=,]*|topology\.[a-z0-9.-]+/[a-z]+")
 """Labels, taints, annotations and finalizers of Kubernetes and of cloud providers."""
+_ATTACHED: Final = re.compile(r"kubernetes\.io/(csi|fc|iscsi)/")
+"""How a node's status begins a volume's name, which ends with values of the PersistentVolume."""
+_VALUES: Final = re.compile(r"([\[\] ]|:(?=[0-9]+$))")
 _NUMBER: Final = re.compile(r"-?[0-9]+")
 _KEPT: Final = frozenset(
     {
@@ -145,6 +148,10 @@ class Anonymiser:
             return text
         if of_quota := _OF_QUOTA.match(text):
             return of_quota[0] + self.text(text[of_quota.end() :])
+        if attached := _ATTACHED.match(text):
+            rest = text[attached.end() :]
+            values = rest.partition("^") if attached[1] == "csi" else _VALUES.split(rest)
+            return attached[0] + "".join(map(self.text, values))
         own = _KUBERNETES_KEY.match(text)
         kept = own[0] if own else ""
         return kept + _WORD.sub(lambda found: self._word(found[0]), text[len(kept) :])

@@ -31,6 +31,7 @@ __all__ = [
     "objects_in",
     "parse_documents",
     "read_documents",
+    "read_value_documents",
     "read_values",
     "read_what_can_be",
 ]
@@ -112,8 +113,16 @@ def read_values(path: str, stdin: IO[str] | None = None) -> Iterator[Any]:
     Raises:
         ManifestError: the file is missing, too large, or not YAML or JSON.
     """
+    return (document.content for document in read_value_documents(path, stdin))
+
+
+def read_value_documents(path: str, stdin: IO[str] | None = None) -> Iterator[Document]:
+    """The documents that hold these values; the arguments are those of `read_values`."""
     where, text = (STDIN, read_stdin(stdin)) if path == "-" else (path, read_text(Path(path)))
-    return (content for content, _ in _parse(where, text) if content is not None)
+    for number, (content, twice) in enumerate(_parse(where, text), start=1):
+        check_expanded(where, content, _parts, MAX_VALUES)
+        if content is not None:
+            yield Document(where, content, text, number, where, "", twice)
 
 
 def _raise_errors(found: Iterable[Document | ManifestError]) -> Iterator[Document]:

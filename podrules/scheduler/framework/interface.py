@@ -41,6 +41,7 @@ __all__ = [
     "FilterPlugin",
     "GatedPlugin",
     "NamedPlugin",
+    "NormalizingPlugin",
     "PreEnqueuePlugin",
     "PreFilterPlugin",
     "PreFilterResult",
@@ -220,6 +221,18 @@ class ScorePlugin(NamedPlugin, Protocol):
 
     def score(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
         """Normalised scores of the feasible rows, in their order; ``state`` is None without PreScore."""
+        ...
+
+
+@runtime_checkable
+class NormalizingPlugin(ScorePlugin, Protocol):
+    """Brings scores of its own to 0 to 100 (NormalizeScore)."""
+
+    formula: str
+    """How, with the words ``raw``, ``most`` and ``least``; the result is cut to a whole number."""
+
+    def raw_scores(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The scores of the feasible rows before that."""
         ...
 
 

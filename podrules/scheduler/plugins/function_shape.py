@@ -6,15 +6,17 @@ Source: pkg/scheduler/framework/plugins/helper/shape_score.go at v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from itertools import pairwise
+from typing import Annotated, Final
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from podrules.model.base import Model
 from podrules.scheduler.framework.interface import MAX_NODE_SCORE
 
-__all__ = ["MAX_UTILIZATION", "UtilizationShapePoint", "broken_linear", "rounded_mean", "shape_scores"]
+__all__ = ["MAX_UTILIZATION", "UtilizationShapePoint", "broken_linear", "check_shape", "rounded_mean", "shape_scores"]
 
 MAX_UTILIZATION: Final = 100
 MAX_CUSTOM_PRIORITY_SCORE: Final = 10
@@ -26,8 +28,14 @@ Column = NDArray[np.int64]
 class UtilizationShapePoint(Model, frozen=True):
     """``shape[]``: the score (0 to 10) at a utilization (0 to 100)."""
 
-    utilization: int = 0
-    score: int = 0
+    utilization: Annotated[int, Meta(ge=0, le=MAX_UTILIZATION)] = 0
+    score: Annotated[int, Meta(ge=0, le=MAX_CUSTOM_PRIORITY_SCORE)] = 0
+
+
+def check_shape(shape: Sequence[UtilizationShapePoint]) -> None:
+    """Raise ValueError unless the points are in order (validateFunctionShape)."""
+    if any(before.utilization >= after.utilization for before, after in pairwise(shape)):
+        raise ValueError("Invalid value: each utilization of shape must be greater than the one before")
 
 
 def broken_linear(shape: Sequence[UtilizationShapePoint], level: int) -> int:

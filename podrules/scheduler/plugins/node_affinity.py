@@ -138,6 +138,7 @@ class NodeAffinity:
     """Filters and scores by labels and names of nodes."""
 
     name = "NodeAffinity"
+    formula = "100 x raw / most"
     fact_types = (LabelMismatch,)
     args_type = NodeAffinityArgs
     without_pre_filter = WithoutState.NOT_NEEDED
@@ -194,14 +195,20 @@ class NodeAffinity:
             return PreScoreResult(Status(Code.ERROR, (aggregate(problems),)))
         return PreScoreResult(state=NodeAffinityScoreState((*added, *own)))
 
-    def score(
+    def raw_scores(
         self, context: CycleContext, state: NodeAffinityScoreState, feasible: NDArray[np.int32]
     ) -> NDArray[np.int64]:
-        """More preferred terms that match, by weight, are better."""
+        """The weights of the preferred terms that match."""
         sums = np.zeros(len(context.table), np.int64)
         for term in state.preferred:
             sums += term.weight * match_node_selector_term(context.table.nodes, term.preference)
-        return default_normalize_score(sums[feasible], reverse=False)
+        return sums[feasible]
+
+    def score(
+        self, context: CycleContext, state: NodeAffinityScoreState, feasible: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """The more, the better."""
+        return default_normalize_score(self.raw_scores(context, state, feasible), reverse=False)
 
     def _added(self, context: CycleContext) -> api.NodeAffinity:
         args = context.args.get(self.name)

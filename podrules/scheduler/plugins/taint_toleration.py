@@ -81,6 +81,7 @@ class TaintToleration:
     """Filters and scores by ``spec.taints`` of nodes and ``spec.tolerations`` of the pod."""
 
     name = "TaintToleration"
+    formula = "100 - 100 x raw / most"
     fact_types = (TaintEffect,)
     without_pre_score = 'failed to read "PreScoreTaintToleration" from cycleState: not found'
 
@@ -117,13 +118,18 @@ class TaintToleration:
         """The tolerations that count."""
         return PreScoreResult(state=TaintTolerationState(_tolerations_prefer_no_schedule(context.pod.spec.tolerations)))
 
+    def raw_scores(
+        self, context: CycleContext, state: TaintTolerationState, feasible: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """Untolerated PreferNoSchedule taints."""
+        tolerations = state.tolerations_prefer_no_schedule
+        return count_untolerated_taints(context.table.nodes, tolerations, (PREFER_NO_SCHEDULE,))[feasible]
+
     def score(
         self, context: CycleContext, state: TaintTolerationState, feasible: NDArray[np.int32]
     ) -> NDArray[np.int64]:
-        """Fewer untolerated PreferNoSchedule taints are better."""
-        tolerations = state.tolerations_prefer_no_schedule
-        counts = count_untolerated_taints(context.table.nodes, tolerations, (PREFER_NO_SCHEDULE,))
-        return default_normalize_score(counts[feasible], reverse=True)
+        """Fewer of them are better."""
+        return default_normalize_score(self.raw_scores(context, state, feasible), reverse=True)
 
     def changes(self, situation: S, context: CycleContext, state: Any, row: int) -> Iterator[Applied[S]]:
         """A toleration; where the taint has a known owner, what that would do (`podrules.well_known`)."""

@@ -84,15 +84,7 @@ def _grace_seconds(pod: Pod) -> int:
 def select_victims_on_node(
     trial: NodeTrial, node: str, pods: Sequence[Pod], preemptor: Pod, budgets: Sequence[PodDisruptionBudget]
 ) -> Candidate | Status:
-    """The victims on a node, or why there is no candidate there.
-
-    Args:
-        trial: The node as it is.
-        node: Its name.
-        pods: Those on it.
-        preemptor: The pod that is to fit.
-        budgets: Of all namespaces.
-    """
+    """The victims among a node's pods, or why there is no candidate there."""
     potential = [pod for pod in pods if is_preemption_allowed(pod, preemptor)]
     if not potential:
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (NO_VICTIMS,))

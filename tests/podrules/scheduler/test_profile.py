@@ -182,7 +182,7 @@ PLACE = "profiles[0].pluginConfig[0].args"
         ),
         pytest.param(
             make_configuration(make_profile(args={"defaultingType": "List", "defaultConstraint": [ZONE]})),
-            [f'{PLACE}: unknown field "defaultConstraint"'],
+            [f'unknown field "{PLACE}.defaultConstraint" ([{{"maxSkew": 1, "topologyKey": "zone", …): write default'],
             id="a typo in args",
         ),
         pytest.param(
@@ -210,12 +210,12 @@ PLACE = "profiles[0].pluginConfig[0].args"
         ),
         pytest.param(
             make_configuration({"percentageOfNodesToScores": 50}),
-            ['profiles[0]: unknown field "percentageOfNodesToScores"'],
+            ['unknown field "profiles[0].percentageOfNodesToScores" (50): write percentageOfNodesToScore'],
             id="a typo in a profile",
         ),
         pytest.param(
             make_configuration({"plugins": {"preFilters": {}}}),
-            ['profiles[0].plugins: unknown field "preFilters"'],
+            ['unknown field "profiles[0].plugins.preFilters" ({}): write preFilter'],
             id="a point that does not exist",
         ),
         pytest.param(

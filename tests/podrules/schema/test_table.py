@@ -16,7 +16,8 @@ MAX_BYTES = 200_000
 
 
 def test_it_is_that_of_upstreams_sources() -> None:
-    upstream_source("k8s.io/api")
+    for module in ("k8s.io/api", "k8s.io/component-base", "k8s.io/kube-scheduler", "k8s.io/kubelet"):
+        upstream_source(module)
     modules = upstream_source().parents[1]
     known = schema(REFERENCE.minor)
     made = api_schema(modules, (REFERENCE.minor,))

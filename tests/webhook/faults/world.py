@@ -118,9 +118,9 @@ class World:
         wait_for(lambda: all(self.metric(replica, "qos_webhook_ready") for replica in self.replicas), "all are ready")
         wait_for(lambda: len(self.balancer.ready) == self._count and self.is_asked(), "all are asked")
 
-    def add_replica(self, *more: str) -> Replica:
-        """Start one more; new connections reach it when the balancer has noticed."""
-        replica = self.installation.start_replica("--audit=0s", *more)
+    def add_replica(self, *more: str, until: str = "/readyz") -> Replica:
+        """Start one more; new connections reach it when the balancer has noticed that it is ready."""
+        replica = self.installation.start_replica("--audit=0s", *more, until=until)
         self.replicas.append(replica)
         self.balancer.add(replica.port)
         return replica

@@ -38,7 +38,6 @@ from podrules.model.resource import DeviceClass, ResourceClaim
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import (
-    MAX_NODE_SCORE,
     CycleContext,
     PreFilterResult,
     Verdicts,
@@ -57,6 +56,7 @@ from podrules.scheduler.plugins.dynamic_resources.devices import AllocatedDevice
 from podrules.scheduler.plugins.dynamic_resources.errors import AllocationError, InvalidPoolsError, UnknownAnswer
 from podrules.scheduler.plugins.dynamic_resources.pools import Slices
 from podrules.scheduler.plugins.node_selector import match_node_selector
+from podrules.scheduler.plugins.normalize_score import default_normalize_score
 from podrules.scheduler.plugins.volume_binding.facts import ClaimMismatch
 
 __all__ = [
@@ -154,6 +154,7 @@ class DynamicResources:
     """The plugin."""
 
     name = "DynamicResources"
+    formula = "100 x raw / most"
     fact_types = (ClaimMismatch, DevicePool)
     args_type = DynamicResourcesArgs
     gate = "dynamic_resource_allocation"
@@ -218,15 +219,18 @@ class DynamicResources:
                 reasons[row] = (reason,)
         return Verdicts(codes, lambda row: reasons.get(row, ()))
 
-    def score(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Points for early alternatives, against the best node."""
+    def raw_scores(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Points for early alternatives."""
         found = state if state is not None else context.states.get(self.name)
         scores = np.zeros(len(feasible), np.int64)
         if isinstance(found, DynamicResourcesState) and context.features.dra_prioritized_list:
             for place, row in enumerate(feasible.tolist()):
                 scores[place] = _score(found, row, context.features)
-        highest = int(scores.max(initial=0))
-        return scores * MAX_NODE_SCORE // highest if highest else scores
+        return scores
+
+    def score(self, context: CycleContext, state: Any, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The same, against the best node."""
+        return default_normalize_score(self.raw_scores(context, state, feasible), reverse=False)
 
     def explain(self, context: CycleContext, state: DynamicResourcesState, row: int) -> DynamicResourcesValues:
         """What stands behind the verdict on one node, for claims that Filter has looked at."""

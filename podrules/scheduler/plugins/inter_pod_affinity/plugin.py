@@ -19,8 +19,10 @@ Source: pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scori
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from podrules.model.base import Model
@@ -47,7 +49,7 @@ __all__ = ["InterPodAffinity", "InterPodAffinityArgs"]
 class InterPodAffinityArgs(Model, frozen=True):
     """``pluginConfig[].args`` of InterPodAffinity."""
 
-    hard_pod_affinity_weight: int = 1
+    hard_pod_affinity_weight: Annotated[int, Meta(ge=0, le=100)] = 1
     """What a required affinity term of a bound pod that selects the pod is worth; 0 to 100."""
     ignore_preferred_terms_of_existing_pods: bool = False
 
@@ -68,6 +70,7 @@ class InterPodAffinity:
     """The plugin."""
 
     name = "InterPodAffinity"
+    formula = "100 x ((raw - least) / (most - least))"
     fact_types = (PodAffinityConflict,)
     args_type = InterPodAffinityArgs
     without_pre_filter = 'error reading "PreFilterInterPodAffinity" from cycleState: not found'
@@ -126,9 +129,13 @@ class InterPodAffinity:
         state = scoring.find_weights(context, terms, args.hard_pod_affinity_weight)
         return PreScoreResult(SKIP) if state is None else PreScoreResult(state=state)
 
+    def raw_scores(self, context: CycleContext, state: ScoreState, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Sums of the feasible nodes."""
+        return scoring.sums(context.table, state, feasible)
+
     def score(self, context: CycleContext, state: ScoreState, feasible: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Sums of the feasible nodes, spread over 0 to 100."""
-        return scoring.normalised(scoring.sums(context.table, state, feasible))
+        """The same, spread over 0 to 100."""
+        return scoring.normalised(self.raw_scores(context, state, feasible))
 
     def changes(self, situation: S, context: CycleContext, state: FilterState, row: int) -> Iterator[Applied[S]]:
         """Remove the pods in the way, while they are few; drop the rule; add a node."""

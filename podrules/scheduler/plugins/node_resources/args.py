@@ -8,11 +8,14 @@ pkg/scheduler/apis/config/v1/defaults.go at v1.36.3.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
 
 from podrules.model.base import Model
+from podrules.model.misfit import shown
 from podrules.resources import CPU, MEMORY
-from podrules.scheduler.plugins.function_shape import UtilizationShapePoint
+from podrules.scheduler.plugins.function_shape import UtilizationShapePoint, check_shape
 
 __all__ = [
     "LEAST_ALLOCATED",
@@ -29,19 +32,26 @@ __all__ = [
 LEAST_ALLOCATED: Final = "LeastAllocated"
 MAX_ALLOCATED: Final = "MostAllocated"
 REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
+_STRATEGIES: Final = (LEAST_ALLOCATED, MAX_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO)
 
 
 class ResourceSpec(Model, frozen=True):
     """``resources[]``: a resource and how much it counts."""
 
     name: str = ""
-    weight: int = 0
+    weight: Annotated[int, Meta(ge=0, le=100)] = 0
 
 
 class RequestedToCapacityRatioParam(Model, frozen=True):
     """``requestedToCapacityRatio``."""
 
     shape: tuple[UtilizationShapePoint, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the shape."""
+        if not self.shape:
+            raise ValueError("Required value: write at least one point in shape")
+        check_shape(self.shape)
 
 
 class ScoringStrategy(Model, frozen=True):
@@ -50,6 +60,13 @@ class ScoringStrategy(Model, frozen=True):
     type: str = ""
     resources: tuple[ResourceSpec, ...] = ()
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
+
+    def __post_init__(self) -> None:
+        """Check the type and what belongs to it (ValidateNodeResourcesFitArgs)."""
+        if self.type not in _STRATEGIES:
+            raise ValueError(f"Unsupported value: {shown(self.type)}: write one of {', '.join(_STRATEGIES)} in type")
+        if (self.requested_to_capacity_ratio is None) is (self.type == REQUESTED_TO_CAPACITY_RATIO):
+            raise ValueError("Invalid value: requestedToCapacityRatio and the type of that name need each other")
 
 
 class NodeResourcesFitArgs(Model, frozen=True):
@@ -71,6 +88,13 @@ class NodeResourcesBalancedAllocationArgs(Model, frozen=True):
     """``pluginConfig[].args`` of NodeResourcesBalancedAllocation."""
 
     resources: tuple[ResourceSpec, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the resources (ValidateNodeResourcesBalancedAllocationArgs)."""
+        if len({spec.name for spec in self.resources}) < len(self.resources) or any(
+            spec.weight > 1 for spec in self.resources
+        ):
+            raise ValueError("Invalid value: write each name of resources once, with weight 1")
 
 
 def weighted(resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:

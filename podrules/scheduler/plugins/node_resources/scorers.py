@@ -38,9 +38,7 @@ from podrules.resources import (
 from podrules.scheduler.framework.interface import MAX_NODE_SCORE, CycleContext
 from podrules.scheduler.plugins.function_shape import UtilizationShapePoint, rounded_mean, shape_scores
 from podrules.scheduler.plugins.node_resources.args import (
-    LEAST_ALLOCATED,
     MAX_ALLOCATED,
-    REQUESTED_TO_CAPACITY_RATIO,
     ResourceSpec,
     ScoringStrategy,
 )
@@ -114,14 +112,10 @@ def allocations(
 
 def strategy_score(strategy: ScoringStrategy, found: Sequence[Allocation]) -> Column:
     """The score of each node by NodeResourcesFit's strategy."""
-    if strategy.type == LEAST_ALLOCATED:
-        return _weighted_mean(found, _least_requested_score)
-    if strategy.type == MAX_ALLOCATED:
-        return _weighted_mean(found, _most_requested_score)
-    if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
-        ratio = strategy.requested_to_capacity_ratio
-        return _requested_to_capacity_ratio(found, ratio.shape if ratio else ())
-    raise ValueError(f"scoring strategy {strategy.type!r} is not supported")
+    if ratio := strategy.requested_to_capacity_ratio:
+        return _requested_to_capacity_ratio(found, ratio.shape)
+    score = _most_requested_score if strategy.type == MAX_ALLOCATED else _least_requested_score
+    return _weighted_mean(found, score)
 
 
 def balanced(found: Sequence[Allocation], *, compared: bool) -> Column:

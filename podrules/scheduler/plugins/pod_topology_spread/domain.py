@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["SpreadDomain"]
+__all__ = ["SpreadDomain", "SpreadTerm"]
 
 
 class SpreadDomain(Struct, frozen=True, rename="camel"):
@@ -20,3 +20,19 @@ class SpreadDomain(Struct, frozen=True, rename="camel"):
     """Pods that would count with this one there; as many as now where its labels do not match."""
     rejected_by: tuple[str, ...] = ()
     """Other plugins that together reject every node of it: the domain counts, and the pod cannot go there."""
+
+
+class SpreadTerm(Struct, frozen=True, rename="camel"):
+    """One ScheduleAnyway constraint's part of a node's score: ``count * weight + (maxSkew - 1)``."""
+
+    field: str
+    topology_key: str
+    domain: str | None
+    """None: the node lacks the key, and the part is 0."""
+    count: int
+    """Matching pods of the domain."""
+    domains: int
+    weight: float
+    """``ln(domains + 2)``."""
+    max_skew: int
+    score: float

@@ -41,9 +41,8 @@ from podrules.scheduler.plugins.pod_topology_spread.filtering import (
     spread_state,
 )
 from podrules.scheduler.plugins.pod_topology_spread.scoring import (
-    SpreadScore,
+    Column,
     SpreadScoreState,
-    explain_score,
     normalized,
     raw_scores,
     score_state,
@@ -56,6 +55,7 @@ class PodTopologySpread:
     """Judges and ranks by how matching pods are spread."""
 
     name = NAME
+    formula = "100 x (most + least - raw) / most"
     fact_types = (TopologySkew,)
     args_type = PodTopologySpreadArgs
     without_pre_filter = 'reading "PreFilterPodTopologySpread" from cycleState: not found'
@@ -114,18 +114,14 @@ class PodTopologySpread:
         require_all = own or spread_args(context).defaulting_type != SYSTEM_DEFAULTING
         return PreScoreResult(state=score_state(context, constraints, feasible, require_all_topologies=require_all))
 
-    def score(
-        self,
-        context: CycleContext,  # noqa: ARG002 - Protocol
-        state: SpreadScoreState,
-        feasible: NDArray[np.int32],
-    ) -> NDArray[np.int64]:
-        """The fewer matching pods a node's domains have, the higher."""
-        return normalized(state, feasible, raw_scores(state, feasible))
+    def raw_scores(self, context: CycleContext, state: SpreadScoreState, feasible: NDArray[np.int32]) -> Column:
+        """What the constraints add up to."""
+        del context
+        return raw_scores(state, feasible)
 
-    def explain_score(self, context: CycleContext, state: SpreadScoreState, row: int) -> tuple[SpreadScore, ...]:
-        """Each constraint's part of a node's raw score, of which fewer is better."""
-        return explain_score(context, state, row)
+    def score(self, context: CycleContext, state: SpreadScoreState, feasible: NDArray[np.int32]) -> Column:
+        """The fewer matching pods a node's domains have, the higher."""
+        return normalized(state, feasible, self.raw_scores(context, state, feasible))
 
     def changes(self, situation: S, context: CycleContext, state: SpreadState, row: int) -> Iterator[Applied[S]]:
         """One constraint relaxed."""

@@ -31,8 +31,9 @@ from podrules.scheduler.plugins.pod_topology_spread.common import (
     matching_pods,
     nodes_with_all_keys,
 )
+from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadTerm
 
-__all__ = ["SoftSpread", "SpreadScore", "SpreadScoreState", "explain_score", "normalized", "raw_scores", "score_state"]
+__all__ = ["Column", "SoftSpread", "SpreadScoreState", "explain_score", "normalized", "raw_scores", "score_state"]
 
 Column = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -56,21 +57,6 @@ class SpreadScoreState(Struct, frozen=True):
     spreads: tuple[SoftSpread, ...]
     ignored: Mask
     """For each node whether it lacks a key that it needs."""
-
-
-class SpreadScore(Struct, frozen=True, rename="camel"):
-    """One constraint's part of one node's raw score."""
-
-    field: str
-    topology_key: str
-    domain: str | None
-    """None: the node lacks the key."""
-    count: int
-    max_skew: int
-    domains_num: int
-    weight: float
-    score: float
-    """``count * weight + (maxSkew - 1)``."""
 
 
 def score_state(
@@ -111,14 +97,14 @@ def _soft_spread(
     return SoftSpread(constraint, present, counts, domains_num, math.log(domains_num + 2))
 
 
-def raw_scores(state: SpreadScoreState, rows: NDArray[np.int32]) -> Column:
-    """What the constraints add up to on each row; 0 where it is ignored (Score)."""
+def raw_scores(state: SpreadScoreState, rows: NDArray[np.int32], *, rounds: bool = True) -> Column:
+    """What the constraints add up to on each row; 0 where it is ignored (Score). Before 1.24 it was cut."""
     total = np.zeros(len(rows))
     for spread in state.spreads:
         total += _parts(spread, rows)
     # As math.Round: half away from zero; nothing here is below zero.
     whole = np.trunc(total)
-    rounded = (whole + (total - whole >= 0.5)).astype(np.int64)
+    rounded = (whole + (rounds & (total - whole >= 0.5))).astype(np.int64)
     return np.where(state.ignored[rows], 0, rounded)
 
 
@@ -138,24 +124,21 @@ def normalized(state: SpreadScoreState, rows: NDArray[np.int32], raw: Column) ->
     return np.where(ignored, 0, MAX_NODE_SCORE * (highest + kept.min() - raw) // highest)
 
 
-def explain_score(context: CycleContext, state: SpreadScoreState, row: int) -> tuple[SpreadScore, ...]:
+def explain_score(context: CycleContext, state: SpreadScoreState, row: int) -> tuple[SpreadTerm, ...]:
     """Each constraint's part of a node's raw score; nothing when the node is ignored."""
-    if state.ignored[row]:
-        return ()
-    return tuple(_part(context, spread, row) for spread in state.spreads)
+    return () if state.ignored[row] else tuple(_part(context, spread, row) for spread in state.spreads)
 
 
-def _part(context: CycleContext, spread: SoftSpread, row: int) -> SpreadScore:
+def _part(context: CycleContext, spread: SoftSpread, row: int) -> SpreadTerm:
     constraint, present = spread.constraint, bool(spread.present[row])
     labels = context.table.label(constraint.topology_key)
-    count = int(spread.counts[row]) if present else 0
-    return SpreadScore(
+    return SpreadTerm(
         field=constraint.field,
         topology_key=constraint.topology_key,
         domain=labels.values[labels.codes[row]] if present else None,
-        count=count,
-        max_skew=constraint.max_skew,
-        domains_num=spread.domains_num,
+        count=int(spread.counts[row]) if present else 0,
+        domains=spread.domains_num,
         weight=spread.weight,
+        max_skew=constraint.max_skew,
         score=float(_parts(spread, np.array([row], np.int32))[0]),
     )

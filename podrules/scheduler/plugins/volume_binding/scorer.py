@@ -13,9 +13,10 @@ Source: pkg/scheduler/framework/plugins/volumebinding/{scorer,volume_binding}.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from podrules.features import Features
@@ -24,6 +25,7 @@ from podrules.model.quantity import ZERO
 from podrules.scheduler.plugins.function_shape import (
     MAX_UTILIZATION,
     UtilizationShapePoint,
+    check_shape,
     rounded_mean,
     shape_scores,
 )
@@ -39,9 +41,13 @@ DEFAULT_SHAPE: Final = (UtilizationShapePoint(0, 10), UtilizationShapePoint(MAX_
 class VolumeBindingArgs(Model, frozen=True):
     """``pluginConfig[].args`` of VolumeBinding, as far as it changes scores."""
 
-    bind_timeout_seconds: int = 600
+    bind_timeout_seconds: Annotated[int, Meta(ge=0)] = 600
     shape: tuple[UtilizationShapePoint, ...] = ()
     """Empty: `DEFAULT_SHAPE`."""
+
+    def __post_init__(self) -> None:
+        """Check the shape."""
+        check_shape(self.shape)
 
 
 class _Use(NamedTuple):

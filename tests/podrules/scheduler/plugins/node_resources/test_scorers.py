@@ -439,7 +439,7 @@ def test_resources_that_are_no_scalars_do_not_count() -> None:
 
 
 def test_unknown_strategy() -> None:
-    with pytest.raises(ValueError, match="scoring strategy 'Middling' is not supported"):
+    with pytest.raises(ValueError, match='Unsupported value: "Middling": write one of LeastAllocated,'):
         scores_of(PLUGIN, make_context(TWO, SIZES, NO_PODS, "Middling"))
 
 

@@ -13,8 +13,9 @@ from podrules.model.pod import Pod
 from podrules.scheduler.framework.interface import CycleContext
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.pod_topology_spread.args import PodTopologySpreadArgs
+from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadTerm
 from podrules.scheduler.plugins.pod_topology_spread.plugin import PodTopologySpread
-from podrules.scheduler.plugins.pod_topology_spread.scoring import SpreadScore, SpreadScoreState, raw_scores
+from podrules.scheduler.plugins.pod_topology_spread.scoring import SpreadScoreState, explain_score, raw_scores
 from tests.builders import make_owner, make_pod, make_service, make_workload
 from tests.podrules.scheduler.plugins.building_nodes import node_of, scores_of
 from tests.podrules.scheduler.plugins.building_spread import (
@@ -356,14 +357,14 @@ def test_S6_worked_case() -> None:
 def test_S6_numbers_of_a_node() -> None:
     context = make_spread_cycle(make_incoming(anyway(3, "zone")), ABXY, spread_pods(a="foo foo", b="foo"))
     state = state_of(context, range(4))
-    assert PLUGIN.explain_score(context, state, 0) == (
-        SpreadScore(
+    assert explain_score(context, state, 0) == (
+        SpreadTerm(
             field="spec.topologySpreadConstraints[0]",
             topology_key="zone",
             domain="zone1",
             count=3,
             max_skew=3,
-            domains_num=2,
+            domains=2,
             weight=math.log(4),
             score=3 * math.log(4) + 2,
         ),
@@ -374,7 +375,7 @@ def test_S6_ignored_nodes_get_nothing() -> None:
     nodes = [spread_node("a"), spread_node("b", without=["zone"])]
     context = make_spread_cycle(make_incoming(anyway(1, "zone")), nodes, spread_pods(a="foo"))
     assert scores_of(PLUGIN, context) == [100, 0]
-    assert PLUGIN.explain_score(context, state_of(context, range(2)), 1) == ()
+    assert explain_score(context, state_of(context, range(2)), 1) == ()
 
 
 def test_S6_pods_on_ignored_nodes_do_not_count() -> None:
@@ -386,7 +387,7 @@ def test_S6_pods_on_ignored_nodes_do_not_count() -> None:
 def test_S6_without_the_zone_label_under_system_defaults() -> None:
     context = make_spread_cycle(OWNED, SYSTEM, replica_sets=[RS1])
     state = state_of(context, range(4))
-    host, zone = PLUGIN.explain_score(context, state, 2)
+    host, zone = explain_score(context, state, 2)
     assert (host.domain, zone.domain, zone.score) == ("node-c", None, 0.0)
 
 

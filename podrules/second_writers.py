@@ -1,0 +1,95 @@
+"""When two pods of a Deployment write to one volume at once, even with one replica, and the volumes that let them.
+
+    rollout      with maxSurge above 0 the next pod starts before the old one ends, with maxSurge 0 while it ends: a
+                 terminating pod no longer counts. Strategy Recreate waits until the old pods have ended
+    replacement  after a drain, an eviction or a delete the next pod starts while the old one ends, with any strategy.
+                 A silent node's pods are marked for deletion after their tolerationSeconds, and may run on
+
+Nothing keeps a second writer off NFS, hostPath, local, a CSI driver with attachRequired false, or iSCSI and FC in the
+pod itself. The attach/detach controller keeps other nodes off disks and attached CSI volumes, not pods of one node.
+ReadWriteMany, and NFS and Azure File in the pod itself, do not say that they are for one writer.
+
+Source: pkg/controller/deployment/{rolling.go,recreate.go,util/deployment_util.go} (NewRSNewReplicas),
+pkg/controller/controller_utils.go (FilterActivePods) at v1.36.3, and `podrules.volumes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podrules.model.pod import Pod
+from podrules.model.storage import READ_WRITE_ONCE_POD, CSIDriver, PersistentVolume, PersistentVolumeClaim
+from podrules.model.workload import UpdateStrategy, Workload
+from podrules.scaled import scaled
+from podrules.volumes import WriterGuard, WriterLock, claimed_volumes, inline_disks, inline_guards, writer_guard
+
+__all__ = ["SecondWriters", "coming_guards", "second_writers", "surge_of", "volume_of"]
+
+_ALONE: Final = frozenset({(READ_WRITE_ONCE_POD,), ("ReadOnlyMany",)})
+"""Access modes with which there is no second writer."""
+
+
+class SecondWriters(Struct, frozen=True, rename="camel"):
+    """Two pods of a Deployment, and what keeps the second one off each volume of the first."""
+
+    surges: bool | None
+    """Whether a rollout starts the next pod before the old one begins to end; None: only after that has ended."""
+    replicas: int
+    guards: tuple[WriterGuard, ...]
+
+    def with_lock(self, lock: WriterLock) -> tuple[WriterGuard, ...]:
+        """The volumes that nothing guards (NONE), or that are made for several pods (NOT_NEEDED)."""
+        return tuple(guard for guard in self.guards if guard.lock is lock)
+
+
+def second_writers(deployment: Workload, guards: Iterable[WriterGuard]) -> SecondWriters | None:
+    """Whether a second pod of a Deployment may write to its volumes; None: it has no replica, or its pods no volume."""
+    replicas, strategy = deployment.spec.replicas, deployment.spec.strategy
+    replicas = 1 if replicas is None else replicas
+    if not replicas or not (found := tuple(guards)):
+        return None
+    return SecondWriters(None if strategy.type == "Recreate" else bool(surge_of(strategy, replicas)), replicas, found)
+
+
+def surge_of(strategy: UpdateStrategy, replicas: int) -> int | None:
+    """How many pods a Deployment's rollout may make beyond its replicas; None: the field is not a number."""
+    rolling = strategy.rolling_update
+    return scaled("25%" if rolling is None or rolling.max_surge is None else rolling.max_surge, replicas, up=True)
+
+
+def coming_guards(
+    pod: Pod,
+    claims: Callable[[str], PersistentVolumeClaim | None],
+    volumes: Callable[[PersistentVolumeClaim], PersistentVolume | None],
+    drivers: Callable[[str], CSIDriver | None],
+) -> Iterator[WriterGuard]:
+    """What keeps a second writer off the volumes of a pod that has no node yet, by a look-up of each kind."""
+    own = {volume.name for volume in pod.spec.volumes if volume.ephemeral is not None}
+    for claimed in claimed_volumes(pod):
+        if claimed.name in own or claimed.read_only:
+            # Each pod has ephemeral claims of its own, and what is only read has no writer.
+            continue
+        claim = claims(claimed.claim)
+        volume = None if claim is None else volumes(claim)
+        if claim is None or volume is None:
+            yield WriterGuard(claimed.name, WriterLock.UNKNOWN, "", claim.spec.access_modes if claim else ())
+        elif claim.spec.access_modes not in _ALONE:
+            driver = None if volume.spec.csi is None else drivers(volume.spec.csi.driver)
+            attached = None if driver is None else driver.spec.attach_required is not False
+            yield writer_guard(claimed, claim, volume, attached=attached)
+    disks = tuple(inline_disks(pod))
+    for guard in inline_guards(pod):
+        if guard.lock is not WriterLock.NOT_NEEDED:
+            yield guard if guard in disks else replace(guard, lock=WriterLock.NOT_NEEDED)
+
+
+def volume_of(claim: PersistentVolumeClaim, volumes: Mapping[str, PersistentVolume]) -> PersistentVolume | None:
+    """The PersistentVolume of a claim, by its volumeName, else by a claimRef; None: it is not among them."""
+    if claim.spec.volume_name:
+        return volumes.get(claim.spec.volume_name)
+    refs = ((one, one.spec.claim_ref) for one in volumes.values())
+    return next((one for one, ref in refs if ref and (ref.namespace, ref.name) == claim.metadata.place), None)

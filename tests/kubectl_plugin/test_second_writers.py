@@ -1,0 +1,203 @@
+"""Two pods of one workload that write to one volume: explain of workloads and manifests, report and lint agree."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.kubectl_plugin.running import run
+from tests.tree import ROOT
+
+FIELD: Final = ROOT / "tests" / "testdata" / "cases" / "field"
+SENTENCE: Final = "Nothing keeps a second writer off: even with 1 replica two pods may write to volume data at once."
+RWO: Final = "ReadWriteOnce"
+Json = dict[str, Any]
+
+
+def _told(*words: str) -> str:
+    return " ".join(run(*words).out.split())
+
+
+def _write(
+    folder: Path, source: Json, mode: str = RWO, *, kind: str = "Deployment", driver: Json | None = None, **spec: Any
+) -> tuple[str, str]:
+    """The manifests of a workload, its claim and its volume; and a snapshot of the same."""
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
+    pod = {"containers": [{"name": "app", "image": "i"}], "volumes": volumes}
+    template = {"metadata": {"labels": {"app": "shop"}}, "spec": pod}
+    selector = {"matchLabels": {"app": "shop"}}
+    name = {"name": "shop", "namespace": "default", "uid": "u"}
+    items: list[Json] = [
+        {
+            "apiVersion": "apps/v1",
+            "kind": kind,
+            "metadata": name,
+            "spec": {"replicas": 1, "selector": selector, "template": template, **spec},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "c", "namespace": "default"},
+            "spec": {"accessModes": [mode], "volumeName": "p", "resources": {"requests": {"storage": "1Gi"}}},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": "p"},
+            "spec": {"accessModes": [mode], "capacity": {"storage": "1Gi"}, **source},
+        },
+    ]
+    if driver is not None:
+        kinds = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "files.example.com"}}
+        items.append({**kinds, "spec": driver})
+    manifest, snapshot = folder / "shop.yaml", folder / "cluster.json"
+    manifest.write_text(yaml.safe_dump_all(items))
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return str(manifest), str(snapshot)
+
+
+NFS: Final[Json] = {"nfs": {"server": "s", "path": "/"}}
+CSI: Final[Json] = {"csi": {"driver": "files.example.com", "volumeHandle": "h"}}
+EBS: Final[Json] = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
+
+
+def test_F3_F4_one_replica_on_nfs_may_have_two_writers() -> None:
+    manifest, snapshot = str(FIELD / "dep-nfs.yaml"), str(FIELD / "dep-nfs.json")
+    for told in (
+        _told("explain", "-f", manifest),
+        _told("explain", "deploy/web", "--snapshot", snapshot),
+        _told("explain", "deploy/web", "--snapshot", snapshot, "-o", "wide"),
+    ):
+        assert SENTENCE in told
+        assert "Writers data NFS, ReadWriteOnce: nothing keeps a second writer off" in told
+        assert "two at once in a rollout: the next pod starts before this one ends (maxSurge)" in told
+        assert "two at once on a silent node" in told
+    report = run("report", "--snapshot", snapshot, "-o", "json")
+    found = json.loads(report.out)
+    assert found["verdict"]["severity"] == "notice"
+    [writers] = [one["secondWriters"] for one in found["workloads"] if one["name"] == "web"]
+    assert writers["surges"] is True
+    assert "notice 1 Deployment: two writers. default/deployment/web. A rollout" in _told(
+        "report", "--snapshot", snapshot
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "more", "says"),
+    [
+        pytest.param(NFS, {}, "two at once in a rollout: the next pod starts before", id="NFS"),
+        pytest.param(
+            NFS,
+            {"strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}},
+            "two at once in a rollout: the next pod starts while this one ends (maxSurge 0)",
+            id="without surge",
+        ),
+        pytest.param(
+            NFS, {"strategy": {"type": "Recreate"}}, "not in a rollout: strategy Recreate waits", id="Recreate"
+        ),
+        pytest.param(
+            CSI, {"driver": {"attachRequired": False}}, "data files.example.com, ReadWriteOnce: nothing", id="CSI"
+        ),
+    ],
+)
+def test_F4_a_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Json, more: Json, says: str) -> None:
+    manifest, snapshot = _write(tmp_path, source, **more)
+    kind = more.get("kind", "Deployment").lower()
+    for told in (
+        _told("explain", f"{kind}/shop", "--snapshot", snapshot),
+        _told("explain", "-f", manifest, "--snapshot", snapshot),
+    ):
+        assert SENTENCE in told
+        assert says in told
+    in_rollouts = "two at once in a rollout" in _told("explain", f"{kind}/shop", "--snapshot", snapshot)
+    assert ("two-writers" in _told("lint", "-f", manifest)) == in_rollouts
+    assert ("two writers" in _told("report", "--snapshot", snapshot)) == in_rollouts
+
+
+@pytest.mark.parametrize(
+    ("source", "mode", "more", "wide"),
+    [
+        pytest.param(
+            EBS, RWO, {}, "AWS EBS, ReadWriteOnce: a pod on another node waits until it is detached", id="EBS"
+        ),
+        pytest.param(
+            CSI, RWO, {"driver": {}}, "files.example.com, ReadWriteOnce: a pod on another node waits", id="CSI"
+        ),
+        pytest.param(
+            CSI, RWO, {}, "whether anything keeps a second writer off is unknown", id="CSI without its driver"
+        ),
+        pytest.param(CSI, "ReadWriteOncePod", {}, "", id="ReadWriteOncePod"),
+        pytest.param(NFS, RWO, {"kind": "StatefulSet", "serviceName": "s"}, "", id="StatefulSet"),
+        pytest.param(NFS, RWO, {"kind": "ReplicaSet"}, "", id="ReplicaSet"),
+        pytest.param(NFS, RWO, {"replicas": 0}, "", id="no replica"),
+    ],
+)
+def test_F4_a_guarded_volume_has_one_writer(tmp_path: Path, source: Json, mode: str, more: Json, wide: str) -> None:
+    _, snapshot = _write(tmp_path, source, mode, **more)
+    target = f"{more.get('kind', 'Deployment').lower()}/shop"
+    told = _told("explain", target, "--snapshot", snapshot)
+    assert "Writers" not in told
+    assert "second writer" not in told
+    whole = _told("explain", target, "--snapshot", snapshot, "-o", "wide")
+    assert wide in whole
+    assert "two at once" not in whole
+    assert "two writers" not in _told("report", "--snapshot", snapshot)
+
+
+@pytest.mark.parametrize(("replicas", "told"), [(1, True), (2, False)])
+def test_F4_a_volume_for_several_pods_has_two_writers_too(tmp_path: Path, replicas: int, told: bool) -> None:
+    _, snapshot = _write(tmp_path, NFS, "ReadWriteMany", replicas=replicas)
+    page = _told("explain", "deployment/shop", "--snapshot", snapshot)
+    assert ("data NFS, ReadWriteMany: made for several pods, both may write" in page) == told
+    assert ("two at once in a rollout" in page) == told
+    assert "Nothing keeps" not in page
+    assert "two writers" not in _told("report", "--snapshot", snapshot)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_F4_nfs_in_the_pod_itself(tmp_path: Path, read_only: bool) -> None:
+    pod = {
+        "containers": [{"name": "a", "image": "i"}],
+        "volumes": [{"name": "html", "nfs": {"server": "s", "path": "/", "readOnly": read_only}}],
+    }
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": pod}}
+    file = tmp_path / "d.yaml"
+    file.write_text(
+        yaml.safe_dump({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
+    )
+    page = _told("explain", "-f", str(file))
+    assert ("html NFS in the pod itself: made for several pods, both may write" in page) != read_only
+
+
+def test_F4_several_replicas_on_one_unguarded_volume(tmp_path: Path) -> None:
+    _, snapshot = _write(tmp_path, NFS, replicas=3)
+    told = _told("explain", "deployment/shop", "--snapshot", snapshot)
+    assert "Nothing keeps a second writer off: 3 replicas may write to volume data at once." in told
+
+
+def test_a_report_without_the_volumes_is_not_sure_that_nothing_stands_out(tmp_path: Path) -> None:
+    _, snapshot = _write(tmp_path, NFS)
+    cluster = json.loads(Path(snapshot).read_text())
+    cluster["items"] = [one for one in cluster["items"] if one["kind"] != "PersistentVolume"]
+    Path(snapshot).write_text(json.dumps(cluster))
+    ran = run("report", "--snapshot", snapshot)
+    assert ran.code == 11
+    assert "persistentvolumes" in ran.out
+    page = _told("explain", "deployment/shop", "--snapshot", snapshot, "-o", "wide")
+    assert "data ReadWriteOnce: whether anything keeps a second writer off is unknown" in page
+
+
+def test_of_thousands_of_claims_only_the_first_are_read(tmp_path: Path) -> None:
+    _, snapshot = _write(tmp_path, NFS)
+    cluster = json.loads(Path(snapshot).read_text())
+    [pod] = [one["spec"]["template"]["spec"] for one in cluster["items"] if one["kind"] == "Deployment"]
+    pod["volumes"] = [{"name": f"v{n}", "persistentVolumeClaim": {"claimName": f"c{n}"}} for n in range(2000)]
+    pod["volumes"].append({"name": "last", "persistentVolumeClaim": {"claimName": "c"}})
+    Path(snapshot).write_text(json.dumps(cluster))
+    ran = run("explain", "deployment/shop", "--snapshot", snapshot, "-o", "wide")
+    told = " ".join(ran.out.split())
+    assert "last whether anything keeps a second writer off is unknown" in told

@@ -1,0 +1,85 @@
+"""The way out of a lost StatefulSet pod besides fencing and forcing: its application removes the member."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run
+from tests.tree import ROOT
+
+CASE: Final = ROOT / "tests" / "testdata" / "cases" / "field" / "partpdb.json"
+FORCE: Final = ("delete", "pod/pet-2", "--grace-period=0", "--snapshot")
+WAY: Final = "Or remove it in the application, where the other 2 of 3 are a majority, and then add --confirm."
+Json = dict[str, Any]
+
+
+def _told(*words: str) -> str:
+    return " ".join(run(*words).out.split())
+
+
+def _changed(folder: Path, change: Callable[[Json], None]) -> str:
+    """The case, with each object changed."""
+    cluster = json.loads(CASE.read_text())
+    for one in cluster["items"]:
+        change(one)
+    file = folder / "cluster.json"
+    file.write_text(json.dumps(cluster))
+    return str(file)
+
+
+def test_F3_a_majority_may_remove_the_member() -> None:
+    told = _told(*FORCE, str(CASE))
+    assert f"Safer: fence node-a once its machine is off. {WAY}" in told
+    assert "to remove pet-2 in the application: its own command or API" in told
+    assert "the old pet-2 may still write to data: start the new member on an empty claim" in told
+    page = _told("explain", "pod/pet-2", "--snapshot", str(CASE))
+    assert "or remove it in the application first, if its other members are a majority" in page
+
+
+@pytest.mark.parametrize(
+    ("image", "command"),
+    [("registry.k8s.io/etcd:3.6.1-0", "etcdctl member remove MEMBER-ID"), ("mongo:8", 'rs.remove("HOST:PORT")')],
+)
+def test_F3_its_command_where_the_image_shows_the_application(tmp_path: Path, image: str, command: str) -> None:
+    def with_image(one: Json) -> None:
+        if one["kind"] == "Pod":
+            one["spec"]["containers"][0]["image"] = image
+
+    told = _told(*FORCE, _changed(tmp_path, with_image))
+    assert f"to remove pet-2 in the application: {command}" in told
+
+
+def test_F3_without_a_majority_the_application_cannot(tmp_path: Path) -> None:
+    def without_pet_1(one: Json) -> None:
+        if one["metadata"]["name"] == "pet-1":
+            one["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+
+    told = _told(*FORCE, _changed(tmp_path, without_pet_1))
+    assert "Or remove it" not in told
+    assert "the application removes pet-2 only while 2 of 3 are Ready" in told
+
+
+def test_F3_no_third_way_where_the_node_answers(tmp_path: Path) -> None:
+    def answers(one: Json) -> None:
+        if one["kind"] == "Lease":
+            one["spec"]["renewTime"] = "2026-11-27T22:00:00Z"
+        if one["kind"] == "Node":
+            ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-01T00:00:00Z"}
+            one["status"]["conditions"], one["spec"] = [ready], {}
+
+    told = _told(*FORCE, _changed(tmp_path, answers))
+    assert "Not safe: its processes may outlive its object" in told
+    assert "in the application" not in told
+
+
+def test_F3_a_single_member_has_no_third_way(tmp_path: Path) -> None:
+    def one_replica(one: Json) -> None:
+        if one["kind"] == "StatefulSet":
+            one["spec"]["replicas"] = 1
+
+    assert "in the application" not in _told(*FORCE, _changed(tmp_path, one_replica))
