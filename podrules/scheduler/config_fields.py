@@ -20,7 +20,7 @@ from podrules.schema.strict import Misfit, UnknownField, decode_struct, unknown_
 from podrules.schema.table import schema
 from podrules.similar_names import nearest_word
 
-__all__ = ["API_VERSION", "KIND", "field_problems"]
+__all__ = ["API_VERSION", "KIND", "entries", "field_problems"]
 
 _GROUP: Final = "kubescheduler.config.k8s.io"
 API_VERSION: Final = f"{_GROUP}/v1"
@@ -79,19 +79,19 @@ def field_problems(configuration: Mapping[str, Any]) -> Iterator[str]:
 
 def _arguments(configuration: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
     """Kind, value and path of the arguments of kube-scheduler's own plugins."""
-    for path, profile in _entries(configuration, "profiles", ""):
-        for place, plugin in _entries(profile, "pluginConfig", f"{path}."):
+    for path, profile in entries(configuration, "profiles", ""):
+        for place, plugin in entries(profile, "pluginConfig", f"{path}."):
             kind = f"{plugin.get('name')}{_ARGS}"
             if plugin.get("args") is not None and _KNOWN.has(f"config.{kind}"):
                 yield kind, plugin["args"], f"{place}.args"
 
 
-def _entries(value: Mapping[str, Any], field: str, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The mappings in a list, with their paths."""
-    entries = value.get(field)
-    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
-        if isinstance(entry, Mapping):
-            yield f"{path}{field}[{index}]", entry
+def entries(value: Mapping[str, Any], field: str, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The mappings in a list, with their paths; null is an empty one."""
+    found = value.get(field)
+    for index, entry in enumerate(found if isinstance(found, list) else ()):
+        if entry is None or isinstance(entry, Mapping):
+            yield f"{path}{field}[{index}]", entry or {}
 
 
 def _unknown(field: UnknownField) -> str:

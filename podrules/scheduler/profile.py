@@ -21,9 +21,10 @@ from msgspec.structs import replace
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.field_error import FieldError
-from podrules.model.misfit import shown, unfit
+from podrules.model.misfit import unfit
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME
 from podrules.scheduler.config_fields import field_problems
+from podrules.scheduler.config_values import value_problems
 from podrules.scheduler.in_tree import ExtensionPoint
 from podrules.scheduler.plugin_set import REMOVED_PLUGINS, Plugins, disabled_by, enabled_plugins, plugin_problems
 from podrules.scheduler.plugins.default_preemption import NAME as DEFAULT_PREEMPTION
@@ -38,6 +39,8 @@ __all__ = ["DEFAULT_SCHEDULER_NAME", "SPREAD_ARGS", "ConfigurationError", "Profi
 
 _MAX_ERRORS: Final = 10
 """Of one configuration that are listed."""
+_TEXTS: Final = frozenset({"ignoredResources", "ignoredResourceGroups", "matchLabelKeys", "values"})
+"""Fields with a list of texts."""
 _SPREAD: Final = "PodTopologySpread"
 _DEFAULT_PLUGINS: Final = Plugins()
 
@@ -89,25 +92,9 @@ class _Profile(Model, frozen=True):
 
 class _Extender(Model, frozen=True):
     url_prefix: str = ""
-    prioritize_verb: str = ""
-    weight: int = 0
-
-    def __post_init__(self) -> None:
-        if self.prioritize_verb and self.weight <= 0:
-            raise ValueError(f"weight: Invalid value: {self.weight}: prioritizeVerb needs a weight of 1 or more")
-
-
-class _LeaderElection(Model, frozen=True):
-    leader_elect: bool = True
-    resource_lock: str = ""
-
-    def __post_init__(self) -> None:
-        if self.leader_elect and self.resource_lock not in {"", "leases"}:
-            raise ValueError(f"resourceLock: Invalid value: {shown(self.resource_lock)}: write leases")
 
 
 class _Configuration(Model, frozen=True):
-    leader_election: _LeaderElection = _LeaderElection()
     parallelism: Annotated[int, Meta(ge=1)] = 16
     pod_initial_backoff_seconds: Annotated[int, Meta(ge=1)] = 1
     pod_max_backoff_seconds: int = 10
@@ -137,8 +124,8 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
     if not isinstance(configuration, Mapping):
         raise ConfigurationError(unfit(configuration, "object"))
     _raise(list(field_problems(configuration)))
-    decoded = _decoded(configuration, _Configuration, "")
-    errors = list(_percentage_problems(decoded.percentage_of_nodes_to_score, ""))
+    decoded = _decoded(configuration := _filled(configuration), _Configuration, "")
+    errors = [*value_problems(configuration), *_percentage_problems(decoded.percentage_of_nodes_to_score, "")]
     profiles: dict[str, Profile] = {}
     entries = decoded.profiles or (_Profile(),)
     for index, entry in enumerate(entries):
@@ -161,6 +148,16 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
         )
     _raise(errors or list(_queue_sort_problems(entries)))
     return profiles
+
+
+def _filled(value: Any, field: str = "") -> Any:
+    """A configuration as kube-scheduler decodes it: null among structs is one without fields."""
+    match value:
+        case dict():
+            return {name: _filled(entry, name) for name, entry in value.items()}
+        case list():
+            return [{} if entry is None and field not in _TEXTS else _filled(entry) for entry in value]
+    return value
 
 
 def _raise(errors: Sequence[str]) -> None:
