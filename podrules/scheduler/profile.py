@@ -25,8 +25,8 @@ from podrules.model.misfit import unfit
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME
 from podrules.scheduler.config_fields import field_problems
 from podrules.scheduler.config_values import value_problems
-from podrules.scheduler.in_tree import ExtensionPoint
-from podrules.scheduler.plugin_set import REMOVED_PLUGINS, Plugins, disabled_by, enabled_plugins, plugin_problems
+from podrules.scheduler.in_tree import ExtensionPoint, no_such_plugin
+from podrules.scheduler.plugin_set import Plugins, disabled_by, enabled_plugins, plugin_problems
 from podrules.scheduler.plugins.default_preemption import NAME as DEFAULT_PREEMPTION
 from podrules.scheduler.plugins.default_preemption import DefaultPreemptionArgs, validate_default_preemption_args
 from podrules.scheduler.plugins.pod_topology_spread.args import (
@@ -41,6 +41,11 @@ _MAX_ERRORS: Final = 10
 """Of one configuration that are listed."""
 _TEXTS: Final = frozenset({"ignoredResources", "ignoredResourceGroups", "matchLabelKeys", "values"})
 """Fields with a list of texts."""
+_REFUSED: Final = {
+    **{name: no_such_plugin(name) for name in ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")},
+    "NodeResourcesFitArgs": "write NodeResourcesFit",
+}
+"""Names of pluginConfig that are not passed over, as those of other plugins that do not run."""
 _SPREAD: Final = "PodTopologySpread"
 _DEFAULT_PLUGINS: Final = Plugins()
 
@@ -59,6 +64,8 @@ class Profile(Struct, frozen=True):
     """What it changes in the default plugins; `enabled_plugins` tells what runs."""
     percentage_of_nodes_to_score: int = 0
     """How many feasible nodes of all are enough; 0: by the number of nodes (`num_feasible_nodes_to_find`)."""
+    misnamed: tuple[str, ...] = ()
+    """Names of pluginConfig that kube-scheduler does not know, and passes over."""
     extenders: tuple[str, ...] = ()
     """URLs of services that filter and score too: they cannot be asked from here."""
 
@@ -141,6 +148,7 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
             scheduler_name=name or "",
             args=_plugin_args(entry, kinds, path, errors),
             plugins=entry.plugins,
+            misnamed=tuple(plugin.name for plugin in entry.plugin_config if no_such_plugin(plugin.name)),
             extenders=tuple(extender.url_prefix for extender in decoded.extenders),
             percentage_of_nodes_to_score=_first(
                 entry.percentage_of_nodes_to_score, decoded.percentage_of_nodes_to_score
@@ -197,8 +205,8 @@ def _plugin_args(profile: _Profile, kinds: Mapping[str, type[Model]], path: str,
         place = f"{path}.pluginConfig[{index}]"
         if plugin.name in seen:
             errors.append(f'{place}: Duplicate value: "{plugin.name}"')
-        elif plugin.name in REMOVED_PLUGINS:
-            errors.append(f'{place}: Invalid value: "{plugin.name}": there is no such plugin any more; remove it')
+        elif plugin.name in _REFUSED:
+            errors.append(f'{place}: Invalid value: "{plugin.name}": {_REFUSED[plugin.name]}')
         elif plugin.name in kinds:
             args[plugin.name] = _valid_args(plugin, kinds[plugin.name], f"{place}.args", errors)
         seen.add(plugin.name)

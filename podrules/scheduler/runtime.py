@@ -62,7 +62,7 @@ class Framework(Struct, frozen=True):
     """By plugin name; a plugin without an entry has its defaults."""
     percentage_of_nodes_to_score: int
     unknown: tuple[str, ...]
-    """Plugins that the profile enables and that are not kube-scheduler's own: they are not run here."""
+    """Plugins that the profile enables or configures and that are not kube-scheduler's own: they are not run here."""
     extenders: tuple[str, ...] = ()
     """URLs of the profile's extenders, which are not asked here."""
     preemption_disabled: str = ""
@@ -101,7 +101,7 @@ def new_framework(profile: Profile, features: Features = REFERENCE) -> Framework
         post_filter=tuple(name for name in at[_P.POST_FILTER] if name in IN_TREE),
         args=profile.args,
         percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
-        unknown=enabled.unknown,
+        unknown=(*enabled.unknown, *profile.misnamed),
         extenders=profile.extenders,
         preemption_disabled=profile.preemption_disabled,
         features=features,

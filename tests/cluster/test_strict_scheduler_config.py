@@ -315,6 +315,24 @@ MORE_VALUES: Final = (
 )
 
 
+def with_enabled(point: str, name: str, change: str = "enabled") -> str:
+    return f"{HEAD}profiles: [{{plugins: {{{point}: {{{change}: [{{name: {name}}}]}}}}}}]\n"
+
+
+NAMES: Final = (
+    File("a misspelt plugin", with_enabled("filter", "NodeAfinity"), ("filter.enabled[0]", "mean NodeAffinity?")),
+    File("a plugin in lower case", with_enabled("score", "imagelocality"), ("did you mean ImageLocality?",)),
+    File("misspelt everywhere", with_enabled("multiPoint", "VolumeBinidng"), ("did you mean VolumeBinding?",)),
+    File("a misspelt plugin disabled", with_enabled("filter", "NodeAfinity", "disabled")),
+    File("args of a misspelt plugin", with_args("NodeAfinity", "{}")),
+    File("a scorer of 1.21", with_enabled("score", "NodeResourcesLeastAllocated"), ("scoringStrategy.type LeastAll",)),
+    File("a scorer of 1.24", with_enabled("score", "SelectorSpread"), ("PodTopologySpread does its work",)),
+    File("args of a scorer of 1.21", with_args("NodeResourcesLeastAllocated", "{resources: []}")),
+    File("limits of 1.30", with_enabled("multiPoint", "CinderLimits"), ("NodeVolumeLimits does its work",)),
+    File("the kind of args for a name", with_args("NodeResourcesFitArgs", "null"), ("write NodeResourcesFit",)),
+)
+
+
 def walk(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     yield path, value
     inside: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -356,6 +374,7 @@ FILES: Final = (
     *WRITTEN,
     *VALUES,
     *MORE_VALUES,
+    *NAMES,
     File("all fields", yaml.safe_dump(FULL)),
     File("all fields, JSON", json.dumps(FULL)),
     *mutations(),
@@ -437,6 +456,23 @@ def test_an_error_has_the_field_its_value_and_what_replaced_it(
     assert 'unknown field "' in ours
     assert remedy in ours
     assert ("write kubescheduler.config.k8s.io/v1 Kube" in ours) == (version != "v1")
+
+
+@pytest.mark.parametrize("name", ["NodeResourcesFitPlus", "PreemptionToleration", "DefaultPreBind", "MyNodeAffinity"])
+def test_a_plugin_of_another_project_is_not_taken_for_a_misspelt_one(name: str, tmp_path: Path) -> None:
+    assert not refused_by_us(with_enabled("multiPoint", name), tmp_path)
+
+
+def test_a_file_for_an_older_scheduler_names_what_a_copy_for_v1_has(tmp_path: Path) -> None:
+    text = with_args("RequestedToCapacityRatio", "{}").replace("/v1\n", "/v1beta1\n")
+    ours = refused_by_us(text + "  plugins: {preFilter: {enabled: [{name: ServiceAffinity}]}}\n", tmp_path)
+    assert "(in a copy, if a scheduler of 1.19 to 1.22 runs it; weights of InterPodAffinity" in ours
+    assert 'profiles[0].pluginConfig[0]: "RequestedToCapacityRatio": there is no such plugin any more; write' in ours
+    assert 'profiles[0].plugins.preFilter.enabled[0]: "ServiceAffinity"' in ours
+    assert ours.count("ServiceAffinity") == 1
+    assert "(in a copy, if a scheduler of 1.23 to 1.28 runs it)" in refused_by_us(
+        HEAD.replace("/v1", "/v1beta3"), tmp_path
+    )
 
 
 def test_an_error_names_ten_fields_at_most(tmp_path: Path) -> None:
