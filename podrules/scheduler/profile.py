@@ -35,7 +35,7 @@ from podrules.scheduler.plugins.pod_topology_spread.args import (
     validate_pod_topology_spread_args,
 )
 
-__all__ = ["DEFAULT_SCHEDULER_NAME", "SPREAD_ARGS", "ConfigurationError", "Profile", "read_profiles"]
+__all__ = ["DEFAULT_SCHEDULER_NAME", "SPREAD_ARGS", "ConfigurationError", "Extender", "Profile", "read_profiles"]
 
 _MAX_ERRORS: Final = 10
 """Of one configuration that are listed."""
@@ -46,12 +46,32 @@ _REFUSED: Final = {
     "NodeResourcesFitArgs": "write NodeResourcesFit",
 }
 """Names of pluginConfig that are not passed over, as those of other plugins that do not run."""
+_FIT: Final = "NodeResourcesFit"
 _SPREAD: Final = "PodTopologySpread"
 _DEFAULT_PLUGINS: Final = Plugins()
 
 
 class ConfigurationError(ValueError):
     """A configuration that kube-scheduler would refuse; the message has each field's path, value and remedy."""
+
+
+class _ManagedResource(Model, frozen=True):
+    name: str = ""
+    ignored_by_scheduler: bool = False
+
+
+class Extender(Model, frozen=True):
+    """A service that filters or scores for every profile, and cannot be asked from here."""
+
+    url_prefix: str = ""
+    filter_verb: str = ""
+    prioritize_verb: str = ""
+    managed_resources: tuple[_ManagedResource, ...] = ()
+
+    @property
+    def managed(self) -> frozenset[str]:
+        """The resources for which it is asked; none: it is asked about all pods."""
+        return frozenset(resource.name for resource in self.managed_resources)
 
 
 class Profile(Struct, frozen=True):
@@ -66,8 +86,7 @@ class Profile(Struct, frozen=True):
     """How many feasible nodes of all are enough; 0: by the number of nodes (`num_feasible_nodes_to_find`)."""
     misnamed: tuple[str, ...] = ()
     """Names of pluginConfig that kube-scheduler does not know, and passes over."""
-    extenders: tuple[str, ...] = ()
-    """URLs of services that filter and score too: they cannot be asked from here."""
+    extenders: tuple[Extender, ...] = ()
 
     @property
     def pod_topology_spread(self) -> PodTopologySpreadArgs:
@@ -97,17 +116,13 @@ class _Profile(Model, frozen=True):
         return next((config.args for config in self.plugin_config if config.name == plugin), None)
 
 
-class _Extender(Model, frozen=True):
-    url_prefix: str = ""
-
-
 class _Configuration(Model, frozen=True):
     parallelism: Annotated[int, Meta(ge=1)] = 16
     pod_initial_backoff_seconds: Annotated[int, Meta(ge=1)] = 1
     pod_max_backoff_seconds: int = 10
     percentage_of_nodes_to_score: int | None = None
     profiles: tuple[_Profile, ...] = ()
-    extenders: tuple[_Extender, ...] = ()
+    extenders: tuple[Extender, ...] = ()
 
     def __post_init__(self) -> None:
         if self.pod_max_backoff_seconds < self.pod_initial_backoff_seconds:
@@ -133,6 +148,8 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
     _raise(list(field_problems(configuration)))
     decoded = _decoded(configuration := _filled(configuration), _Configuration, "")
     errors = [*value_problems(configuration), *_percentage_problems(decoded.percentage_of_nodes_to_score, "")]
+    managed = (resource for extender in decoded.extenders for resource in extender.managed_resources)
+    ignored = tuple(resource.name for resource in managed if resource.ignored_by_scheduler)
     profiles: dict[str, Profile] = {}
     entries = decoded.profiles or (_Profile(),)
     for index, entry in enumerate(entries):
@@ -144,12 +161,15 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
             errors.append(f'{path}.schedulerName: Duplicate value: "{name}"')
         errors += _percentage_problems(entry.percentage_of_nodes_to_score, f"{path}.")
         errors += plugin_problems(entry.plugins, f"{path}.plugins")
+        args = _plugin_args(entry, kinds, path, errors)
+        if ignored and _FIT in kinds:
+            args[_FIT] = replace(args.get(_FIT) or kinds[_FIT](), ignored_resources=ignored)
         profiles[name or ""] = Profile(
             scheduler_name=name or "",
-            args=_plugin_args(entry, kinds, path, errors),
+            args=args,
             plugins=entry.plugins,
             misnamed=tuple(plugin.name for plugin in entry.plugin_config if no_such_plugin(plugin.name)),
-            extenders=tuple(extender.url_prefix for extender in decoded.extenders),
+            extenders=decoded.extenders,
             percentage_of_nodes_to_score=_first(
                 entry.percentage_of_nodes_to_score, decoded.percentage_of_nodes_to_score
             ),

@@ -162,7 +162,7 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
         else:
             yield f"the profile's plugin {plugin} is not kube-scheduler's own: it is left out here"
     for url in placement.extenders:
-        yield f"the scheduler's extender {url} was not asked: it filters and scores too"
+        yield f"the scheduler's extender {url} was not asked"
 
 
 def named_words(named: NamedNode) -> str:
