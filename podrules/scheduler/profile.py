@@ -39,6 +39,8 @@ __all__ = ["DEFAULT_SCHEDULER_NAME", "SPREAD_ARGS", "ConfigurationError", "Exten
 
 _MAX_ERRORS: Final = 10
 """Of one configuration that are listed."""
+_MAX_DEPTH: Final = 32
+"""Of fields that are known; arguments of other projects' plugins may go deeper."""
 _TEXTS: Final = frozenset({"ignoredResources", "ignoredResourceGroups", "matchLabelKeys", "values"})
 """Fields with a list of texts."""
 _REFUSED: Final = {
@@ -67,11 +69,7 @@ class Extender(Model, frozen=True):
     filter_verb: str = ""
     prioritize_verb: str = ""
     managed_resources: tuple[_ManagedResource, ...] = ()
-
-    @property
-    def managed(self) -> frozenset[str]:
-        """The resources for which it is asked; none: it is asked about all pods."""
-        return frozenset(resource.name for resource in self.managed_resources)
+    """The resources for which it is asked; none: it is asked about all pods."""
 
 
 class Profile(Struct, frozen=True):
@@ -178,13 +176,13 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
     return profiles
 
 
-def _filled(value: Any, field: str = "") -> Any:
+def _filled(value: Any, field: str = "", depth: int = _MAX_DEPTH) -> Any:
     """A configuration as kube-scheduler decodes it: null among structs is one without fields."""
     match value:
-        case dict():
-            return {name: _filled(entry, name) for name, entry in value.items()}
-        case list():
-            return [{} if entry is None and field not in _TEXTS else _filled(entry) for entry in value]
+        case dict() if depth:
+            return {name: _filled(entry, name, depth - 1) for name, entry in value.items()}
+        case list() if depth:
+            return [{} if entry is None and field not in _TEXTS else _filled(entry, "", depth - 1) for entry in value]
     return value
 
 

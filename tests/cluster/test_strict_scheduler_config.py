@@ -487,6 +487,10 @@ def test_a_deep_value_is_not_shown(tmp_path: Path) -> None:
     assert len(ours) < 300
 
 
+def test_deep_args_of_another_project_are_read(tmp_path: Path) -> None:
+    assert not refused_by_us(with_args("Elsewhere", f"{{a: {'[' * 900}{']' * 900}}}"), tmp_path)
+
+
 def test_a_field_that_stands_twice_is_named_with_its_lines(tmp_path: Path) -> None:
     ours = refused_by_us(f"{HEAD}parallelism: 3\nprofiles: []\nparallelism: 4\n", tmp_path)
     assert ours.endswith("config.yaml, line 5: parallelism stands in line 3 already: keep one")
