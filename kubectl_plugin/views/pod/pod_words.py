@@ -12,6 +12,7 @@ from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.node.silent_node import force_first, force_lines, quiet_node
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS, no_process_words, two_writers
 from kubectl_plugin.views.pod.safety_words import (
+    collected_too_early,
     forcing_words,
     owner_risk,
     owner_risk_briefly,
@@ -127,6 +128,8 @@ def _force_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iter
         yield f"{lead}{risk}"
     if safety is ForceSafety.NOT_SAFE and report.owner.guarantee not in {Guarantee.AT_MOST_ONE, Guarantee.UNKNOWN}:
         yield two_writers(report.guards, _reach(report).reach)
+    if report.ending.deleted_at is None and _reach(report).reach is Reach.BACK_NOT_READY:
+        yield collected_too_early(_reach(report))
     yield from _already_forced(report, now) if quiet is None else force_lines(report, quiet, now)
 
 
