@@ -32,6 +32,7 @@ def _cluster(
     finalizers: tuple[str, ...] = (),
     tolerations: Any = (),
     replicas: int = 1,
+    volumes: Any = (),
 ) -> tuple[str, str]:
     """A node and a StatefulSet's pod there; now is 20:45:00. The pod is deleted at ``deleted`` with 40 s of grace."""
     taints = [] if tainted is None else [{"key": OUT, "effect": "NoExecute", "timeAdded": AT.format(tainted)}]
@@ -44,6 +45,7 @@ def _cluster(
         nodeName="rack-7",
         terminationGracePeriodSeconds=40,
         tolerations=list(tolerations),
+        volumes=list(volumes),
     )
     pod["metadata"] |= {"namespace": "bank", "ownerReferences": [_OWNER], "finalizers": list(finalizers)}
     if deleted is not None:
@@ -63,7 +65,11 @@ def _cluster(
         "metadata": {"name": "ledger", "namespace": "bank", "uid": "u-9"},
         "spec": {"replicas": replicas, "selector": {"matchLabels": {}}, "template": {"spec": {"containers": []}}},
     }
-    return "--snapshot", write_cluster(directory / "cluster.qos", [node, now, pod, lease, owner])
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "books", "namespace": "bank"}}
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk-4"}}
+    disk = {"csi": {"driver": "disks.bank.io", "volumeHandle": "d4"}, "accessModes": ["ReadWriteOnce"]}
+    bound = [claim | {"spec": {"volumeName": "disk-4"}}, volume | {"spec": disk}]
+    return "--snapshot", write_cluster(directory / "cluster.qos", [node, now, pod, lease, owner, *bound])
 
 
 def _running() -> Mapping[str, Any]:
@@ -186,3 +192,26 @@ def test_a_pod_that_is_deleted_already_is_not_to_be_deleted_with_grace(tmp_path:
     assert "no need to: rack-7 answers, and stops what is deleted already" in page
     assert "unfence node/rack-7" in page
     assert "# it answers again" in page
+
+
+@pytest.mark.parametrize("command", ["delete pod/gone-3 -n bank --grace-period=0", "fence rack-9", "unfence rack-9"])
+def test_what_a_list_does_not_hold_does_not_exist(command: str, tmp_path: Path) -> None:
+    plain = tmp_path / "list.json"
+    plain.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [raw_node("rack-7"), raw_pod("one")]}))
+    ran = run(*command.split(), "--snapshot", str(plain))
+    assert (ran.code, "is not in the file" in ran.err) == (8, True)
+
+
+@pytest.mark.parametrize(("replicas", "offered"), [(1, False), (3, True)])
+def test_only_a_member_of_several_is_removed_in_the_application(replicas: int, offered: bool, tmp_path: Path) -> None:
+    source = _cluster(tmp_path, ready="Unknown", renewed="20:00", tainted=None, replicas=replicas)
+    page = _said("explain", "pod/ledger-0", "-n", "bank", *source)
+    assert ("if its other members are a majority" in page) is offered
+
+
+def test_since_is_of_the_deletion_and_not_of_what_follows(tmp_path: Path) -> None:
+    claims = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
+    source = _cluster(tmp_path, ready="Unknown", renewed="20:00", deleted="44:50", volumes=claims)
+    page = _said("explain", "pod/ledger-0", "-n", "bank", *source)
+    assert "stop: ledger-0 (deleted at 20:44:50 UTC) on rack-7: garbage collection removes the object" in page
+    assert "ended, since" not in page

@@ -118,7 +118,8 @@ def _force_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iter
     risk = _owner_risk(report, idle=safety is ForceSafety.SAFE, wide=wide)
     if safety is ForceSafety.NOT_SAFE_YET and quiet is not None:
         yield f"{lead}{force_first(quiet, now)}"
-        if report.owner.guarantee is Guarantee.AT_MOST_ONE and not _reach(report).reach.declared:
+        may_remove = report.owner.guarantee is Guarantee.AT_MOST_ONE and not report.only_member
+        if may_remove and not _reach(report).reach.declared:
             yield "or remove it in the application first, if its other members are a majority"
         yield risk
     elif safety is ForceSafety.UNKNOWN:
