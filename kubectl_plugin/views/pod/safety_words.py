@@ -12,18 +12,21 @@ from podrules.attachment import detached_after
 from podrules.ending import JOB_TRACKING
 from podrules.forcing import lets_second_writer
 from podrules.owner_risk import OWNER_RISK, REPLACED_RISK
+from podrules.pod_gc import GC_CHECK_PERIOD
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, OwnerGuarantee
 from podrules.second_writers import SecondWriters
 from podrules.volumes import REMOVED_SINCE, WriterGuard, WriterLock
 
 __all__ = [
+    "collected_too_early",
     "finalizer_words",
     "forcing_words",
     "guard_words",
     "guarded",
     "holder_words",
     "ordinal_words",
+    "overdue_words",
     "owner_risk",
     "owner_risk_briefly",
     "reach_words",
@@ -106,6 +109,20 @@ def forcing_words(finalizers: Sequence[str], act: str = "forcing") -> str:
     if not finalizers:
         return f"{act} frees the name and stops nothing sooner"
     return f"{act} stops nothing sooner and frees no name: {finalizer_words(finalizers, 'keeps', 'keep')} the object"
+
+
+def overdue_words(collected_by: datetime | None, now: datetime | None) -> str:
+    """That pod garbage collection should have removed an object by now; empty: it is not late, or not known."""
+    if collected_by is None or now is None or now <= collected_by:
+        return ""
+    by = clock(collected_by, now)
+    return f"Pod garbage collection should have removed its object by {by}: look at kube-controller-manager"
+
+
+def collected_too_early(node: NodeReach) -> str:
+    """Why nothing is deleted, not with grace either, on a node that answers and is out of service until it is Ready."""
+    removes = f"until it is Ready, pod garbage collection removes within {GC_CHECK_PERIOD} s what is deleted there"
+    return f"take {node.name} back first: {removes}, with grace too"
 
 
 def until_words(ends_by: datetime | None, now: datetime | None) -> str:

@@ -17,9 +17,9 @@ _MINUTES: Final = int(FORCE_DETACH_AFTER.total_seconds() // 60)
 _WAITS: Final = {
     WaitsFor.SOMEBODY: "nobody has told {holders} on {node} to end",
     WaitsFor.KUBELET: "the kubelet of {node} has to stop {holders}",
-    WaitsFor.SILENT_KUBELET: "{holders} on {node}, which does not answer: this waits for ever",
+    WaitsFor.SILENT_KUBELET: "{holders}{deleted} on {node}, which does not answer: this waits for ever",
     WaitsFor.POD_GC: (
-        "{holders} on {node}: pod garbage collection removes the object, and nobody confirms that processes ended"
+        "{holders}{deleted} on {node}: garbage collection removes the object, and nobody confirms that processes ended"
     ),
     WaitsFor.FORCE_DETACH: f"{{node}} does not answer: detached by force {_MINUTES} min after the pod object was gone",
     WaitsFor.DRIVER: "its driver has to {verb} it at {node}",
@@ -46,9 +46,9 @@ def waiting_words(entry: VolumePosition, now: datetime | None) -> str:
     text = _WAITS[entry.waits_for]
     if entry.step is MoveStep.DETACH and entry.waits_for is WaitsFor.KUBELET:
         text = _UNMOUNT
-    words = text.format(
-        node=entry.node, holders=listed(entry.held_by, most=3) or "its pod", verb=_VERBS.get(entry.step, "")
-    )
-    since = f", since {clock(entry.since, now)}" if entry.since is not None else ""
+    at = clock(entry.since, now) if entry.since is not None else ""
+    deleted, since = (f" (deleted at {at})", f", since {at}") if at else ("", "")
+    holders = listed(entry.held_by, most=3) or "its pod"
+    words = text.format(node=entry.node, holders=holders, verb=_VERBS.get(entry.step, ""), deleted=deleted)
     said = f"; it says: {entry.error}" if entry.error else ""
-    return f"{entry.step.value.lower()}: {words}{since}{said}"
+    return f"{entry.step.value.lower()}: {words}{'' if '{deleted}' in text else since}{said}"
