@@ -184,7 +184,8 @@ class _Deletion(ClusterAction):
         budgets = self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace))
         refused = None if budgets is None else Evictions(budgets).refused(pod)
         ending = pod_ending(pod, quiet=node.ends_unknown)
-        owner, guards = owner_guarantee(pod), read_guards(pod, source)
+        there = read_or_none(self._gatherer.node(pod.spec.node_name)) if pod.spec.node_name else None
+        owner, guards = owner_guarantee(pod), read_guards(pod, source, node=there)
         return Stakes(
             owner=owner,
             members=self._members(),
