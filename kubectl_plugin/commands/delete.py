@@ -186,7 +186,7 @@ class _Deletion(ClusterAction):
         budgets = self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace))
         refused = None if budgets is None else Evictions(budgets).refused(pod)
         ending = pod_ending(pod, quiet=node.ends_unknown, node=known)
-        owner, guards = owner_guarantee(pod), read_guards(pod, source)
+        owner, guards = owner_guarantee(pod), read_guards(pod, source, node=known)
         return Stakes(
             owner=owner,
             members=self._members(),

@@ -15,6 +15,7 @@ from kubectl_plugin.views.node.partitions import (
     budgets_section,
     by_itself,
     deletions,
+    detaching_words,
     force_section,
     pods_table,
     unhelped,
@@ -98,6 +99,7 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
 def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> Iterator[str]:
     if report.node is not None and report.state is FenceState.POSSIBLE:
         yield f"{reach_words(report.node.reach, report.node.renewed, now)}."
+        yield from () if now is None else (f"{said}." for said in detaching_words(report.node, now))
     match report.state, report.outcome:
         case FenceState.ANSWERS, _:
             yield "Not fenced: it answers. A fence would tell its pods to end, and not wait until they have."
@@ -155,6 +157,8 @@ def _changes(report: FenceReport) -> Iterator[str]:
         return
     pods, volumes = [pod for pod in left.pods if pod not in left.kept], left.attachments
     yield f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MAX_NAMED)}" if pods else "removes no pod"
+    refused = {held.persistent_volume for held in report.node.attachments if held.error} if report.node else set()
+    volumes = tuple(name for name in volumes if name not in refused)
     yield f"detaches {counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "detaches no volume"
     yield from _unfenced(report)
     if left.kept:
