@@ -13,7 +13,7 @@ from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Verdict, lacking
 from kubectl_plugin.views.node.partitions import budgets_section, by_itself, force_section, pods_table
 from kubectl_plugin.views.pod.pod_page import unread_section
-from kubectl_plugin.views.pod.safety_words import guarded, reach_words, unfenced_from
+from kubectl_plugin.views.pod.safety_words import guarded, reach_words, shut_down_sentences, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.unread import assumed_words, can_i
 from kubectl_plugin.views.version_notes import versions_section
@@ -90,6 +90,7 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
 def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> Iterator[str]:
     if report.node is not None and report.state is FenceState.POSSIBLE:
         yield f"{reach_words(report.node.reach, report.node.renewed, now)}."
+        yield from () if report.outcome is not StepOutcome.NOT_CONFIRMED else shut_down_sentences(report.node.reach)
     match report.state, report.outcome:
         case FenceState.ANSWERS, _:
             yield "Not fenced: it answers. A fence would tell its pods to end, and not wait until they have."
@@ -106,7 +107,7 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
         case _, StepOutcome.NOT_CONFIRMED if fence_command:
             yield "Not fenced: the fence command runs with --confirm only. Nothing was changed."
         case _, StepOutcome.NOT_CONFIRMED:
-            yield "Not fenced: nobody has said that its machine is off. Nothing was changed."
+            yield "Not fenced: nobody has confirmed that its machine is off. Nothing was changed."
             yield "Once you know that it is off, add --confirm-powered-off."
         case _, StepOutcome.REFUSED if report.refusal is not None:
             yield from refused_sentences("Not fenced", report.refusal)

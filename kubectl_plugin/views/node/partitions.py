@@ -17,7 +17,7 @@ from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict,
 from kubectl_plugin.views.node.reach_commands import remedies
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS
 from kubectl_plugin.views.pod.pod_page import unread_section
-from kubectl_plugin.views.pod.safety_words import guarded, ordinal_words, unfenced_from
+from kubectl_plugin.views.pod.safety_words import guarded, ordinal_words, shut_down_sentences, unfenced_from
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, duration, listed
@@ -167,6 +167,8 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
             yield "Nothing is left to go. Take it back once the machine is up."
         case Reach.MISSED_HEARTBEATS:
             yield "It may still come back by itself: nothing has been done about it yet."
+        case _ if off := shut_down_sentences(node.reach):
+            yield from off
         case _:
             yield "Nobody can tell from here what still runs there. Find out whether the machine is off."
 

@@ -23,6 +23,7 @@ from kubectl_plugin.views.pod.safety_words import (
     holder_words,
     owner_risk,
     reach_words,
+    shut_down_sentences,
     until_words,
 )
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
@@ -127,6 +128,7 @@ def _confirmed(report: DeletionReport) -> Command:
 
 def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
     """Whether it is safe, then what is safer, then how to go on."""
+    yield from shut_down_sentences(stakes.node)
     yield safe_or_not(report.name, stakes, now)
     if report.outcome is StepOutcome.NOT_CONFIRMED:
         yield from safer(stakes)
