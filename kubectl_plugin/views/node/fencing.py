@@ -21,7 +21,7 @@ from kubectl_plugin.views.node.partitions import (
     unhelped,
 )
 from kubectl_plugin.views.pod.pod_page import unread_section
-from kubectl_plugin.views.pod.safety_words import guarded, reach_words, unfenced_from
+from kubectl_plugin.views.pod.safety_words import guarded, reach_words, shut_down_sentences, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.unread import assumed_words, can_i
 from kubectl_plugin.views.version_notes import versions_section
@@ -99,6 +99,7 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
 def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> Iterator[str]:
     if report.node is not None and report.state is FenceState.POSSIBLE:
         yield f"{reach_words(report.node.reach, report.node.renewed, now)}."
+        yield from () if report.outcome is not StepOutcome.NOT_CONFIRMED else shut_down_sentences(report.node.reach)
         yield from () if now is None else (f"{said}." for said in detaching_words(report.node, now))
     match report.state, report.outcome:
         case FenceState.ANSWERS, _:
@@ -116,7 +117,7 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
         case _, StepOutcome.NOT_CONFIRMED if fence_command:
             yield "Not fenced: the fence command runs with --confirm only. Nothing was changed."
         case _, StepOutcome.NOT_CONFIRMED:
-            yield "Not fenced: nobody has said that its machine is off. Nothing was changed."
+            yield "Not fenced: nobody has confirmed that its machine is off. Nothing was changed."
             yield "Once you know that it is off, add --confirm-powered-off."
         case _, StepOutcome.REFUSED if report.refusal is not None:
             yield from refused_sentences("Not fenced", report.refusal)

@@ -22,9 +22,10 @@ from kubectl_plugin.views.pod.safety_words import (
     guarded,
     holder_words,
     ordinal_words,
+    shut_down_sentences,
     unfenced_from,
 )
-from kubectl_plugin.views.pod.volume_move import overdue_words
+from kubectl_plugin.views.pod.volume_move import detach_overdue
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, cut, duration, listed
@@ -184,6 +185,8 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
             yield "Nothing is left to go. Take it back once the machine is up."
         case Reach.MISSED_HEARTBEATS:
             yield "It may still come back by itself: nothing has been done about it yet."
+        case _ if off := shut_down_sentences(node.reach):
+            yield from off
         case _:
             yield "Nobody can tell from here what still runs there. Find out whether the machine is off."
     yield from (f"{said}." for said in detaching_words(node, now) if node.reach.reach.quiet)
@@ -306,7 +309,7 @@ def _detaches(node: NodeDown, now: datetime) -> Iterator[str]:
     waiting = [held for held in node.attachments if held.detaching is None]
     late = [] if declared else [by for held in waiting if (by := held.forced_by) is not None and now - by > PATIENCE]
     if late:
-        yield f"{counted(len(late), 'volume')} {overdue_words(min(late), now)}"
+        yield f"{counted(len(late), 'volume')} {detach_overdue(min(late), now)}"
     mounted = sum(held.mounted or declared for held in waiting) - len(late)
     free = len(waiting) - mounted - len(late)
     if free:

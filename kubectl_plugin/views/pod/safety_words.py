@@ -13,7 +13,7 @@ from podrules.ending import JOB_TRACKING
 from podrules.forcing import lets_second_writer
 from podrules.owner_risk import OWNER_RISK, REPLACED_RISK
 from podrules.pod_gc import GC_CHECK_PERIOD
-from podrules.reachability import NodeReach, Reach
+from podrules.reachability import SHUTDOWN, NodeReach, Reach
 from podrules.safety import Guarantee, OwnerGuarantee
 from podrules.second_writers import SecondWriters
 from podrules.volumes import REMOVED_SINCE, WriterGuard, WriterLock
@@ -32,6 +32,7 @@ __all__ = [
     "reach_words",
     "second_writers_section",
     "second_writers_sentence",
+    "shut_down_sentences",
     "unfenced_from",
     "until_words",
 ]
@@ -220,6 +221,14 @@ def _after(guard: WriterGuard, reach: Reach) -> str:
     """``6 min after``, or that nothing is waited for."""
     after = detached_after(reach) if guard.mounted else None
     return f"{int(after.total_seconds()) // 60} min after" if after else "as soon as"
+
+
+def shut_down_sentences(node: NodeReach) -> tuple[str, ...]:
+    """What the cloud says of the machine of a node that is silent and not fenced; none: it says nothing."""
+    if not node.shut_down or node.reach is not Reach.SILENT:
+        return ()
+    said = f"The cloud provider said that the machine of {node.name} is off (taint {SHUTDOWN})"
+    return (f"{said}: check that in its console, then fence {node.name}.",)
 
 
 def reach_words(node: NodeReach, renewed: datetime | None, now: datetime | None) -> str:

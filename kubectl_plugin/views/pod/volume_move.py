@@ -12,7 +12,7 @@ from podrules.attachment import FORCE_DETACH_AFTER, MoveStep, VolumePosition, Wa
 from podrules.ending import PATIENCE
 from podrules.reachability import Reach
 
-__all__ = ["advice_words", "moving_section", "overdue_words", "waiting_words"]
+__all__ = ["advice_words", "detach_overdue", "moving_section", "waiting_words"]
 
 _STEPS: Final = tuple(MoveStep)
 _MINUTES: Final = int(FORCE_DETACH_AFTER.total_seconds() // 60)
@@ -43,7 +43,7 @@ def moving_section(positions: Iterable[VolumePosition], now: datetime | None) ->
     return Section("Volumes", (*rows, "steps: stop, detach, attach, start"))
 
 
-def overdue_words(by: datetime, now: datetime) -> str:
+def detach_overdue(by: datetime, now: datetime) -> str:
     """That the 6 min are over, and where to look."""
     flag = "--disable-force-detach-on-timeout"
     return f"should have been detached by force by {clock(by, now)}: look at kube-controller-manager ({flag})"
@@ -67,7 +67,7 @@ def waiting_words(entry: VolumePosition, now: datetime | None) -> str:
         text += ", which does not answer"
     by = entry.forced_by
     if by is not None and now is not None and now - by > PATIENCE:
-        text = f"{{node}} does not answer; it {overdue_words(by, now)}"
+        text = f"{{node}} does not answer; it {detach_overdue(by, now)}"
     at = clock(entry.since, now) if entry.since is not None else ""
     deleted, since = (f" (deleted at {at})", f", since {at}") if at else ("", "")
     holders = listed(entry.held_by, most=3) or "its pod"
