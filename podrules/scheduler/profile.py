@@ -13,9 +13,9 @@ pkg/scheduler/apis/config/validation/validation.go at v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.model.base import Model
@@ -28,7 +28,6 @@ from podrules.scheduler.config_values import value_problems
 from podrules.scheduler.in_tree import ExtensionPoint, no_such_plugin
 from podrules.scheduler.plugin_set import Plugins, disabled_by, enabled_plugins, plugin_problems
 from podrules.scheduler.plugins.default_preemption import NAME as DEFAULT_PREEMPTION
-from podrules.scheduler.plugins.default_preemption import DefaultPreemptionArgs, validate_default_preemption_args
 from podrules.scheduler.plugins.pod_topology_spread.args import (
     SYSTEM_DEFAULTING,
     PodTopologySpreadArgs,
@@ -115,17 +114,9 @@ class _Profile(Model, frozen=True):
 
 
 class _Configuration(Model, frozen=True):
-    parallelism: Annotated[int, Meta(ge=1)] = 16
-    pod_initial_backoff_seconds: Annotated[int, Meta(ge=1)] = 1
-    pod_max_backoff_seconds: int = 10
     percentage_of_nodes_to_score: int | None = None
     profiles: tuple[_Profile, ...] = ()
     extenders: tuple[Extender, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.pod_max_backoff_seconds < self.pod_initial_backoff_seconds:
-            problem = f"less than podInitialBackoffSeconds, {self.pod_initial_backoff_seconds}"
-            raise ValueError(f"podMaxBackoffSeconds: Invalid value: {self.pod_max_backoff_seconds}: {problem}")
 
 
 SPREAD_ARGS: Final[Mapping[str, type[Model]]] = {_SPREAD: PodTopologySpreadArgs}
@@ -145,7 +136,7 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
         raise ConfigurationError(unfit(configuration, "object"))
     _raise(list(field_problems(configuration)))
     decoded = _decoded(configuration := _filled(configuration), _Configuration, "")
-    errors = [*value_problems(configuration), *_percentage_problems(decoded.percentage_of_nodes_to_score, "")]
+    errors = list(value_problems(configuration))
     managed = (resource for extender in decoded.extenders for resource in extender.managed_resources)
     ignored = tuple(resource.name for resource in managed if resource.ignored_by_scheduler)
     profiles: dict[str, Profile] = {}
@@ -157,7 +148,6 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
             errors.append(f"{path}.schedulerName: Required value: each of several profiles needs one")
         elif name in profiles:
             errors.append(f'{path}.schedulerName: Duplicate value: "{name}"')
-        errors += _percentage_problems(entry.percentage_of_nodes_to_score, f"{path}.")
         errors += plugin_problems(entry.plugins, f"{path}.plugins")
         args = _plugin_args(entry, kinds, path, errors)
         if ignored and _FIT in kinds:
@@ -196,12 +186,6 @@ def _first(*percentages: int | None) -> int:
     return next((percentage for percentage in percentages if percentage is not None), 0)
 
 
-def _percentage_problems(percentage: int | None, path: str) -> Iterator[str]:
-    if percentage is not None and not 0 <= percentage <= 100:
-        problem = "not in valid range [0-100]: write 0 to go by the number of nodes"
-        yield f"{path}percentageOfNodesToScore: Invalid value: {percentage}: {problem}"
-
-
 def _queue_sort_problems(profiles: Sequence[_Profile]) -> Iterator[str]:
     """All profiles share one queue, and so the plugin that sorts it, with its arguments."""
     first, *others = profiles
@@ -236,8 +220,6 @@ def _valid_args(plugin: _PluginConfig, kind: type[Model], path: str, errors: lis
     if isinstance(args, PodTopologySpreadArgs):
         args = replace(args, defaulting_type=args.defaulting_type or SYSTEM_DEFAULTING)
         errors += validate_pod_topology_spread_args(args, path)
-    elif isinstance(args, DefaultPreemptionArgs):
-        errors += validate_default_preemption_args(args, path)
     return args
 
 

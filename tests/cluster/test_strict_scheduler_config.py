@@ -179,6 +179,7 @@ MORE_VALUES: Final = (
     # ValidateClientConnectionConfiguration
     File("a burst below 0", f"{HEAD}clientConnection: {{burst: -1}}\n", ("clientConnection.burst",)),
     File("no burst", f"{HEAD}clientConnection: {{burst: 0, qps: -1}}\n"),
+    File("more requests than fit", f"{HEAD}clientConnection: {{qps: 1.0e+39}}\n", ("clientConnection.qps",)),
     # ValidateLeaderElectionConfiguration
     File("a lease below 0", f"{HEAD}leaderElection: {{leaseDuration: -1s}}\n", ("leaderElection.leaseDuration",)),
     File("a lease of 0", f"{HEAD}leaderElection: {{leaseDuration: 0s}}\n"),
