@@ -242,7 +242,7 @@ def test_Q3_kube_proxy_has_the_score_that_it_writes_everywhere() -> None:
     snapshot = ("--snapshot", str(FIELD / "c05.json"))
     said = " ".join(run("node", "kind-worker", *snapshot, "-o", "wide").out.split())
     assert "4 -999 1 kube-system/kube-proxy-kind-worker main, BestEffort, writes its adj itself" in said
-    assert "kube-proxy writes its adj itself: -999 over the kubelet's -997 (its default, unless its config" in said
+    assert "kube-proxy writes its adj itself: -999 over the kubelet's -997 (its default, unless --oom-score-adj" in said
     asked = ("explain", "pod/kube-proxy-kind-worker", "-n", "kube-system", *snapshot)
     assert "OOM score -999; kill order 4th of 4" in " ".join(run(*asked).out.split())
     said = " ".join(run(*asked, "-o", "wide").out.split())

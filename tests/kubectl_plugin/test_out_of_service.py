@@ -68,7 +68,10 @@ def _cluster(
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "books", "namespace": "bank"}}
     volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk-4"}}
     disk = {"csi": {"driver": "disks.bank.io", "volumeHandle": "d4"}, "accessModes": ["ReadWriteOnce"]}
-    bound = [claim | {"spec": {"volumeName": "disk-4"}}, volume | {"spec": disk}]
+    held = {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": "csi-4"}}
+    source = {"attacher": "disks.bank.io", "nodeName": "rack-7", "source": {"persistentVolumeName": "disk-4"}}
+    attachment = held | {"spec": source, "status": {"attached": True}}
+    bound = [claim | {"spec": {"volumeName": "disk-4"}}, volume | {"spec": disk}] + [attachment] * bool(volumes)
     return "--snapshot", write_cluster(directory / "cluster.qos", [node, now, pod, lease, owner, *bound])
 
 

@@ -73,9 +73,10 @@ def oom_terms(place: OOMPlaceReport) -> str:
 
 
 def own_words(own: OwnScore) -> str:
-    """``its default, unless its configuration says otherwise, which is not read; recognised by its image``."""
+    """``its default, unless --oom-score-adj or … says otherwise: neither is read; recognised by its image``."""
     by = {"Image": "image", "Label": "label k8s-app", "DaemonSet": "DaemonSet"}[own.recognised_by]
-    return f"its default, unless its configuration says otherwise, which is not read; recognised by its {by}"
+    other = "unless --oom-score-adj or its configuration says otherwise: neither is read"
+    return f"its default, {other}; recognised by its {by}"
 
 
 def oom_separator(place: OOMPlaceReport) -> str:
