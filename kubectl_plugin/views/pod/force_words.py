@@ -92,7 +92,7 @@ def safer(stakes: Stakes, now: datetime | None, held: Sequence[str] = ()) -> Ite
     elif (within := collected_within(reach, deleted=stakes.deleted is not None)) is not None:
         if late := overdue_words(stakes.collected_by, now):
             yield f"{late}."
-        elif not held:
+        elif not (held and reach.quiet):
             wait = f"wait, because pod garbage collection removes its object within {within} s"
             yield f"Safer: {wait if reach.quiet else collected_too_early(stakes.node)}."
     elif reach is Reach.OUT_OF_SERVICE:
