@@ -159,6 +159,13 @@ ENTRIES: Final = (
         source=("pkg/controller/podautoscaler/horizontal.go", "pkg/controller/podautoscaler/replica_calculator.go"),
     ),
     Entry(
+        name="HorizontalPodAutoscaler",
+        also=("HPA", "horizontal pod autoscaling"),
+        means="Sets the replicas of its scaleTargetRef so that metrics, such as usage by request, stay near targets.",
+        source=("pkg/controller/podautoscaler/horizontal.go",),
+        see=("FailedGetResourceMetric", "FailedGetScale", "scale down"),
+    ),
+    Entry(
         name="FailedGetScale",
         pattern=r"the HPA controller was unable to get the target's current scale: .*",
         means="The HorizontalPodAutoscaler cannot read its scaleTargetRef: it is not there, or has no scale.",

@@ -141,7 +141,7 @@ ENTRIES: Final = (
         means="A condition of the node: an eviction threshold was crossed; it stays 5 minutes after that is over.",
         rule=(
             "The node gets a NoSchedule taint of that name: only pods that tolerate it come, such as a DaemonSet's.",
-            "Only PodTolerationRestriction, an admission plugin (off), lets all but BestEffort tolerate memory's.",
+            "Only with PodTolerationRestriction (off by default) do all but BestEffort pods tolerate memory-pressure.",
             "The kubelet refuses too: BestEffort under memory pressure, all under another; critical pods never.",
         ),
         commands=(_NODE,),

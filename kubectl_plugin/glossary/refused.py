@@ -241,10 +241,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="drain stops",
-        also=(
-            *("cannot delete Pods that declare no controller", "cannot delete DaemonSet-managed Pods"),
-            *("--ignore-daemonsets", "--delete-emptydir-data"),
-        ),
+        also=("cannot delete DaemonSet-managed Pods", "--ignore-daemonsets", "--delete-emptydir-data"),
         pattern=r"(cannot delete |ignoring |deleting )?(DaemonSet-managed Pods|Pods with local storage"
         r"|Pods that declare no controller)( \(use --[\w-]+ to (ignore|override)\))?(: .*)?"
         r"|There are pending (nodes to be drained"
