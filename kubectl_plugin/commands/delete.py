@@ -186,7 +186,7 @@ class _Deletion(ClusterAction):
         budgets = self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace))
         refused = None if budgets is None else Evictions(budgets).refused(pod)
         ending = pod_ending(pod, quiet=node.ends_unknown, node=known)
-        owner, guards = owner_guarantee(pod), read_guards(pod, source)
+        owner, guards = owner_guarantee(pod), read_guards(pod, source, node=known)
         return Stakes(
             owner=owner,
             members=self._members(),
@@ -219,7 +219,12 @@ class _Deletion(ClusterAction):
         if stateful_set is None or siblings is None:
             return None
         replicas = stateful_set.spec.replicas
-        return members(self._pod, 1 if replicas is None else replicas, siblings)
+
+        def answers(node: str) -> bool:
+            reach = self._gatherer.reach(node).reach
+            return not (reach.quiet or reach is Reach.UNKNOWN)
+
+        return members(self._pod, 1 if replicas is None else replicas, siblings, answers)
 
 
 def _how_to_look(options: DeletionOptions) -> str:

@@ -412,7 +412,9 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
     if not pod.spec.node_name:
         yield from cluster.likely.unread
         yield from () if cluster.likely.daemon is None else cluster.likely.daemon.assumed
-    elif facts.node is None and facts.admitted is None:
+    elif (facts.node is None and facts.admitted is None) or any(
+        entry.is_elsewhere_unknown(pod.spec.node_name) for entry in cluster.moving
+    ):
         yield from (one for one in by_kind if one.resource == "nodes")
     waits = pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None
     if pod.spec.node_name and waits and claimed_volumes(pod):

@@ -15,12 +15,13 @@ from kubectl_plugin.views.node.partitions import (
     budgets_section,
     by_itself,
     deletions,
+    detaching_words,
     force_section,
     pods_table,
     unhelped,
 )
 from kubectl_plugin.views.pod.pod_page import unread_section
-from kubectl_plugin.views.pod.safety_words import guarded, reach_words, unfenced_from
+from kubectl_plugin.views.pod.safety_words import guarded, reach_words, shut_down_sentences, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.unread import assumed_words, can_i
 from kubectl_plugin.views.version_notes import versions_section
@@ -98,6 +99,8 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
 def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> Iterator[str]:
     if report.node is not None and report.state is FenceState.POSSIBLE:
         yield f"{reach_words(report.node.reach, report.node.renewed, now)}."
+        yield from () if report.outcome is not StepOutcome.NOT_CONFIRMED else shut_down_sentences(report.node.reach)
+        yield from () if now is None else (f"{said}." for said in detaching_words(report.node, now))
     match report.state, report.outcome:
         case FenceState.ANSWERS, _:
             yield "Not fenced: it answers. A fence would tell its pods to end, and not wait until they have."
@@ -114,7 +117,7 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
         case _, StepOutcome.NOT_CONFIRMED if fence_command:
             yield "Not fenced: the fence command runs with --confirm only. Nothing was changed."
         case _, StepOutcome.NOT_CONFIRMED:
-            yield "Not fenced: nobody has said that its machine is off. Nothing was changed."
+            yield "Not fenced: nobody has confirmed that its machine is off. Nothing was changed."
             yield "Once you know that it is off, add --confirm-powered-off."
         case _, StepOutcome.REFUSED if report.refusal is not None:
             yield from refused_sentences("Not fenced", report.refusal)
@@ -155,6 +158,8 @@ def _changes(report: FenceReport) -> Iterator[str]:
         return
     pods, volumes = [pod for pod in left.pods if pod not in left.kept], left.attachments
     yield f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MAX_NAMED)}" if pods else "removes no pod"
+    refused = {held.persistent_volume for held in report.node.attachments if held.error} if report.node else set()
+    volumes = tuple(name for name in volumes if name not in refused)
     yield f"detaches {counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "detaches no volume"
     yield from _unfenced(report)
     if left.kept:

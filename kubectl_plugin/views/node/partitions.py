@@ -22,11 +22,13 @@ from kubectl_plugin.views.pod.safety_words import (
     guarded,
     holder_words,
     ordinal_words,
+    shut_down_sentences,
     unfenced_from,
 )
+from kubectl_plugin.views.pod.volume_move import detach_overdue
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import clock, counted, duration, listed
+from kubectl_plugin.views.words import clock, counted, cut, duration, listed
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.ending import PATIENCE
 from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, ZoneHealth, ZoneState
@@ -41,6 +43,7 @@ __all__ = [
     "budgets_section",
     "by_itself",
     "deletions",
+    "detaching_words",
     "force_section",
     "partitions_pages",
     "partitions_verdict",
@@ -182,8 +185,11 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
             yield "Nothing is left to go. Take it back once the machine is up."
         case Reach.MISSED_HEARTBEATS:
             yield "It may still come back by itself: nothing has been done about it yet."
+        case _ if off := shut_down_sentences(node.reach):
+            yield from off
         case _:
             yield "Nobody can tell from here what still runs there. Find out whether the machine is off."
+    yield from (f"{said}." for said in detaching_words(node, now) if node.reach.reach.quiet)
 
 
 def waiting_words(nodes: Sequence[NodeDown]) -> Iterator[str]:
@@ -282,15 +288,30 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
     if kept := sum(bool(pod.finalizers) for pod in (collected if gone else lost)):
         removed = "marked for deletion and not removed" if gone else "not removed even then"
         yield Row(("then", f"{counted(kept, 'pod')} {removed}: finalizers keep the object"))
-    yield from (Row(("volumes", text)) for text in _detaches(node))
+    yield from (Row(("volumes", text)) for text in _detaches(node, now))
 
 
-def _detaches(node: NodeDown) -> Iterator[str]:
+def detaching_words(node: NodeDown, now: datetime) -> Iterator[str]:
+    """The volumes that only their drivers can detach."""
+    for held in node.attachments:
+        if held.detaching is not None:
+            said = f"; it says: {cut(held.error).rstrip('. ')}" if held.error else ""
+            since = clock(held.detaching, now)
+            yield f"{held.persistent_volume}: its driver has to detach it since {since}, a fence does not help{said}"
+
+
+def _detaches(node: NodeDown, now: datetime) -> Iterator[str]:
     """When the volumes are detached."""
     minutes = int(FORCE_DETACH_AFTER.total_seconds() // 60)
     declared = node.reach.reach.declared
-    mounted = sum(held.mounted or declared for held in node.attachments)
-    free = len(node.attachments) - mounted
+    if left := sum(held.detaching is not None for held in node.attachments):
+        yield f"{counted(left, 'volume')} being detached by the driver, which no fence speeds up"
+    waiting = [held for held in node.attachments if held.detaching is None]
+    late = [] if declared else [by for held in waiting if (by := held.forced_by) is not None and now - by > PATIENCE]
+    if late:
+        yield f"{counted(len(late), 'volume')} {detach_overdue(min(late), now)}"
+    mounted = sum(held.mounted or declared for held in waiting) - len(late)
+    free = len(waiting) - mounted - len(late)
     if free:
         it = "it" if free == 1 else "them"
         unlisted = f"status.volumesInUse does not list {it}"

@@ -102,7 +102,9 @@ def safer(stakes: Stakes, now: datetime | None, held: Sequence[str] = ()) -> Ite
         yield f"Safer: fence {name} once its machine is off{leaves}."
         if (found := stakes.members) is not None and found.may_remove:
             others = f"the other {len(found.live)} of {found.replicas} are a majority"
-            yield f"Or remove it in the application, where {others}, and then add --confirm."
+            where = f", where {others}" if found.votes else f" if a majority decides there: {others}"
+            empty = "empty its volume, and " if stakes.volumes else ""
+            yield f"Or remove it in the application{where}; {empty}add --confirm."
     elif stakes.deleted is None and stakes.safety not in {ForceSafety.SAFE, ForceSafety.STOPS_NOTHING}:
         back = reach is Reach.BACK_NOT_READY
         yield f"Safer: {collected_too_early(stakes.node) if back else 'a deletion with grace'}."
