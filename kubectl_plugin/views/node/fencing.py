@@ -11,9 +11,9 @@ from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Verdict, lacking
-from kubectl_plugin.views.node.partitions import budgets_section, by_itself, force_section, pods_table
+from kubectl_plugin.views.node.partitions import bound_sentences, budgets_section, by_itself, force_section, pods_table
 from kubectl_plugin.views.pod.pod_page import unread_section
-from kubectl_plugin.views.pod.safety_words import guarded, reach_words, shut_down_sentences, unfenced_from
+from kubectl_plugin.views.pod.safety_words import guarded, off_sentences, reach_words, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.unread import assumed_words, can_i
 from kubectl_plugin.views.version_notes import versions_section
@@ -90,7 +90,8 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
 def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> Iterator[str]:
     if report.node is not None and report.state is FenceState.POSSIBLE:
         yield f"{reach_words(report.node.reach, report.node.renewed, now)}."
-        yield from () if report.outcome is not StepOutcome.NOT_CONFIRMED else shut_down_sentences(report.node.reach)
+        yield from bound_sentences(report.node)
+        yield from () if report.outcome is not StepOutcome.NOT_CONFIRMED else off_sentences(report.node.reach)
     match report.state, report.outcome:
         case FenceState.ANSWERS, _:
             yield "Not fenced: it answers. A fence would tell its pods to end, and not wait until they have."

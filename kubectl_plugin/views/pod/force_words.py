@@ -9,12 +9,7 @@ from typing import Final
 from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod.deletion import Stakes
 from kubectl_plugin.views.node.platform_words import PROVIDER
-from kubectl_plugin.views.pod.safety_words import (
-    guarded,
-    owner_risk,
-    reach_words,
-    unfenced_from,
-)
+from kubectl_plugin.views.pod.safety_words import bound_words, guarded, owner_risk, reach_words, unfenced_from
 from kubectl_plugin.views.words import listed
 from podrules.ending import StopPlan
 from podrules.forcing import has_another, lets_second_writer
@@ -54,7 +49,7 @@ def safe_or_not(name: str, stakes: Stakes, now: datetime | None) -> str:
     """``Not safe yet: node-c3 is silent …, so its processes may still run, and StatefulSet db may start …``."""
     lead = FORCE_LEADS[stakes.safety]
     owner = owner_risk(stakes.owner, idle=stakes.safety is ForceSafety.SAFE)
-    then = f"{_second_copy(name, stakes)}{_writers(stakes)}"
+    then = _next_copy(name, stakes)
     match stakes.safety:
         case ForceSafety.SAFE:
             return f"{lead}: {owner}."
@@ -97,12 +92,15 @@ def two_writers(guards: Sequence[WriterGuard], reach: Reach) -> str:
     return _both_write([guard.volume for guard in guards if lets_second_writer(guard, reach)])
 
 
-def _second_copy(name: str, stakes: Stakes) -> str:
+def _next_copy(name: str, stakes: Stakes) -> str:
     owner = f"{stakes.owner.kind} {stakes.owner.name}"
-    if has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None):
-        return f", and {REPLACED.format(owner=owner)}"
-    words = NEXT_START.get(stakes.owner.guarantee, "")
-    return f", and {words.format(owner=owner, pod=name)}" if words else ""
+    another = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)
+    if not (words := REPLACED if another else NEXT_START.get(stakes.owner.guarantee, "")):
+        return _writers(stakes)
+    if bound := bound_words(stakes.volumes, stakes.node, pending=True):
+        return f", and {bound}"
+    bound = bound_words(stakes.volumes, stakes.node)
+    return f", and {words.format(owner=owner, pod=name)}{_writers(stakes)}{bound and f'; {bound}'}"
 
 
 def _writers(stakes: Stakes) -> str:
