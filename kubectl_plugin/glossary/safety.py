@@ -233,7 +233,10 @@ ENTRIES: Final = (
             "A pod that is Terminating on a silent node holds it until the node answers or is fenced.",
             "From an unhealthy node it is forced after 6 minutes, counted from when no pod wants it there.",
         ),
-        do=("If a pod of the same Deployment holds it, its rolling update waits for itself: set strategy Recreate.",),
+        do=(
+            "If the node that holds it is silent, make sure that its machine is off, then fence it.",
+            "If an older pod of its Deployment holds it, the rolling update waits for itself: set strategy Recreate.",
+        ),
         commands=("kubectl qos explain pod/NAME", _PARTITIONS),
         source=(_RECONCILER, "pkg/volume/util/operationexecutor/operation_generator.go"),
         see=("out-of-service", "access modes"),

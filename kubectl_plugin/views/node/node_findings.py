@@ -138,13 +138,21 @@ def _evicting(use: NodeUse) -> Iterator[Verdict]:
 
 def _headroom(use: NodeUse) -> Iterator[Verdict]:
     """How far it is to the first eviction for memory, and to any other that is near."""
-    if use.memory_ahead is not None:
+    met, ahead = use.met, use.memory_ahead
+    until = "the first eviction" if met is None else "the first eviction for memory"
+    if met is not None and met.signal.is_memory:
+        # The first eviction is that of the threshold that is met.
+        until, ahead = (
+            "the kubelet evicts at once",
+            ahead if ahead is not None and ahead.hard and not met.hard else None,
+        )
+    if ahead is not None:
         whose = {
             ThresholdSource.KUBELET: "the kubelet's own configuration",
             ThresholdSource.FILE: "from --kubelet-config",
             ThresholdSource.DEFAULTS: "Kubernetes' default, the kubelet's own was not read",
         }[use.threshold_source]
-        yield _left(use.memory_ahead, "Headroom: {left} until the first eviction", f": {whose}")
+        yield _left(ahead, f"Headroom: {{left}} until {until}", f": {whose}")
     other = use.other_ahead
     if other is not None and headroom_nearness(other.headroom_percent, met=False) is not Nearness.FAR:
         yield _left(other, f"{{left}} until an eviction for {SIGNAL_NAMES[other.signal]}", "")

@@ -129,10 +129,11 @@ def _confirmed(report: DeletionReport) -> Command:
 
 def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
     """Whether it is safe, then what is safer, then how to go on."""
+    held = holders(report.finalizers)
     yield from off_sentences(stakes.node)
-    yield safe_or_not(report.name, stakes, now)
+    yield safe_or_not(report.name, stakes, now, held)
     if report.outcome is StepOutcome.NOT_CONFIRMED:
-        yield from safer(stakes)
+        yield from safer(stakes, now, held)
     yield _verdict(report)
 
 
@@ -226,9 +227,11 @@ def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
     pod, place = report.name, report.namespace
     if stakes.node.reach is Reach.GONE:
         yield qos("partitions", comment="safer: find out whether its machine is off")
-    elif stakes.node.reach is Reach.OUT_OF_SERVICE:
-        yield qos("partitions", comment="safer: pod garbage collection removes what is deleted there")
-    elif stakes.node.reach.quiet:
+    elif stakes.node.reach is Reach.BACK_NOT_READY:
+        yield qos("unfence node/{}", stakes.node.name, comment="safer: first")
+    elif stakes.node.reach is Reach.OUT_OF_SERVICE and stakes.deleted is not None:
+        yield qos("partitions", comment="what is left to go")
+    elif stakes.node.reach.quiet and stakes.node.reach is not Reach.OUT_OF_SERVICE:
         yield qos("fence node/{}", stakes.node.name, comment="safer: once the machine is off")
     elif stakes.deleted is None:
         grace = "" if report.grace_of_its_own else f"--grace-period={_USUAL_GRACE}"
