@@ -219,12 +219,10 @@ class _Deletion(ClusterAction):
         if stateful_set is None or siblings is None:
             return None
         replicas = stateful_set.spec.replicas
+        return members(self._pod, 1 if replicas is None else replicas, siblings, self._answers)
 
-        def answers(node: str) -> bool:
-            reach = self._gatherer.reach(node).reach
-            return not (reach.quiet or reach is Reach.UNKNOWN)
-
-        return members(self._pod, 1 if replicas is None else replicas, siblings, answers)
+    def _answers(self, node: str) -> bool:
+        return not (found := self._gatherer.reach(node).reach).quiet and found is not Reach.UNKNOWN
 
 
 def _how_to_look(options: DeletionOptions) -> str:
