@@ -1,7 +1,8 @@
 """A Deployment's rollout that starts a second writer on a volume that nothing guards.
 
 The rule is that of `podrules.second_writers`, for Deployments with strategy RollingUpdate. The PersistentVolume of a
-claim is known only when the same files hold it, by spec.volumeName or its claimRef; other claims are passed over.
+claim is known only when the same files hold it, by spec.volumeName or its claimRef, or its StorageClass, whose
+provisioner is for NFS by name; other claims are passed over.
 
 Source: that of `podrules.second_writers`.
 """
@@ -34,15 +35,16 @@ def _unguarded(case: PodCase, objects: Objects) -> Iterator[Finding]:
         lambda name: objects.claims.get((namespace, name)),
         lambda claim: volume_of(claim, objects.volumes),
         objects.drivers.get,
+        objects.storage_classes,
     )
-    found = second_writers(content, guards)
+    found = second_writers(content, case.pod, guards)
     if found is None or found.surges is None:
         return
     places = {volume.name: index for index, volume in enumerate(case.pod.spec.volumes)}
-    for guard in found.with_lock(WriterLock.NONE):
+    for guard in found.unguarded:
         kind = tuple(filter(None, (guard.backend, *guard.access_modes)))
         place = case.at(f"spec.volumes[{places[guard.volume]}]")
-        yield TwoWriters(*place, guard.volume, kind, found.surges)
+        yield TwoWriters(*place, guard.volume, kind, found.surges, guard.lock is WriterLock.NODE)
 
 
 class TwoWriters(Finding, frozen=True):
@@ -62,10 +64,13 @@ class TwoWriters(Finding, frozen=True):
     """What it is stored on and its access modes, as far as they are known: ``NFS``, ``ReadWriteOnce``."""
     surges: bool
     """Whether the next pod starts before the old one begins to end."""
+    one_node: bool
+    """Whether the volume lets several pods write because all go to one node."""
 
     def __str__(self) -> str:
+        there = " on the one node of these pods" if self.one_node else ""
         start = "before this one ends" if self.surges else "while this one is still ending"
         return (
             f"A rolling update starts the next pod {start}, and nothing keeps a second writer off volume {self.volume} "
-            f"({', '.join(self.kind)})."
+            f"({', '.join(self.kind)}){there}."
         )

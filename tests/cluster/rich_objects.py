@@ -110,16 +110,17 @@ def _alike_pod(name: str, number: int) -> tuple[Object, Object]:
     token = f"kube-api-access-a{number}b{number}c"
     mount = {"name": token, "mountPath": "/token", "readOnly": True}
     container = {"name": "app", "image": "app:1", "resources": _RESOURCES, "volumeMounts": [mount]}
+    device = {"name": "disk", "devicePath": "/dev/xvda"}
     look = {"name": "LOOK", "value": "kube-api-access-abcde R\x05node1X \b\béé\x05\x10"}
     pod = raw_pod(
         name,
         RICH_NAMESPACE,
         labels={"app": "alike"},
-        containers=[container, {**container, "name": "proxy", "env": [look]}],
+        containers=[container, {**container, "name": "proxy", "env": [look], "volumeDevices": [device]}],
         nodeName=f"node-{number * 7}",
         automountServiceAccountToken=False,
         terminationGracePeriodSeconds=0,
-        volumes=[{"name": token, "emptyDir": {}}],
+        volumes=[{"name": token, "emptyDir": {}}, {"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}],
     )
     started = f"2026-03-01T09:{10 + number}:00Z"
     ran = {
