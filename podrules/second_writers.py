@@ -56,7 +56,7 @@ __all__ = ["SecondWriters", "coming_guards", "second_writers", "surge_of", "volu
 _ALONE: Final = frozenset({(READ_WRITE_ONCE_POD,), ("ReadOnlyMany",)})
 """Access modes with which there is no second writer."""
 _ADDED_SECONDS: Final = 300
-"""Of the toleration that the API server adds where there is none."""
+"""The API server adds a toleration of so many seconds where there is none."""
 _SILENT: Final = Taint(key=UNREACHABLE, effect=NO_EXECUTE)
 
 

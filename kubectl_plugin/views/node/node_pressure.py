@@ -17,7 +17,7 @@ from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joine
 from kubectl_plugin.views.node.node_findings import node_findings, shortage_verdict
 from kubectl_plugin.views.node.node_page import full_section, pods_on, promise_parts
 from kubectl_plugin.views.node.platform_words import node_platform_section, platform_name
-from kubectl_plugin.views.node.pressure import candidate_name, own_words
+from kubectl_plugin.views.node.pressure import candidate_name, own_words, unless_words
 from kubectl_plugin.views.node.pressure_orders import (
     cgroup_parts,
     eviction_tables,
@@ -139,7 +139,7 @@ def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
     if evicted is not None and use.met is None and any(one.is_memory for one in report.signals):
         same = (evicted.namespace, evicted.pod) == (first.namespace, first.pod)
         going = "that pod" if same else f"{evicted.namespace}/{evicted.pod}"
-        sentence += f"; if usage grows slowly, the kubelet evicts {going} before that"
+        sentence += f"; if usage grows slowly, the kubelet evicts {going} before that{unless_words(use)}"
     yield f"{sentence}."
 
 
