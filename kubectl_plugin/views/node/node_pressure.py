@@ -206,10 +206,13 @@ def _kill(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
         yield "processes of the host outside of pods are candidates too, usually with adj 0: they are not listed"
         yield "the kubelet writes its adj itself (its oomScoreAdj, by default -999)"
         order = report.oom_of(OOMScope.GLOBAL)
+        writers: dict[str, list[str]] = {}
         for place in order.places if order is not None else ():
             if place.own is not None:
                 adj = f"{place.oom_score_adj} over the kubelet's {place.own.kubelet_value}"
-                yield f"kube-proxy writes its adj itself: {adj} ({own_words(place.own)})"
+                writers.setdefault(f"{adj} ({own_words(place.own)})", []).append(f"{place.namespace}/{place.pod}")
+        for adj, pods in writers.items():
+            yield f"kube-proxy writes its adj itself: {adj}, in {listed(pods, most=3)}"
         yield "/proc/PID/oom_score is (1000 + 1000 x badness / total) x 2/3, before Linux 5.9 1000 x badness / total"
 
 

@@ -76,7 +76,7 @@ def oom_terms(place: OOMPlaceReport) -> str:
 
 def own_words(own: OwnScore) -> str:
     """``its default, unless --oom-score-adj or … says otherwise: neither is read; recognised by its image``."""
-    by = {"Image": "image", "Label": "label k8s-app", "DaemonSet": "DaemonSet"}[own.recognised_by]
+    by = {"Image": "image", "Label": "label", "DaemonSet": "DaemonSet"}[own.recognised_by]
     other = "unless --oom-score-adj or its configuration says otherwise: neither is read"
     return f"its default, {other}; recognised by its {by}"
 
