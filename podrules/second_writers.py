@@ -55,8 +55,6 @@ __all__ = ["SecondWriters", "coming_guards", "second_writers", "surge_of", "volu
 
 _ALONE: Final = frozenset({(READ_WRITE_ONCE_POD,), ("ReadOnlyMany",)})
 """Access modes with which there is no second writer."""
-_ADDED_SECONDS: Final = 300
-"""The API server adds a toleration of so many seconds where there is none."""
 _SILENT: Final = Taint(key=UNREACHABLE, effect=NO_EXECUTE)
 
 
@@ -68,8 +66,8 @@ class SecondWriters(Struct, frozen=True, rename="camel"):
     replicas: int
     one_node: bool
     """Whether all its pods go to one node, which its template or a volume names."""
-    evicted_after: int | None
-    """Seconds after which a silent node's pod is marked for deletion; None: never."""
+    stays: bool
+    """Whether its pods tolerate the taint of silent nodes for ever, and get no next pod there."""
     guards: tuple[WriterGuard, ...]
 
     def with_lock(self, lock: WriterLock) -> tuple[WriterGuard, ...]:
@@ -92,21 +90,13 @@ def second_writers(deployment: Workload, pod: Pod, guards: Iterable[WriterGuard]
     if one_node:
         found = tuple(replace(one, lock=WriterLock.NODE) if _is_of_nodes(one) else one for one in found)
     surges = None if strategy.type == "Recreate" else bool(surge_of(strategy, replicas))
-    return SecondWriters(surges, replicas, one_node, _evicted_after(pod), found)
+    return SecondWriters(surges, replicas, one_node, eviction_after(pod.spec.tolerations, (_SILENT,)) is None, found)
 
 
 def _is_of_nodes(guard: WriterGuard) -> bool:
     """Whether what keeps pods of other nodes off a volume lets those of one node write to it."""
     of_claim = guard.lock is WriterLock.UNKNOWN and guard.access_modes == (READ_WRITE_ONCE,)
     return of_claim or guard.lock in {WriterLock.ATTACHMENT, WriterLock.CONTROLLER, WriterLock.FOLDER}
-
-
-def _evicted_after(pod: Pod) -> int | None:
-    tolerations = pod.spec.tolerations
-    if not any(one.key in {"", UNREACHABLE} and one.effect in {"", NO_EXECUTE} for one in tolerations):
-        return _ADDED_SECONDS
-    after = eviction_after(tolerations, (_SILENT,))
-    return None if after is None else int(after.total_seconds())
 
 
 def surge_of(strategy: UpdateStrategy, replicas: int) -> int | None:

@@ -42,9 +42,10 @@ def _unguarded(case: PodCase, objects: Objects) -> Iterator[Finding]:
         return
     places = {volume.name: index for index, volume in enumerate(case.pod.spec.volumes)}
     for guard in found.unguarded:
-        kind = tuple(filter(None, (guard.backend, *guard.access_modes)))
+        where = "all pods on one node" if guard.lock is WriterLock.NODE else ""
+        kind = tuple(filter(None, (guard.backend, *guard.access_modes, where)))
         place = case.at(f"spec.volumes[{places[guard.volume]}]")
-        yield TwoWriters(*place, guard.volume, kind, found.surges, guard.lock is WriterLock.NODE)
+        yield TwoWriters(*place, guard.volume, kind, found.surges)
 
 
 class TwoWriters(Finding, frozen=True):
@@ -61,16 +62,13 @@ class TwoWriters(Finding, frozen=True):
     )
     volume: str
     kind: tuple[str, ...]
-    """What it is stored on and its access modes, as far as they are known: ``NFS``, ``ReadWriteOnce``."""
+    """What it is stored on, its access modes, and whether one node has all pods: ``NFS``, ``ReadWriteOnce``."""
     surges: bool
     """Whether the next pod starts before the old one begins to end."""
-    one_node: bool
-    """Whether the volume lets several pods write because all go to one node."""
 
     def __str__(self) -> str:
-        there = " on the one node of these pods" if self.one_node else ""
         start = "before this one ends" if self.surges else "while this one is still ending"
         return (
             f"A rolling update starts the next pod {start}, and nothing keeps a second writer off volume {self.volume} "
-            f"({', '.join(self.kind)}){there}."
+            f"({', '.join(self.kind)})."
         )

@@ -151,7 +151,7 @@ def test_F3_F4_one_replica_on_nfs_may_have_two_writers() -> None:
                     {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 7}
                 ]
             },
-            "the next pod starts after 7 s (tolerationSeconds); this one may run on",
+            "two at once on a silent node: the next pod starts after tolerationSeconds (300 by default)",
             id="its own tolerationSeconds",
         ),
     ],
@@ -184,9 +184,7 @@ def test_F4_a_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Jso
             CSI, RWO, {}, "whether anything keeps a second writer off is unknown", id="CSI without its driver"
         ),
         pytest.param(CSI, "ReadWriteOncePod", {}, "", id="ReadWriteOncePod"),
-        pytest.param(
-            {"hostPath": {"path": "/"}}, RWO, {}, "another folder on another node; on the same node both", id="hostPath"
-        ),
+        pytest.param({"hostPath": {"path": "/"}}, RWO, {}, "another folder on another node", id="hostPath"),
         pytest.param(NFS, RWO, {"kind": "StatefulSet", "serviceName": "s"}, "", id="StatefulSet"),
         pytest.param(NFS, RWO, {"kind": "ReplicaSet"}, "", id="ReplicaSet"),
         pytest.param(NFS, RWO, {"replicas": 0}, "", id="no replica"),

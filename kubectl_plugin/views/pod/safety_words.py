@@ -82,7 +82,7 @@ _ROLLOUTS: Final = {
 }
 _REPLACED: Final = (
     "two at once after a drain, an eviction or a delete: the next pod starts while this one ends",
-    "two at once on a silent node: the next pod starts after {after} s (tolerationSeconds); this one may run on",
+    "two at once on a silent node: the next pod starts after tolerationSeconds (300 by default); this one may run on",
 )
 _STAYS: Final = "not on a silent node: this pod tolerates its taint for ever, so the next one does not start"
 _ON_ONE_NODE: Final = (
@@ -90,10 +90,7 @@ _ON_ONE_NODE: Final = (
     "not after a drain or on a silent node: the next pod waits for the one node where it may run",
 )
 _STATEFUL: Final = "a StatefulSet makes no second pod of one name before the first is gone"
-_SAME_NODE: Final = {
-    WriterLock.NODE: "nothing keeps a second writer off on the one node where these pods run",
-    WriterLock.FOLDER: "another folder on another node; on the same node both may write",
-}
+_TOGETHER: Final = "nothing keeps a second writer off on the one node where these pods run"
 _APART: Final = "a pod on another node waits until it is detached; on the same node both may write"
 _REMOVERS: Final = {
     JOB_TRACKING: "the Job controller",
@@ -206,9 +203,9 @@ def second_writers_section(found: SecondWriters | None, *, wide: bool) -> Sectio
     free = (*found.unguarded, *shared)
     rows = (Row((guard.volume, _both_words(guard))) for guard in (found.guards if wide else free))
     drained, silent = _ON_ONE_NODE if found.one_node else _REPLACED
-    if not found.one_node and found.evicted_after is None:
+    if found.stays and not found.one_node:
         silent = _STAYS
-    when = (_ROLLOUTS[found.surges], drained, silent.format(after=found.evicted_after), _STATEFUL)
+    when = (_ROLLOUTS[found.surges], drained, silent, _STATEFUL)
     return Section("Writers", (*rows, *(when if free else ())))
 
 
@@ -216,8 +213,8 @@ def _both_words(guard: WriterGuard) -> str:
     """``NFS, ReadWriteMany: made for several pods, both may write``."""
     if guard.lock is WriterLock.NOT_NEEDED:
         return f"{guarded(guard)}: made for several pods, both may write"
-    if guard.lock.of_a_node:
-        return f"{guarded(guard)}: {_SAME_NODE[guard.lock]}"
+    if guard.lock is WriterLock.NODE:
+        return f"{guarded(guard)}: {_TOGETHER}"
     held = guard.lock in {WriterLock.ATTACHMENT, WriterLock.CONTROLLER}
     return f"{guarded(guard)}: {_APART}" if held else guard_words(guard, Reach.UNKNOWN)
 
