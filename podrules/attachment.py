@@ -245,7 +245,7 @@ def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[st
     reach = by_node.get(node, Reach.UNKNOWN)
     if collected_within(reach, deleted=told is not None) is not None:
         waits = WaitsFor.POD_GC
-    elif reach.quiet:
+    elif reach.quiet and reach is not Reach.OUT_OF_SERVICE:
         waits = WaitsFor.SILENT_KUBELET
     names = tuple(_name(user, pod) for user in holders if user.spec.node_name == node)
     rollout = told is None and _is_older(holder, pod)

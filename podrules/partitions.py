@@ -33,7 +33,7 @@ from podrules.attachment import (
 )
 from podrules.csi_translation import csi_source
 from podrules.disruption import budgets_of
-from podrules.ending import deleted_at, pod_ending, stop_plan
+from podrules.ending import pod_ending, stop_plan
 from podrules.forcing import pod_force_safety
 from podrules.lost_node import (
     UNREACHABLE,
@@ -52,6 +52,7 @@ from podrules.model.policy import PodDisruptionBudget
 from podrules.model.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, VolumeAttachment
 from podrules.model.workload import Workload
 from podrules.ordinals import is_ordered
+from podrules.pod_gc import goes
 from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach, node_reach
 from podrules.safety import OF_ONE_NODE, ForceSafety, Guarantee, OwnerGuarantee, owner_guarantee
 from podrules.taint_eviction import Eviction, bound_at
@@ -144,6 +145,10 @@ class PodDown(Struct, frozen=True, rename="camel"):
     """When it was marked for deletion; None: it was not yet."""
     finalizers: tuple[str, ...]
     """What keeps its object, even once its node answers or is removed."""
+    collected_by: datetime | None
+    """When pod garbage collection should have removed its object at the latest; None: it does not, or not known."""
+    stays: bool
+    """A fence does not delete it, and it is not the node's own: it tolerates that taint, and the others, for ever."""
     eviction: Eviction
     volumes: tuple[WriterGuard, ...]
     blocks: tuple[Block, ...]
@@ -328,7 +333,7 @@ def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: Par
         out_of_service_at=taint_added(node, OUT_OF_SERVICE),
         taints=tuple(taint.text for taint in node.spec.taints) if node is not None else (),
         zone=zone,
-        pods=tuple(sorted((_pod_down(pod, reach, to_go(pod), attached, facts) for pod in pods), key=_rank)),
+        pods=tuple(sorted((_pod_down(pod, (reach, node), to_go(pod), attached, facts) for pod in pods), key=_rank)),
         budgets=tuple(sorted(_standings(pods, facts.budgets), key=lambda entry: entry.healthy - entry.needed)),
         attachments=tuple(_held(reach, node, pods, attached, facts)),
     )
@@ -346,18 +351,23 @@ RANKING: Final[tuple[Callable[[PodDown], object], ...]] = (
 """The worst risk first, then the highest priority, then by name."""
 
 
-def _pod_down(pod: Pod, reach: NodeReach, to_go: Eviction, held: Mapping[str, str], facts: PartitionFacts) -> PodDown:
-    owner = owner_guarantee(pod)
-    guards = (*(_guard(pod, claimed, held, facts) for claimed in claimed_volumes(pod)), *inline_guards(pod))
-    blocks = tuple(_blocks(pod, owner, held, facts))
+def _pod_down(
+    pod: Pod, at: tuple[NodeReach, Node | None], to_go: Eviction, attached: Mapping[str, str], facts: PartitionFacts
+) -> PodDown:
+    reach, node = at
+    owner, ending = owner_guarantee(pod), pod_ending(pod, node=node)
+    guards = (*(_guard(pod, claimed, attached, facts) for claimed in claimed_volumes(pod)), *inline_guards(pod))
+    blocks = tuple(_blocks(pod, owner, attached, facts))
     return PodDown(
         namespace=pod.metadata.namespace,
         name=pod.metadata.name,
         uid=pod.metadata.uid,
         owner=owner,
         priority=pod.spec.priority or 0,
-        deleted=deleted_at(pod),
-        finalizers=pod_ending(pod).holders,
+        deleted=ending.deleted_at,
+        finalizers=ending.holders,
+        collected_by=ending.collected_by,
+        stays=node is not None and owner.guarantee not in OF_ONE_NODE and not goes(pod, node.spec.taints),
         eviction=to_go,
         volumes=guards,
         blocks=blocks,

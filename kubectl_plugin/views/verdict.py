@@ -15,7 +15,13 @@ from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.node.platform_words import NOT_KNOWN
 from kubectl_plugin.views.node.pressure_words import pressed_sentences
-from kubectl_plugin.views.node.silent_node import ended_sentences, quiet_node, running_sentences, stuck_sentences
+from kubectl_plugin.views.node.silent_node import (
+    collecting_node,
+    ended_sentences,
+    quiet_node,
+    running_sentences,
+    stuck_sentences,
+)
 from kubectl_plugin.views.node.taint_words import node_sentences, overdue_sentences
 from kubectl_plugin.views.pod.claim_words import claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
@@ -308,10 +314,12 @@ def _terminating(report: PodReport, status: PodStatusReport, lead: str, now: dat
         return _trouble(VerdictCode.TERMINATING_STUCK, *told(report, quiet, lead, now))
     if report.ending.processes and report.platform is Platform.VIRTUAL_KUBELET:
         return _notice(VerdictCode.TERMINATING, f"{lead}: when it ends is {NOT_KNOWN}.", *why)
-    if report.stuck is not None and report.stuck.long:
+    sentences, late = ending_sentences(report, lead, now)
+    if report.ending.ends_by is not None and (collecting := collecting_node(report)) is not None:
+        sentences = stuck_sentences(report, collecting, lead, now)
+    elif report.stuck is not None and report.stuck.long:
         ending = ending_verdict(report.stuck, report, lead, now)
         return replace(ending, sentences=(*ending.sentences, *why))
-    sentences, late = ending_sentences(report, lead, now)
     if late:
         return _trouble(VerdictCode.TERMINATING_LATE, *sentences, *why)
     return _notice(VerdictCode.TERMINATING, *sentences, *why)

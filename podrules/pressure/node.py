@@ -23,7 +23,12 @@ from msgspec import Struct
 
 from podrules.cgroup import container_resource_config, pod_resource_config
 from podrules.eviction.local_storage import StorageLimit, exceeded_storage_limit
-from podrules.eviction.observations import PODS_CGROUP, make_signal_observations, thresholds_met
+from podrules.eviction.observations import (
+    PODS_CGROUP,
+    SignalObservation,
+    make_signal_observations,
+    thresholds_met,
+)
 from podrules.eviction.ranking import Disks, EvictionPlace, rank
 from podrules.eviction.signals import Signal
 from podrules.eviction.thresholds import (
@@ -175,6 +180,8 @@ class NodePressure(Struct, frozen=True):
     """By signals that are measured; empty without usage."""
     headrooms: tuple[Headroom, ...] = ()
     """By thresholds whose signal is measured, memory first."""
+    unmeasured: tuple[Signal, ...] = ()
+    """The signals that have a threshold and are not measured."""
     over_limits: tuple[OverLimit, ...] = ()
     memory_psi: PSIStats | None = None
     """The memory pressure of the node; None: not served."""
@@ -197,6 +204,8 @@ def node_pressure(
         return NodePressure(platform, usage.source, settings.eviction_max_pod_grace_period, disks)
     active = [allocated_pod(pod, features=features) for pod in pods if not pod.finished]
     thresholds, problem = usable_thresholds(settings)
+    observed = make_signal_observations(measured)
+    unmeasured = {threshold.signal for threshold in thresholds} - observed.keys()
     thresholds = with_container_fs(thresholds, image_fs=disks.image_fs, container_fs=disks.container_fs)
     find = stats_by_uid(usage.summary.pods)
     stats = [(pod, find(pod)) for pod in active]
@@ -213,7 +222,8 @@ def node_pressure(
             EvictionOrder(signal, rank(active, find, signal, disks, features=features))
             for signal in _signals(usage.source, disks)
         ),
-        headrooms=tuple(_headrooms(thresholds, measured)),
+        headrooms=tuple(_headrooms(thresholds, observed)),
+        unmeasured=tuple(signal for signal in Signal if signal in unmeasured),
         over_limits=tuple(_over_limits(stats, settings, disks, features)),
         memory_psi=measured.memory.psi if measured.memory else None,
     )
@@ -267,8 +277,7 @@ def _signals(source: UsageSource, disks: Disks) -> Iterator[Signal]:
             yield signal
 
 
-def _headrooms(thresholds: Sequence[Threshold], measured: NodeStats) -> Iterator[Headroom]:
-    observations = make_signal_observations(measured)
+def _headrooms(thresholds: Sequence[Threshold], observations: Mapping[Signal, SignalObservation]) -> Iterator[Headroom]:
     met = thresholds_met(thresholds, observations)
     order = list(Signal)
     for threshold in sorted(thresholds, key=lambda one: (order.index(one.signal), not one.is_hard)):

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.kubectl_plugin.running import Ran, run
-from tests.objects import raw_node, raw_pod
+from tests.kubectl_plugin.running import Ran, run, write_cluster
+from tests.objects import raw_condition, raw_node, raw_pod
 from tests.tree import ROOT
 
 FIELD: Final = ROOT / "tests" / "testdata" / "cases" / "field"
@@ -243,3 +243,64 @@ def test_suggested_commands_keep_the_file(tmp_path: Path) -> None:
     assert f"kubectl qos explain pod/g1 -n default --snapshot={GRACE} --kubelet-config={file}" in said
     said = words(run("explain", "pods", "-o", "wide", "--snapshot", GRACE, "--kubelet-config", file))
     assert said.count("Kubelet configuration:") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "first", "headroom"),
+    [
+        (
+            "evictionHard: {memory.available: 0%, nodefs.available: 5%}",
+            "No eviction threshold is set for memory, only for nodefs.available (not measured).",
+            "unknown",
+            "unknown",
+        ),
+        ("evictionHard: {}", "No eviction threshold is set: the kubelet evicts no pod.", "nobody", "no threshold"),
+        ("evictionHard: {memory.available: 1Gi}", "if usage grows slowly, the kubelet evicts", "/", "Gi"),
+    ],
+)
+def test_a_kubelet_without_a_threshold_for_memory_evicts_no_pod_for_it(
+    tmp_path: Path, text: str, says: str, first: str, headroom: str
+) -> None:
+    """A threshold of what is not measured is one, too."""
+    asked = ("--snapshot", str(measured(tmp_path, "5Gi")), "--kubelet-config", config(tmp_path, text))
+    verdict = words(run("node", "n1", *asked)).partition("Kernel OOM")[0]
+    assert says in verdict
+    assert ("the kubelet evicts that pod before that" in verdict) is (first == "/")
+    row = next(line for line in run("node", "n1", "n2", *asked).out.splitlines() if line.startswith("n1"))
+    assert headroom in row
+    assert first in row
+
+
+def measured(folder: Path, used: str) -> Path:
+    """A node with 8Gi and one pod, whose usage of memory alone is measured."""
+    metrics = {
+        "apiVersion": "metrics.k8s.io/v1beta1",
+        "kind": "NodeMetrics",
+        "metadata": {"name": "n1"},
+        "usage": {"memory": used},
+    }
+    memory = {"memory": "8Gi", "cpu": "4", "pods": "9"}
+    pod = raw_pod("web", "default", requests={"memory": "1Gi"}, nodeName="n1", status={"phase": "Running"})
+    snapshot = folder / "measured.json"
+    nodes = [raw_node(name, capacity=memory, conditions=[raw_condition("Ready")]) for name in ("n1", "n2")]
+    write_cluster(snapshot, [*nodes, metrics, pod])
+    return snapshot
+
+
+@pytest.mark.parametrize(
+    ("text", "until"),
+    [
+        (
+            SOFT.replace("800Mi", "50%"),
+            "2.8Gi (35% of the capacity) until the kubelet evicts at once (memory.available < 200Mi",
+        ),
+        (SOFT.replace("200Mi", "70%").replace("800Mi", "10%"), ""),
+    ],
+)
+def test_a_threshold_that_is_met_has_no_first_eviction_ahead(tmp_path: Path, text: str, until: str) -> None:
+    file = config(tmp_path, text)
+    verdict = words(run("node", "n1", "--snapshot", str(measured(tmp_path, "5Gi")), "--kubelet-config", file))
+    assert "Under pressure: memory.available is 3Gi" in verdict
+    assert "first eviction" not in verdict
+    assert until in verdict
+    assert ("Headroom:" in verdict) is bool(until)

@@ -185,6 +185,9 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
     evictions: tuple[EvictionOrderReport, ...]
     """By signals that are measured; without usage none."""
     thresholds: tuple[ThresholdReport, ...]
+    """Those that are measured."""
+    unmeasured: tuple[Signal, ...] = ()
+    """The signals that have a threshold and are not measured."""
     over_limits: tuple[OverLimitReport, ...]
     """They go in the kubelet's next pass."""
     promised: NodeReport
@@ -199,6 +202,11 @@ class NodePressureReport(Struct, frozen=True, kw_only=True, rename="camel", tag_
     shortage: OomKill | None = None
     """The latest kill of the hour before for which the node ran out of memory."""
     unread: tuple[Unread, ...]
+
+    @property
+    def signals(self) -> frozenset[Signal]:
+        """The signals that have a threshold, measured or not."""
+        return frozenset({*(one.signal for one in self.thresholds), *self.unmeasured})
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
@@ -248,6 +256,7 @@ def node_pressure_report(
             for order in pressure.evictions
         ),
         thresholds=tuple(map(threshold_report, pressure.headrooms)),
+        unmeasured=pressure.unmeasured,
         over_limits=tuple(
             OverLimitReport(
                 over.pod.metadata.namespace,
@@ -273,19 +282,20 @@ def node_use(report: NodePressureReport) -> NodeUse:
         key=lambda one: (not one.signal.is_memory, not one.hard),
         default=None,
     )
+    other = min((one for one in ahead if not one.signal.is_memory), key=lambda one: one.headroom_percent, default=None)
+    memory = next((one for one in Signal if one.is_memory and one in report.signals), None)
+    signal = met.signal if met is not None else memory or (other.signal if other is not None else None)
     return NodeUse(
         usage_source=report.usage_source,
         threshold_source=report.threshold_source,
         met=met,
-        evicted_first=_evicted_first(report, Signal.MEMORY_AVAILABLE if met is None else met.signal),
+        evicted_first=_evicted_first(report, signal) if signal is not None else None,
         memory_ahead=min(
             (one for one in ahead if one.signal.is_memory),
             key=lambda one: Quantity.parse(one.headroom),
             default=None,
         ),
-        other_ahead=min(
-            (one for one in ahead if not one.signal.is_memory), key=lambda one: one.headroom_percent, default=None
-        ),
+        other_ahead=other,
         over_limits=report.over_limits,
         near_limits=tuple(_near_limits(report)),
     )

@@ -152,6 +152,7 @@ class PodInCluster(Struct, frozen=True, kw_only=True):
     hint: Stuck | None = None
     """The warning that adds to the states of its containers, where it was asked for by name."""
     preemptors: Preemptors = Preemptors()
+    only_member: bool = False
 
 
 class RefusedField(Struct, frozen=True, rename="camel"):
@@ -265,6 +266,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """What a deferred resize waits for; None: nothing is known to lack, or the pod is one of many."""
     stuck: Stuck | None = None
     """The warning that repeats while it does not start or end, about it, its claims or its node; None: none does."""
+    only_member: bool = False
+    """Its StatefulSet has one replica; asked only if its node does not answer."""
     hint: Stuck | None = None
     """The warning that adds to the states of its containers: a failed probe, a pull secret that is missing."""
     unseen: Unseen | None = None
@@ -358,6 +361,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         resize_room=cluster.resize_room,
         stuck=cluster.stuck,
         hint=cluster.hint,
+        only_member=cluster.only_member,
         autoscaler=cluster.autoscaler,
         preemptors=cluster.preemptors,
         unseen=unseen(pod) if admitted is None else None,

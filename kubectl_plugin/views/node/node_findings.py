@@ -18,7 +18,7 @@ from kubectl_plugin.views.evictor_words import going_verdict
 from kubectl_plugin.views.node.pressure import SIGNAL_NAMES, eviction_amount, near_limit_words
 from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.node.taint_words import count_words
-from kubectl_plugin.views.pod.safety_words import reach_words
+from kubectl_plugin.views.pod.safety_words import reach_words, shut_down_sentences
 from kubectl_plugin.views.words import clock, counted, cut, duration, listed, memory, when_words
 from podrules.died.oom_kills import OomKill
 from podrules.eviction.signals import Signal
@@ -116,7 +116,8 @@ def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
         case _:
             text = f"{known}: its pods may or may not run, and nothing stops them until it answers."
     why = (f"Its kubelet says: {cut(report.unready_message).rstrip('.')}.",) if report.unready_message else ()
-    yield Verdict(code, severity, (text, *(why if code is VerdictCode.NODE_NOT_READY else ())))
+    off = shut_down_sentences(report.reach) if report.reach is not None else ()
+    yield Verdict(code, severity, (text, *(why if code is VerdictCode.NODE_NOT_READY else off)))
 
 
 def _evicting(use: NodeUse) -> Iterator[Verdict]:
@@ -137,13 +138,21 @@ def _evicting(use: NodeUse) -> Iterator[Verdict]:
 
 def _headroom(use: NodeUse) -> Iterator[Verdict]:
     """How far it is to the first eviction for memory, and to any other that is near."""
-    if use.memory_ahead is not None:
+    met, ahead = use.met, use.memory_ahead
+    until = "the first eviction" if met is None else "the first eviction for memory"
+    if met is not None and met.signal.is_memory:
+        # The first eviction is that of the threshold that is met.
+        until, ahead = (
+            "the kubelet evicts at once",
+            ahead if ahead is not None and ahead.hard and not met.hard else None,
+        )
+    if ahead is not None:
         whose = {
             ThresholdSource.KUBELET: "the kubelet's own configuration",
             ThresholdSource.FILE: "from --kubelet-config",
             ThresholdSource.DEFAULTS: "Kubernetes' default, the kubelet's own was not read",
         }[use.threshold_source]
-        yield _left(use.memory_ahead, "Headroom: {left} until the first eviction", f": {whose}")
+        yield _left(ahead, f"Headroom: {{left}} until {until}", f": {whose}")
     other = use.other_ahead
     if other is not None and headroom_nearness(other.headroom_percent, met=False) is not Nearness.FAR:
         yield _left(other, f"{{left}} until an eviction for {SIGNAL_NAMES[other.signal]}", "")

@@ -169,7 +169,7 @@ def _headroom(report: NodePressureReport, nearest: ThresholdReport | None) -> st
     """``1.9Gi 6%``, of something else than memory with its name; what is not measured is unknown."""
     if nearest is None:
         known = report.platform is Platform.LINUX and report.usage_source is not UsageSource.NONE
-        return "no threshold" if known and not report.thresholds else _UNKNOWN
+        return "no threshold" if known and not report.signals else _UNKNOWN
     if nearest.met:
         return "none"
     what = "" if nearest.signal.is_memory else f"{nearest.signal.value.partition('.')[0]} "
@@ -194,4 +194,6 @@ def _first(report: NodePressureReport) -> tuple[str, str]:
         return _UNKNOWN, _UNKNOWN
     evicted = usage.evicted_first
     killed = candidate_name(order.places[0]) if order.places else "nobody"
-    return "nobody" if evicted is None else f"{evicted.namespace}/{evicted.pod}", killed
+    if evicted is None:
+        return _UNKNOWN if report.signals and not any(map(report.eviction_of, report.signals)) else "nobody", killed
+    return f"{evicted.namespace}/{evicted.pod}", killed

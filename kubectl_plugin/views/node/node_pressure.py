@@ -30,8 +30,9 @@ from kubectl_plugin.views.node.reach_commands import reach_commands
 from kubectl_plugin.views.scheduling.budget_words import hold_words
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import memory
+from kubectl_plugin.views.words import listed, memory
 from podrules.cluster.kinds import EVENTS
+from podrules.eviction.signals import Signal
 from podrules.model.pod import PodQOSClass
 from podrules.platform import Platform
 from podrules.pressure.node import OOMScope
@@ -97,9 +98,8 @@ def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> V
         said = [Verdict(VerdictCode.READY, Severity.FINE, (unknown,))]
     else:
         said = [Verdict(VerdictCode.READY, Severity.FINE, tuple(_first_to_go(report, use)))]
-        if not report.thresholds and report.usage_source is not UsageSource.NONE:
-            none = "No eviction threshold is set: the kubelet evicts nobody."
-            said.append(Verdict(VerdictCode.READY, Severity.FINE, (none,)))
+        if report.usage_source is not UsageSource.NONE:
+            said += [Verdict(VerdictCode.READY, Severity.FINE, (text,)) for text in _no_headroom(report)]
     if report.held:
         pods = "1 pod is" if len(report.held) == 1 else f"{len(report.held)} pods are"
         lead = f"A drain does not end: {pods} held by a PodDisruptionBudget."
@@ -107,6 +107,21 @@ def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> V
     short = () if report.shortage is None else (shortage_verdict(report.shortage, now),)
     assumed = assumed_words(one for one in report.lacks if one.resource == EVENTS.plural)
     return lacking(joined_verdict((*short, *found.now, *said, *found.ahead)), assumed)
+
+
+def _no_headroom(report: NodePressureReport) -> Iterator[str]:
+    """Why no headroom of memory is shown."""
+    signals = report.signals
+    if any(one.is_memory for one in signals):
+        if not any(one.signal.is_memory for one in report.thresholds):
+            yield "The headroom is not known: what is left of memory was not measured."
+    elif signals:
+        # The kubelet gives containerfs another's threshold.
+        names = [one.value for one in Signal if one in signals and not one.value.startswith("containerfs.")]
+        known = "" if report.thresholds else " (not measured)"
+        yield f"No eviction threshold is set for memory, only for {listed(names)}{known}."
+    else:
+        yield "No eviction threshold is set: the kubelet evicts no pod."
 
 
 def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
@@ -121,7 +136,7 @@ def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
         return
     evicted = use.evicted_first
     sentence = f"If memory runs out now, the kernel kills {killed} first"
-    if evicted is not None and use.met is None:
+    if evicted is not None and use.met is None and any(one.is_memory for one in report.signals):
         same = (evicted.namespace, evicted.pod) == (first.namespace, first.pod)
         going = "that pod" if same else f"{evicted.namespace}/{evicted.pod}"
         sentence += f"; if usage grows slowly, the kubelet evicts {going} before that"

@@ -272,7 +272,7 @@ def _consequences(one: Preemptor) -> Iterator[str]:
     if one.violates:
         yield f"violates {_budgets(one.violates)}"
     if one.nodes > 1:
-        yield f"{one.node} is as good as {counted(one.nodes - 1, 'other node')}"
+        yield f"{counted(one.nodes - 1, 'other node')} would do as well"
     if one.twin is not None:
         yield f"or {_pod(one.twin)}, which is as important"
     if one.sampled is not None:
