@@ -156,10 +156,10 @@ def _changes(report: FenceReport) -> Iterator[str]:
         yield f"adds taint {TAINT_TEXT}"
     elif report.state is not FenceState.FENCED:
         return
-    pods, volumes = [pod for pod in left.pods if pod not in left.kept], left.attachments
+    pods = [pod for pod in left.pods if pod not in left.kept]
     yield f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MAX_NAMED)}" if pods else "removes no pod"
     refused = {held.persistent_volume for held in report.node.attachments if held.error} if report.node else set()
-    volumes = tuple(name for name in volumes if name not in refused)
+    volumes = [name for name in left.attachments if name not in refused]
     yield f"detaches {counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "detaches no volume"
     yield from _unfenced(report)
     if left.kept:

@@ -304,14 +304,15 @@ def _detaches(node: NodeDown, now: datetime) -> Iterator[str]:
     """When the volumes are detached."""
     minutes = int(FORCE_DETACH_AFTER.total_seconds() // 60)
     declared = node.reach.reach.declared
-    if left := sum(held.detaching is not None for held in node.attachments):
-        yield f"{counted(left, 'volume')} being detached by the driver, which no fence speeds up"
-    waiting = [held for held in node.attachments if held.detaching is None]
-    late = [] if declared else [by for held in waiting if (by := held.forced_by) is not None and now - by > PATIENCE]
+    left = [held for held in node.attachments if held.detaching is None]
+    if driven := len(node.attachments) - len(left):
+        yield f"{counted(driven, 'volume')} being detached by the driver, which no fence speeds up"
+    late = [held.forced_by for held in left if held.forced_by is not None and now - held.forced_by > PATIENCE]
     if late:
         yield f"{counted(len(late), 'volume')} {detach_overdue(min(late), now)}"
-    mounted = sum(held.mounted or declared for held in waiting) - len(late)
-    free = len(waiting) - mounted - len(late)
+    waiting = [held for held in left if held.forced_by not in late]
+    mounted = sum(held.mounted or declared for held in waiting)
+    free = len(waiting) - mounted
     if free:
         it = "it" if free == 1 else "them"
         unlisted = f"status.volumesInUse does not list {it}"
