@@ -115,7 +115,6 @@ def two_writers(guards: Sequence[WriterGuard], reach: Reach) -> str:
 
 
 def _next_copy(name: str, stakes: Stakes, once: str) -> str:
-    """What the owner starts, and when, and what that pod has of the volumes of this one."""
     owner = f"{stakes.owner.kind} {stakes.owner.name}"
     another = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)
     if not (words := REPLACED if another else NEXT_START.get(stakes.owner.guarantee, "")):
