@@ -64,14 +64,16 @@ def delete(
     reach: Reach,
     fenced: Span = AT_ONCE,
     asked: int | None = None,
+    again: Span | None = None,
 ) -> WayTimeline:
     """A DELETE now, which asks for so many seconds; of a pod that is being deleted, the stop that is under way.
 
-    From ``fenced`` on, in seconds from the DELETE, garbage collection removes objects on its node.
+    From ``fenced`` on, in seconds from the DELETE, garbage collection removes objects on its node. A second DELETE
+    that asks for no grace comes ``again``.
     """
     going = pod.metadata.deletion_timestamp is not None
     standing = Standing.UNDER_WAY if going else Standing.APPLIES
-    return _deleted(Way.DELETE, standing, pod, owner, guards, reach=reach, fenced=fenced, asked=asked)
+    return _deleted(Way.DELETE, standing, pod, owner, guards, reach=reach, fenced=fenced, asked=asked, again=again)
 
 
 def drain(
@@ -82,18 +84,22 @@ def drain(
     *,
     reach: Reach,
     asked: int | None = None,
+    again: Span | None = None,
 ) -> WayTimeline:
-    """``kubectl drain`` of the pod's node now, with the budgets of the pod's namespace."""
-    if (barred := _barred(pod)) is not None:
+    """``kubectl drain`` of the pod's node now, with the budgets of the pod's namespace; see `delete`."""
+    barred = _barred(pod)
+    second = barred is Standing.STOPPING and asked is not None
+    if barred is not None and not second:
         return WayTimeline(way=Way.DRAIN, standing=barred)
     kind = owner.guarantee.guarantee
     if kind is Guarantee.KUBELET_OWNED or (kind is Guarantee.ONE_PER_NODE and not pod.finished):
         return WayTimeline(way=Way.DRAIN, standing=Standing.PASSED_OVER)
-    reason = Evictions(budgets).refused(pod) or ""
-    standing = Standing.HELD if reason else Standing.APPLIES
+    # No budget is asked for a pod that is being deleted (canIgnorePDB).
+    reason = "" if second else Evictions(budgets).refused(pod) or ""
+    standing = Standing.HELD if reason else Standing.UNDER_WAY if second else Standing.APPLIES
     if kind is Guarantee.NOT_REPLACED and not pod.finished and not reason:
         standing = Standing.NEEDS_FORCE
-    return _deleted(Way.DRAIN, standing, pod, owner, guards, reach=reach, reason=reason, asked=asked)
+    return _deleted(Way.DRAIN, standing, pod, owner, guards, reach=reach, reason=reason, asked=asked, again=again)
 
 
 def preempt(
@@ -130,10 +136,11 @@ def _deleted(
     reason: str = "",
     fenced: Span = AT_ONCE,
     asked: int | None = None,
+    again: Span | None = None,
 ) -> WayTimeline:
     source = check_graceful_delete(pod, None).source
     if source in {GraceSource.NOT_SCHEDULED, GraceSource.FINISHED}:
-        events = tuple(_nothing_runs(pod, owner, source, reach, fenced))
+        events = tuple(_nothing_runs(pod, owner, source, reach, fenced=fenced, again=again))
         return WayTimeline(way=way, standing=standing, grace_seconds=0, events=events, reason=reason)
     grace, going = grace_of(pod), pod.metadata.deletion_timestamp is not None
     if asked is not None and not going:
@@ -152,6 +159,7 @@ def _deleted(
         silent=silent,
         collected=collected,
         swept_from=fenced,
+        again=again,
     )
     if silent:
         told: tuple[Event, ...] = (Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT),)
@@ -164,9 +172,9 @@ def _deleted(
         *free_volumes(guards, stop.ended, forced=forced_detach(after, reach) if silent else None),
     )
     notes = [*idle_notes(pod), *after.notes]
-    if stop.events and not silent and way is Way.DELETE and given:
+    if stop.events and not silent and (way is Way.DELETE or going) and given:
         notes.insert(0, Note(Reminder.SECOND_DELETE, stop.ended.latest))
-    if asked == 0:
+    if asked == 0 and way is Way.DELETE:
         notes.insert(0, Note(Reminder.ZERO_IS_FORCED))
     if asked is not None and going:
         notes.insert(0, Note(Reminder.NOT_LONGER if asked >= given else Reminder.SHORTER, asked))
@@ -175,7 +183,9 @@ def _deleted(
     )
 
 
-def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource, reach: Reach, fenced: Span) -> Iterator[Event]:
+def _nothing_runs(
+    pod: Pod, owner: Ownership, source: GraceSource, reach: Reach, *, fenced: Span, again: Span | None
+) -> Iterator[Event]:
     """A pod without processes: its object is gone with the DELETE, and one that finished has its replacement.
 
     One that was marked for deletion while it ran, and has ended since, waits for its kubelet all the same.
@@ -190,6 +200,7 @@ def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource, reach: Reach,
         silent=reach.quiet,
         collected=collected_within(reach, deleted=True),
         swept_from=fenced,
+        again=again,
     )
     replaced_before = source is GraceSource.FINISHED
     for event in after.events:

@@ -59,6 +59,8 @@ class TimelineFacts(Struct, frozen=True, kw_only=True):
     """The PodDisruptionBudgets of its namespace; None: not known."""
     asked_seconds: int | None = None
     """The grace period that a DELETE or an eviction through the API asks for; None: the pod's own."""
+    at: datetime | None = None
+    """The present, when a second DELETE would come; None: not known."""
     preemption_disabled: bool = False
     """Whether no profile of the scheduler preempts."""
 
@@ -72,6 +74,15 @@ def pod_timeline(facts: TimelineFacts) -> PodTimeline:
         replace(_in_order(_way(way, facts, silent=silent)), began=_began(facts, way, silent=silent)) for way in order
     )
     return PodTimeline(ways, ways[0].began, silent, facts.budgets is not None)
+
+
+def _again(facts: TimelineFacts) -> Span | None:
+    """When a second DELETE without grace comes, in seconds from the first; None: none does."""
+    first, metadata = deleted_at(facts.pod), facts.pod.metadata
+    if facts.asked_seconds != 0 or first is None or not metadata.deletion_grace_period_seconds:
+        return None
+    seconds = max(0, ceil(((facts.at or first) - first).total_seconds()))
+    return Span(seconds, seconds)
 
 
 def _in_order(told: WayTimeline) -> WayTimeline:
@@ -92,9 +103,11 @@ def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
     match way:
         case Way.DELETE:
             fenced = _collected_from(facts, reach)
-            return delete(pod, owner, guards, reach=reach, fenced=fenced, asked=facts.asked_seconds)
+            asked, again = facts.asked_seconds, _again(facts)
+            return delete(pod, owner, guards, reach=reach, fenced=fenced, asked=asked, again=again)
         case Way.DRAIN:
-            return drain(pod, owner, guards, facts.budgets or (), reach=reach, asked=facts.asked_seconds)
+            asked, again = facts.asked_seconds, _again(facts)
+            return drain(pod, owner, guards, facts.budgets or (), reach=reach, asked=asked, again=again)
         case Way.PREEMPT:
             return preempt(pod, owner, guards, reach=reach, disabled=facts.preemption_disabled)
         case Way.NODE_LOST:
@@ -211,7 +224,8 @@ def _began(facts: TimelineFacts, way: Way, *, silent: bool) -> datetime | None:
     if way is Way.NODE_LOST:
         gone = facts.reach is not None and facts.reach.reach is Reach.GONE
         return _last_heartbeat(facts) if silent and not gone and not facts.pod.finished else None
-    return deleted_at(facts.pod) if way is Way.DELETE else None
+    second = way is Way.DRAIN and facts.asked_seconds is not None
+    return deleted_at(facts.pod) if way is Way.DELETE or second else None
 
 
 def _last_heartbeat(facts: TimelineFacts) -> datetime | None:
