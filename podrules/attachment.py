@@ -10,10 +10,12 @@
 A volume for several nodes (ReadWriteMany, ReadOnlyMany, or no access mode at all) waits for nobody. One that nobody
 attaches (NFS, hostPath, CSI without attachment) knows only the last step: nothing waits, and nothing keeps two apart.
 
-iSCSI and FC have no driver: the controller writes into status.volumesAttached of a node what it has attached, and takes
-it out when it detaches, which nothing on the node notices. There is no VolumeAttachment.
+An in-tree disk is one of the CSI driver that replaced its plugin (`csi_translation`). iSCSI and FC have no driver: the
+controller writes into status.volumesAttached of a node what it has attached, and takes it out when it detaches, which
+nothing on the node notices. There is no VolumeAttachment.
 
 The 6 min are counted in the controller's memory, from when it first finds the volume unused: a restart counts again.
+If the driver refuses to detach, neither force nor the out-of-service taint helps.
 
 Source: pkg/controller/volume/attachdetach/reconciler/reconciler.go (reconcile, attachDesiredVolumes),
 attach_detach_controller.go (DefaultTimerConfig), pkg/volume/util/util.go (IsMultiAttachAllowed, IsPodTerminated) at
@@ -28,14 +30,17 @@ from enum import Enum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from podrules.csi_translation import csi_source
 from podrules.ending import deleted_at
-from podrules.model.instant import instant
+from podrules.model.instant import instant, later
 from podrules.model.node import Node
 from podrules.model.pod import ContainerStatus, Pod
-from podrules.model.storage import PersistentVolume, PersistentVolumeSpec, Volume, VolumeAttachment
+from podrules.model.storage import PersistentVolume, Volume, VolumeAttachment
 from podrules.pod_gc import collected_within
 from podrules.reachability import NodeReach, Reach
+from podrules.safety import Guarantee, owner_guarantee
 from podrules.volumes import is_multi_attach_allowed
 
 __all__ = [
@@ -46,8 +51,9 @@ __all__ = [
     "WaitsFor",
     "attached_volumes",
     "detached_after",
+    "forced_by",
     "has_started",
-    "in_tree_name",
+    "is_in_use",
     "is_pod_terminated",
     "unique_volume_name",
     "volume_position",
@@ -107,6 +113,14 @@ class VolumePosition(Struct, frozen=True, rename="camel"):
     """What the driver said last."""
     reach: Reach = Reach.UNKNOWN
     """Whether the node answers that has to stop or detach."""
+    rollout: bool = False
+    """Whether a pod of an older ReplicaSet of the same Deployment holds it, and has not been deleted."""
+    forced_by: datetime | None = None
+    """By when it should have been detached by force, at the latest; None: not known."""
+
+    def is_elsewhere_unknown(self, node: str) -> bool:
+        """Whether this happens at another node than the pod's, and whether that answers is unknown."""
+        return self.node != node and self.reach is Reach.UNKNOWN
 
 
 class VolumeFacts(Struct, frozen=True, kw_only=True):
@@ -121,7 +135,7 @@ class VolumeFacts(Struct, frozen=True, kw_only=True):
     attachments: Sequence[VolumeAttachment]
     """Those of this volume, to any node."""
     attached_to: frozenset[str] = frozenset()
-    """Nodes that have it in status.volumesAttached, of a volume without a driver."""
+    """Nodes that have it in status.volumesAttached; not read where VolumeAttachments say it."""
     users: Sequence[Pod]
     """All pods that use the claim, the pod itself among them."""
     mounted_on: frozenset[str]
@@ -146,14 +160,18 @@ def detached_after(reach: Reach) -> timedelta | None:
     return FORCE_DETACH_AFTER if reach.quiet else None
 
 
-def unique_volume_name(volume: PersistentVolume) -> str:
+def is_in_use(volume: PersistentVolume, node: Node | None) -> bool:
+    """Whether a volume is mounted on a node, or may be: one that is attached there and not in use is not."""
+    name, status = unique_volume_name(volume), node.status if node is not None else None
+    attached = status is not None and any(entry.name == name for entry in status.volumes_attached)
+    return status is None or not attached or name in status.volumes_in_use
+
+
+def unique_volume_name(volume: PersistentVolume | Volume) -> str:
     """How node statuses name a volume that the controller attaches, empty of others (GetUniqueVolumeName)."""
-    csi = volume.spec.csi
-    return in_tree_name(volume.spec) if csi is None else f"{_CSI}{csi.driver}^{csi.volume_handle}"
-
-
-def in_tree_name(spec: PersistentVolumeSpec | Volume) -> str:
-    """The same of iSCSI and FC, which a pod may also have without a claim."""
+    csi, spec = csi_source(volume), volume.spec if isinstance(volume, PersistentVolume) else volume
+    if csi is not None:
+        return f"{_CSI}{csi.driver}^{csi.volume_handle}"
     if spec.iscsi is not None:
         return f"kubernetes.io/iscsi/{spec.iscsi.target_portal}:{spec.iscsi.iqn}:{spec.iscsi.lun}"
     if spec.fc is not None and spec.fc.target_wwns and spec.fc.lun is not None:
@@ -176,16 +194,24 @@ def attached_volumes(
     """
     names = {unique: volume.metadata.name for volume in volumes if (unique := unique_volume_name(volume))}
     here = [entry for entry in attachments if entry.spec.node_name == name]
-    found = {entry.spec.source.persistent_volume_name or entry.metadata.name: entry.metadata.name for entry in here}
-    # Not read, or in-tree and migrated: its VolumeAttachment stands for what the status has of the driver.
+    found = {_attached_name(entry): entry.metadata.name for entry in here}
+    # Of one that was not read the VolumeAttachment stands for what the status has of the driver.
     known = frozenset(names.values())
     nameless = tuple(
-        f"{_CSI}{entry.spec.attacher}^" for entry in here if entry.spec.source.persistent_volume_name not in known
+        f"{_CSI}{entry.spec.attacher}^"
+        for entry in here
+        if entry.spec.source.inline_volume_spec is None and _attached_name(entry) not in known
     )
     for attached in node.status.volumes_attached if node is not None else ():
         if attached.name in names or not attached.name.startswith(nameless):
             found.setdefault(names.get(attached.name, attached.name), "")
     return found
+
+
+def _attached_name(entry: VolumeAttachment) -> str:
+    """The PersistentVolume of a VolumeAttachment, else the name of the volume that a pod has without a claim."""
+    name, inline = entry.spec.source.persistent_volume_name, entry.spec.source.inline_volume_spec
+    return name or (entry.metadata.name if inline is None else unique_volume_name(PersistentVolume(spec=inline)))
 
 
 def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) -> VolumePosition | None:
@@ -196,7 +222,8 @@ def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) ->
         facts: One volume of it.
         reach: Whether the nodes answer that have to do with it.
     """
-    by_node = {entry.name: entry.reach for entry in reach}
+    nodes = {entry.name: entry for entry in reach}
+    by_node = {name: entry.reach for name, entry in nodes.items()}
     elsewhere = [user for user in facts.users if user.spec.node_name not in {"", pod.spec.node_name}]
     holders = [user for user in elsewhere if not is_pod_terminated(user)]
     waits = facts.attachable and not is_multi_attach_allowed(facts.volume)
@@ -207,7 +234,7 @@ def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) ->
     attached = {entry.spec.node_name: entry for entry in facts.attachments}
     others = [node for node in (*attached, *sorted(facts.attached_to)) if node != pod.spec.node_name]
     if waits and others:
-        return _detach(facts, others[0], attached.get(others[0]), by_node)
+        return _detach(pod, facts, nodes.get(others[0]) or NodeReach(others[0], Reach.UNKNOWN, ""), attached)
     if has_started(pod):
         return None
     own = attached.get(pod.spec.node_name)
@@ -225,24 +252,47 @@ def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[st
     reach = by_node.get(node, Reach.UNKNOWN)
     if collected_within(reach, deleted=told is not None) is not None:
         waits = WaitsFor.POD_GC
-    elif reach.quiet:
+    elif reach.quiet and reach is not Reach.OUT_OF_SERVICE:
         waits = WaitsFor.SILENT_KUBELET
     names = tuple(_name(user, pod) for user in holders if user.spec.node_name == node)
-    return _position(facts, MoveStep.STOP, waits, node, held_by=names, since=told, reach=reach)
+    position = _position(facts, MoveStep.STOP, waits, node, held_by=names, since=told, reach=reach)
+    return replace(position, rollout=told is None and _is_older(holder, pod))
 
 
-def _detach(facts: VolumeFacts, node: str, held: VolumeAttachment | None, by_node: dict[str, Reach]) -> VolumePosition:
-    reach = by_node.get(node, Reach.UNKNOWN)
+def _is_older(holder: Pod, pod: Pod) -> bool:
+    """Whether a pod is of another ReplicaSet of the same Deployment: those are named ``DEPLOYMENT-HASH``."""
+    one, other = holder.metadata.controller, pod.metadata.controller
+    if one is None or other is None or one.name == other.name or {one.kind, other.kind} != {"ReplicaSet"}:
+        return False
+    return one.name.rpartition("-")[0] == other.name.rpartition("-")[0]
+
+
+def _detach(pod: Pod, facts: VolumeFacts, on: NodeReach, held_by: Mapping[str, VolumeAttachment]) -> VolumePosition:
+    node, reach, held = on.name, on.reach, held_by.get(on.name)
     if held is not None and held.metadata.deletion_timestamp is not None:
         since, error = instant(held.metadata.deletion_timestamp), held.status.detach_error
         text = error.message if error is not None else ""
         return _position(facts, MoveStep.DETACH, WaitsFor.DRIVER, node, since=since, error=text, reach=reach)
-    does = WaitsFor.FORCE_DETACH if reach.quiet else WaitsFor.KUBELET
     # The out-of-service taint detaches without waiting, also where the node is back. Nobody tells what a node that is
     # gone has mounted.
     if reach.declared or (node not in facts.mounted_on and reach is not Reach.GONE):
-        does = _who_attaches(facts)
-    return _position(facts, MoveStep.DETACH, does, node, reach=reach)
+        return _position(facts, MoveStep.DETACH, WaitsFor.CONTROLLER, node, reach=reach)
+    does = WaitsFor.FORCE_DETACH if reach.quiet else WaitsFor.KUBELET
+    position = _position(facts, MoveStep.DETACH, does, node, reach=reach)
+    return replace(position, forced_by=forced_by(pod, facts.claim, on))
+
+
+def forced_by(pod: Pod, claim: str, node: NodeReach) -> datetime | None:
+    """By when a node that does not answer should have lost a volume that a pod waits for, at the latest; None: unknown.
+
+    A StatefulSet makes a pod once the last one of its name is gone: its own claim is unused from then on, or longer.
+    """
+    own = owner_guarantee(pod).guarantee is Guarantee.AT_MOST_ONE and claim.endswith(f"-{pod.metadata.name}")
+    made = instant(pod.metadata.creation_timestamp) if own else None
+    if made is None or node.reach not in {Reach.SILENT, Reach.GONE}:
+        return None
+    forced = later(made, FORCE_DETACH_AFTER.total_seconds())
+    return max(forced, node.since or forced)
 
 
 def _attach(pod: Pod, facts: VolumeFacts, own: VolumeAttachment | None) -> VolumePosition:
@@ -259,7 +309,7 @@ def _attach(pod: Pod, facts: VolumeFacts, own: VolumeAttachment | None) -> Volum
 
 
 def _who_attaches(facts: VolumeFacts) -> WaitsFor:
-    return WaitsFor.DRIVER if facts.volume.spec.csi is not None else WaitsFor.CONTROLLER
+    return WaitsFor.DRIVER if csi_source(facts.volume) is not None else WaitsFor.CONTROLLER
 
 
 def _position(

@@ -1,18 +1,21 @@
 """What a person should know before a pod is deleted without grace: its siblings, and whether they are asked to confirm.
 
     force deletion   a grace period of 0, of the option or of the pod's own spec, of a pod that may have processes
-    members          the other pods of its StatefulSet that are Ready; a majority of its replicas is more than half
+    members          the other pods of its StatefulSet that are Ready; a majority of its replicas is more than half. The
+                     status of a pod on a node that does not answer is old: whether that member lives is unknown
     third way        besides fencing its node and forcing it: the other members, if they are a majority, remove it from
-                     the application. What still runs is no member then, and may still write to its volumes
+                     the application. What still runs is no member then, and may still write to its volumes. The next
+                     pod of its name starts on its data, with which most applications let no removed member join again
 
-A majority is what most replicated stores need; Kubernetes knows nothing of it, nor of an application's members.
+A majority is what many replicated stores need; Kubernetes knows nothing of it, nor of an application's members.
 
-Source: pkg/registry/core/pod/strategy.go (CheckGracefulDelete) at v1.36.3.
+Source: pkg/registry/core/pod/strategy.go (CheckGracefulDelete) at v1.36.3; etcd.io/docs "Runtime reconfiguration";
+rabbitmq.com/docs "Clustering Guide"; elastic.co/docs "Voting configuration exclusions".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -27,19 +30,20 @@ CONFIRMATION: Final = "kubectl-qos.io/confirm-force-delete"
 """Annotation of what is to be force deleted; its value is that object's uid, so that it dies with it."""
 
 _REMOVALS: Final = {
-    "cassandra scylla": "nodetool removenode HOST-ID",
-    "cockroach cockroachdb": "cockroach node decommission NODE-ID",
-    "consul": "consul operator raft remove-peer -id=ID",
-    "elasticsearch opensearch": "POST /_cluster/voting_config_exclusions?node_names=NAME",
-    "etcd": "etcdctl member remove MEMBER-ID",
-    "kafka": "kafka-metadata-quorum.sh remove-controller",
-    "mongo mongodb percona-server-mongodb": 'rs.remove("HOST:PORT")',
-    "nats": "nats server cluster peer-remove NAME",
-    "rabbitmq": "rabbitmqctl forget_cluster_node NODE",
-    "vault": "vault operator raft remove-peer NODE-ID",
-    "zookeeper": "reconfig -remove SERVER-ID",
+    "etcd": ("etcdctl member remove MEMBER-ID", "etcdctl member add and an empty data directory"),
+    "rabbitmq": ("rabbitmqctl forget_cluster_node NODE", "an empty data directory"),
 }
-"""What removes a member, by the names of applications."""
+"""By the name of an application: what removes a lost member, and what the next of its name needs to join.
+
+Only those for which the command is right whatever the version, storage and number of members.
+"""
+_NO_VOTES: Final = frozenset(
+    (
+        *("alertmanager", "elasticsearch", "grafana", "loki", "memcached", "minio", "nginx", "opensearch"),
+        *("postgres", "postgresql", "prometheus", "redis", "valkey"),
+    )
+)
+"""Applications of which no majority removes a member: there is none, or a lost one leaves by itself."""
 
 
 class Members(Struct, frozen=True, rename="camel"):
@@ -55,17 +59,32 @@ class Members(Struct, frozen=True, rename="camel"):
 
     majority: int
     """More than half of the replicas."""
+    unknown: tuple[str, ...] = ()
+    """Other members that were Ready when their nodes answered last."""
+    votes: bool | None = None
+    """Whether a majority of the application removes a member; None: the pod does not show which application that is."""
     removal: str = ""
-    """What removes a member in the application; empty: the pod does not show which that is."""
+    """What removes a member; empty: not known."""
+    joining: str = ""
+    """What the next member of the same name needs to join."""
 
     @property
     def may_remove(self) -> bool:
         """Whether the others are a majority, without which an application removes none."""
-        return self.replicas > 1 and len(self.live) >= self.majority
+        return self.votes is not False and self.replicas > 1 and len(self.live) >= self.majority
 
 
-def members(pod: Pod, replicas: int, siblings: Iterable[Pod]) -> Members | None:
-    """The other pods of the pod's StatefulSet, of all of its namespace; None: its controller is none."""
+def members(
+    pod: Pod, replicas: int, siblings: Iterable[Pod], answers: Callable[[str], bool] = lambda _: True
+) -> Members | None:
+    """The other pods of the pod's StatefulSet; None: its controller is none.
+
+    Args:
+        pod: One member.
+        replicas: Of the StatefulSet.
+        siblings: All pods of the namespace.
+        answers: Whether a node is known to answer, by its name.
+    """
     owner = pod.metadata.controller
     if owner is None or (owner.group, owner.kind) != ("apps", "StatefulSet"):
         return None
@@ -73,22 +92,31 @@ def members(pod: Pod, replicas: int, siblings: Iterable[Pod]) -> Members | None:
         (other for other in siblings if other.metadata.controller == owner and other.metadata.uid != pod.metadata.uid),
         key=lambda other: other.metadata.name,
     )
-    live = [other for other in others if other.is_ready and other.metadata.deletion_timestamp is None]
+    ready = [other for other in others if other.is_ready and other.metadata.deletion_timestamp is None]
+    live = [other for other in ready if answers(other.spec.node_name)]
+
+    def names(pods: Iterable[Pod]) -> tuple[str, ...]:
+        return tuple(one.metadata.name for one in pods)
+
     return Members(
         owner.name,
         replicas,
-        tuple(other.metadata.name for other in live),
-        tuple(other.metadata.name for other in others if other not in live),
+        names(live),
+        names(other for other in others if other not in ready),
         replicas // 2 + 1,
-        _removal(pod),
+        names(other for other in ready if other not in live),
+        *_application(pod),
     )
 
 
-def _removal(pod: Pod) -> str:
+def _application(pod: Pod) -> tuple[bool | None, str, str]:
     """By the name of what runs in a pod: ``etcd`` of image ``registry.k8s.io/etcd:3.6``."""
     images = (container.image.partition("@")[0].rpartition("/")[2] for container in pod.spec.containers)
     names = {pod.metadata.labels.get("app.kubernetes.io/name"), *(image.partition(":")[0] for image in images)}
-    return next((words for known, words in _REMOVALS.items() if not names.isdisjoint(known.split())), "")
+    known = next((words for name, words in _REMOVALS.items() if name in names), None)
+    if known is not None:
+        return True, *known
+    return None if names.isdisjoint(_NO_VOTES) else False, "", ""
 
 
 def is_force_deletion(pod: Pod, option_seconds: int | None) -> bool:

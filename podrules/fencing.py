@@ -19,10 +19,9 @@ KEP-2268.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from enum import Enum
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,13 +32,10 @@ from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
 from podrules.model.storage import PersistentVolume, VolumeAttachment
 from podrules.partitions import NodeDown, hangs_on_its_node
+from podrules.pod_gc import goes
 from podrules.reachability import OUT_OF_SERVICE, Reach, node_reach
-from podrules.taint_eviction import eviction_after
-from podrules.tolerations import NO_EXECUTE
 
-__all__ = ["TAINT", "FenceState", "Left", "fence_state", "goes", "kept_volumes", "left_to_go", "without_taint"]
-
-TAINT: Final = Taint(OUT_OF_SERVICE, "nodeshutdown", NO_EXECUTE)
+__all__ = ["FenceState", "Left", "fence_state", "kept_volumes", "left_to_go", "without_taint"]
 
 
 class FenceState(Enum):
@@ -89,17 +85,6 @@ def fence_state(node: Node, *, renewed: datetime | None, now: datetime) -> Fence
         case Reach.MISSED_HEARTBEATS if not fenced:
             return FenceState.TOO_EARLY
     return FenceState.FENCED if fenced else FenceState.POSSIBLE
-
-
-def goes(pod: Pod, taints: Sequence[Taint] = ()) -> bool:
-    """Whether a pod goes, now or later, when its node is declared out of service.
-
-    Args:
-        pod: It is on the node.
-        taints: What the node has besides.
-    """
-    deleted = pod.metadata.deletion_timestamp is not None
-    return deleted or eviction_after(pod.spec.tolerations, (*taints, TAINT)) is not None
 
 
 def without_taint(node: Node) -> tuple[Taint, ...]:

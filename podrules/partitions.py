@@ -21,10 +21,19 @@ from enum import Enum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from podrules.attachment import attached_volumes, has_started, in_tree_name, is_pod_terminated, unique_volume_name
+from podrules.attachment import (
+    attached_volumes,
+    forced_by,
+    has_started,
+    is_in_use,
+    is_pod_terminated,
+    unique_volume_name,
+)
+from podrules.csi_translation import csi_source
 from podrules.disruption import budgets_of
-from podrules.ending import deleted_at, pod_ending, stop_plan
+from podrules.ending import pod_ending, stop_plan
 from podrules.forcing import pod_force_safety
 from podrules.lost_node import (
     UNREACHABLE,
@@ -36,13 +45,14 @@ from podrules.lost_node import (
     zone_health,
     zone_key,
 )
-from podrules.model.instant import later
+from podrules.model.instant import instant, later
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
-from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
+from podrules.model.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, VolumeAttachment
 from podrules.model.workload import Workload
 from podrules.ordinals import is_ordered
+from podrules.pod_gc import goes
 from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach, node_reach
 from podrules.safety import OF_ONE_NODE, ForceSafety, Guarantee, OwnerGuarantee, owner_guarantee
 from podrules.taint_eviction import Eviction, bound_at
@@ -135,6 +145,10 @@ class PodDown(Struct, frozen=True, rename="camel"):
     """When it was marked for deletion; None: it was not yet."""
     finalizers: tuple[str, ...]
     """What keeps its object, even once its node answers or is removed."""
+    collected_by: datetime | None
+    """When pod garbage collection should have removed its object at the latest; None: it does not, or not known."""
+    stays: bool
+    """A fence does not delete it, and it is not the node's own: it tolerates that taint, and the others, for ever."""
     eviction: Eviction
     volumes: tuple[WriterGuard, ...]
     blocks: tuple[Block, ...]
@@ -157,6 +171,12 @@ class HeldAttachment(Struct, frozen=True, rename="camel"):
     claim: str = ""
     waiting: tuple[str, ...] = ()
     """``namespace/pod`` elsewhere that wait for a volume that no pod object uses here."""
+    detaching: datetime | None = None
+    """Since when its VolumeAttachment is being deleted: its driver has to detach it, which no fence speeds up."""
+    error: str = ""
+    """What the driver said last of that."""
+    forced_by: datetime | None = None
+    """By when it should be detached by force, at the latest; None: not known."""
     writer: WriterGuard | None = None
     """What keeps a second writer off that volume; None: a pod here uses it, or its PersistentVolume is not known."""
 
@@ -222,6 +242,8 @@ class PartitionFacts(Struct, frozen=True, kw_only=True):
     attachments: Sequence[VolumeAttachment] = ()
     all_attachments: bool = True
     """Whether these are all of the cluster."""
+    drivers: Mapping[str, CSIDriver] = {}
+    """The CSIDrivers of volumes without a VolumeAttachment, as far as they were read."""
     budgets: Sequence[PodDisruptionBudget] = ()
 
     def volume_of(self, pod: Pod, claimed: ClaimedVolume) -> PersistentVolume | None:
@@ -236,11 +258,18 @@ def nodes_down(nodes: Iterable[Node], renewed: Mapping[str, datetime], now: date
     return tuple(reach for reach in reaches if reach.reach.quiet or reach.reach.back or reach.reach is Reach.RETURNING)
 
 
-def missing_nodes(nodes: Iterable[Node], pods: Iterable[Pod], renewed: Mapping[str, datetime]) -> tuple[NodeReach, ...]:
-    """The nodes that pods name and that have no Node object; none where no node is known at all."""
+def missing_nodes(
+    nodes: Iterable[Node],
+    pods: Iterable[Pod],
+    renewed: Mapping[str, datetime],
+    attachments: Iterable[VolumeAttachment] = (),
+) -> tuple[NodeReach, ...]:
+    """Nodes without a Node object that pods or VolumeAttachments name; none where no node is known at all."""
     known = {node.metadata.name for node in nodes}
-    named = {pod.spec.node_name for pod in pods if pod.spec.node_name and hangs_on_its_node(pod)} if known else set()
-    return tuple(NodeReach(name, Reach.GONE, "metadata.name", renewed.get(name)) for name in sorted(named - known))
+    named = {pod.spec.node_name for pod in pods if hangs_on_its_node(pod)}
+    named |= {entry.spec.node_name for entry in attachments}
+    missing = sorted(named - known - {""}) if known else ()
+    return tuple(NodeReach(name, Reach.GONE, "metadata.name", renewed.get(name)) for name in missing)
 
 
 def partitions(facts: PartitionFacts, now: datetime) -> tuple[NodeDown, ...]:
@@ -253,7 +282,8 @@ def partitions(facts: PartitionFacts, now: datetime) -> tuple[NodeDown, ...]:
     )
     missing = (
         _node_down(reach, None, _NO_ZONE, facts)
-        for reach in (missing_nodes(facts.nodes, facts.pods, facts.renewed) if facts.all_nodes else ())
+        for reach in missing_nodes(facts.nodes, facts.pods, facts.renewed, facts.attachments)
+        if facts.all_nodes
     )
     latest = later(now, 86_400)
     return tuple(
@@ -291,6 +321,7 @@ def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: Par
         return eviction(pod.spec.tolerations, node, unknown, zone, bound=bound_at(pod))
 
     pods = [pod for pod in facts.pods if pod.spec.node_name == reach.name and hangs_on_its_node(pod)]
+    attached = attached_volumes(reach.name, node, facts.attachments, facts.volumes.values())
     return NodeDown(
         reach=reach,
         ready=ready,
@@ -300,9 +331,9 @@ def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: Par
         out_of_service_at=taint_added(node, OUT_OF_SERVICE),
         taints=tuple(taint.text for taint in node.spec.taints) if node is not None else (),
         zone=zone,
-        pods=tuple(sorted((_pod_down(pod, reach, to_go(pod), facts) for pod in pods), key=_rank)),
+        pods=tuple(sorted((_pod_down(pod, (reach, node), to_go(pod), attached, facts) for pod in pods), key=_rank)),
         budgets=tuple(sorted(_standings(pods, facts.budgets), key=lambda entry: entry.healthy - entry.needed)),
-        attachments=tuple(_held(reach.name, node, pods, facts)),
+        attachments=tuple(_held(reach, node, pods, attached, facts)),
     )
 
 
@@ -318,18 +349,23 @@ RANKING: Final[tuple[Callable[[PodDown], object], ...]] = (
 """The worst risk first, then the highest priority, then by name."""
 
 
-def _pod_down(pod: Pod, reach: NodeReach, to_go: Eviction, facts: PartitionFacts) -> PodDown:
-    owner = owner_guarantee(pod)
-    guards = (*(_guard(pod, claimed, facts) for claimed in claimed_volumes(pod)), *inline_guards(pod))
-    blocks = tuple(_blocks(pod, owner, facts))
+def _pod_down(
+    pod: Pod, at: tuple[NodeReach, Node | None], to_go: Eviction, attached: Mapping[str, str], facts: PartitionFacts
+) -> PodDown:
+    reach, node = at
+    owner, ending = owner_guarantee(pod), pod_ending(pod, node=node)
+    guards = (*(_guard(pod, claimed, attached, facts) for claimed in claimed_volumes(pod)), *inline_guards(pod))
+    blocks = tuple(_blocks(pod, owner, attached, facts))
     return PodDown(
         namespace=pod.metadata.namespace,
         name=pod.metadata.name,
         uid=pod.metadata.uid,
         owner=owner,
         priority=pod.spec.priority or 0,
-        deleted=deleted_at(pod),
-        finalizers=pod_ending(pod).holders,
+        deleted=ending.deleted_at,
+        finalizers=ending.holders,
+        collected_by=ending.collected_by,
+        stays=node is not None and owner.guarantee not in OF_ONE_NODE and not goes(pod, node.spec.taints),
         eviction=to_go,
         volumes=guards,
         blocks=blocks,
@@ -354,19 +390,23 @@ def _risk(guarantee: Guarantee, guards: Sequence[WriterGuard], blocks: Sequence[
     return Risk.REPLACED if replaced else Risk.NOBODY_REPLACES
 
 
-def _guard(pod: Pod, claimed: ClaimedVolume, facts: PartitionFacts) -> WriterGuard:
+def _guard(pod: Pod, claimed: ClaimedVolume, attached: Mapping[str, str], facts: PartitionFacts) -> WriterGuard:
     claim = facts.claims.get((pod.metadata.namespace, claimed.claim))
     volume = facts.volume_of(pod, claimed)
     if claim is None or volume is None:
         return WriterGuard(claimed.name, WriterLock.UNKNOWN)
-    there = [entry for entry in _on(pod, facts) if _of_volume(entry) == volume.metadata.name]
-    attached = any(entry.status.attached for entry in there)
-    # One that has not started may wait for its volume yet.
-    known = attached or there or (facts.all_attachments and has_started(pod))
-    return writer_guard(claimed, claim, volume, attached=attached if known else None)
+    name, csi = volume.metadata.name, volume.spec.csi
+    there = [entry.status.attached for entry in facts.attachments if entry.metadata.name == attached.get(name)]
+    # One that has not started may wait for its volume yet. A driver that does not attach has no VolumeAttachments.
+    driver = facts.drivers.get(csi.driver) if csi is not None else None
+    known = (facts.all_attachments and has_started(pod)) or (driver and driver.spec.attach_required is False)
+    held = any(there) or attached.get(name) == ""
+    guard = writer_guard(claimed, claim, volume, attached=held if held or there or known else None)
+    node = next((node for node in facts.nodes if node.metadata.name == pod.spec.node_name), None)
+    return replace(guard, mounted=is_in_use(volume, node))
 
 
-def _blocks(pod: Pod, owner: OwnerGuarantee, facts: PartitionFacts) -> Iterator[Block]:
+def _blocks(pod: Pod, owner: OwnerGuarantee, attached: Mapping[str, str], facts: PartitionFacts) -> Iterator[Block]:
     namespace = pod.metadata.namespace
     if owner.guarantee is Guarantee.AT_MOST_ONE:
         owning = facts.stateful_sets.get((namespace, owner.name))
@@ -377,20 +417,12 @@ def _blocks(pod: Pod, owner: OwnerGuarantee, facts: PartitionFacts) -> Iterator[
         yield Block(BlockKind.NAMESPACE, namespace, since=since)
     for claimed in claimed_volumes(pod):
         volume = facts.volume_of(pod, claimed)
-        if volume is not None and _is_held(volume, pod, facts):
+        # iSCSI and FC, which show no attachment, are attached while the pod is there.
+        in_tree = volume is not None and csi_source(volume) is None and unique_volume_name(volume)
+        if volume is not None and (in_tree or volume.metadata.name in attached):
             waiting = _waiting(volume, namespace, claimed.claim, pod.spec.node_name, facts)
             names = tuple(other.metadata.name for other in waiting)
             yield Block(BlockKind.VOLUME, volume.metadata.name, claim=claimed.claim, waiting=names)
-
-
-def _is_held(volume: PersistentVolume, pod: Pod, facts: PartitionFacts) -> bool:
-    """Whether a volume is attached to the pod's node; iSCSI and FC, which show no attachment, are while it is there."""
-    attached = any(_of_volume(entry) == volume.metadata.name for entry in _on(pod, facts))
-    return attached or (volume.spec.csi is None and bool(unique_volume_name(volume)))
-
-
-def _on(pod: Pod, facts: PartitionFacts) -> Iterator[VolumeAttachment]:
-    return (entry for entry in facts.attachments if entry.spec.node_name == pod.spec.node_name)
 
 
 def _waiting(volume: PersistentVolume, namespace: str, claim: str, node: str, facts: PartitionFacts) -> Iterator[Pod]:
@@ -413,21 +445,28 @@ def _standings(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> I
             yield PartitionBudget(own.namespace, own.name, len(lost), elsewhere, budget.status.desired_healthy)
 
 
-def _held(name: str, node: Node | None, pods: Sequence[Pod], facts: PartitionFacts) -> Iterator[HeldAttachment]:
+def _held(
+    reach: NodeReach, node: Node | None, pods: Sequence[Pod], attached: Mapping[str, str], facts: PartitionFacts
+) -> Iterator[HeldAttachment]:
+    by_name = {entry.metadata.name: entry for entry in facts.attachments}
     users: dict[str, str] = {}
     for pod in pods:
         claimed = [found for use in claimed_volumes(pod) if (found := facts.volume_of(pod, use)) is not None]
-        inline = map(in_tree_name, pod.spec.volumes)
+        inline = map(unique_volume_name, pod.spec.volumes)
         uses = (*(volume.metadata.name for volume in claimed), *inline)
         users |= dict.fromkeys(uses, f"{pod.metadata.namespace}/{pod.metadata.name}")
     in_use = node.status.volumes_in_use if node is not None else ()
-    for held, attachment in attached_volumes(name, node, facts.attachments, facts.volumes.values()).items():
+    for held, attachment in attached.items():
         volume, user = facts.volumes.get(held), users.get(held, "")
         unique = unique_volume_name(volume) if volume is not None else "" if attachment else held
         claim = volume.spec.claim_ref if volume is not None else None
-        waiting: Iterable[Pod] = ()
+        waiting: Sequence[Pod] = ()
         if volume is not None and claim is not None and not user:
-            waiting = _waiting(volume, claim.namespace, claim.name, name, facts)
+            waiting = tuple(_waiting(volume, claim.namespace, claim.name, reach.name, facts))
+        forced = [by for pod in waiting if claim and (by := forced_by(pod, claim.name, reach)) is not None]
+        entry = by_name.get(attachment)
+        error = entry.status.detach_error if entry is not None else None
+        detaching = instant(entry.metadata.deletion_timestamp) if entry is not None else None
         yield HeldAttachment(
             name=attachment,
             persistent_volume=held,
@@ -435,9 +474,8 @@ def _held(name: str, node: Node | None, pods: Sequence[Pod], facts: PartitionFac
             mounted=node is None or not unique or unique in in_use,
             claim=claim.name if claim is not None else "",
             waiting=tuple(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in waiting),
+            detaching=detaching,
+            error=error.message if error is not None and detaching is not None else "",
+            forced_by=max(forced, default=None),
             writer=attached_guard(volume) if volume is not None and not user else None,
         )
-
-
-def _of_volume(entry: VolumeAttachment) -> str:
-    return entry.spec.source.persistent_volume_name or ""

@@ -2,8 +2,9 @@
 
     no Node object               every pod that names it. The controller looks each 20 s; a node that it misses stands
                                  in quarantine for 40 s, then the API server is asked once more: within 80 s
-    taint out-of-service, while  pods that are being deleted, within 20 s. Others are deleted by the taint before,
-      the node is not Ready      unless they tolerate it
+    taint out-of-service, while  pods that are being deleted, within 20 s, with grace too, and also if the kubelet
+      the node is not Ready      answers and is still stopping them. Others are deleted by the taint before, unless they
+                                 tolerate it: somebody has to delete those
     else                         none
 
 It marks a pod Failed and deletes it with grace 0. Nobody is asked whether its processes have ended, and nothing stops
@@ -15,15 +16,21 @@ markFailedAndDeletePod) at v1.36.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 from podrules.lost_node import taint_added
 from podrules.model.instant import instant, later
-from podrules.model.node import Node
+from podrules.model.node import Node, Taint
+from podrules.model.pod import Pod
 from podrules.reachability import OUT_OF_SERVICE, Reach
+from podrules.taint_eviction import eviction_after
+from podrules.tolerations import NO_EXECUTE
 
-__all__ = ["GC_CHECK_PERIOD", "ORPHANS_GONE_WITHIN", "collected_by", "collected_within"]
+__all__ = ["GC_CHECK_PERIOD", "ORPHANS_GONE_WITHIN", "TAINT", "collected_by", "collected_within", "goes"]
+
+TAINT: Final = Taint(OUT_OF_SERVICE, "nodeshutdown", NO_EXECUTE)
 
 GC_CHECK_PERIOD: Final = 20
 """Seconds (gcCheckPeriod)."""
@@ -61,3 +68,9 @@ def collected_by(told: datetime | None, node: Node | None) -> datetime | None:
     if told is None or added is None or unready is None:
         return None
     return later(max(told, added, unready), GC_CHECK_PERIOD)
+
+
+def goes(pod: Pod, taints: Sequence[Taint] = ()) -> bool:
+    """Whether a pod goes, now or later, when its node, which has these taints besides, is declared out of service."""
+    deleted = pod.metadata.deletion_timestamp is not None
+    return deleted or eviction_after(pod.spec.tolerations, (*taints, TAINT)) is not None

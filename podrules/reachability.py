@@ -11,13 +11,17 @@
     Lease not renewed for 40 s          the kubelet renews every 10 s: known before the condition changes
     else                                the kubelet answers, also when Ready is False
 
+The cloud controller asks its provider about a node that is not Ready, and taints it if that says that the machine is
+shut down. It takes the taint off once the node is Ready, not when the machine is started: a reason to look, no proof.
+
 Nobody knows when processes end on a node that does not answer: only its kubelet stops them, and only it could tell
 that they have ended. Pod garbage collection removes objects without asking: every pod that names a node without a Node
 object, and terminating pods of a node that has the out-of-service taint while it is not Ready.
 
 Source: pkg/controller/podgc/gc_controller.go (gcTerminating, gcOrphaned),
 pkg/controller/nodelifecycle/node_lifecycle_controller.go, pkg/kubelet/util/nodelease.go,
-pkg/kubelet/apis/config/v1beta1/defaults.go (NodeLeaseDurationSeconds) at v1.36.3.
+pkg/kubelet/apis/config/v1beta1/defaults.go (NodeLeaseDurationSeconds) at v1.36.3;
+k8s.io/cloud-provider/controllers/nodelifecycle/node_lifecycle_controller.go (MonitorNodes) at v0.36.3.
 """
 
 from __future__ import annotations
@@ -34,11 +38,13 @@ from podrules.model.instant import instant
 from podrules.model.node import Taint
 from podrules.platform import has_provider_taint
 
-__all__ = ["LEASE_NAMESPACE", "OUT_OF_SERVICE", "NodeReach", "Reach", "ReachableNode", "node_reach"]
+__all__ = ["LEASE_NAMESPACE", "OUT_OF_SERVICE", "SHUTDOWN", "NodeReach", "Reach", "ReachableNode", "node_reach"]
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 """Key of the taint by which somebody vouches that a machine is off."""
+SHUTDOWN: Final = "node.cloudprovider.kubernetes.io/shutdown"
+"""Key of the taint by which a cloud controller says that a machine is off."""
 _LEASE_DURATION: Final = timedelta(seconds=40)
 
 
@@ -92,6 +98,8 @@ class NodeReach(Struct, frozen=True, rename="camel"):
     """The last heartbeat of a node that is gone, if its Lease is still there."""
     provider: bool = False
     """It is a virtual kubelet: what answers is a provider, and when a pod ends there is not known."""
+    shut_down: bool = False
+    """It does not answer, and its cloud controller's taint says that its machine is shut down."""
 
     @property
     def ends_unknown(self) -> bool:
@@ -130,7 +138,8 @@ def node_reach(name: str, node: ReachableNode | None, *, renewed: datetime | Non
     if node is None:
         return NodeReach(name, Reach.GONE, "metadata.name", renewed)
     found = _reach_of(name, node, renewed, now)
-    return replace(found, provider=True) if has_provider_taint(node.spec.taints) else found
+    off = found.reach.quiet and any(taint.key == SHUTDOWN for taint in node.spec.taints)
+    return replace(found, provider=has_provider_taint(node.spec.taints), shut_down=off)
 
 
 def _reach_of(name: str, node: ReachableNode, renewed: datetime | None, now: datetime) -> NodeReach:

@@ -13,6 +13,7 @@ __all__ = [
     "FORBIDDEN",
     "LABELS_NOT_ASKED",
     "NOT_ALL_IN_FILE",
+    "NOT_ASKED",
     "NOT_FOUND",
     "NOT_IN_FILE",
     "NOT_IN_SNAPSHOT",
@@ -32,6 +33,8 @@ NOT_ALL_IN_FILE: Final = "not all in the file"
 """A List has objects of the kind, and lacks one that another object names."""
 NOT_IN_SNAPSHOT: Final = "not in the snapshot"
 """A snapshot did not capture it."""
+NOT_ASKED: Final = "not asked"
+"""A plugin or an extender of the scheduler that is not restated here."""
 FORBIDDEN: Final = "forbidden"
 NOT_FOUND: Final = "not found"
 

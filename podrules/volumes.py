@@ -2,9 +2,8 @@
 
     ReadWriteMany, ReadOnlyMany     made for several pods: nothing to keep out
     ReadWriteOnce, ReadWriteOncePod made for one writer. Who keeps a second one out when the pod object is gone?
-      backend attaches exclusively  the disk itself: it cannot be attached elsewhere before it is detached
       CSI, attached to the node     the attach/detach controller: it waits until the old node has let go, or for its
-                                    force detach (6 min, only from nodes that do not answer); then its driver detaches
+      in-tree disk                  force detach (6 min, only from nodes that do not answer); then its driver detaches
       iSCSI, FC                     the same controller, until detach. That is a word in its books: it fences nobody,
                                     and from then on nothing keeps a second writer off
       NFS, hostPath, local,         nobody
@@ -14,8 +13,9 @@
       RBD, CephFS, GlusterFS        no kubelet of this version mounts them: their plugins are gone since 1.31, 1.31 and
                                     1.26. What an older kubelet's plugin does, this source does not tell
 
-The controller attaches csi, fc and iscsi volumes alone. It keeps nodes apart that want one PersistentVolume, unless
-that is ReadWriteMany or ReadOnlyMany, or has no access mode.
+The controller attaches csi, fc and iscsi volumes alone; an in-tree disk is one of the CSI driver that replaced its
+plugin. It keeps nodes apart that want one PersistentVolume, unless that is ReadWriteMany or ReadOnlyMany, or has no
+access mode.
 
 Access modes bind claims to volumes and, ReadWriteOncePod aside, limit no pod; ReadWriteOncePod is kept by the scheduler
 and the kubelet for pod objects that exist, so not past a force deletion.
@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 _SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
-_EXCLUSIVE: Final = {
+_MIGRATED: Final = {
     "aws_elastic_block_store": "AWS EBS",
     "azure_disk": "Azure Disk",
     "cinder": "Cinder",
@@ -61,7 +61,7 @@ _EXCLUSIVE: Final = {
     "portworx_volume": "Portworx",
     "vsphere_volume": "vSphere",
 }
-"""In-tree sources whose backend attaches to one node at a time, or locks."""
+"""In-tree sources that CSI drivers attach, to one node at a time."""
 _OPEN: Final = {
     "azure_file": "Azure File",
     "host_path": "hostPath",
@@ -84,7 +84,6 @@ class WriterLock(Enum):
 
     NOT_NEEDED = "NotNeeded"
     """The volume is made for several pods, or this pod only reads it."""
-    BACKEND = "Backend"
     ATTACHMENT = "Attachment"
     CONTROLLER = "Controller"
     """The attach/detach controller alone, until it detaches the volume: that fences nobody."""
@@ -111,6 +110,8 @@ class WriterGuard(Struct, frozen=True, rename="camel"):
     backend: str = ""
     """``NFS``, ``AWS EBS``, or the CSI driver's name; empty when it is not known."""
     access_modes: tuple[str, ...] = ()
+    mounted: bool = True
+    """Whether status.volumesInUse of its node has it; if not, it is detached as soon as the pod object is gone."""
 
 
 def claimed_volumes(pod: Pod) -> tuple[ClaimedVolume, ...]:
@@ -140,7 +141,7 @@ def inline_guards(pod: Pod) -> Iterator[WriterGuard]:
 def inline_disks(pod: Pod) -> Iterator[WriterGuard]:
     """The same of its disks, which are made for one writer; iSCSI and FC may multi-attach."""
     yield from _inline(pod, _CONTROLLED, WriterLock.NONE)
-    yield from _inline(pod, _EXCLUSIVE, WriterLock.BACKEND)
+    yield from _inline(pod, _MIGRATED, WriterLock.ATTACHMENT)
 
 
 def _inline(pod: Pod, sources: Mapping[str, str], lock: WriterLock) -> Iterator[WriterGuard]:
@@ -201,7 +202,7 @@ def _backend(volume: PersistentVolume, *, attached: bool | None) -> tuple[str, W
         locks = {True: kept, False: WriterLock.NONE, None: WriterLock.UNKNOWN}
         return spec.csi.driver, locks[attached]
     for sources, lock in (
-        (_EXCLUSIVE, WriterLock.BACKEND),
+        (_MIGRATED, WriterLock.UNKNOWN if shared else WriterLock.ATTACHMENT),
         (_CONTROLLED, WriterLock.NONE if shared else WriterLock.CONTROLLER),
         (_OPEN, WriterLock.NONE),
         (_REMOVED, WriterLock.REMOVED),

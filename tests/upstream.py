@@ -26,6 +26,7 @@ MODULES: Final = {
     "k8s.io/api": _ON_ITS_OWN,
     "k8s.io/apimachinery": _ON_ITS_OWN,
     "k8s.io/apiserver": _ON_ITS_OWN,
+    "k8s.io/cloud-provider": _ON_ITS_OWN,
     "k8s.io/component-base": _ON_ITS_OWN,
     "k8s.io/kube-scheduler": _ON_ITS_OWN,
     "k8s.io/kubectl": _ON_ITS_OWN,

@@ -24,9 +24,7 @@ from podrules.cluster.errors import (
     ClusterError,
     Conflict,
     Forbidden,
-    ManifestError,
     NotFound,
-    NotListed,
     RequestRefused,
     Unreachable,
     UsageError,
@@ -272,8 +270,6 @@ def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Stream
         if not source.side_by_side:
             # A live cluster is not asked for all objects of a kind.
             suggest_namespace(ObjectQuery(kind, name), error, source)
-        if isinstance(error, NotListed):
-            raise ManifestError(error.message, advice=error.advice) from error
         tell(error, streams.err, target)
         return None
 

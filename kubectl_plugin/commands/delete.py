@@ -24,8 +24,10 @@ from podrules.deletion import CONFIRMATION, Members, is_confirmed, is_force_dele
 from podrules.disruption import Evictions
 from podrules.ending import pod_ending, stop_plan
 from podrules.forcing import pod_force_safety
+from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.platform import Platform, node_platform
+from podrules.pod_gc import goes
 from podrules.reachability import NodeReach, Reach
 from podrules.reading import read_or_none
 from podrules.safety import Guarantee, owner_guarantee
@@ -61,7 +63,7 @@ class _Deletion(ClusterAction):
         node = read_or_none(self._gatherer.get(NODES, pod.spec.node_name)) if pod.spec.node_name else None
         self._version_notes = version_notes(self._versions, () if node is None else (node,))
         self._plan = stop_plan(pod, options.grace_period)
-        self._stakes = self._read_stakes() if is_force_deletion(pod, options.grace_period) else None
+        self._stakes = self._read_stakes(node) if is_force_deletion(pod, options.grace_period) else None
 
     def act(self) -> StepOutcome:
         """See `ClusterAction.act`."""
@@ -178,13 +180,13 @@ class _Deletion(ClusterAction):
 
         self.show(nothing_at_stake_page(self.report()))
 
-    def _read_stakes(self) -> Stakes:
+    def _read_stakes(self, known: Node | None) -> Stakes:
         pod, source, now = self._pod, self._source, present(self._source)
         node = read_node_reach(pod.spec.node_name, source, now)
         budgets = self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace))
         refused = None if budgets is None else Evictions(budgets).refused(pod)
-        ending = pod_ending(pod, quiet=node.ends_unknown)
-        owner, guards = owner_guarantee(pod), read_guards(pod, source)
+        ending = pod_ending(pod, quiet=node.ends_unknown, node=known)
+        owner, guards = owner_guarantee(pod), read_guards(pod, source, node=known)
         return Stakes(
             owner=owner,
             members=self._members(),
@@ -195,6 +197,8 @@ class _Deletion(ClusterAction):
             eviction_refused=refused,
             eviction_hold=eviction_hold(pod, budgets) if budgets and refused is not None else None,
             deleted=ending.deleted_at,
+            collected_by=ending.collected_by,
+            stays=known is not None and not goes(pod, known.spec.taints),
             may_run_until=ending.ends_by,
         )
 
@@ -215,7 +219,12 @@ class _Deletion(ClusterAction):
         if stateful_set is None or siblings is None:
             return None
         replicas = stateful_set.spec.replicas
-        return members(self._pod, 1 if replicas is None else replicas, siblings)
+
+        def answers(node: str) -> bool:
+            reach = self._gatherer.reach(node).reach
+            return not (reach.quiet or reach is Reach.UNKNOWN)
+
+        return members(self._pod, 1 if replicas is None else replicas, siblings, answers)
 
 
 def _how_to_look(options: DeletionOptions) -> str:

@@ -27,9 +27,10 @@ from podrules.cluster.errors import Forbidden, Unreachable
 from podrules.cluster.kinds import NODES, PODS, VOLUME_ATTACHMENTS, Kind
 from podrules.cluster.source import Source
 from podrules.cluster.writer import Writer
-from podrules.fencing import TAINT, FenceState, Left
+from podrules.fencing import FenceState, Left
 from podrules.model.base import KubeObject
 from podrules.model.node import Node
+from podrules.pod_gc import TAINT
 
 __all__ = ["run"]
 

@@ -257,7 +257,15 @@ class ReportBuilder:
             events_decide=wait is not None and may_be_stuck(pod, at, quiet=quiet),
             stuck=None if wait is None else self._stuck(pod, wait),
             hint=self._hint(pod) if facts.named and not quiet else None,
+            only_member=facts.named and quiet and self._is_only_member(pod),
         )
+
+    def _is_only_member(self, pod: Pod) -> bool:
+        owner = owner_guarantee(pod)
+        if owner.guarantee is not Guarantee.AT_MOST_ONE:
+            return False
+        found = read_or_none(self._gatherer.get(STATEFUL_SETS, owner.name, pod.metadata.namespace))
+        return found is not None and found.spec.replicas in {None, 1}
 
     def _hint(self, pod: Pod) -> Stuck | None:
         """The warning that adds to the states of its containers, where there is one."""

@@ -182,6 +182,16 @@ ENTRIES: Final = (
         see=("force deletion", "Multi-Attach error", "storage-side fencing"),
     ),
     Entry(
+        name="node.cloudprovider.kubernetes.io/shutdown",
+        also=("shutdown taint", "cloud shutdown taint", "InstanceShutdown"),
+        means="A taint of a node that is not Ready: its cloud provider said that the machine is shut down.",
+        rule=("It keeps pods away and evicts none. It stays until the node is Ready, also if the machine runs again.",),
+        do=("Check in the provider's console that the machine is off, then fence the node.",),
+        commands=(_PARTITIONS, "kubectl qos fence node/NODE"),
+        source=("k8s.io/cloud-provider/controllers/nodelifecycle/node_lifecycle_controller.go",),
+        see=("out-of-service", "silent node", "node.kubernetes.io/unreachable"),
+    ),
+    Entry(
         name="storage-side fencing",
         also=("storage fencing", "fencing at the storage", "SCSI reservation", "persistent reservation"),
         means="The storage itself refuses the old node's writes; Kubernetes does not ask for it and cannot tell.",
@@ -223,7 +233,10 @@ ENTRIES: Final = (
             "A pod that is Terminating on a silent node holds it until the node answers or is fenced.",
             "From an unhealthy node it is forced after 6 minutes, counted from when no pod wants it there.",
         ),
-        do=("If a pod of the same Deployment holds it, its rolling update waits for itself: set strategy Recreate.",),
+        do=(
+            "If the node that holds it is silent, make sure that its machine is off, then fence it.",
+            "If an older pod of its Deployment holds it, the rolling update waits for itself: set strategy Recreate.",
+        ),
         commands=("kubectl qos explain pod/NAME", _PARTITIONS),
         source=(_RECONCILER, "pkg/volume/util/operationexecutor/operation_generator.go"),
         see=("out-of-service", "access modes"),

@@ -11,7 +11,7 @@ from kubectl_plugin.reports.steps import Refusal, RefusedBy, StepEvent, StepKind
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.unread import can_i
 from kubectl_plugin.views.words import counted, listed
-from podrules.fencing import TAINT
+from podrules.pod_gc import TAINT
 
 __all__ = ["TAINT_TEXT", "outcome_verdict", "refused_sentences", "remedy", "step_line", "step_words", "unanswered"]
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_plugin.render.command import Command, Hint, Prose, kubectl
 from kubectl_plugin.views.words import listed
 from podrules.cluster.kubelet import CONFIGZ
-from podrules.reading import NOT_ALL_IN_FILE, Unread
+from podrules.reading import NOT_ALL_IN_FILE, NOT_ASKED, Unread
 
 __all__ = ["assumed_words", "can_i", "unread_lines"]
 
@@ -81,7 +81,8 @@ def assumed_words(lacks: Iterable[Unread]) -> Iterator[str]:
     entries = list(lacks)
     some = [entry for entry in entries if entry.reason == NOT_ALL_IN_FILE]
     none = [entry for entry in entries if entry.is_not_listed and entry not in some]
-    unread = [entry for entry in entries if not entry.is_not_listed]
+    unasked = [entry.resource for entry in entries if entry.reason == NOT_ASKED]
+    unread = [entry for entry in entries if not entry.is_not_listed and entry.reason != NOT_ASKED]
     for group, said in (
         (none, "no {} in the file"),
         (some, "not all {} are in the file"),
@@ -95,6 +96,8 @@ def assumed_words(lacks: Iterable[Unread]) -> Iterator[str]:
             if kinds := list(dict.fromkeys(entry.resource for entry in entries)):
                 joint = listed(kinds) if group is some else _either(kinds)
                 yield f"Not certain: {said.format(joint)}{ends}."
+    if unasked:
+        yield f"Not certain: {listed(unasked)} {'was' if len(unasked) == 1 else 'were'} not asked."
 
 
 def _either(kinds: Sequence[str]) -> str:

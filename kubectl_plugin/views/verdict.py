@@ -15,7 +15,13 @@ from kubectl_plugin.reports.pod.pod_status import PodStatusReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joined_verdict, lacking
 from kubectl_plugin.views.node.platform_words import NOT_KNOWN
 from kubectl_plugin.views.node.pressure_words import pressed_sentences
-from kubectl_plugin.views.node.silent_node import ended_sentences, quiet_node, running_sentences, stuck_sentences
+from kubectl_plugin.views.node.silent_node import (
+    collecting_node,
+    ended_sentences,
+    quiet_node,
+    running_sentences,
+    stuck_sentences,
+)
 from kubectl_plugin.views.node.taint_words import node_sentences, overdue_sentences
 from kubectl_plugin.views.pod.claim_words import claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
@@ -29,7 +35,7 @@ from kubectl_plugin.views.pod.stuck_words import (
     starting_verdict,
     unseen_words,
 )
-from kubectl_plugin.views.pod.volume_move import waiting_words
+from kubectl_plugin.views.pod.volume_move import advice_words, waiting_words
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words
@@ -66,7 +72,8 @@ def _lacking_words(report: PodReport) -> Iterator[str]:
     node = report.status.node if report.status is not None else None
     yield from assumed_words(one for one in report.lacks if node is None or one.resource != "nodes")
     if node is not None and any(one.resource == "nodes" for one in report.lacks):
-        yield f"Not certain: whether {node.name} answers is unknown; the Node could not be read."
+        name = next((one.node for one in report.moving if one.is_elsewhere_unknown(node.name)), node.name)
+        yield f"Not certain: whether {name} answers is unknown; the Node could not be read."
 
 
 def _verdict(report: PodReport, now: datetime | None) -> Verdict:
@@ -305,10 +312,12 @@ def _terminating(report: PodReport, status: PodStatusReport, lead: str, now: dat
         return _trouble(VerdictCode.TERMINATING_STUCK, *told(report, quiet, lead, now))
     if report.ending.processes and report.platform is Platform.VIRTUAL_KUBELET:
         return _notice(VerdictCode.TERMINATING, f"{lead}: when it ends is {NOT_KNOWN}.", *why)
-    if report.stuck is not None and report.stuck.long:
+    sentences, late = ending_sentences(report, lead, now)
+    if report.ending.ends_by is not None and (collecting := collecting_node(report)) is not None:
+        sentences = stuck_sentences(report, collecting, lead, now)
+    elif report.stuck is not None and report.stuck.long:
         ending = ending_verdict(report.stuck, report, lead, now)
         return replace(ending, sentences=(*ending.sentences, *why))
-    sentences, late = ending_sentences(report, lead, now)
     if late:
         return _trouble(VerdictCode.TERMINATING_LATE, *sentences, *why)
     return _notice(VerdictCode.TERMINATING, *sentences, *why)
@@ -322,11 +331,13 @@ def _waiting_for_volumes(report: PodReport, status: PodStatusReport, now: dateti
     # Attaching and mounting pass by themselves; what another node holds may not.
     passes = first.step in {MoveStep.ATTACH, MoveStep.START} and not first.error
     severity = Severity.NOTICE if passes else Severity.TROUBLE
-    said = Verdict(VerdictCode.WAITING_FOR_VOLUME, severity, (waiting, f"{waits[:1].upper()}{waits[1:]}."))
+    told = tuple(filter(None, (f"{waits[:1].upper()}{waits[1:]}.", advice_words(first))))
+    said = Verdict(VerdictCode.WAITING_FOR_VOLUME, severity, (waiting, *told))
     if report.stuck is not None:
-        repeated, *more = repeated_sentences(report.stuck, now)
+        # What is known of attachments is about the holder, which is known here.
+        repeated, *more = repeated_sentences(report.stuck, now, helps=passes)
         urgent = Severity.TROUBLE if report.stuck.long else severity
-        said = replace(said, sentences=(waiting, repeated, *said.sentences[1:], *more), severity=urgent)
+        said = replace(said, sentences=(waiting, repeated, *told, *more), severity=urgent)
     return _led(_waits(status, now), said)
 
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
 from msgspec.structs import replace
 
-from podrules.attachment import has_started
+from podrules.attachment import has_started, is_in_use, unique_volume_name
 from podrules.cluster.errors import ClusterError, NotCaptured, NotFound, NotListed
-from podrules.cluster.kinds import LEASES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
+from podrules.cluster.kinds import (
+    CSI_DRIVERS,
+    LEASES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    VOLUME_ATTACHMENTS,
+)
 from podrules.cluster.source import Source
+from podrules.csi_translation import csi_source
 from podrules.model.instant import instant
-from podrules.model.node import Lease
+from podrules.model.node import Lease, Node
 from podrules.model.pod import Pod
 from podrules.model.storage import PersistentVolume
 from podrules.platform import Platform, node_platform
@@ -80,7 +89,7 @@ def renewals(leases: Iterable[Lease]) -> dict[str, datetime]:
     return {lease.metadata.name: renewed for lease in leases if (renewed := instant(lease.spec.renew_time)) is not None}
 
 
-def _guard(pod: Pod, claimed: ClaimedVolume, source: Source) -> WriterGuard:
+def _guard(pod: Pod, claimed: ClaimedVolume, source: Source, node: Node | None) -> WriterGuard:
     """What keeps a second writer off one volume of a pod."""
     try:
         claim = source.get(PERSISTENT_VOLUME_CLAIMS, claimed.claim, pod.metadata.namespace)
@@ -93,16 +102,24 @@ def _guard(pod: Pod, claimed: ClaimedVolume, source: Source) -> WriterGuard:
         attached = _attached(volume, pod, source)
     except ClusterError:
         attached = None
-    return writer_guard(claimed, claim, volume, attached=attached)
+    if attached is None and node is not None:
+        name = unique_volume_name(volume)
+        attached = any(entry.name == name for entry in node.status.volumes_attached) or None
+    if attached is None and volume.spec.csi is not None:
+        # A driver that does not attach has no VolumeAttachments.
+        with suppress(ClusterError):
+            required = source.get(CSI_DRIVERS, volume.spec.csi.driver).spec.attach_required
+            attached = False if required is False else None
+    return replace(writer_guard(claimed, claim, volume, attached=attached), mounted=is_in_use(volume, node))
 
 
 def _attached(volume: PersistentVolume, pod: Pod, source: Source) -> bool | None:
     """Whether a CSI volume is attached to the pod's node; None: another volume, or the pod may still wait for it."""
     node = pod.spec.node_name
-    if volume.spec.csi is None:
+    if (disk := csi_source(volume)) is None:
         return None
     try:
-        return source.get(VOLUME_ATTACHMENTS, attachment_name(volume.spec.csi, node)).status.attached
+        return source.get(VOLUME_ATTACHMENTS, attachment_name(disk, node)).status.attached
     except NotFound:
         # A handwritten VolumeAttachment may have another name. On a live cluster, looking for it takes one more list.
         by_content = not source.side_by_side and any(
@@ -114,8 +131,8 @@ def _attached(volume: PersistentVolume, pod: Pod, source: Source) -> bool | None
         return by_content if by_content or has_started(pod) else None
 
 
-def read_guards(pod: Pod, source: Source, most: int = MOST_READ) -> tuple[WriterGuard, ...]:
+def read_guards(pod: Pod, source: Source, most: int = MOST_READ, node: Node | None = None) -> tuple[WriterGuard, ...]:
     """What keeps a second writer off each volume of a pod; of more than `most` claimed volumes it is unknown."""
     claimed = claimed_volumes(pod)
-    read = (_guard(pod, each, source) for each in claimed[:most])
+    read = (_guard(pod, each, source, node) for each in claimed[:most])
     return (*read, *(WriterGuard(each.name, WriterLock.UNKNOWN) for each in claimed[most:]), *inline_guards(pod))

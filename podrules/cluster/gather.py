@@ -269,7 +269,8 @@ class Gatherer:
     def guards(self, pod: Pod) -> tuple[WriterGuard, ...]:
         """What keeps a second writer off each volume of a pod; unknown if that cannot be read."""
         place = f"{pod.metadata.namespace}/{pod.metadata.name}"
-        return self._kept("guards", place, lambda: read_guards(pod, self._source))
+        node = read_or_none(self.node(pod.spec.node_name, of_many=True)) if pod.spec.node_name else None
+        return self._kept("guards", place, lambda: read_guards(pod, self._source, node=node))
 
     def _kept(self, what: str, name: str, made: Callable[[], T]) -> T:
         """What is made of things read. It is made once."""

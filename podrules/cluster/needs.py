@@ -61,6 +61,7 @@ from podrules.cluster.kinds import (
     Kind,
 )
 from podrules.controller_labels import HASH_LABEL
+from podrules.csi_translation import in_tree_plugin
 from podrules.features import Features
 from podrules.model.affinity import Affinity, PodAffinityTerm
 from podrules.model.base import KubeObject
@@ -77,7 +78,6 @@ from podrules.scheduler.plugins.dynamic_resources.extended import (
 from podrules.scheduler.plugins.inter_pod_affinity.terms import AffinityTerm, parse_terms
 from podrules.scheduler.plugins.pod_topology_spread.args import PodTopologySpreadArgs
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as POD_TOPOLOGY_SPREAD
-from podrules.scheduler.plugins.volume_binding.csi_translation import in_tree_plugin
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_reference, is_bound
 
 __all__ = ["Known", "Need", "field_of", "goes_by_revision", "left_out", "needs"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from podrules.attachment import VolumeFacts, attached_volumes, in_tree_name, unique_volume_name
+from podrules.attachment import VolumeFacts, attached_volumes, is_in_use, unique_volume_name
 from podrules.cluster.force_delete_objects import MOST_READ
 from podrules.cluster.force_delete_objects import renewals as renewals_of
 from podrules.cluster.kinds import (
@@ -26,6 +26,7 @@ from podrules.cluster.kinds import (
     VOLUME_ATTACHMENTS,
     Kind,
 )
+from podrules.csi_translation import csi_source
 from podrules.model.base import KubeObject
 from podrules.model.instant import instant
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
@@ -65,7 +66,9 @@ def partition_facts(
     renewed = renewals(gatherer)
     # A List may lack a Node that exists.
     all_nodes = not gatherer.source.is_plain_list
-    missing = missing_nodes(nodes, pods, renewed)
+    # A live cluster may have too many attachments to read them for nodes that are gone.
+    of_all = () if gatherer.source.side_by_side else read_or_none(gatherer.list(VOLUME_ATTACHMENTS)) or ()
+    missing = missing_nodes(nodes, pods, renewed, of_all)
     if missing and not all_nodes:
         gatherer.noted(Unread("get", NODES.rbac_name, None, NOT_ALL_IN_FILE))
         missing = ()
@@ -107,6 +110,11 @@ def partition_facts(
         volumes=volumes,
         attachments=attachments or (),
         all_attachments=attachments is not None,
+        drivers={
+            driver.metadata.name: driver
+            for volume in volumes.values()
+            if (csi := volume.spec.csi) and (driver := read_or_none(gatherer.get(CSI_DRIVERS, csi.driver)))
+        },
         budgets=gatherer.noted(gatherer.list(PDBS)) or (),
     )
 
@@ -126,7 +134,7 @@ def _read_attached(
             volumes |= {name: found} if found is not None else {}
     held = (attached_volumes(name, node, attachments, volumes.values()) for name, node in down.items())
     unknown = {volume for one in held for volume, attachment in one.items() if not attachment} - volumes.keys()
-    unknown -= {in_tree_name(volume) for pod in lost for volume in pod.spec.volumes}
+    unknown -= {unique_volume_name(volume) for pod in lost for volume in pod.spec.volumes}
     # A node's status names them by what only their specs have.
     every = gatherer.noted(gatherer.list(PERSISTENT_VOLUMES)) if unknown else ()
     volumes |= {found.metadata.name: found for found in every or () if unique_volume_name(found) in unknown}
@@ -204,12 +212,10 @@ def _volume_facts(gatherer: Gatherer, pod: Pod) -> Iterator[VolumeFacts]:
             for other in gatherer.noted(gatherer.list(PODS, pod.metadata.namespace)) or ()
             if any(use.claim == claimed.claim for use in claimed_volumes(other))
         ]
-        attachments = [
-            entry
-            for entry in gatherer.noted(gatherer.list(VOLUME_ATTACHMENTS)) or ()
-            if entry.spec.source.persistent_volume_name == volume.metadata.name
-        ]
-        attached = frozenset(_nodes_with(gatherer, volume))
+        every = gatherer.noted(gatherer.list(VOLUME_ATTACHMENTS))
+        attachments = [one for one in every or () if one.spec.source.persistent_volume_name == volume.metadata.name]
+        known = every is not None and gatherer.source.side_by_side and csi_source(volume) is not None
+        attached = frozenset() if known else frozenset(_nodes_with(gatherer, volume))
         nodes = attached | {entry.spec.node_name for entry in attachments}
         yield VolumeFacts(
             name=claimed.name,
@@ -232,14 +238,12 @@ def _is_attachable(gatherer: Gatherer, volume: PersistentVolume) -> bool:
 
 def _has_mounted(gatherer: Gatherer, name: str, volume: PersistentVolume) -> bool:
     node = gatherer.noted(gatherer.get(NODES, name))
-    return node is not None and unique_volume_name(volume) in node.status.volumes_in_use
+    return node is not None and is_in_use(volume, node)
 
 
 def _nodes_with(gatherer: Gatherer, volume: PersistentVolume) -> Iterator[str]:
-    """The nodes to which an in-tree volume is attached; it has no VolumeAttachment, so every node is checked."""
+    """The nodes that have a volume in their status: of iSCSI and FC nothing else tells, of CSI VolumeAttachments do."""
     name = unique_volume_name(volume)
-    if volume.spec.csi is not None or not name:
-        return
-    for node in gatherer.noted(gatherer.list(NODES)) or ():
+    for node in (gatherer.noted(gatherer.list(NODES)) or ()) if name else ():
         if any(entry.name == name for entry in node.status.volumes_attached):
             yield node.metadata.name

@@ -43,6 +43,7 @@ __all__ = [
     "Volume",
     "VolumeAttachment",
     "VolumeNodeAffinity",
+    "VsphereVirtualDiskVolumeSource",
 ]
 
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
@@ -132,6 +133,12 @@ class PortworxVolumeSource(Model, frozen=True):
     volume_id: str = field(default="", name="volumeID")
 
 
+class VsphereVirtualDiskVolumeSource(Model, frozen=True):
+    """``vsphereVolume``."""
+
+    volume_path: str = ""
+
+
 class ImageVolumeSource(Model, frozen=True):
     """``image``."""
 
@@ -194,7 +201,7 @@ class Volume(Model, frozen=True):
     azure_file: AzureFileVolumeSource | None = None
     cinder: CinderVolumeSource | None = None
     portworx_volume: PortworxVolumeSource | None = None
-    vsphere_volume: Empty | None = None
+    vsphere_volume: VsphereVirtualDiskVolumeSource | None = None
     empty_dir: EmptyDirVolumeSource | None = None
     host_path: Empty | None = None
     config_map: Empty | None = None
@@ -260,7 +267,7 @@ class PersistentVolumeSpec(Model, frozen=True):
     nfs: Empty | None = None
     portworx_volume: PortworxVolumeSource | None = None
     rbd: Empty | None = None
-    vsphere_volume: Empty | None = None
+    vsphere_volume: VsphereVirtualDiskVolumeSource | None = None
 
 
 class PersistentVolumeStatus(Model, frozen=True):
@@ -298,9 +305,10 @@ class StorageClass(KubeObject, frozen=True):
 
 
 class VolumeAttachmentSource(Model, frozen=True):
-    """``spec.source``."""
+    """``spec.source``: a PersistentVolume, or the CSI form of an in-tree volume that a pod has without a claim."""
 
     persistent_volume_name: str | None = None
+    inline_volume_spec: PersistentVolumeSpec | None = None
 
 
 class VolumeAttachmentSpec(Model, frozen=True):

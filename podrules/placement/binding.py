@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from podrules.csi_translation import MIGRATED_PROVISIONERS
 from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.model.base import ObjectMeta
 from podrules.model.node import CSINodeDriver, Node
@@ -33,7 +34,6 @@ from podrules.scheduler.plugins.volume_binding.binder import (
     PodVolumeClaims,
     reserved_volumes,
 )
-from podrules.scheduler.plugins.volume_binding.csi_translation import MIGRATED_PROVISIONERS
 from podrules.scheduler.plugins.volume_binding.plugin import VolumeBinding
 from podrules.scheduler.plugins.volume_binding.storage_index import (
     ANNOTATION_BIND_COMPLETED,

@@ -297,7 +297,7 @@ class _Placing:
             preemption_disabled=framework.preemption_disabled,
             verified=self._situation.features.verified,
             unknown_plugins=framework.unknown,
-            extenders=framework.extenders,
+            extenders=tuple(one.url_prefix for one in framework.extenders_of(self._situation.pod)),
         )
 
     def _note(self, at: Situation, filtered: Filtered, row: int) -> None:

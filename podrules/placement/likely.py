@@ -80,7 +80,7 @@ def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways
         queue=queue_position(pod, situation.snapshot.pods) if pod.metadata.uid else None,
         verified=situation.features.verified,
         unknown_plugins=situation.framework.unknown,
-        extenders=situation.framework.extenders,
+        extenders=tuple(one.url_prefix for one in situation.framework.extenders_of(pod)),
         preemption_disabled=situation.framework.preemption_disabled,
     )
     if not len(situation.table) and NODES in missing.resources:

@@ -28,11 +28,13 @@ from podrules.model.storage import PersistentVolumeClaim
 from podrules.placement.device_claims import missing_templates
 from podrules.placement.outcome import Placement, PlacementOutcome
 from podrules.placement.situation import Situation
-from podrules.reading import NOT_ALL_IN_FILE, Unread
+from podrules.reading import NOT_ALL_IN_FILE, NOT_ASKED, Unread
 from podrules.scheduler.framework.interface import NamedPlugin
+from podrules.scheduler.in_tree import ExtensionPoint
 from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, PodTopologySpreadArgs
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as POD_TOPOLOGY_SPREAD
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_class, claim_reference, is_bound
+from podrules.scheduler.runtime import Framework
 
 __all__ = ["BUDGETS", "CLAIMS", "CLASSES", "NODES", "VOLUMES", "Missing", "known_part", "missing_of"]
 
@@ -81,7 +83,7 @@ class Missing(Struct, frozen=True):
     def decides_fit(self, one: Unread) -> bool:
         """Whether more nodes would be rejected with it. Without the other nodes, those that fit still fit."""
         scores = one.resource in _SELECTORS and not self.hard_spread
-        return one.resource not in {BUDGETS, NODES} and not scores
+        return one.resource not in {BUDGETS, NODES} and one.verb != ExtensionPoint.SCORE and not scores
 
     def moving(self, *, victims: bool) -> Iterator[Unread]:
         """By what a pod that fits may go to another node.
@@ -134,11 +136,23 @@ def missing_of(situation: Situation) -> Missing:
             if resource not in resources:
                 namespace = pod.metadata.namespace if resource in {CLAIMS, _DEVICE_CLAIMS} else None
                 found.append(Unread("get", resource, namespace, NOT_ALL_IN_FILE))
+    found += _unasked(pod, framework)
     args = framework.args.get(POD_TOPOLOGY_SPREAD) or PodTopologySpreadArgs()
     hard = any(constraint.when_unsatisfiable == DO_NOT_SCHEDULE for constraint in args.constraints)
     claimed = {claim.spec.volume_name for claim in _own_claims(pod, snapshot)}
     disks = (one for one in snapshot.persistent_volumes if one.metadata.name in claimed and one.spec.csi is None)
     return Missing(tuple(found), hard, in_tree=any(disks))
+
+
+def _unasked(pod: Pod, framework: Framework) -> Iterator[Unread]:
+    """The plugins and extenders that judge the pod and are not restated here."""
+    if pod.spec.node_name:
+        return
+    for name, point in framework.unasked.items():
+        yield Unread(point, f"plugin {name}", None, NOT_ASKED)
+    for one in framework.extenders_of(pod):
+        point = ExtensionPoint.FILTER if one.filter_verb else ExtensionPoint.SCORE
+        yield Unread(point, f"extender {one.url_prefix}", None, NOT_ASKED)
 
 
 def known_part(situation: Situation, missing: Missing) -> Situation:

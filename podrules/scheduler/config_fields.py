@@ -16,11 +16,12 @@ from typing import Any, Final
 
 from podrules.features import REFERENCE
 from podrules.model.misfit import shown, unfit
+from podrules.scheduler.in_tree import REMOVED_PLUGINS, no_such_plugin
 from podrules.schema.strict import Misfit, UnknownField, decode_struct, unknown_field
 from podrules.schema.table import schema
 from podrules.similar_names import nearest_word
 
-__all__ = ["API_VERSION", "KIND", "field_problems"]
+__all__ = ["API_VERSION", "KIND", "entries", "field_problems"]
 
 _GROUP: Final = "kubescheduler.config.k8s.io"
 API_VERSION: Final = f"{_GROUP}/v1"
@@ -44,6 +45,13 @@ _REMOVED: Final[Mapping[str, str]] = {
     "profiles[].plugins.unreserve": "write profiles[].plugins.reserve",
 }
 """What replaced the fields that v1 does not have, by path."""
+_WEIGHTS: Final = "; weights of InterPodAffinity, NodeAffinity and TaintToleration were 1 by default"
+_BETAS: Final[Mapping[str, str]] = {
+    f"{_GROUP}/v1beta1": f" (in a copy, if a scheduler of 1.19 to 1.22 runs it{_WEIGHTS})",
+    f"{_GROUP}/v1beta2": f" (in a copy, if a scheduler of 1.22 to 1.27 runs it{_WEIGHTS})",
+    f"{_GROUP}/v1beta3": " (in a copy, if a scheduler of 1.23 to 1.28 runs it)",
+}
+"""Versions that a scheduler may still read, while v1 came with 1.25: such a file is rewritten for the answer alone."""
 _ARGS: Final = "Args"
 _CLOSE: Final = 0.75
 _INDEX: Final = re.compile(r"\[[0-9]+\]")
@@ -57,7 +65,8 @@ def field_problems(configuration: Mapping[str, Any]) -> Iterator[str]:
     version, kind = configuration.get("apiVersion"), configuration.get("kind")
     if (version, kind) != (API_VERSION, KIND):
         given = " ".join(str(one) for one in (version, kind) if one) or "nothing"
-        yield f"apiVersion and kind: {given[:_MAX_GIVEN]}: write {API_VERSION} {KIND}"
+        yield f"apiVersion and kind: {given[:_MAX_GIVEN]}: write {API_VERSION} {KIND}{_BETAS.get(str(version), '')}"
+        yield from _removed_plugins(configuration)
         if kind != KIND or str(version).partition("/")[0] != _GROUP:
             return
     unknown: list[UnknownField] = []
@@ -79,19 +88,31 @@ def field_problems(configuration: Mapping[str, Any]) -> Iterator[str]:
 
 def _arguments(configuration: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
     """Kind, value and path of the arguments of kube-scheduler's own plugins."""
-    for path, profile in _entries(configuration, "profiles", ""):
-        for place, plugin in _entries(profile, "pluginConfig", f"{path}."):
+    for path, profile in entries(configuration, "profiles", ""):
+        for place, plugin in entries(profile, "pluginConfig", f"{path}."):
             kind = f"{plugin.get('name')}{_ARGS}"
             if plugin.get("args") is not None and _KNOWN.has(f"config.{kind}"):
                 yield kind, plugin["args"], f"{place}.args"
 
 
-def _entries(value: Mapping[str, Any], field: str, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The mappings in a list, with their paths."""
-    entries = value.get(field)
-    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
-        if isinstance(entry, Mapping):
-            yield f"{path}{field}[{index}]", entry
+def _removed_plugins(configuration: Mapping[str, Any]) -> Iterator[str]:
+    """Plugins of an older version that v1 does not have, with what replaced them."""
+    for path, profile in entries(configuration, "profiles", ""):
+        own = profile.get("plugins")
+        points = own.items() if isinstance(own, Mapping) else ()
+        sets = [(f"{path}.plugins.{point}.", "enabled", entry) for point, entry in points if isinstance(entry, Mapping)]
+        for parent, field, value in (*sets, (f"{path}.", "pluginConfig", profile)):
+            for place, plugin in entries(value, field, parent):
+                if (name := str(plugin.get("name"))) in REMOVED_PLUGINS:
+                    yield f'{place}: "{name}": {no_such_plugin(name)}'
+
+
+def entries(value: Mapping[str, Any], field: str, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The mappings in a list, with their paths; null is an empty one."""
+    found = value.get(field)
+    for index, entry in enumerate(found if isinstance(found, list) else ()):
+        if entry is None or isinstance(entry, Mapping):
+            yield f"{path}{field}[{index}]", entry or {}
 
 
 def _unknown(field: UnknownField) -> str:

@@ -4,7 +4,8 @@ This table is the registration of a plugin. The default profile, what a configur
 point and how arguments are read all follow from it (`plugin_set`, `registry`, `runtime`).
 
 Source: at v1.34.4 to v1.37.1, pkg/scheduler/framework/plugins/registry.go and
-pkg/scheduler/apis/config/v1/default_plugins.go (getDefaultPlugins).
+pkg/scheduler/apis/config/v1/default_plugins.go (getDefaultPlugins). Of REMOVED_PLUGINS: validation.go at v1.22.17
+(removedPluginsByVersion), and kubernetes.io/docs/reference/scheduling/config ("Scheduler configuration migrations").
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.features import Features
+from podrules.similar_names import nearest_word
 
-__all__ = ["IN_TREE", "ExtensionPoint", "InTreePlugin", "default_plugins"]
+__all__ = ["IN_TREE", "REMOVED_PLUGINS", "ExtensionPoint", "InTreePlugin", "default_plugins", "no_such_plugin"]
 
 
 class ExtensionPoint(StrEnum):
@@ -119,6 +121,34 @@ IN_TREE: Final[dict[str, InTreePlugin]] = {
     )
 }
 """By name, in the order of the newest default profile with the gates that it has by default; the others come last."""
+
+_STRATEGY: Final = "write NodeResourcesFit, args.scoringStrategy.type"
+_BY_ITSELF: Final = "{} does its work by default"
+REMOVED_PLUGINS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"), "NodeVolumeLimits does its work"),
+    "DefaultPodTopologySpread": _BY_ITSELF.format("PodTopologySpread"),
+    "NodeLabel": "write NodeAffinity, args.addedAffinity",
+    "NodePreferAvoidPods": "taints of nodes do its work",
+    "NodeResourcesLeastAllocated": f"{_STRATEGY} LeastAllocated",
+    "NodeResourcesMostAllocated": f"{_STRATEGY} MostAllocated",
+    "RequestedToCapacityRatio": f"{_STRATEGY} RequestedToCapacityRatio",
+    "SelectorSpread": _BY_ITSELF.format("PodTopologySpread"),
+    "ServiceAffinity": "podAffinity of pods does its work (InterPodAffinity)",
+}
+"""What replaced the plugins of older versions."""
+_MISSPELT: Final = 0.9
+"""The likeness from which a name stands for one of these; that of another project's plugin may contain one."""
+
+
+def no_such_plugin(name: str) -> str:
+    """What to write instead of a name that kube-scheduler does not know; empty: it does, or another project may."""
+    if name in REMOVED_PLUGINS:
+        return f"there is no such plugin any more; {REMOVED_PLUGINS[name]}"
+    own, given = {known.lower(): known for known in IN_TREE}, name.lower()
+    near = nearest_word(given, own, closeness=_MISSPELT)
+    if name in IN_TREE or not near or (near in given and near != given):
+        return ""
+    return f"kube-scheduler has no such plugin; did you mean {own[near]}?"
 
 
 def default_plugins(features: Features) -> tuple[InTreePlugin, ...]:

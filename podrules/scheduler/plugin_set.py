@@ -26,11 +26,11 @@ from msgspec import Struct
 
 from podrules.features import REFERENCE, Features
 from podrules.model.base import Model
-from podrules.scheduler.in_tree import IN_TREE, ExtensionPoint, default_plugins
+from podrules.model.misfit import shown
+from podrules.scheduler.in_tree import IN_TREE, ExtensionPoint, default_plugins, no_such_plugin
 
 __all__ = [
     "ALL",
-    "REMOVED_PLUGINS",
     "EnabledPlugins",
     "Plugin",
     "PluginSet",
@@ -44,8 +44,6 @@ __all__ = [
 
 ALL: Final = "*"
 """Among disabled plugins: every one."""
-REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
-"""Names that are refused: NodeVolumeLimits counts all volumes."""
 
 
 class Plugin(Model, frozen=True):
@@ -201,8 +199,8 @@ def _name_problems(own: PluginSet, point: ExtensionPoint | None, path: str) -> I
             yield f"{place}: Required value: name a plugin"
         elif name == ALL:
             yield f'{place}: Invalid value: "*": disables only; name each plugin that is to run'
-        elif name in REMOVED_PLUGINS:
-            yield f'{place}: Invalid value: "{name}": there is no such plugin any more; NodeVolumeLimits does its work'
+        elif problem := no_such_plugin(name):
+            yield f"{place}: Invalid value: {shown(name)}: {problem}"
         elif point and not (_has(name, point) or name not in IN_TREE):
             others = _listed(IN_TREE[name].points_in(REFERENCE))
             yield f'{place}: Invalid value: "{name}": it has no {point}, only {others}'

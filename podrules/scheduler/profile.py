@@ -21,11 +21,12 @@ from msgspec.structs import replace
 from podrules.model.base import Model
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.field_error import FieldError
-from podrules.model.misfit import shown, unfit
+from podrules.model.misfit import unfit
 from podrules.model.pod import DEFAULT_SCHEDULER_NAME
 from podrules.scheduler.config_fields import field_problems
-from podrules.scheduler.in_tree import ExtensionPoint
-from podrules.scheduler.plugin_set import REMOVED_PLUGINS, Plugins, disabled_by, enabled_plugins, plugin_problems
+from podrules.scheduler.config_values import value_problems
+from podrules.scheduler.in_tree import ExtensionPoint, no_such_plugin
+from podrules.scheduler.plugin_set import Plugins, disabled_by, enabled_plugins, plugin_problems
 from podrules.scheduler.plugins.default_preemption import NAME as DEFAULT_PREEMPTION
 from podrules.scheduler.plugins.default_preemption import DefaultPreemptionArgs, validate_default_preemption_args
 from podrules.scheduler.plugins.pod_topology_spread.args import (
@@ -34,16 +35,43 @@ from podrules.scheduler.plugins.pod_topology_spread.args import (
     validate_pod_topology_spread_args,
 )
 
-__all__ = ["DEFAULT_SCHEDULER_NAME", "SPREAD_ARGS", "ConfigurationError", "Profile", "read_profiles"]
+__all__ = ["DEFAULT_SCHEDULER_NAME", "SPREAD_ARGS", "ConfigurationError", "Extender", "Profile", "read_profiles"]
 
 _MAX_ERRORS: Final = 10
 """Of one configuration that are listed."""
+_TEXTS: Final = frozenset({"ignoredResources", "ignoredResourceGroups", "matchLabelKeys", "values"})
+"""Fields with a list of texts."""
+_REFUSED: Final = {
+    **{name: no_such_plugin(name) for name in ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")},
+    "NodeResourcesFitArgs": "write NodeResourcesFit",
+}
+"""Names of pluginConfig that are not passed over, as those of other plugins that do not run."""
+_FIT: Final = "NodeResourcesFit"
 _SPREAD: Final = "PodTopologySpread"
 _DEFAULT_PLUGINS: Final = Plugins()
 
 
 class ConfigurationError(ValueError):
     """A configuration that kube-scheduler would refuse; the message has each field's path, value and remedy."""
+
+
+class _ManagedResource(Model, frozen=True):
+    name: str = ""
+    ignored_by_scheduler: bool = False
+
+
+class Extender(Model, frozen=True):
+    """A service that filters or scores for every profile, and cannot be asked from here."""
+
+    url_prefix: str = ""
+    filter_verb: str = ""
+    prioritize_verb: str = ""
+    managed_resources: tuple[_ManagedResource, ...] = ()
+
+    @property
+    def managed(self) -> frozenset[str]:
+        """The resources for which it is asked; none: it is asked about all pods."""
+        return frozenset(resource.name for resource in self.managed_resources)
 
 
 class Profile(Struct, frozen=True):
@@ -56,8 +84,9 @@ class Profile(Struct, frozen=True):
     """What it changes in the default plugins; `enabled_plugins` tells what runs."""
     percentage_of_nodes_to_score: int = 0
     """How many feasible nodes of all are enough; 0: by the number of nodes (`num_feasible_nodes_to_find`)."""
-    extenders: tuple[str, ...] = ()
-    """URLs of services that filter and score too: they cannot be asked from here."""
+    misnamed: tuple[str, ...] = ()
+    """Names of pluginConfig that kube-scheduler does not know, and passes over."""
+    extenders: tuple[Extender, ...] = ()
 
     @property
     def pod_topology_spread(self) -> PodTopologySpreadArgs:
@@ -87,33 +116,13 @@ class _Profile(Model, frozen=True):
         return next((config.args for config in self.plugin_config if config.name == plugin), None)
 
 
-class _Extender(Model, frozen=True):
-    url_prefix: str = ""
-    prioritize_verb: str = ""
-    weight: int = 0
-
-    def __post_init__(self) -> None:
-        if self.prioritize_verb and self.weight <= 0:
-            raise ValueError(f"weight: Invalid value: {self.weight}: prioritizeVerb needs a weight of 1 or more")
-
-
-class _LeaderElection(Model, frozen=True):
-    leader_elect: bool = True
-    resource_lock: str = ""
-
-    def __post_init__(self) -> None:
-        if self.leader_elect and self.resource_lock not in {"", "leases"}:
-            raise ValueError(f"resourceLock: Invalid value: {shown(self.resource_lock)}: write leases")
-
-
 class _Configuration(Model, frozen=True):
-    leader_election: _LeaderElection = _LeaderElection()
     parallelism: Annotated[int, Meta(ge=1)] = 16
     pod_initial_backoff_seconds: Annotated[int, Meta(ge=1)] = 1
     pod_max_backoff_seconds: int = 10
     percentage_of_nodes_to_score: int | None = None
     profiles: tuple[_Profile, ...] = ()
-    extenders: tuple[_Extender, ...] = ()
+    extenders: tuple[Extender, ...] = ()
 
     def __post_init__(self) -> None:
         if self.pod_max_backoff_seconds < self.pod_initial_backoff_seconds:
@@ -137,8 +146,10 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
     if not isinstance(configuration, Mapping):
         raise ConfigurationError(unfit(configuration, "object"))
     _raise(list(field_problems(configuration)))
-    decoded = _decoded(configuration, _Configuration, "")
-    errors = list(_percentage_problems(decoded.percentage_of_nodes_to_score, ""))
+    decoded = _decoded(configuration := _filled(configuration), _Configuration, "")
+    errors = [*value_problems(configuration), *_percentage_problems(decoded.percentage_of_nodes_to_score, "")]
+    managed = (resource for extender in decoded.extenders for resource in extender.managed_resources)
+    ignored = tuple(resource.name for resource in managed if resource.ignored_by_scheduler)
     profiles: dict[str, Profile] = {}
     entries = decoded.profiles or (_Profile(),)
     for index, entry in enumerate(entries):
@@ -150,17 +161,31 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
             errors.append(f'{path}.schedulerName: Duplicate value: "{name}"')
         errors += _percentage_problems(entry.percentage_of_nodes_to_score, f"{path}.")
         errors += plugin_problems(entry.plugins, f"{path}.plugins")
+        args = _plugin_args(entry, kinds, path, errors)
+        if ignored and _FIT in kinds:
+            args[_FIT] = replace(args.get(_FIT) or kinds[_FIT](), ignored_resources=ignored)
         profiles[name or ""] = Profile(
             scheduler_name=name or "",
-            args=_plugin_args(entry, kinds, path, errors),
+            args=args,
             plugins=entry.plugins,
-            extenders=tuple(extender.url_prefix for extender in decoded.extenders),
+            misnamed=tuple(plugin.name for plugin in entry.plugin_config if no_such_plugin(plugin.name)),
+            extenders=decoded.extenders,
             percentage_of_nodes_to_score=_first(
                 entry.percentage_of_nodes_to_score, decoded.percentage_of_nodes_to_score
             ),
         )
     _raise(errors or list(_queue_sort_problems(entries)))
     return profiles
+
+
+def _filled(value: Any, field: str = "") -> Any:
+    """A configuration as kube-scheduler decodes it: null among structs is one without fields."""
+    match value:
+        case dict():
+            return {name: _filled(entry, name) for name, entry in value.items()}
+        case list():
+            return [{} if entry is None and field not in _TEXTS else _filled(entry) for entry in value]
+    return value
 
 
 def _raise(errors: Sequence[str]) -> None:
@@ -200,8 +225,8 @@ def _plugin_args(profile: _Profile, kinds: Mapping[str, type[Model]], path: str,
         place = f"{path}.pluginConfig[{index}]"
         if plugin.name in seen:
             errors.append(f'{place}: Duplicate value: "{plugin.name}"')
-        elif plugin.name in REMOVED_PLUGINS:
-            errors.append(f'{place}: Invalid value: "{plugin.name}": there is no such plugin any more; remove it')
+        elif plugin.name in _REFUSED:
+            errors.append(f'{place}: Invalid value: "{plugin.name}": {_REFUSED[plugin.name]}')
         elif plugin.name in kinds:
             args[plugin.name] = _valid_args(plugin, kinds[plugin.name], f"{place}.args", errors)
         seen.add(plugin.name)

@@ -23,6 +23,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from podrules.features import REFERENCE, Features
+from podrules.model.pod import Pod
 from podrules.scheduler.framework.interface import (
     CycleContext,
     FilterPlugin,
@@ -39,8 +40,8 @@ from podrules.scheduler.framework.interface import (
 )
 from podrules.scheduler.framework.status import Code, ScoreError
 from podrules.scheduler.in_tree import IN_TREE, ExtensionPoint
-from podrules.scheduler.plugin_set import enabled_plugins
-from podrules.scheduler.profile import Profile
+from podrules.scheduler.plugin_set import EnabledPlugins, enabled_plugins
+from podrules.scheduler.profile import Extender, Profile
 from podrules.scheduler.registry import PLUGINS
 
 __all__ = ["Framework", "new_framework"]
@@ -62,16 +63,26 @@ class Framework(Struct, frozen=True):
     """By plugin name; a plugin without an entry has its defaults."""
     percentage_of_nodes_to_score: int
     unknown: tuple[str, ...]
-    """Plugins that the profile enables and that are not kube-scheduler's own: they are not run here."""
-    extenders: tuple[str, ...] = ()
-    """URLs of the profile's extenders, which are not asked here."""
+    """Plugins that the profile enables or configures and that are not kube-scheduler's own: they are not run here."""
+    unasked: Mapping[str, ExtensionPoint] = {}
+    """Those of them that run, and may reject nodes (Filter) or only score them (Score)."""
+    extenders: tuple[Extender, ...] = ()
+    """They are not asked here."""
     preemption_disabled: str = ""
     """The field of the profile by which nobody is preempted; empty: DefaultPreemption runs."""
     features: Features = REFERENCE
     """The rules of the scheduler's version."""
 
+    def extenders_of(self, pod: Pod) -> tuple[Extender, ...]:
+        """Those that would be asked about a pod: they manage all pods, or a resource that it names (IsInterested)."""
+        containers = (*pod.spec.containers, *pod.spec.init_containers)
+        named = {name for one in containers for name in (*one.resources.requests, *one.resources.limits)}
+        judging = (one for one in self.extenders if one.filter_verb or one.prioritize_verb)
+        return tuple(one for one in judging if not one.managed or named & one.managed)
+
 
 _P: Final = ExtensionPoint
+_DECIDING: Final = {_P.PRE_ENQUEUE, _P.PRE_FILTER, _P.FILTER, _P.RESERVE, _P.PERMIT, _P.PRE_BIND, _P.BIND}
 _Points = Mapping[ExtensionPoint, tuple[str, ...]]
 
 
@@ -101,11 +112,22 @@ def new_framework(profile: Profile, features: Features = REFERENCE) -> Framework
         post_filter=tuple(name for name in at[_P.POST_FILTER] if name in IN_TREE),
         args=profile.args,
         percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
-        unknown=enabled.unknown,
+        unknown=(*enabled.unknown, *profile.misnamed),
+        unasked=dict(_unasked(profile, enabled)),
         extenders=profile.extenders,
         preemption_disabled=profile.preemption_disabled,
         features=features,
     )
+
+
+def _unasked(profile: Profile, enabled: EnabledPlugins) -> Iterator[tuple[str, ExtensionPoint]]:
+    everywhere = {plugin.name for plugin in profile.plugins.multi_point.enabled}
+    for name in enabled.unknown:
+        points = {point for point, names in enabled.at.items() if name in names}
+        if name in everywhere or points & _DECIDING:
+            yield name, _P.FILTER
+        elif points & {_P.PRE_SCORE, _P.SCORE}:
+            yield name, _P.SCORE
 
 
 def _restated(names: Iterable[str]) -> Iterator[NamedPlugin]:

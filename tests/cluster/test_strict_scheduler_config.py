@@ -143,6 +143,196 @@ VALUES: Final = (
 )
 
 
+def with_added(affinity: str) -> str:
+    return with_args("NodeAffinity", f"{{addedAffinity: {{{affinity}}}}}")
+
+
+def with_term(term: str) -> str:
+    return with_added(f"requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{{{term}}}]}}")
+
+
+def with_expression(expression: str) -> str:
+    return with_term(f"matchExpressions: [{{{expression}}}]")
+
+
+def with_preferred(term: str) -> str:
+    return with_added(f"preferredDuringSchedulingIgnoredDuringExecution: [{term}]")
+
+
+def with_constraints(constraints: str) -> str:
+    return with_args("PodTopologySpread", f"{{defaultingType: List, defaultConstraints: [{constraints}]}}")
+
+
+LEAST: Final = "scoringStrategy: {type: LeastAllocated, resources: "
+CHOSEN: Final = "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
+MORE_VALUES: Final = (
+    # ValidateKubeSchedulerConfiguration
+    File("fewer workers than none", f"{HEAD}parallelism: -1\n", ("parallelism",)),
+    File("no profiles", f"{HEAD}profiles: []\n"),
+    File("a profile of null", f"{HEAD}profiles: [null]\n"),
+    File("a profile of null beside another", f"{HEAD}profiles: [null, {{schedulerName: b}}]\n", ("schedulerName",)),
+    File("an empty scheduler name", f"{HEAD}profiles: [{{schedulerName: ''}}]\n", ("profiles[0].schedulerName",)),
+    File("a scheduler name twice", f"{HEAD}profiles: [{{schedulerName: a}}, {{schedulerName: a}}]\n", ("[1].sched",)),
+    File("a share below 0", f"{HEAD}percentageOfNodesToScore: -1\n", ("percentageOfNodesToScore",)),
+    File("no longest backoff", f"{HEAD}podMaxBackoffSeconds: 0\n", ("podMaxBackoffSeconds",)),
+    File("the same backoff twice", f"{HEAD}podInitialBackoffSeconds: 20\npodMaxBackoffSeconds: 20\n"),
+    # ValidateClientConnectionConfiguration
+    File("a burst below 0", f"{HEAD}clientConnection: {{burst: -1}}\n", ("clientConnection.burst",)),
+    File("no burst", f"{HEAD}clientConnection: {{burst: 0, qps: -1}}\n"),
+    # ValidateLeaderElectionConfiguration
+    File("a lease below 0", f"{HEAD}leaderElection: {{leaseDuration: -1s}}\n", ("leaderElection.leaseDuration",)),
+    File("a lease of 0", f"{HEAD}leaderElection: {{leaseDuration: 0s}}\n"),
+    File("a short lease", f"{HEAD}leaderElection: {{leaseDuration: 10s}}\n", ("leaseDuration", "renewDeadline")),
+    File("a lease that is just enough", f"{HEAD}leaderElection: {{leaseDuration: 10.1s}}\n"),
+    File("a deadline below 0", f"{HEAD}leaderElection: {{renewDeadline: -1s}}\n", ("leaderElection.renewDeadline",)),
+    File("a late deadline", f"{HEAD}leaderElection: {{renewDeadline: 15s}}\n", ("leaseDuration", "15s")),
+    File("a retry below 0", f"{HEAD}leaderElection: {{retryPeriod: -1s}}\n", ("leaderElection.retryPeriod",)),
+    File("a lease without election", f"{HEAD}leaderElection: {{leaderElect: false, leaseDuration: -1s}}\n"),
+    File("election of null", f"{HEAD}leaderElection: {{leaderElect: null, leaseDuration: -1s}}\n", ("leaseDuration",)),
+    File("an empty lock", f"{HEAD}leaderElection: {{resourceLock: '', resourceName: '', resourceNamespace: ''}}\n"),
+    # validateExtenders, NewHTTPExtender
+    File("an extender of null", f"{HEAD}extenders: [null]\n"),
+    File("two that bind", f"{HEAD}extenders: [{{bindVerb: a}}, {{bindVerb: b}}]\n", ("extenders[1].bindVerb",)),
+    File("one that binds", f"{HEAD}extenders: [{{bindVerb: a}}, {{filterVerb: b, weight: -1}}]\n"),
+    File("a managed cpu", f"{HEAD}extenders: [{{managedResources: [{{name: cpu}}]}}]\n", ("managedResources[0].name",)),
+    File("a managed null", f"{HEAD}extenders: [{{managedResources: [null]}}]\n", ("managedResources[0].name",)),
+    File(
+        "a managed quota", f"{HEAD}extenders: [{{managedResources: [{{name: requests.a.b/c}}]}}]\n", ("requests.a.b/c",)
+    ),
+    File("a managed core name", f"{HEAD}extenders: [{{managedResources: [{{name: a.kubernetes.io/c}}]}}]\n", ("name",)),
+    File(
+        "managed by two",
+        f"{HEAD}extenders: [{{managedResources: [{{name: a.b/c}}]}}, {{managedResources: [{{name: a.b/c}}]}}]\n",
+        ("extenders[1].managedResources[0].name",),
+    ),
+    File("insecure, with roots", f"{HEAD}extenders: [{{tlsConfig: {{insecure: true, caFile: /a}}}}]\n", ("insecure",)),
+    # validatePluginConfig
+    File("an empty entry", f"{HEAD}profiles: [{{pluginConfig: [null]}}]\n"),
+    File("args twice", f"{HEAD}profiles: [{{pluginConfig: [{{name: X}}, {{name: X}}]}}]\n", ("pluginConfig[1]",)),
+    File("args of a removed plugin", with_args("EBSLimits", "{}"), ("EBSLimits",)),
+    File("a disabled null", f"{HEAD}profiles: [{{plugins: {{filter: {{disabled: [null]}}}}}}]\n"),
+    File("an enabled null", f"{HEAD}profiles: [{{plugins: {{filter: {{enabled: [null]}}}}}}]\n", ("enabled[0].name",)),
+    # ValidateDefaultPreemptionArgs, ValidateInterPodAffinityArgs
+    File("a share of 101", with_args("DefaultPreemption", "{minCandidateNodesPercentage: 101}"), ("Percentage",)),
+    File("no least share", with_args("DefaultPreemption", "{minCandidateNodesPercentage: 0}")),
+    File(
+        "neither a share nor a number",
+        with_args("DefaultPreemption", "{minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 0}"),
+        ("minCandidateNodesPercentage",),
+    ),
+    File("a weight below 0", with_args("InterPodAffinity", "{hardPodAffinityWeight: -1}"), ("hardPodAffinityWeight",)),
+    # ValidatePodTopologySpreadArgs
+    File("another way to default", with_args("PodTopologySpread", "{defaultingType: None}"), ("defaultingType",)),
+    File("an empty way to default", with_args("PodTopologySpread", '{defaultingType: ""}')),
+    File(
+        "constraints of the system",
+        with_args(
+            "PodTopologySpread",
+            "{defaultConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotSchedule}]}",
+        ),
+        ("defaultingType",),
+    ),
+    File(
+        "no skew", with_constraints("{maxSkew: 0, topologyKey: a, whenUnsatisfiable: ScheduleAnyway}"), ("[0].maxSkew",)
+    ),
+    File("no key", with_constraints("{maxSkew: 1, whenUnsatisfiable: ScheduleAnyway}"), ("[0].topologyKey",)),
+    File("a key with a space", with_constraints("{maxSkew: 1, topologyKey: a b}"), ("[0].topologyKey",)),
+    File("no action", with_constraints("{maxSkew: 1, topologyKey: a}"), ("[0].whenUnsatisfiable",)),
+    File("another action", with_constraints("{maxSkew: 1, topologyKey: a, whenUnsatisfiable: X}"), ("[0].when",)),
+    File(
+        "a selector",
+        with_constraints("{maxSkew: 1, topologyKey: a, whenUnsatisfiable: ScheduleAnyway, labelSelector: {}}"),
+        ("[0].labelSelector",),
+    ),
+    File("a constraint of null", with_constraints("null"), ("[0].maxSkew",)),
+    # ValidateNodeResourcesBalancedAllocationArgs, ValidateVolumeBindingArgs
+    File("resources of null", with_args("NodeResourcesBalancedAllocation", "{resources: [null]}")),
+    File("a weight of -1", with_args("NodeResourcesBalancedAllocation", "{resources: [{weight: -1}]}"), ("weight",)),
+    File("no time to bind at all", with_args("VolumeBinding", "{bindTimeoutSeconds: 0}")),
+    File("a shape for volumes", with_args("VolumeBinding", "{shape: [{utilization: 9}]}")),
+    File("an empty shape for volumes", with_args("VolumeBinding", "{shape: []}")),
+    File(
+        "a shape for volumes that falls back",
+        with_args("VolumeBinding", "{shape: [{utilization: 9}, {utilization: 9}]}"),
+        ("args: Invalid value: each utilization of shape",),
+    ),
+    # ValidateNodeResourcesFitArgs
+    File(
+        "an ignored name with a space", with_args("NodeResourcesFit", "{ignoredResources: [a b]}"), ("ources[0]", "a b")
+    ),
+    File("an ignored empty name", with_args("NodeResourcesFit", '{ignoredResources: [""]}'), ("ignoredResources[0]",)),
+    File("an ignored long name", with_args("NodeResourcesFit", f"{{ignoredResources: [{'a' * 64}]}}"), ("ources[0]",)),
+    File("an ignored cpu", with_args("NodeResourcesFit", "{ignoredResources: [cpu, a.b/C_d]}")),
+    File(
+        "a group with a name", with_args("NodeResourcesFit", "{ignoredResourceGroups: [a.b/c]}"), ("Groups[0]", "a.b")
+    ),
+    File("a group with a dash", with_args("NodeResourcesFit", "{ignoredResourceGroups: [-a]}"), ("Groups[0]",)),
+    File("no strategy", with_args("NodeResourcesFit", "{scoringStrategy: null}")),
+    File("a usual weight", with_args("NodeResourcesFit", f"{{{LEAST}[{{name: cpu, weight: 0}}]}}}}")),
+    File("a resource of null", with_args("NodeResourcesFit", f"{{{LEAST}[null]}}}}")),
+    File(
+        "a resource below 0", with_args("NodeResourcesFit", f"{{{LEAST}[{{weight: -1}}]}}}}"), ("resources[0].weight",)
+    ),
+    File(
+        "a point beyond full", with_args("NodeResourcesFit", f"{{{SHAPE}[{{utilization: 101}}]}}}}}}"), ("shape[0].u",)
+    ),
+    File("a point below 0", with_args("NodeResourcesFit", f"{{{SHAPE}[{{score: -1}}]}}}}}}"), ("shape[0].score",)),
+    File("a point of null", with_args("NodeResourcesFit", f"{{{SHAPE}[null]}}}}}}")),
+    # ValidateDynamicResourcesArgs
+    File("a filter below 0", with_args("DynamicResources", "{filterTimeout: -1s}"), ("args.filterTimeout", "0s")),
+    File("a filter of 0", with_args("DynamicResources", "{filterTimeout: 0s, bindingTimeout: 1s}")),
+    File(
+        "a short time to bind", with_args("DynamicResources", "{bindingTimeout: 999ms}"), ("args.bindingTimeout", "1s")
+    ),
+    # ValidateNodeAffinityArgs
+    File("no added affinity", with_args("NodeAffinity", "{addedAffinity: null}")),
+    File("an empty selector", with_added("requiredDuringSchedulingIgnoredDuringExecution: {}")),
+    File("an empty term", with_term("")),
+    File("an operator", with_expression("key: a, operator: Inn, values: [b]"), (f"{CHOSEN}.matchExpressions[0].op",)),
+    File("no operator", with_expression("key: a"), (f"{CHOSEN}.matchExpressions[0].operator",)),
+    File("In without values", with_expression("key: a, operator: In"), ("matchExpressions[0].values",)),
+    File(
+        "Exists with values", with_expression("key: a, operator: Exists, values: [b]"), ("matchExpressions[0].values",)
+    ),
+    File("Gt of two", with_expression('key: a, operator: Gt, values: ["1", "2"]'), ("matchExpressions[0].values",)),
+    File("Gt of a word", with_expression("key: a, operator: Gt, values: [b]"), ("matchExpressions[0].values[0]",)),
+    File("Lt of a number", with_expression('key: a, operator: Lt, values: ["3"]')),
+    File("a node label with a space", with_expression("key: a b, operator: Exists"), ("matchExpressions[0].key",)),
+    File("a value with a space", with_expression("key: a, operator: In, values: [b c]"), ("Expressions[0].values[0]",)),
+    File("a requirement of null", with_term("matchExpressions: [null]"), ("matchExpressions[0].operator",)),
+    File(
+        "two names", with_term("matchFields: [{key: metadata.name, operator: In, values: [a, b]}]"), ("matchFields[0]",)
+    ),
+    File("a name that exists", with_term("matchFields: [{key: metadata.name, operator: Exists}]"), ("matchFields[0]",)),
+    File("another field", with_term("matchFields: [{key: spec.x, operator: In, values: [a]}]")),
+    File(
+        "a preferred operator",
+        with_preferred("{weight: 1, preference: {matchExpressions: [{key: a, operator: Inn}]}}"),
+        ("preferredDuringSchedulingIgnoredDuringExecution[0].matchExpressions[0].operator",),
+    ),
+    File("not preferred", with_preferred("{weight: 0, preference: {matchExpressions: [{key: a, operator: Inn}]}}")),
+    File("a preferred null", with_preferred("null")),
+)
+
+
+def with_enabled(point: str, name: str, change: str = "enabled") -> str:
+    return f"{HEAD}profiles: [{{plugins: {{{point}: {{{change}: [{{name: {name}}}]}}}}}}]\n"
+
+
+NAMES: Final = (
+    File("a misspelt plugin", with_enabled("filter", "NodeAfinity"), ("filter.enabled[0]", "mean NodeAffinity?")),
+    File("a plugin in lower case", with_enabled("score", "imagelocality"), ("did you mean ImageLocality?",)),
+    File("misspelt everywhere", with_enabled("multiPoint", "VolumeBinidng"), ("did you mean VolumeBinding?",)),
+    File("a misspelt plugin disabled", with_enabled("filter", "NodeAfinity", "disabled")),
+    File("args of a misspelt plugin", with_args("NodeAfinity", "{}")),
+    File("a scorer of 1.21", with_enabled("score", "NodeResourcesLeastAllocated"), ("scoringStrategy.type LeastAll",)),
+    File("a scorer of 1.24", with_enabled("score", "SelectorSpread"), ("PodTopologySpread does its work",)),
+    File("args of a scorer of 1.21", with_args("NodeResourcesLeastAllocated", "{resources: []}")),
+    File("limits of 1.30", with_enabled("multiPoint", "CinderLimits"), ("NodeVolumeLimits does its work",)),
+    File("the kind of args for a name", with_args("NodeResourcesFitArgs", "null"), ("write NodeResourcesFit",)),
+)
+
+
 def walk(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     yield path, value
     inside: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -183,6 +373,8 @@ def mutations() -> Iterator[File]:
 FILES: Final = (
     *WRITTEN,
     *VALUES,
+    *MORE_VALUES,
+    *NAMES,
     File("all fields", yaml.safe_dump(FULL)),
     File("all fields, JSON", json.dumps(FULL)),
     *mutations(),
@@ -264,6 +456,23 @@ def test_an_error_has_the_field_its_value_and_what_replaced_it(
     assert 'unknown field "' in ours
     assert remedy in ours
     assert ("write kubescheduler.config.k8s.io/v1 Kube" in ours) == (version != "v1")
+
+
+@pytest.mark.parametrize("name", ["NodeResourcesFitPlus", "PreemptionToleration", "DefaultPreBind", "MyNodeAffinity"])
+def test_a_plugin_of_another_project_is_not_taken_for_a_misspelt_one(name: str, tmp_path: Path) -> None:
+    assert not refused_by_us(with_enabled("multiPoint", name), tmp_path)
+
+
+def test_a_file_for_an_older_scheduler_names_what_a_copy_for_v1_has(tmp_path: Path) -> None:
+    text = with_args("RequestedToCapacityRatio", "{}").replace("/v1\n", "/v1beta1\n")
+    ours = refused_by_us(text + "  plugins: {preFilter: {enabled: [{name: ServiceAffinity}]}}\n", tmp_path)
+    assert "(in a copy, if a scheduler of 1.19 to 1.22 runs it; weights of InterPodAffinity" in ours
+    assert 'profiles[0].pluginConfig[0]: "RequestedToCapacityRatio": there is no such plugin any more; write' in ours
+    assert 'profiles[0].plugins.preFilter.enabled[0]: "ServiceAffinity"' in ours
+    assert ours.count("ServiceAffinity") == 1
+    assert "(in a copy, if a scheduler of 1.23 to 1.28 runs it)" in refused_by_us(
+        HEAD.replace("/v1", "/v1beta3"), tmp_path
+    )
 
 
 def test_an_error_names_ten_fields_at_most(tmp_path: Path) -> None:

@@ -275,7 +275,7 @@ def test_F8_post_mortem_of_a_node_that_went_silent(
 
     # What would fencing do? Nothing, until somebody knows that the machine is off.
     asked = told("look", 3, "fence", "node/node-1")
-    assert "Not fenced: nobody has said that its machine is off." in asked
+    assert "Not fenced: nobody has confirmed that its machine is off." in asked
     assert OUT_OF_SERVICE not in taints(plane, "node-1")
     dry = qos("fence", "node/node-1", "--confirm-powered-off", "--dry-run=server")
     assert (dry.code, "dry run: the API server would do it" in flat(dry.out)) == (0, True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.client import Object
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import Ran, run
 from tests.objects import raw_condition, raw_node, raw_pod
 
 FULL = raw_node("only", capacity={"memory": "1Gi", "pods": "10"}, allocatable={"memory": "1Gi", "pods": "10"})
@@ -76,3 +76,82 @@ def test_S2_a_profile_of_that_name_is_modelled(tmp_path: Path) -> None:
     ran = run("explain", "pod/web", "-n", "shop", "--snapshot", snapshot, "--scheduler-config", str(config))
     assert "not modelled" not in ran.out
     assert "would preempt shop/low" in " ".join(ran.out.split())
+
+
+CONFIGURATION = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+GPUS = "managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]"
+ASKED = [
+    pytest.param(
+        "profiles: [{plugins: {filter: {enabled: [{name: Rack}]}}}]", "memory", "plugin Rack was", id="Filter"
+    ),
+    pytest.param(
+        "profiles: [{plugins: {multiPoint: {enabled: [{name: Rack}]}}}]", "memory", "plugin Rack was", id="anywhere"
+    ),
+    pytest.param(
+        "profiles: [{plugins: {permit: {enabled: [{name: Gang}]}}}]", "memory", "plugin Gang was", id="Permit"
+    ),
+    pytest.param("extenders: [{urlPrefix: http://e, filterVerb: f}]", "memory", "extender http://e was", id="extender"),
+    pytest.param(
+        "extenders: [{urlPrefix: http://e, filterVerb: f}, {urlPrefix: http://f, filterVerb: f}]",
+        "memory",
+        "extender http://e and extender http://f were",
+        id="two extenders",
+    ),
+    pytest.param(
+        f"extenders: [{{urlPrefix: http://e, filterVerb: f, {GPUS}}}]",
+        "example.com/gpu",
+        "extender http://e was",
+        id="extender of its resource",
+    ),
+]
+
+
+def _place(folder: Path, command: str, configuration: str, resource: str = "memory", amount: str = "1") -> Ran:
+    (folder / "config.yaml").write_text(CONFIGURATION + configuration)
+    asked = {resource: amount}
+    (folder / "pod.json").write_text(json.dumps(raw_pod("new", "shop", requests=asked, limits=asked)))
+    ran = run(command, "-f", str(folder / "pod.json"), "--demo", "--scheduler-config", str(folder / "config.yaml"))
+    return ran._replace(out=" ".join(ran.out.split()))
+
+
+@pytest.mark.parametrize("command", ["place", "explain"])
+@pytest.mark.parametrize(("configuration", "resource", "unasked"), ASKED)
+def test_S2_what_may_reject_a_node_and_was_not_asked_is_named(
+    tmp_path: Path, command: str, configuration: str, resource: str, unasked: str
+) -> None:
+    ran = _place(tmp_path, command, configuration, resource)
+    assert f"Not certain: {unasked} not asked." in ran.out
+    assert ran.code == 11
+
+
+@pytest.mark.parametrize(
+    "configuration",
+    [
+        "extenders: [{urlPrefix: http://e, bindVerb: b}]",
+        f"extenders: [{{urlPrefix: http://e, filterVerb: f, {GPUS}}}]",
+        "profiles: [{plugins: {postBind: {enabled: [{name: Told}]}}}]",
+        "profiles: [{pluginConfig: [{name: Elsewhere, args: {}}]}]",
+    ],
+)
+def test_S2_what_does_not_judge_the_pod_makes_nothing_uncertain(tmp_path: Path, configuration: str) -> None:
+    ran = _place(tmp_path, "place", configuration)
+    assert "not asked" not in ran.out
+    assert ran.code == 0
+
+
+def test_S2_no_node_is_still_proved(tmp_path: Path) -> None:
+    ran = _place(tmp_path, "place", "extenders: [{urlPrefix: http://e, filterVerb: f}]", amount="9Ti")
+    assert "stays pending" in ran.out
+    assert ran.code == 7
+
+
+def test_S2_a_score_that_was_not_asked_may_move_it(tmp_path: Path) -> None:
+    ran = _place(tmp_path, "place", "profiles: [{plugins: {score: {enabled: [{name: Carbon}]}}}]")
+    assert "It fits" in ran.out
+    assert "Not certain: plugin Carbon was not asked." in ran.out
+    assert ran.code == 11
+
+
+def test_S2_args_of_a_removed_plugin_do_nothing(tmp_path: Path) -> None:
+    ran = _place(tmp_path, "explain", "profiles: [{pluginConfig: [{name: NodeLabel, args: {}}]}]")
+    assert "the profile's pluginConfig of NodeLabel does nothing: there is no such plugin" in ran.out

@@ -14,7 +14,13 @@ from tests.tree import ROOT
 
 CASE: Final = ROOT / "tests" / "testdata" / "cases" / "field" / "partpdb.json"
 FORCE: Final = ("delete", "pod/pet-2", "--grace-period=0", "--snapshot")
-WAY: Final = "Or remove it in the application, where the other 2 of 3 are a majority, and then add --confirm."
+WAY: Final = (
+    "Or remove it in the application if a majority decides there: the other 2 of 3 are a majority; "
+    "empty its volume, and add --confirm."
+)
+SURE: Final = (
+    "Or remove it in the application, where the other 2 of 3 are a majority; empty its volume, and add --confirm."
+)
 Json = dict[str, Any]
 
 
@@ -36,22 +42,46 @@ def test_F3_a_majority_may_remove_the_member() -> None:
     told = _told(*FORCE, str(CASE))
     assert f"Safer: fence node-a once its machine is off. {WAY}" in told
     assert "to remove pet-2 in the application: its own command or API" in told
-    assert "the old pet-2 may still write to data: start the new member on an empty claim" in told
+    assert "the next pet-2 starts on the old data, with which it may not join: start it on an empty claim" in told
+    assert "the old pet-2 may still write to data" in told
     page = _told("explain", "pod/pet-2", "--snapshot", str(CASE))
     assert "or remove it in the application first, if its other members are a majority" in page
 
 
-@pytest.mark.parametrize(
-    ("image", "command"),
-    [("registry.k8s.io/etcd:3.6.1-0", "etcdctl member remove MEMBER-ID"), ("mongo:8", 'rs.remove("HOST:PORT")')],
-)
-def test_F3_its_command_where_the_image_shows_the_application(tmp_path: Path, image: str, command: str) -> None:
-    def with_image(one: Json) -> None:
+def _with_image(image: str) -> Callable[[Json], None]:
+    def change(one: Json) -> None:
         if one["kind"] == "Pod":
             one["spec"]["containers"][0]["image"] = image
 
-    told = _told(*FORCE, _changed(tmp_path, with_image))
+    return change
+
+
+@pytest.mark.parametrize(
+    ("image", "command", "needs"),
+    [
+        (
+            "registry.k8s.io/etcd:3.6.1-0",
+            "etcdctl member remove MEMBER-ID",
+            "etcdctl member add and an empty data directory",
+        ),
+        ("rabbitmq:4.1", "rabbitmqctl forget_cluster_node NODE", "an empty data directory"),
+    ],
+)
+def test_F3_its_command_where_the_image_shows_the_application(
+    tmp_path: Path, image: str, command: str, needs: str
+) -> None:
+    told = _told(*FORCE, _changed(tmp_path, _with_image(image)))
+    assert SURE in told
     assert f"to remove pet-2 in the application: {command}" in told
+    assert f"the next pet-2 starts on the old data: to join it needs {needs}" in told
+
+
+@pytest.mark.parametrize("image", ["prom/prometheus:v3.5.0", "redis:8", "elasticsearch:9.1.2", "postgres:18"])
+def test_F3_no_majority_where_the_application_has_none(tmp_path: Path, image: str) -> None:
+    told = _told(*FORCE, _changed(tmp_path, _with_image(image)))
+    assert "2 of 3 are Ready without it" in told
+    assert "a majority" not in told
+    assert "in the application" not in told
 
 
 def test_F3_without_a_majority_the_application_cannot(tmp_path: Path) -> None:
@@ -61,7 +91,21 @@ def test_F3_without_a_majority_the_application_cannot(tmp_path: Path) -> None:
 
     told = _told(*FORCE, _changed(tmp_path, without_pet_1))
     assert "Or remove it" not in told
-    assert "the application removes pet-2 only while 2 of 3 are Ready" in told
+    assert "the application removes pet-2 only while 2 of 3 live" in told
+
+
+def test_F3_a_member_on_another_node_without_heartbeats_is_unknown(tmp_path: Path) -> None:
+    """A rack fails at once, and nodes of it are taken for lost one after the other."""
+
+    def without_heartbeats(one: Json) -> None:
+        if (one["kind"], one["metadata"]["name"]) == ("Lease", "node-c"):
+            one["spec"]["renewTime"] = "2026-11-27T21:59:10Z"
+
+    told = _told(*FORCE, _changed(tmp_path, without_heartbeats))
+    assert "1 of 3 is Ready without it (pet-0)" in told
+    assert "unknown: pet-1 was Ready, and its node does not answer" in told
+    assert "a majority is 2 of 3: the StatefulSet is not known to keep one without it" in told
+    assert "Or remove it" not in told
 
 
 def test_F3_no_third_way_where_the_node_answers(tmp_path: Path) -> None:

@@ -121,7 +121,6 @@ def test_F4_until_when_a_guard_holds(lock: WriterLock, reach: Reach, words: str)
             "as soon as its object is gone nothing keeps a second writer off",
         ),
         (WriterLock.ATTACHMENT, Reach.SILENT, ""),
-        (WriterLock.BACKEND, Reach.SILENT, ""),
     ],
 )
 def test_F4_from_when_nothing_does(lock: WriterLock, reach: Reach, words: str) -> None:

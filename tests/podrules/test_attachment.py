@@ -82,8 +82,8 @@ def test_F7_stop(told: str | None, answers: Reach, step: MoveStep, waits: WaitsF
     [
         pytest.param([], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET, id="still mounted"),
         pytest.param([], ["lost"], Reach.SILENT, WaitsFor.FORCE_DETACH, id="still mounted on a silent node"),
-        pytest.param([], [], Reach.ANSWERS, WaitsFor.DRIVER, id="unmounted"),
-        pytest.param([], [], Reach.SILENT, WaitsFor.DRIVER, id="unmounted on a silent node"),
+        pytest.param([], [], Reach.ANSWERS, WaitsFor.CONTROLLER, id="unmounted"),
+        pytest.param([], [], Reach.SILENT, WaitsFor.CONTROLLER, id="unmounted on a silent node"),
         pytest.param([old(phase="Succeeded")], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET, id="its pod has finished"),
         pytest.param(
             [old(deleted=TOLD, running=False)], ["lost"], Reach.ANSWERS, WaitsFor.KUBELET, id="its pod has stopped"

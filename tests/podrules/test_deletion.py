@@ -62,33 +62,43 @@ def test_F3_only_stateful_sets_have_members(owner: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "removal"),
+    ("image", "votes", "removal"),
     [
-        ("registry.k8s.io/etcd:3.6.1-0", "etcdctl member remove MEMBER-ID"),
-        ("quay.io:5000/bitnami/etcd@sha256:0123", "etcdctl member remove MEMBER-ID"),
-        ("mongo", 'rs.remove("HOST:PORT")'),
-        ("docker.io/percona/percona-server-mongodb:7.0", 'rs.remove("HOST:PORT")'),
-        ("rabbitmq:4-management", "rabbitmqctl forget_cluster_node NODE"),
-        ("cockroachdb/cockroach:v25.1", "cockroach node decommission NODE-ID"),
-        ("example.com/etcd-backup:1", ""),
-        ("example.com/pet:1", ""),
-        ("", ""),
+        ("registry.k8s.io/etcd:3.6.1-0", True, "etcdctl member remove MEMBER-ID"),
+        ("quay.io:5000/bitnami/etcd@sha256:0123", True, "etcdctl member remove MEMBER-ID"),
+        ("rabbitmq:4-management", True, "rabbitmqctl forget_cluster_node NODE"),
+        ("example.com/etcd-backup:1", None, ""),
+        ("docker.elastic.co/elasticsearch/elasticsearch:6.8.23", False, ""),
+        ("prom/prometheus", False, ""),
+        # With ZooKeeper and before 3.9 Kafka has no such command.
+        ("bitnami/kafka:2.8.1", None, ""),
+        # With three nodes and three replicas of each range a decommissioning never ends.
+        ("cockroachdb/cockroach:v25.1", None, ""),
+        ("", None, ""),
     ],
 )
-def test_F3_what_removes_a_member_by_its_image(image: str, removal: str) -> None:
+def test_F3_what_removes_a_member_by_its_image(image: str, votes: bool | None, removal: str) -> None:
     pod = make_lost_pod("db-1")
     pod = replace(pod, spec=replace(pod.spec, containers=(Container(name="app", image=image),)))
     found = members(pod, 3, [])
     assert found is not None
-    assert found.removal == removal
+    assert (found.votes, found.removal) == (votes, removal)
 
 
 def test_F3_what_removes_a_member_by_its_label() -> None:
     pod = make_lost_pod("db-1")
-    pod = replace(pod, metadata=replace(pod.metadata, labels={"app.kubernetes.io/name": "vault"}))
+    pod = replace(pod, metadata=replace(pod.metadata, labels={"app.kubernetes.io/name": "rabbitmq"}))
     found = members(pod, 3, [])
     assert found is not None
-    assert found.removal == "vault operator raft remove-peer NODE-ID"
+    assert found.removal == "rabbitmqctl forget_cluster_node NODE"
+
+
+def test_F3_who_was_ready_on_a_node_that_does_not_answer_is_unknown() -> None:
+    siblings = [make_lost_pod("db-0", "a"), make_lost_pod("db-2", "z")]
+    found = members(make_lost_pod("db-1"), 3, siblings, lambda node: node != "z")
+    assert found is not None
+    assert (found.live, found.down, found.unknown) == (("db-0",), (), ("db-2",))
+    assert not found.may_remove
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from podrules.fencing import TAINT, FenceState, fence_state, goes, kept_volumes, left_to_go, without_taint
+from podrules.fencing import FenceState, fence_state, kept_volumes, left_to_go, without_taint
 from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.partitions import PartitionFacts, partitions
+from podrules.pod_gc import TAINT, goes
 from tests.podrules.lost import (
     HEARTBEAT,
     NOW,

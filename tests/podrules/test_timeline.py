@@ -878,7 +878,6 @@ def test_T5_out_of_service_the_object_goes_20_s_after_taint_and_deletion(
     ("lock", "delete", "lost"),
     [
         pytest.param(WriterLock.ATTACHMENT, Span(0, 40), Span(None, None), id="attached by a driver"),
-        pytest.param(WriterLock.BACKEND, Span(0, 40), Span(None, None), id="locked by its backend"),
         pytest.param(WriterLock.NONE, Span(0, 0), Span(0, 0), id="nothing keeps another node off"),
     ],
 )

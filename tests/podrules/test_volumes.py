@@ -30,13 +30,15 @@ def make_claim(access_modes: Sequence[str] = ("ReadWriteOnce",)) -> PersistentVo
 @pytest.mark.parametrize(
     ("source", "about", "lock", "backend"),
     [
-        pytest.param("awsElasticBlockStore", {"volumeID": "v"}, WriterLock.BACKEND, "AWS EBS", id="AWS EBS"),
-        pytest.param("azureDisk", {"diskName": "v", "diskURI": "u"}, WriterLock.BACKEND, "Azure Disk", id="Azure Disk"),
-        pytest.param("cinder", {"volumeID": "v"}, WriterLock.BACKEND, "Cinder", id="Cinder"),
-        pytest.param("gcePersistentDisk", {"pdName": "v"}, WriterLock.BACKEND, "GCE PD", id="GCE PD"),
-        pytest.param("portworxVolume", {"volumeID": "v"}, WriterLock.BACKEND, "Portworx", id="Portworx"),
+        pytest.param("awsElasticBlockStore", {"volumeID": "v"}, WriterLock.ATTACHMENT, "AWS EBS", id="AWS EBS"),
+        pytest.param(
+            "azureDisk", {"diskName": "v", "diskURI": "u"}, WriterLock.ATTACHMENT, "Azure Disk", id="Azure Disk"
+        ),
+        pytest.param("cinder", {"volumeID": "v"}, WriterLock.ATTACHMENT, "Cinder", id="Cinder"),
+        pytest.param("gcePersistentDisk", {"pdName": "v"}, WriterLock.ATTACHMENT, "GCE PD", id="GCE PD"),
+        pytest.param("portworxVolume", {"volumeID": "v"}, WriterLock.ATTACHMENT, "Portworx", id="Portworx"),
         pytest.param("rbd", {"monitors": ["m"], "image": "v"}, WriterLock.REMOVED, "Ceph RBD", id="Ceph RBD"),
-        pytest.param("vsphereVolume", {"volumePath": "v"}, WriterLock.BACKEND, "vSphere", id="vSphere"),
+        pytest.param("vsphereVolume", {"volumePath": "v"}, WriterLock.ATTACHMENT, "vSphere", id="vSphere"),
         pytest.param("azureFile", {"secretName": "s", "shareName": "v"}, WriterLock.NONE, "Azure File", id="AzureFile"),
         pytest.param("cephfs", {"monitors": ["m"]}, WriterLock.REMOVED, "CephFS", id="CephFS"),
         pytest.param("fc", {"targetWWNs": ["w"], "lun": 0}, WriterLock.CONTROLLER, "FC", id="FC"),
@@ -120,8 +122,8 @@ def test_F4_a_csi_volume_for_several_nodes_may_be_attached_to_two() -> None:
             {"nfs": {"server": "s", "path": "/", "readOnly": True}}, WriterLock.NOT_NEEDED, id="NFS, only read"
         ),
         pytest.param({"azureFile": {"secretName": "s", "shareName": "x"}}, WriterLock.NONE, id="Azure File"),
-        pytest.param({"awsElasticBlockStore": {"volumeID": "v"}}, WriterLock.BACKEND, id="AWS EBS"),
-        pytest.param({"azureDisk": {"diskName": "v", "diskURI": "u"}}, WriterLock.BACKEND, id="Azure Disk"),
+        pytest.param({"awsElasticBlockStore": {"volumeID": "v"}}, WriterLock.ATTACHMENT, id="AWS EBS"),
+        pytest.param({"azureDisk": {"diskName": "v", "diskURI": "u"}}, WriterLock.ATTACHMENT, id="Azure Disk"),
         pytest.param({"hostPath": {"path": "/"}}, None, id="another one on each node"),
         pytest.param({"emptyDir": {}}, None, id="of the pod alone"),
     ],

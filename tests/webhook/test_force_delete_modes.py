@@ -10,6 +10,7 @@ import pytest
 from tests.objects import raw_condition, raw_node
 from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
 from tests.webhook.reviews import delete_review, eviction_review, pod_object, said
+from tests.webhook.test_stakes import FRESH, make_lease
 from webhook.admission_review import decode_review
 from webhook.handlers import validate
 from webhook.response import ALLOWED, Answer
@@ -138,6 +139,14 @@ def test_F2_deny_names_what_to_do_instead(node: Object, stopping: bool, remedy: 
         pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:11:20Z", "deletionGracePeriodSeconds": 30}
     denial = answer_to(pod, "deny", node=node).denial
     assert denial.startswith("db on node-1")
+    assert denial.endswith(f"; {FORBIDDEN}; {remedy}")
+
+
+def test_F2_deny_advises_no_deletion_where_garbage_collection_does_not_wait_for_the_kubelet() -> None:
+    node = raw_node("node-1", conditions=[raw_condition("Ready", "False")], taints=TAINTS)
+    cluster = make_cluster([make_namespace(force_delete="deny"), node, make_lease(FRESH), make_pod()])
+    denial = validate(decode_review(delete_review(make_pod())), cluster).denial
+    remedy = "first take its node back: until it is Ready, pod garbage collection removes what is deleted there"
     assert denial.endswith(f"; {FORBIDDEN}; {remedy}")
 
 

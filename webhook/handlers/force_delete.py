@@ -166,7 +166,9 @@ def _instead(pod: Pod, risk: ForceDeleteRisk) -> str:
     if is_plain_name(pod.spec.node_name) and collected_within(node.reach, deleted=deleted) is not None:
         return "pod garbage collection removes it by itself"
     match node.reach:
-        case Reach.ANSWERS | Reach.RETURNING | Reach.BACK | Reach.BACK_NOT_READY | Reach.OUT_OF_SERVICE if not deleted:
+        case Reach.BACK_NOT_READY if not deleted:
+            return "first take its node back: until it is Ready, pod garbage collection removes what is deleted there"
+        case Reach.ANSWERS | Reach.RETURNING | Reach.BACK | Reach.OUT_OF_SERVICE if not deleted:
             return f"delete it with grace: {command('kubectl delete pod {} -n {}', *_names(pod))}"
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK:
             return "wait until it has stopped"

@@ -12,11 +12,11 @@ from typing import Final
 
 from podrules.attachment import FORCE_DETACH_AFTER, detached_after
 from podrules.ending import pod_ending
-from podrules.fencing import TAINT
 from podrules.forcing import has_another
 from podrules.model.pod import Pod
 from podrules.owner_risk import OWNER_RISK, REPLACED_RISK
 from podrules.plain_names import command
+from podrules.pod_gc import TAINT
 from podrules.reachability import NodeReach, Reach
 from podrules.volumes import WriterGuard, WriterLock
 from webhook.force_delete_risk import ForceDeleteRisk

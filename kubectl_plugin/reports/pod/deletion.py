@@ -39,6 +39,10 @@ class Stakes(Struct, frozen=True, rename="camel"):
     """When it was deleted before; None: it was not."""
     safety: ForceSafety
     """Whether it is safe, of all that."""
+    collected_by: datetime | None
+    """When pod garbage collection should have removed its object at the latest; None: it does not, or not known."""
+    stays: bool
+    """It tolerates the out-of-service taint, and its node's others, for ever: a fence does not delete it."""
     may_run_until: datetime | None
     """Of one that is being deleted: when its kubelet kills what is left; None also where its node does not answer."""
 

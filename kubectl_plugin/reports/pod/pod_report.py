@@ -152,6 +152,7 @@ class PodInCluster(Struct, frozen=True, kw_only=True):
     hint: Stuck | None = None
     """The warning that adds to the states of its containers, where it was asked for by name."""
     preemptors: Preemptors = Preemptors()
+    only_member: bool = False
 
 
 class RefusedField(Struct, frozen=True, rename="camel"):
@@ -265,6 +266,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """What a deferred resize waits for; None: nothing is known to lack, or the pod is one of many."""
     stuck: Stuck | None = None
     """The warning that repeats while it does not start or end, about it, its claims or its node; None: none does."""
+    only_member: bool = False
+    """Its StatefulSet has one replica; asked only if its node does not answer."""
     hint: Stuck | None = None
     """The warning that adds to the states of its containers: a failed probe, a pull secret that is missing."""
     unseen: Unseen | None = None
@@ -358,6 +361,7 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         resize_room=cluster.resize_room,
         stuck=cluster.stuck,
         hint=cluster.hint,
+        only_member=cluster.only_member,
         autoscaler=cluster.autoscaler,
         preemptors=cluster.preemptors,
         unseen=unseen(pod) if admitted is None else None,
@@ -408,7 +412,9 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
     if not pod.spec.node_name:
         yield from cluster.likely.unread
         yield from () if cluster.likely.daemon is None else cluster.likely.daemon.assumed
-    elif facts.node is None and facts.admitted is None:
+    elif (facts.node is None and facts.admitted is None) or any(
+        entry.is_elsewhere_unknown(pod.spec.node_name) for entry in cluster.moving
+    ):
         yield from (one for one in by_kind if one.resource == "nodes")
     waits = pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None
     if pod.spec.node_name and waits and claimed_volumes(pod):

@@ -11,9 +11,17 @@ from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Verdict, lacking
-from kubectl_plugin.views.node.partitions import budgets_section, by_itself, force_section, pods_table
+from kubectl_plugin.views.node.partitions import (
+    budgets_section,
+    by_itself,
+    deletions,
+    detaching_words,
+    force_section,
+    pods_table,
+    unhelped,
+)
 from kubectl_plugin.views.pod.pod_page import unread_section
-from kubectl_plugin.views.pod.safety_words import guarded, reach_words, unfenced_from
+from kubectl_plugin.views.pod.safety_words import guarded, reach_words, shut_down_sentences, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.unread import assumed_words, can_i
 from kubectl_plugin.views.version_notes import versions_section
@@ -48,7 +56,8 @@ def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None,
         parts.append(pods_table(report.node, now, priorities=True, nodes_own=False))
         # Somebody who vouches that the machine is off has the answer.
         parts += [] if fenced else [force_section(report.node)]
-        parts += [Section("Changes", tuple(_changes(report))), budgets_section(report.node)]
+        title = "Under way" if report.state is FenceState.FENCED else "Changes"
+        parts += [Section(title, tuple(_changes(report))), budgets_section(report.node)]
         # Once it is done, what would happen without it is of no interest.
         if not fenced:
             parts += [Section("By itself", tuple(by_itself(report.node, now)))]
@@ -81,7 +90,7 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
         done = fenced and outcome in told
         sentences = (told[outcome],) if done else tuple(_unfence_verdict(report, now))
     elif outcome in {StepOutcome.DONE, StepOutcome.UNDER_WAY}:
-        sentences = (_fenced(report),)
+        sentences = (_fenced(report, now),)
     else:
         sentences = tuple(_verdict(report, "", now))
     return lacking(outcome_verdict(outcome, sentences), assumed_words(report.lacks))
@@ -90,6 +99,8 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
 def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> Iterator[str]:
     if report.node is not None and report.state is FenceState.POSSIBLE:
         yield f"{reach_words(report.node.reach, report.node.renewed, now)}."
+        yield from () if report.outcome is not StepOutcome.NOT_CONFIRMED else shut_down_sentences(report.node.reach)
+        yield from () if now is None else (f"{said}." for said in detaching_words(report.node, now))
     match report.state, report.outcome:
         case FenceState.ANSWERS, _:
             yield "Not fenced: it answers. A fence would tell its pods to end, and not wait until they have."
@@ -102,11 +113,11 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
         case FenceState.BACK, _:
             yield "Not fenced: it is declared out of service already, and answers again."
         case FenceState.FENCED, _:
-            yield _fenced(report)
+            yield _fenced(report, now)
         case _, StepOutcome.NOT_CONFIRMED if fence_command:
             yield "Not fenced: the fence command runs with --confirm only. Nothing was changed."
         case _, StepOutcome.NOT_CONFIRMED:
-            yield "Not fenced: nobody has said that its machine is off. Nothing was changed."
+            yield "Not fenced: nobody has confirmed that its machine is off. Nothing was changed."
             yield "Once you know that it is off, add --confirm-powered-off."
         case _, StepOutcome.REFUSED if report.refusal is not None:
             yield from refused_sentences("Not fenced", report.refusal)
@@ -124,24 +135,31 @@ def _hindered(report: FenceReport) -> str:
     return "the Node that was looked at is gone, or is not as it was"
 
 
-def _fenced(report: FenceReport) -> str:
+def _fenced(report: FenceReport, now: datetime | None) -> str:
     left = report.left
+    there = (*left.pods, *left.staying)
+    more = tuple(unhelped(report.node, now, there)) if report.node is not None and now is not None else ()
     if left.nothing:
-        return "It is declared out of service, and nothing is left to go."
+        alone = " by itself" if more else ""
+        return " ".join((f"It is declared out of service, and nothing is left to go{alone}.", *more))
     going = len(left.pods) + len(left.attachments)
     counts = ((len(left.pods), "pod"), (len(left.attachments), "volume"))
     what = listed([counted(count, one) for count, one in counts if count])
-    still = f"It is declared out of service: {what} still {'has' if going == 1 else 'have'} to go"
-    if left.kept:
-        return f"{still}. Finalizers keep {listed(left.kept, most=_MAX_NAMED)} until somebody removes them."
-    return f"{still}, and {'goes' if going == 1 else 'go'} without further help."
+    has, goes = ("has", "goes") if going == 1 else ("have", "go")
+    alone = "" if more else f", and {goes} without further help"
+    return " ".join((f"It is declared out of service: {what} still {has} to go{alone}.", *more))
 
 
 def _changes(report: FenceReport) -> Iterator[str]:
     left = report.left
-    yield f"adds taint {TAINT_TEXT}"
+    if report.state is FenceState.POSSIBLE:
+        yield f"adds taint {TAINT_TEXT}"
+    elif report.state is not FenceState.FENCED:
+        return
     pods, volumes = [pod for pod in left.pods if pod not in left.kept], left.attachments
     yield f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MAX_NAMED)}" if pods else "removes no pod"
+    refused = {held.persistent_volume for held in report.node.attachments if held.error} if report.node else set()
+    volumes = tuple(name for name in volumes if name not in refused)
     yield f"detaches {counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "detaches no volume"
     yield from _unfenced(report)
     if left.kept:
@@ -183,6 +201,7 @@ def _next_commands(report: FenceReport, fence_command: str) -> Iterator[Command]
         case FenceState.TOO_EARLY:
             yield qos("fence node/{}", node, comment="again, in a minute")
         case FenceState.FENCED:
+            yield from deletions(report.node) if report.node is not None and report.left.staying else ()
             yield qos("unfence node/{}", node, comment="once the machine is back")
         case _ if report.outcome is StepOutcome.NOT_CONFIRMED:
             if fence_command:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import groupby
+from itertools import chain, groupby
 from math import ceil
 
 from msgspec.structs import replace
@@ -17,26 +17,38 @@ from kubectl_plugin.reports.verdict import Verdict, VerdictCode, joined_verdict,
 from kubectl_plugin.views.node.reach_commands import remedies
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS
 from kubectl_plugin.views.pod.pod_page import unread_section
-from kubectl_plugin.views.pod.safety_words import guarded, ordinal_words, unfenced_from
+from kubectl_plugin.views.pod.safety_words import (
+    collected_too_early,
+    guarded,
+    holder_words,
+    ordinal_words,
+    shut_down_sentences,
+    unfenced_from,
+)
+from kubectl_plugin.views.pod.volume_move import detach_overdue
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import clock, counted, duration, listed
+from kubectl_plugin.views.words import clock, counted, cut, duration, listed
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.ending import PATIENCE
 from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, ZoneHealth, ZoneState
+from podrules.model.instant import later
 from podrules.owner_risk import REPLACED_RISK
 from podrules.partitions import Block, BlockKind, HeldAttachment, NodeDown, PodDown, Risk
 from podrules.pod_gc import collected_within
-from podrules.reachability import NodeReach, Reach
+from podrules.reachability import Reach
 from podrules.safety import ForceSafety
 
 __all__ = [
     "budgets_section",
     "by_itself",
+    "deletions",
+    "detaching_words",
     "force_section",
     "partitions_pages",
     "partitions_verdict",
     "pods_table",
+    "unhelped",
     "waiting_words",
 ]
 
@@ -150,12 +162,18 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
     if node.zone.cluster_down:
         yield "No node of the cluster is Ready: the control plane may be cut off, and not the nodes."
     match node.reach.reach:
-        case Reach.BACK | Reach.BACK_NOT_READY:
+        case Reach.BACK_NOT_READY:
+            yield "It answers again, but is not Ready: take it back, and delete nothing there before."
+            yield from unhelped(node, now)
+        case Reach.BACK:
             yield "It answers again: take it back, or its pods are kept away."
         case Reach.RETURNING:
             yield "It answers again: its machine is on. Do not fence it: its kubelet stops pods marked for deletion."
         case Reach.OUT_OF_SERVICE if lost:
-            yield _removed(lost)
+            if going := len(lost) - sum(pod.stays or bool(_due(pod, now)) or bool(pod.finalizers) for pod in lost):
+                they = f"{counted(going, 'pod')} {'is' if going == 1 else 'are'}"
+                yield f"{they} removed, and volumes are detached, without waiting for the machine."
+            yield from unhelped(node, now)
             yield f"Nobody has confirmed that {their} processes ended: the taint only says that the machine is off."
         case Reach.GONE:
             yield f"Pod garbage collection removes {them}, and nobody has confirmed that {their} processes ended."
@@ -167,8 +185,11 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
             yield "Nothing is left to go. Take it back once the machine is up."
         case Reach.MISSED_HEARTBEATS:
             yield "It may still come back by itself: nothing has been done about it yet."
+        case _ if off := shut_down_sentences(node.reach):
+            yield from off
         case _:
             yield "Nobody can tell from here what still runs there. Find out whether the machine is off."
+    yield from (f"{said}." for said in detaching_words(node, now) if node.reach.reach.quiet)
 
 
 def waiting_words(nodes: Sequence[NodeDown]) -> Iterator[str]:
@@ -184,18 +205,35 @@ def _unused(node: NodeDown) -> Sequence[HeldAttachment]:
     return [held for held in node.attachments if not held.used_by]
 
 
-def _removed(lost: Sequence[PodDown]) -> str:
-    """What happens to the pods of a node that is out of service; pods that tolerate its taints stay."""
-    staying = sum(pod.deleted is None and not pod.eviction.comes for pod in lost)
-    kept = f"{counted(staying, 'pod')} {'stays' if staying == 1 else 'stay'}: the taint is tolerated."
-    if staying == len(lost):
-        return f"{kept} Volumes that nobody uses are detached without waiting."
-    if not staying:
-        going = "It is" if len(lost) == 1 else "They are"
-        return f"{going} removed, and volumes are detached, without waiting for the machine."
-    count = len(lost) - staying
-    going = f"{count} of them {'is' if count == 1 else 'are'}"
-    return f"{going} removed, and volumes are detached, without waiting for the machine. {kept}"
+def unhelped(node: NodeDown, now: datetime, among: Container[str] | None = None) -> Iterator[str]:
+    """Pods, ``among`` or all, that do not go by themselves from a node out of service: late, kept, or not deleted."""
+    pods = [pod for pod in node.pods if among is None or _name(pod) in among]
+    if late := {_name(pod): due for pod in pods if (due := _due(pod, now)) is not None}:
+        by = clock(max(late.values()), now)
+        yield f"{_names(late)} should have been removed by {by}: look at kube-controller-manager."
+    if kept := {_name(pod): pod.finalizers for pod in pods if pod.finalizers and not pod.stays}:
+        yield f"{_names(kept)}: {holder_words(tuple(dict.fromkeys(chain(*kept.values()))))}."
+    staying = [_name(pod) for pod in pods if pod.stays]
+    if staying and not node.reach.reach.back:
+        stays, them = ("stays", "it") if len(staying) == 1 else ("stay", "them")
+        delete = f"delete {them} with grace, and pod garbage collection removes {them}"
+        yield f"{_names(staying)} {stays}, because the taint is tolerated: {delete}."
+
+
+def _due(pod: PodDown, now: datetime) -> datetime | None:
+    """When a pod of a node that is out of service should have been removed; None: it is not late."""
+    due = pod.collected_by
+    if pod.deleted is None and pod.eviction.at is not None and not pod.finalizers:
+        due = later(pod.eviction.at, PATIENCE.total_seconds())
+    return due if due is not None and now > due else None
+
+
+def _name(pod: PodDown) -> str:
+    return f"{pod.namespace}/{pod.name}"
+
+
+def _names(pods: Iterable[str]) -> str:
+    return listed(tuple(pods), most=_MAX_FORCED)
 
 
 def _state(node: NodeDown, now: datetime) -> str:
@@ -236,29 +274,44 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
         Row((clock(when, now), text)) for when, text in sorted((*_node_events(node, now), *_deletions(node, now)))
     )
     lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
-    if node.reach.reach is Reach.GONE:
-        kept = sum(bool(pod.finalizers) for pod in node.pods)
-        count, within = counted(len(node.pods) - kept, "pod"), collected_within(Reach.GONE, deleted=True)
-        whose = "its" if len(node.pods) - kept == 1 else "their"
+    gone, within = node.reach.reach is Reach.GONE, collected_within(node.reach.reach, deleted=True)
+    if not gone:
+        yield from _other_pods(node)
+    if lost and within is None:
+        yield Row(("then", _then(len(lost), quiet=node.reach.reach.quiet)))
+    collected = [pod for pod in node.pods if gone or pod.deleted is not None] if within is not None else []
+    going = [pod for pod in collected if not pod.finalizers and _due(pod, now) is None]
+    if going:
+        count, whose = counted(len(going), "pod"), "its" if len(going) == 1 else "their"
         text = f"{count} removed by pod garbage collection, at the latest; {whose} processes are not"
         yield Row((f"{within} s", text))
-        if kept:
-            yield Row(
-                ("then", f"{counted(kept, 'pod')} marked for deletion and not removed: finalizers keep the object")
-            )
-    else:
-        yield from _other_pods(node)
-    if lost and collected_within(node.reach.reach, deleted=True) is None:
-        yield Row(("then", _then(len(lost), quiet=node.reach.reach.quiet)))
-    yield from (Row(("volumes", text)) for text in _detaches(node))
+    if kept := sum(bool(pod.finalizers) for pod in (collected if gone else lost)):
+        removed = "marked for deletion and not removed" if gone else "not removed even then"
+        yield Row(("then", f"{counted(kept, 'pod')} {removed}: finalizers keep the object"))
+    yield from (Row(("volumes", text)) for text in _detaches(node, now))
 
 
-def _detaches(node: NodeDown) -> Iterator[str]:
+def detaching_words(node: NodeDown, now: datetime) -> Iterator[str]:
+    """The volumes that only their drivers can detach."""
+    for held in node.attachments:
+        if held.detaching is not None:
+            said = f"; it says: {cut(held.error).rstrip('. ')}" if held.error else ""
+            since = clock(held.detaching, now)
+            yield f"{held.persistent_volume}: its driver has to detach it since {since}, a fence does not help{said}"
+
+
+def _detaches(node: NodeDown, now: datetime) -> Iterator[str]:
     """When the volumes are detached."""
     minutes = int(FORCE_DETACH_AFTER.total_seconds() // 60)
     declared = node.reach.reach.declared
-    mounted = sum(held.mounted or declared for held in node.attachments)
-    free = len(node.attachments) - mounted
+    if left := sum(held.detaching is not None for held in node.attachments):
+        yield f"{counted(left, 'volume')} being detached by the driver, which no fence speeds up"
+    waiting = [held for held in node.attachments if held.detaching is None]
+    late = [] if declared else [by for held in waiting if (by := held.forced_by) is not None and now - by > PATIENCE]
+    if late:
+        yield f"{counted(len(late), 'volume')} {detach_overdue(min(late), now)}"
+    mounted = sum(held.mounted or declared for held in waiting) - len(late)
+    free = len(waiting) - mounted - len(late)
     if free:
         it = "it" if free == 1 else "them"
         unlisted = f"status.volumesInUse does not list {it}"
@@ -402,31 +455,37 @@ def _forced(node: NodeDown) -> Iterator[str]:
     answers = not node.reach.reach.quiet
     count, safe = len(node.pods), [] if answers else named.pop(ForceSafety.SAFE, [])
     verb = "is" if len(safe) < 2 else "are"
-    if answers:
+    if node.reach.reach is Reach.BACK_NOT_READY:
+        yield collected_too_early(node.reach)
+    elif answers and all(pod.deleted is not None for pod in node.pods):
+        yield f"no need to: {node.reach.name} answers, and stops what is deleted already"
+    elif answers:
         yield f"no need to: {node.reach.name} answers, so delete with grace"
     elif not safe:
         which = "the pod is not" if count == 1 else f"none of the {count} pods is"
-        yield f"{which} safe{_until(node.reach)}"
+        yield f"{which} safe{_until(node)}"
     elif len(safe) == count:
         yield f"{'the pod' if count == 1 else f'all {count} pods'} {verb} safe: {listed(safe, most=_MAX_FORCED)}"
     else:
         yield f"{len(safe)} of {counted(count, 'pod')} {verb} safe: {listed(safe, most=_MAX_FORCED)}"
-        yield f"not the {'others' if count - len(safe) > 1 else 'other'}{_until(node.reach)}"
+        yield f"not the {'others' if count - len(safe) > 1 else 'other'}{_until(node)}"
     for safety in FORCE_LEADS:
         if safety in named and (safe or safety is not ForceSafety.NOT_SAFE_YET):
             yield f"{FORCE_LEADS[safety].lower()}: {listed(named[safety], most=_MAX_FORCED)}"
 
 
-def _until(node: NodeReach) -> str:
+def _until(node: NodeDown) -> str:
     """When a pod of a node that does not answer can go, or what to do in place of a force deletion."""
-    match node.reach:
+    match node.reach.reach:
         case Reach.GONE:
             return " until you know that the machine is off"
         case Reach.OUT_OF_SERVICE:
             return ": garbage collection removes what is deleted there, with grace too"
         case Reach.MISSED_HEARTBEATS:
-            return f": {node.name} may still come back"
-    return f" until the machine is off: then fence {node.name}"
+            return f": {node.reach.name} may still come back"
+    staying = _names(_name(pod) for pod in node.pods if pod.stays)
+    leaves = f", and then delete with grace what tolerates the taint ({staying})" if staying else ""
+    return f" until the machine is off: then fence {node.reach.name}{leaves}"
 
 
 def budgets_section(node: NodeDown) -> Section:
@@ -471,6 +530,12 @@ def _blocked(block: Block, pod: PodDown) -> str:
     return f"its volume {block.claim} stays attached here"
 
 
+def deletions(node: NodeDown) -> Iterator[Command]:
+    """The deletion of a pod that stays on a node that is out of service."""
+    for pod in [pod for pod in node.pods if pod.stays][:1]:
+        yield qos("delete pod/{}", pod.name, namespace=pod.namespace, changes=True, comment="it tolerates the taint")
+
+
 def _next_commands(node: NodeDown) -> Iterator[Command]:
     name = node.reach.name
     match node.reach.reach:
@@ -480,6 +545,8 @@ def _next_commands(node: NodeDown) -> Iterator[Command]:
             yield qos("partitions", comment="in a minute")
         case _:
             yield from remedies(node.reach)
+    if node.reach.reach is Reach.OUT_OF_SERVICE:
+        yield from deletions(node)
     worst = [(pod.namespace, pod.name) for pod in node.pods]
     for namespace, name in (*worst, *(tuple(pod.split("/", 1)) for pod in node.waiting))[:1]:
         yield qos("explain pod/{}", name, namespace=namespace)

@@ -34,4 +34,4 @@ def remedies(node: NodeReach) -> Iterator[Command]:
         case Reach.OUT_OF_SERVICE:
             yield qos("fence node/{}", node.name, comment="what is left to go")
         case Reach.BACK | Reach.BACK_NOT_READY:
-            yield qos("unfence node/{}", node.name, comment="once the machine is back")
+            yield qos("unfence node/{}", node.name, comment="it answers again")

@@ -8,7 +8,13 @@ from typing import Final
 
 from kubectl_plugin.reports.node.node_facts import NodeFacts
 from kubectl_plugin.reports.pod.pod_report import PodReport
-from kubectl_plugin.views.pod.safety_words import finalizer_words, forcing_words, holder_words
+from kubectl_plugin.views.pod.safety_words import (
+    finalizer_words,
+    forcing_words,
+    holder_words,
+    overdue_words,
+    shut_down_sentences,
+)
 from kubectl_plugin.views.words import clock
 from podrules.model.instant import instant
 from podrules.pod_gc import collected_within
@@ -16,6 +22,7 @@ from podrules.reachability import Reach
 from podrules.safety import Guarantee
 
 __all__ = [
+    "collecting_node",
     "ended_line",
     "ended_sentences",
     "force_first",
@@ -31,6 +38,7 @@ _STATES: Final = {
     Reach.SILENT: "is silent{since}",
     Reach.MISSED_HEARTBEATS: "sends no heartbeats{since}",
     Reach.OUT_OF_SERVICE: "is declared out of service",
+    Reach.BACK_NOT_READY: "answers, but is declared out of service and not Ready",
     Reach.GONE: "has no Node object any more{since}",
 }
 
@@ -39,6 +47,12 @@ def quiet_node(report: PodReport) -> NodeFacts | None:
     """The pod's node, where it does not answer."""
     node = report.status.node if report.status is not None else None
     return node if node is not None and _reach(node).quiet else None
+
+
+def collecting_node(report: PodReport) -> NodeFacts | None:
+    """The pod's node, where it answers and pod garbage collection removes objects without waiting for it."""
+    node = report.status.node if report.status is not None else None
+    return node if node is not None and _reach(node) is Reach.BACK_NOT_READY else None
 
 
 def quiet_words(node: NodeFacts, now: datetime | None) -> str:
@@ -55,27 +69,20 @@ def running_sentences(report: PodReport, node: NodeFacts, now: datetime | None) 
     heard = f"{phase} is the last that was heard of it" if phase else "what it did last is not known (no status.phase)"
     return (
         f"Its node {quiet_words(node, now)}: {heard}.{_since_when(report, node, now)}",
-        _unconfirmed(report, node, now),
+        *(_off(node) or (_unconfirmed(report, node, now),)),
         *_replacement(report, node),
     )
 
 
 def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime | None) -> tuple[str, ...]:
-    """The verdict on one that is being deleted.
-
-    Args:
-        report: The pod's.
-        node: Its node.
-        lead: Since when it is being deleted, and with what grace.
-        now: The present.
-    """
+    """The verdict on a deleted one: its node does not answer, or is not waited for. ``lead``: since when."""
     if collected_within(_reach(node), deleted=True) is not None:
         state = f"its node {quiet_words(node, now)}.{_since_when(report, node, now)}"
         return f"{lead}: {state}", _unconfirmed(report, node, now), *_replacement(report, node)
     stays = _stays("It stays Terminating", node)
     if report.owner.guarantee is Guarantee.AT_MOST_ONE:
         stays += f" {report.owner.kind} {report.owner.name} starts no replacement before that."
-    return f"{lead}: stuck, because {quiet_words(node, now)}.", stays, *_then(report)
+    return f"{lead}: stuck, because {quiet_words(node, now)}.", *_off(node), stays, *_then(report)
 
 
 def ended_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime | None) -> tuple[str, ...]:
@@ -90,7 +97,7 @@ def ended_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime
     state = f"{lead}: its processes have ended. Its node {quiet_words(node, now)}."
     if collected_within(_reach(node), deleted=True) is not None:
         return state, f"{_collected(report, node, now)}."
-    return state, _stays("Its object stays", node), *_then(report)
+    return state, *_off(node), _stays("Its object stays", node), *_then(report)
 
 
 def ended_line(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
@@ -133,8 +140,7 @@ def force_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Ite
     status = report.status
     deleted = status is not None and status.deletion_timestamp is not None
     within = collected_within(_reach(node), deleted=deleted)
-    due = report.ending.collected_by
-    late = due is not None and now is not None and now > due
+    late = overdue_words(report.ending.collected_by, now)
     if within is not None and not report.ending.holders and not late:
         yield f"pod garbage collection does the same by itself within {within} s"
     if deleted:
@@ -165,10 +171,8 @@ def _stays(what: str, node: NodeFacts) -> str:
 
 def _collected(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
     """Within what time pod garbage collection removes an object, or by when it should have."""
-    due = report.ending.collected_by
-    if due is not None and now is not None and now > due:
-        by = clock(due, now)
-        return f"Pod garbage collection should have removed its object by {by}: look at kube-controller-manager"
+    if late := overdue_words(report.ending.collected_by, now):
+        return late
     within = collected_within(_reach(node), deleted=True)
     held = report.ending.finalizers
     kept = f" once {finalizer_words(held, 'is', 'are')} done" if held else ""
@@ -186,7 +190,9 @@ def _unconfirmed(report: PodReport, node: NodeFacts, now: datetime | None) -> st
         )
     if within is None:
         return "Nobody can tell from here whether its processes still run."
-    told = _collected(report, node, now)
+    told, ends_by = _collected(report, node, now), report.ending.ends_by
+    if ends_by is not None and now is not None and now < ends_by:
+        return f"{told}, while its processes may run until {clock(ends_by, now)}."
     return f"{told}; nobody has confirmed that its processes ended: they may run on."
 
 
@@ -194,6 +200,10 @@ def _replacement(report: PodReport, node: NodeFacts) -> Iterator[str]:
     owner = report.owner
     if collected_within(_reach(node), deleted=True) is not None and owner.guarantee is Guarantee.AT_MOST_ONE:
         yield f"{owner.kind} {owner.name} then starts another {report.name}, while this one may still run."
+
+
+def _off(node: NodeFacts) -> tuple[str, ...]:
+    return shut_down_sentences(node.reach) if node.reach is not None else ()
 
 
 def _reach(node: NodeFacts) -> Reach:

@@ -23,6 +23,7 @@ from kubectl_plugin.views.pod.safety_words import (
     holder_words,
     owner_risk,
     reach_words,
+    shut_down_sentences,
     until_words,
 )
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
@@ -127,9 +128,11 @@ def _confirmed(report: DeletionReport) -> Command:
 
 def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
     """Whether it is safe, then what is safer, then how to go on."""
-    yield safe_or_not(report.name, stakes, now)
+    held = holders(report.finalizers)
+    yield from shut_down_sentences(stakes.node)
+    yield safe_or_not(report.name, stakes, now, held)
     if report.outcome is StepOutcome.NOT_CONFIRMED:
-        yield from safer(stakes)
+        yield from safer(stakes, now, held)
     yield _verdict(report)
 
 
@@ -153,26 +156,32 @@ def _member_lines(members: Members | None) -> tuple[str, ...]:
     count = len(members.live)
     live = f"{count} of {members.replicas} {'is' if count == 1 else 'are'} Ready without it"
     named = f" ({listed(members.live, most=4)})" if members.live else ""
-    held = "keeps" if count >= members.majority else "does not keep"
     if members.replicas == 1:
         return ("it is the only member: nothing of the StatefulSet runs without it",)
-    return (
-        f"{live}{named}",
-        f"a majority is {members.majority} of {members.replicas}: the StatefulSet {held} one without it",
-    )
+    lost = members.unknown
+    held = "keeps" if count >= members.majority else "is not known to keep" if lost else "does not keep"
+    one = len(lost) == 1
+    nodes = "its node does" if one else "their nodes do"
+    old = f"unknown: {listed(lost, most=4)} {'was' if one else 'were'} Ready, and {nodes} not answer"
+    vote = f"a majority is {members.majority} of {members.replicas}: the StatefulSet {held} one without it"
+    return (f"{live}{named}", *((old,) if lost else ()), *(() if members.votes is False else (vote,)))
 
 
 def _third_way(name: str, stakes: Stakes) -> Iterator[str]:
     """How the application removes a member on a node that does not answer, and what that leaves open."""
     found, reach = stakes.members, stakes.node.reach
-    if found is None or found.replicas == 1 or not reach.quiet or reach.declared:
+    if found is None or found.replicas == 1 or found.votes is False or not reach.quiet or reach.declared:
         return
     if not found.may_remove:
-        yield f"the application removes {name} only while {found.majority} of {found.replicas} are Ready"
+        yield f"the application removes {name} only while {found.majority} of {found.replicas} live"
         return
     yield f"to remove {name} in the application: {found.removal or 'its own command or API'}"
+    if found.joining:
+        yield f"the next {name} starts on the old data: to join it needs {found.joining}"
+    elif stakes.volumes:
+        yield f"the next {name} starts on the old data, with which it may not join: start it on an empty claim"
     if volumes := [guard.volume for guard in stakes.volumes if lets_second_writer(guard, reach)]:
-        yield f"the old {name} may still write to {listed(volumes)}: start the new member on an empty claim"
+        yield f"the old {name} may still write to {listed(volumes)}"
 
 
 def _budget_lines(stakes: Stakes) -> tuple[str, ...]:
@@ -216,9 +225,11 @@ def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
     pod, place = report.name, report.namespace
     if stakes.node.reach is Reach.GONE:
         yield qos("partitions", comment="safer: find out whether its machine is off")
-    elif stakes.node.reach is Reach.OUT_OF_SERVICE:
-        yield qos("partitions", comment="safer: pod garbage collection removes what is deleted there")
-    elif stakes.node.reach.quiet:
+    elif stakes.node.reach is Reach.BACK_NOT_READY:
+        yield qos("unfence node/{}", stakes.node.name, comment="safer: first")
+    elif stakes.node.reach is Reach.OUT_OF_SERVICE and stakes.deleted is not None:
+        yield qos("partitions", comment="what is left to go")
+    elif stakes.node.reach.quiet and stakes.node.reach is not Reach.OUT_OF_SERVICE:
         yield qos("fence node/{}", stakes.node.name, comment="safer: once the machine is off")
     elif stakes.deleted is None:
         grace = "" if report.grace_of_its_own else f"--grace-period={_USUAL_GRACE}"

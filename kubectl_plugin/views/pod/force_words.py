@@ -10,7 +10,11 @@ from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod.deletion import Stakes
 from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.pod.safety_words import (
+    collected_too_early,
+    finalizer_words,
     guarded,
+    holder_words,
+    overdue_words,
     owner_risk,
     reach_words,
     unfenced_from,
@@ -19,6 +23,7 @@ from kubectl_plugin.views.words import listed
 from podrules.ending import StopPlan
 from podrules.forcing import has_another, lets_second_writer
 from podrules.owner_risk import NEXT_START, REPLACED
+from podrules.pod_gc import collected_within
 from podrules.reachability import Reach
 from podrules.safety import ForceSafety, Guarantee
 from podrules.termination import GraceSource
@@ -50,11 +55,14 @@ def no_process_words(plan: StopPlan) -> str:
     return "it is on no node yet" if plan.grace.source is GraceSource.NOT_SCHEDULED else "its processes have ended"
 
 
-def safe_or_not(name: str, stakes: Stakes, now: datetime | None) -> str:
-    """``Not safe yet: node-c3 is silent …, so its processes may still run, and StatefulSet db may start …``."""
+def safe_or_not(name: str, stakes: Stakes, now: datetime | None, held: Sequence[str] = ()) -> str:
+    """``Not safe yet: node-c3 is silent …, and StatefulSet db may start …``; ``held``: finalizers keep its object."""
     lead = FORCE_LEADS[stakes.safety]
     owner = owner_risk(stakes.owner, idle=stakes.safety is ForceSafety.SAFE)
-    then = f"{_second_copy(name, stakes)}{_writers(stakes)}"
+    second = _second_copy(name, stakes)
+    named = held and stakes.owner.guarantee is Guarantee.AT_MOST_ONE
+    once = f" once {finalizer_words(held, 'is', 'are')} done" if named else ""
+    then = f"{second}{once}{_writers(stakes)}"
     match stakes.safety:
         case ForceSafety.SAFE:
             return f"{lead}: {owner}."
@@ -74,20 +82,32 @@ def safe_or_not(name: str, stakes: Stakes, now: datetime | None) -> str:
             return f"{lead}, but its processes {risk}: {owner}."
 
 
-def safer(stakes: Stakes) -> Iterator[str]:
-    """What there is to do in place of it."""
+def safer(stakes: Stakes, now: datetime | None, held: Sequence[str] = ()) -> Iterator[str]:
+    """What there is to do in place of it; ``held``: finalizers that keep its object."""
     name, reach = stakes.node.name, stakes.node.reach
+    if stakes.deleted is not None and held:
+        yield f"It removes nothing: {holder_words(held)}."
     if reach is Reach.GONE:
         yield "Safer: find out first whether its machine is off."
+    elif (within := collected_within(reach, deleted=stakes.deleted is not None)) is not None:
+        if late := overdue_words(stakes.collected_by, now):
+            yield f"{late}."
+        elif not held:
+            wait = f"wait, because pod garbage collection removes its object within {within} s"
+            yield f"Safer: {wait if reach.quiet else collected_too_early(stakes.node)}."
     elif reach is Reach.OUT_OF_SERVICE:
         yield "Safer: a deletion with grace, because pod garbage collection removes what is deleted there."
     elif reach.quiet:
-        yield f"Safer: fence {name} once its machine is off."
+        leaves = ", and then a deletion with grace: the pod tolerates the taint of the fence" if stakes.stays else ""
+        yield f"Safer: fence {name} once its machine is off{leaves}."
         if (found := stakes.members) is not None and found.may_remove:
             others = f"the other {len(found.live)} of {found.replicas} are a majority"
-            yield f"Or remove it in the application, where {others}, and then add --confirm."
+            where = f", where {others}" if found.votes else f" if a majority decides there: {others}"
+            empty = "empty its volume, and " if stakes.volumes else ""
+            yield f"Or remove it in the application{where}; {empty}add --confirm."
     elif stakes.deleted is None and stakes.safety not in {ForceSafety.SAFE, ForceSafety.STOPS_NOTHING}:
-        yield "Safer: a deletion with grace."
+        back = reach is Reach.BACK_NOT_READY
+        yield f"Safer: {collected_too_early(stakes.node) if back else 'a deletion with grace'}."
 
 
 def two_writers(guards: Sequence[WriterGuard], reach: Reach) -> str:

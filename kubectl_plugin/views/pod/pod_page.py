@@ -35,6 +35,7 @@ from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.verdict import refused_words, verdict
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import amount, listed, memory
+from podrules.attachment import WaitsFor
 from podrules.cgroup import ResourceConfig
 from podrules.container_state import ContainerKind
 from podrules.died.of_pod import EndOf
@@ -243,7 +244,9 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     elif report.unseen is not None and report.unseen.is_long(now) and report.unseen.scheduler == DEFAULT_SCHEDULER_NAME:
         yield kubectl("get lease kube-scheduler", namespace="kube-system")
     reach = status.node.reach if status.node is not None else None
-    held = [NodeReach(entry.node, entry.reach, "") for entry in report.moving if entry.reach is not Reach.UNKNOWN]
+    # Nothing that is done about a node helps where the driver does not detach.
+    stays = [one for one in report.moving if one.reach is not Reach.UNKNOWN and one.waits_for is not WaitsFor.DRIVER]
+    held = [NodeReach(entry.node, entry.reach, "") for entry in stays]
     yield from dict.fromkeys(command for entry in (reach, *held) for command in reach_commands(entry))
     # On a node that answers, the pod that keeps the volume decides.
     holders = [name for entry in report.moving if not entry.reach.quiet for name in entry.held_by]

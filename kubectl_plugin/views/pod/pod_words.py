@@ -12,6 +12,7 @@ from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.node.silent_node import force_first, force_lines, quiet_node
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS, no_process_words, two_writers
 from kubectl_plugin.views.pod.safety_words import (
+    collected_too_early,
     forcing_words,
     owner_risk,
     owner_risk_briefly,
@@ -117,7 +118,8 @@ def _force_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iter
     risk = _owner_risk(report, idle=safety is ForceSafety.SAFE, wide=wide)
     if safety is ForceSafety.NOT_SAFE_YET and quiet is not None:
         yield f"{lead}{force_first(quiet, now)}"
-        if report.owner.guarantee is Guarantee.AT_MOST_ONE and not _reach(report).reach.declared:
+        may_remove = report.owner.guarantee is Guarantee.AT_MOST_ONE and not report.only_member
+        if may_remove and not _reach(report).reach.declared:
             yield "or remove it in the application first, if its other members are a majority"
         yield risk
     elif safety is ForceSafety.UNKNOWN:
@@ -127,6 +129,8 @@ def _force_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iter
         yield f"{lead}{risk}"
     if safety is ForceSafety.NOT_SAFE and report.owner.guarantee not in {Guarantee.AT_MOST_ONE, Guarantee.UNKNOWN}:
         yield two_writers(report.guards, _reach(report).reach)
+    if report.ending.deleted_at is None and _reach(report).reach is Reach.BACK_NOT_READY:
+        yield collected_too_early(_reach(report))
     yield from _already_forced(report, now) if quiet is None else force_lines(report, quiet, now)
 
 

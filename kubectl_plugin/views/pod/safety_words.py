@@ -12,23 +12,27 @@ from podrules.attachment import detached_after
 from podrules.ending import JOB_TRACKING
 from podrules.forcing import lets_second_writer
 from podrules.owner_risk import OWNER_RISK, REPLACED_RISK
-from podrules.reachability import NodeReach, Reach
+from podrules.pod_gc import GC_CHECK_PERIOD
+from podrules.reachability import SHUTDOWN, NodeReach, Reach
 from podrules.safety import Guarantee, OwnerGuarantee
 from podrules.second_writers import SecondWriters
 from podrules.volumes import REMOVED_SINCE, WriterGuard, WriterLock
 
 __all__ = [
+    "collected_too_early",
     "finalizer_words",
     "forcing_words",
     "guard_words",
     "guarded",
     "holder_words",
     "ordinal_words",
+    "overdue_words",
     "owner_risk",
     "owner_risk_briefly",
     "reach_words",
     "second_writers_section",
     "second_writers_sentence",
+    "shut_down_sentences",
     "unfenced_from",
     "until_words",
 ]
@@ -44,7 +48,6 @@ _BRIEFLY: Final = {
 }
 _LOCKS: Final = {
     WriterLock.NOT_NEEDED: "made for several pods, or only read",
-    WriterLock.BACKEND: "the backend keeps a second writer off",
     WriterLock.ATTACHMENT: "a second writer is kept off until it is detached from this node{when}",
     WriterLock.CONTROLLER: (
         "a second node is kept off until it is detached{when}; from then on nothing keeps a second writer off: "
@@ -108,6 +111,20 @@ def forcing_words(finalizers: Sequence[str], act: str = "forcing") -> str:
     return f"{act} stops nothing sooner and frees no name: {finalizer_words(finalizers, 'keeps', 'keep')} the object"
 
 
+def overdue_words(collected_by: datetime | None, now: datetime | None) -> str:
+    """That pod garbage collection should have removed an object by now; empty: it is not late, or not known."""
+    if collected_by is None or now is None or now <= collected_by:
+        return ""
+    by = clock(collected_by, now)
+    return f"Pod garbage collection should have removed its object by {by}: look at kube-controller-manager"
+
+
+def collected_too_early(node: NodeReach) -> str:
+    """Why nothing is deleted, not with grace either, on a node that answers and is out of service until it is Ready."""
+    removes = f"until it is Ready, pod garbage collection removes within {GC_CHECK_PERIOD} s what is deleted there"
+    return f"take {node.name} back first: {removes}, with grace too"
+
+
 def until_words(ends_by: datetime | None, now: datetime | None) -> str:
     """``may live until 03:02:34 UTC``: of the processes of a pod that is being deleted, whose node answers."""
     if ends_by is None:
@@ -149,7 +166,7 @@ def guard_words(guard: WriterGuard, reach: Reach) -> str:
     """``NFS, ReadWriteOnce: nothing keeps a second writer off``; `reach` of its node decides when it is detached."""
     when = " (once its kubelet has unmounted it)" if reach in {Reach.ANSWERS, Reach.RETURNING} else ""
     if detached_after(reach) is not None:
-        when = f" ({_after(reach)} the pod object is gone)"
+        when = f" ({_after(guard, reach)} the pod object is gone)"
     words = _LOCKS[guard.lock].format(when=when, removed=REMOVED_SINCE.get(guard.backend, ""))
     what = guarded(guard)
     return f"{what}: {words}" if what else words
@@ -177,7 +194,7 @@ def _both_words(guard: WriterGuard) -> str:
     """``NFS, ReadWriteMany: made for several pods, both may write``."""
     if guard.lock is WriterLock.NOT_NEEDED:
         return f"{guarded(guard)}: made for several pods, both may write"
-    held = guard.lock in {WriterLock.BACKEND, WriterLock.ATTACHMENT, WriterLock.CONTROLLER}
+    held = guard.lock in {WriterLock.ATTACHMENT, WriterLock.CONTROLLER}
     return f"{guarded(guard)}: {_APART}" if held else guard_words(guard, Reach.UNKNOWN)
 
 
@@ -197,13 +214,21 @@ def unfenced_from(guard: WriterGuard, reach: Reach) -> str:
         return ""
     if guard.lock is WriterLock.NONE:
         return "nothing keeps a second writer off"
-    return f"{_after(reach)} its object is gone nothing keeps a second writer off"
+    return f"{_after(guard, reach)} its object is gone nothing keeps a second writer off"
 
 
-def _after(reach: Reach) -> str:
+def _after(guard: WriterGuard, reach: Reach) -> str:
     """``6 min after``, or that nothing is waited for."""
-    after = detached_after(reach)
+    after = detached_after(reach) if guard.mounted else None
     return f"{int(after.total_seconds()) // 60} min after" if after else "as soon as"
+
+
+def shut_down_sentences(node: NodeReach) -> tuple[str, ...]:
+    """What the cloud says of the machine of a node that is silent and not fenced; none: it says nothing."""
+    if not node.shut_down or node.reach is not Reach.SILENT:
+        return ()
+    said = f"The cloud provider said that the machine of {node.name} is off (taint {SHUTDOWN})"
+    return (f"{said}: check that in its console, then fence {node.name}.",)
 
 
 def reach_words(node: NodeReach, renewed: datetime | None, now: datetime | None) -> str:

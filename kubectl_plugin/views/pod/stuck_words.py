@@ -61,8 +61,8 @@ def running_names(report: PodReport) -> str:
     return f"container {names} still runs" if len(running) == 1 else f"containers {names} still run"
 
 
-def repeated_sentences(stuck: Stuck, now: datetime | None) -> Iterator[str]:
-    """``FailedMount 30 times in 57 min, last 2 min ago: …``, then what helps."""
+def repeated_sentences(stuck: Stuck, now: datetime | None, *, helps: bool = True) -> Iterator[str]:
+    """``FailedMount 30 times in 57 min, last 2 min ago: …``, then what helps, unless more is known than the message."""
     first, last = instant(stuck.first), instant(stuck.last)
     span = f" in {lasting(last - first)}" if first is not None and last is not None and last > first else ""
     times = f" {counted(stuck.times, 'time')}{span}" if stuck.times > 1 else ""
@@ -78,7 +78,7 @@ def repeated_sentences(stuck: Stuck, now: datetime | None) -> Iterator[str]:
 
     message = stuck.message[:_MAX_READ]
     found = find(message) or find(stuck.reason)
-    if found and found[0].entry.do:
+    if helps and found and found[0].entry.do:
         yield found[0].entry.do[0]
     for message in stuck.also[:_NAMED]:
         yield f"Also: {cut(message).rstrip('. ')}."

@@ -9,17 +9,19 @@ from typing import Final
 from kubectl_plugin.render.page import Row, Section
 from kubectl_plugin.views.words import clock, listed
 from podrules.attachment import FORCE_DETACH_AFTER, MoveStep, VolumePosition, WaitsFor
+from podrules.ending import PATIENCE
+from podrules.reachability import Reach
 
-__all__ = ["moving_section", "waiting_words"]
+__all__ = ["advice_words", "detach_overdue", "moving_section", "waiting_words"]
 
 _STEPS: Final = tuple(MoveStep)
 _MINUTES: Final = int(FORCE_DETACH_AFTER.total_seconds() // 60)
 _WAITS: Final = {
     WaitsFor.SOMEBODY: "nobody has told {holders} on {node} to end",
     WaitsFor.KUBELET: "the kubelet of {node} has to stop {holders}",
-    WaitsFor.SILENT_KUBELET: "{holders} on {node}, which does not answer: this waits for ever",
+    WaitsFor.SILENT_KUBELET: "{holders}{deleted} on {node}, which does not answer: this waits for ever",
     WaitsFor.POD_GC: (
-        "{holders} on {node}: pod garbage collection removes the object, and nobody confirms that processes ended"
+        "{holders}{deleted} on {node}: garbage collection removes the object, and nobody confirms that processes ended"
     ),
     WaitsFor.FORCE_DETACH: f"{{node}} does not answer: detached by force {_MINUTES} min after the pod object was gone",
     WaitsFor.DRIVER: "its driver has to {verb} it at {node}",
@@ -41,14 +43,34 @@ def moving_section(positions: Iterable[VolumePosition], now: datetime | None) ->
     return Section("Volumes", (*rows, "steps: stop, detach, attach, start"))
 
 
+def detach_overdue(by: datetime, now: datetime) -> str:
+    """That the 6 min are over, and where to look."""
+    flag = "--disable-force-detach-on-timeout"
+    return f"should have been detached by force by {clock(by, now)}: look at kube-controller-manager ({flag})"
+
+
+def advice_words(entry: VolumePosition) -> str:
+    """What helps while another node holds the volume; empty: it passes, or its driver has to do it."""
+    if entry.reach is Reach.SILENT and entry.waits_for is not WaitsFor.DRIVER:
+        return f"Make sure that the machine of {entry.node} is off, then fence {entry.node}."
+    if entry.rollout and not entry.reach.quiet:
+        return "The rolling update waits for itself: set strategy Recreate."
+    return ""
+
+
 def waiting_words(entry: VolumePosition, now: datetime | None) -> str:
     """``detach: node-c3 does not answer: …, since 03:12:04 UTC``."""
     text = _WAITS[entry.waits_for]
     if entry.step is MoveStep.DETACH and entry.waits_for is WaitsFor.KUBELET:
         text = _UNMOUNT
-    words = text.format(
-        node=entry.node, holders=listed(entry.held_by, most=3) or "its pod", verb=_VERBS.get(entry.step, "")
-    )
-    since = f", since {clock(entry.since, now)}" if entry.since is not None else ""
+    elif entry.step is MoveStep.DETACH and entry.waits_for is not WaitsFor.FORCE_DETACH and entry.reach.quiet:
+        text += ", which does not answer"
+    by = entry.forced_by
+    if by is not None and now is not None and now - by > PATIENCE:
+        text = f"{{node}} does not answer; it {detach_overdue(by, now)}"
+    at = clock(entry.since, now) if entry.since is not None else ""
+    deleted, since = (f" (deleted at {at})", f", since {at}") if at else ("", "")
+    holders = listed(entry.held_by, most=3) or "its pod"
+    words = text.format(node=entry.node, holders=holders, verb=_VERBS.get(entry.step, ""), deleted=deleted)
     said = f"; it says: {entry.error}" if entry.error else ""
-    return f"{entry.step.value.lower()}: {words}{since}{said}"
+    return f"{entry.step.value.lower()}: {words}{'' if '{deleted}' in text else since}{said}"

@@ -32,6 +32,7 @@ from podrules.placement.outcome import (
     RejectedGroup,
     ToldBefore,
 )
+from podrules.scheduler.in_tree import no_such_plugin
 
 __all__ = ["alike_joined", "named_words", "placement_parts", "rejected_phrases", "why_no_node"]
 
@@ -156,9 +157,12 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
     if placement.told is not None and (placement.proven or not placement.feasible):
         yield from _message_words(placement, placement.told, wide=wide)
     for plugin in placement.unknown_plugins:
-        yield f"the profile's plugin {plugin} is not kube-scheduler's own: it is left out here"
+        if problem := no_such_plugin(plugin):
+            yield f"the profile's pluginConfig of {plugin} does nothing: {problem}"
+        else:
+            yield f"the profile's plugin {plugin} is not kube-scheduler's own: it is left out here"
     for url in placement.extenders:
-        yield f"the scheduler's extender {url} was not asked: it filters and scores too"
+        yield f"the scheduler's extender {url} was not asked"
 
 
 def named_words(named: NamedNode) -> str:

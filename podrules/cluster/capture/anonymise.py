@@ -24,9 +24,9 @@ from msgspec.structs import replace
 
 from podrules.cluster.capture.contents import KindContents
 from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
+from podrules.csi_translation import MIGRATED_PROVISIONERS
 from podrules.model.storage import CSIVolumeSource, PersistentVolume, VolumeAttachment
 from podrules.pod_security.policy import LATEST, Level
-from podrules.scheduler.plugins.volume_binding.csi_translation import MIGRATED_PROVISIONERS
 from podrules.volumes import attachment_name
 from podrules.well_known import SELECTOR_ANNOTATIONS, is_public_key
 

@@ -838,7 +838,9 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "ephemeral": (29, "*core/v1.EphemeralVolumeSource"),
         "image": (30, "*core/v1.ImageVolumeSource"),
     },
-    "core/v1.VsphereVirtualDiskVolumeSource": {},
+    "core/v1.VsphereVirtualDiskVolumeSource": {
+        "volumePath": (1, "string"),
+    },
     "core/v1.WeightedPodAffinityTerm": {
         "weight": (1, "int32"),
         "podAffinityTerm": (2, "core/v1.PodAffinityTerm"),
@@ -961,6 +963,7 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     },
     "storage/v1.VolumeAttachmentSource": {
         "persistentVolumeName": (1, "*string"),
+        "inlineVolumeSpec": (2, "*core/v1.PersistentVolumeSpec"),
     },
     "storage/v1.VolumeAttachmentSpec": {
         "attacher": (1, "string"),

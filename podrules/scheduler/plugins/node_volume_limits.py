@@ -25,15 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from podrules.model.base import Model
-from podrules.model.pod import Pod
-from podrules.model.snapshot import ClusterSnapshot
-from podrules.model.storage import PersistentVolumeClaim, Volume
-from podrules.scheduler.framework.facts import Fact
-from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, WithoutState, all_fit
-from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
-from podrules.scheduler.plugins.volume_binding.csi_translation import (
+from podrules.csi_translation import (
     MIGRATED_PROVISIONERS,
     NOT_SWITCHED_ON_PROVISIONERS,
     TranslationError,
@@ -42,6 +34,14 @@ from podrules.scheduler.plugins.volume_binding.csi_translation import (
     translate_inline,
     translate_volume,
 )
+from podrules.model.base import Model
+from podrules.model.pod import Pod
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.model.storage import PersistentVolumeClaim, Volume
+from podrules.scheduler.framework.facts import Fact
+from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, WithoutState, all_fit
+from podrules.scheduler.framework.node_table import NodeTable
+from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from podrules.scheduler.plugins.volume_binding.storage_index import (
     StorageIndex,
     claim_class,

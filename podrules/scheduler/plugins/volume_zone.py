@@ -22,19 +22,13 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from podrules.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
 from podrules.model.base import Model
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
 from podrules.scheduler.framework.facts import Fact
 from podrules.scheduler.framework.interface import CycleContext, PreFilterResult, Verdicts, WithoutState
 from podrules.scheduler.framework.nodes import ABSENT, Nodes
 from podrules.scheduler.framework.status import SKIP, Code, Status
-from podrules.scheduler.plugins.volume_binding.csi_translation import (
-    BETA_REGION,
-    BETA_ZONE,
-    REGION,
-    ZONE,
-    ZONE_DELIMITER,
-)
 from podrules.scheduler.plugins.volume_binding.facts import ClaimMismatch
 from podrules.scheduler.plugins.volume_binding.storage_index import (
     WAIT_FOR_FIRST_CONSUMER,

@@ -20,6 +20,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from podrules.csi_translation import TranslationError, in_tree_plugin, translate_volume
 from podrules.features import Features
 from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podrules.model.selectors import LabelSelector, SelectorError
@@ -31,11 +32,6 @@ from podrules.model.storage import (
 )
 from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.plugins.node_selector import match_node_selector
-from podrules.scheduler.plugins.volume_binding.csi_translation import (
-    TranslationError,
-    in_tree_plugin,
-    translate_volume,
-)
 from podrules.scheduler.plugins.volume_binding.matching import (
     NO_VOLUME,
     AttributesClassError,

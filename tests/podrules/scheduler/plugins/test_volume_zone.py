@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from podrules.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE
 from podrules.model.node import Node
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.scheduler.framework.status import SKIP, SUCCESS, Code, Status
-from podrules.scheduler.plugins.volume_binding.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE
 from podrules.scheduler.plugins.volume_zone import REASON_CONFLICT, VolumeTopology, VolumeZone
 from tests.podrules.scheduler.plugins.building_affinity import labelled_node, make_context, statuses
 from tests.podrules.scheduler.plugins.building_storage import claim, claiming_pod, ephemeral, storage_class, volume

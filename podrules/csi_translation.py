@@ -6,9 +6,10 @@
     gcePersistentDisk     kubernetes.io/gce-pd           pd.csi.storage.gke.io     topology.gke.io/zone
     portworxVolume        kubernetes.io/portworx-volume  pxd.portworx.com
 
-azureFile and vsphereVolume have translations too, which the scheduler never asks for. A volume's node affinity moves
-with it: its zone key becomes the driver's topology key, and without a zone the zone label is added; beta region keys
-become those of today.
+vsphereVolume (csi.vsphere.vmware.com) and azureFile have translations too, which the scheduler never asks for. The
+attach/detach controller asks for all: VolumeAttachments and node statuses have CSI names. azureFile's driver does not
+attach. A volume's node affinity moves with it: its zone key becomes the driver's topology key, and without a zone the
+zone label is added; beta region keys become those of today.
 
 Source: k8s.io/csi-translation-lib/{translate.go,plugins/*.go} at v0.36.3;
 pkg/scheduler/framework/plugins/nodevolumelimits/utils.go, volumebinding/binder.go (isCSIMigrationOnForPlugin) at
@@ -43,6 +44,7 @@ __all__ = [
     "ZONE_DELIMITER",
     "InTreeVolume",
     "TranslationError",
+    "csi_source",
     "in_tree_plugin",
     "is_inline_migratable",
     "translate_inline",
@@ -97,6 +99,17 @@ def is_inline_migratable(volume: Volume) -> bool:
 def in_tree_plugin(spec: PersistentVolumeSpec | Volume) -> InTreeVolume | None:
     """The plugin of a volume, if the scheduler holds it to be migrated."""
     return next((plugin for field, plugin in _PLUGINS.items() if getattr(spec, field) is not None), None)
+
+
+def csi_source(volume: PersistentVolume | Volume) -> CSIVolumeSource | None:
+    """What the attach/detach controller knows a volume by: its own source, or the one for its in-tree disk's driver."""
+    spec = volume.spec if isinstance(volume, PersistentVolume) else volume
+    if spec.vsphere_volume is not None:
+        return CSIVolumeSource("csi.vsphere.vmware.com", spec.vsphere_volume.volume_path)
+    try:
+        return translate_inline(volume) if isinstance(volume, Volume) else translate_volume(volume).spec.csi
+    except TranslationError:
+        return None
 
 
 def translate_inline(volume: Volume) -> CSIVolumeSource | None:

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from podrules.model.decode import from_object
-from podrules.model.storage import Volume
-from podrules.scheduler.plugins.volume_binding.csi_translation import (
+from podrules.csi_translation import (
     BETA_REGION,
     BETA_ZONE,
     REGION,
@@ -19,6 +17,8 @@ from podrules.scheduler.plugins.volume_binding.csi_translation import (
     translate_inline,
     translate_volume,
 )
+from podrules.model.decode import from_object
+from podrules.model.storage import Volume
 from tests.podrules.scheduler.plugins.building_storage import volume
 
 EBS_ZONE = "topology.ebs.csi.aws.com/zone"

@@ -1,0 +1,261 @@
+"""Volumes that are still attached to a node that does not answer: of which driver, until when, and what helps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run
+
+Json = dict[str, Any]
+
+NOW: Final = "2026-11-28T12:00:00Z"
+SILENT: Final = "2026-11-28T10:00:00Z"
+MULTI_ATTACH: Final = (
+    "Multi-Attach error for volume Volume is already exclusively attached to one node and can't be attached to another"
+)
+SOURCES: Final[dict[str, tuple[Json, str]]] = {
+    "CSI": (
+        {"csi": {"driver": "block.example.com", "volumeHandle": "h-7"}},
+        "kubernetes.io/csi/block.example.com^h-7",
+    ),
+    "AWS EBS": (
+        {"awsElasticBlockStore": {"volumeID": "aws://us-east-1b/vol-77"}},
+        "kubernetes.io/csi/ebs.csi.aws.com^vol-77",
+    ),
+    "GCE PD": (
+        {"gcePersistentDisk": {"pdName": "disk-7"}},
+        "kubernetes.io/csi/pd.csi.storage.gke.io^projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk-7",
+    ),
+    "vSphere": (
+        {"vsphereVolume": {"volumePath": "[tank] kube/b.vmdk"}},
+        "kubernetes.io/csi/csi.vsphere.vmware.com^[tank] kube/b.vmdk",
+    ),
+    "Cinder": ({"cinder": {"volumeID": "c-7"}}, "kubernetes.io/csi/cinder.csi.openstack.org^c-7"),
+    "Azure Disk": (
+        {"azureDisk": {"diskName": "d", "diskURI": "/subscriptions/7/d", "kind": "Managed"}},
+        "kubernetes.io/csi/disk.csi.azure.com^/subscriptions/7/d",
+    ),
+}
+
+
+def _object(api_version: str, kind: str, name: str, spec: Json, status: Json | None = None, **metadata: Any) -> Json:
+    about = {"name": name, "uid": f"uid-{name}", **metadata}
+    return {"apiVersion": api_version, "kind": kind, "metadata": about, "spec": spec, "status": status or {}}
+
+
+def _pod(name: str, node: str, owner: str, *, created: str, runs: bool = False, **metadata: Any) -> Json:
+    kind, _, of = owner.partition("/")
+    state = {"running": {"startedAt": created}} if runs else {"waiting": {"reason": "ContainerCreating"}}
+    reference = {"apiVersion": "apps/v1", "kind": kind, "name": of, "uid": of, "controller": True}
+    return _object(
+        "v1",
+        "Pod",
+        name,
+        {
+            "nodeName": node,
+            "containers": [{"name": "app", "image": "i"}],
+            "volumes": [{"name": "tank", "persistentVolumeClaim": {"claimName": "tank-db-0"}}],
+        },
+        {
+            "phase": "Running" if runs else "Pending",
+            "conditions": [{"type": "PodScheduled", "status": "True"}],
+            "containerStatuses": [{"name": "app", "image": "i", "imageID": "", "state": state}],
+        },
+        namespace="bank",
+        creationTimestamp=created,
+        ownerReferences=[reference],
+        **metadata,
+    )
+
+
+def _cluster(
+    folder: Path,
+    source: str | Json = "CSI",
+    *,
+    owner: str = "ReplicaSet/db-5d",
+    created: str = "2026-11-28T11:54:00Z",
+    old: bool = False,
+    silent: bool = True,
+    in_use: bool = True,
+    attachment: Json | None = None,
+    more: tuple[Json, ...] = (),
+) -> str:
+    """A List: ``mute-1`` has the volume of claim ``tank-db-0``, for which ``db-0`` waits on ``well-1``.
+
+    Args:
+        folder: Where to write it.
+        source: Of the PersistentVolume.
+        owner: Of the pods.
+        created: When the waiting pod was made.
+        old: Whether ``db-old`` is still on mute-1.
+        silent: Whether mute-1 does not answer, or is left out of the file.
+        in_use: Whether its status has the volume in volumesInUse.
+        attachment: The VolumeAttachment besides its node and volume; None: the file has none.
+        more: Other objects.
+    """
+    spec, name = SOURCES[source] if isinstance(source, str) else (source, "")
+    volume = [name] if name else []
+    condition = {"type": "Ready", "status": "Unknown", "lastTransitionTime": SILENT}
+    taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SILENT}
+    attached = {"volumesAttached": [{"name": one, "devicePath": ""} for one in volume]}
+    mute = {**attached, "volumesInUse": volume if in_use else [], "conditions": [condition]}
+    well = {"type": "Ready", "status": "True", "lastTransitionTime": SILENT}
+    claim = {"accessModes": ["ReadWriteOnce"], "volumeName": "pv-7", "resources": {"requests": {"storage": "1Gi"}}}
+    items = [
+        _object("v1", "Node", "well-1", {}, {"conditions": [well]}),
+        _object("v1", "PersistentVolumeClaim", "tank-db-0", claim, {"phase": "Bound"}, namespace="bank"),
+        _object(
+            "v1",
+            "PersistentVolume",
+            "pv-7",
+            {
+                "accessModes": ["ReadWriteOnce"],
+                "capacity": {"storage": "1Gi"},
+                "claimRef": {"namespace": "bank", "name": "tank-db-0"},
+                **spec,
+            },
+        ),
+        _pod("db-0", "well-1", owner, created=created, labels={"pod-template-hash": "5d"}),
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": "e", "namespace": "bank"},
+            "involvedObject": {"kind": "Pod", "name": "db-0", "namespace": "bank", "uid": "uid-db-0"},
+            "reason": "FailedAttachVolume",
+            "message": MULTI_ATTACH,
+            "type": "Warning",
+            "count": 1,
+            "lastTimestamp": NOW,
+            "firstTimestamp": NOW,
+        },
+        *more,
+    ]
+    if silent:
+        items.append(_object("v1", "Node", "mute-1", {"taints": [taint]}, mute))
+    if old:
+        gone = {"deletionTimestamp": "2026-11-28T10:06:00Z", "deletionGracePeriodSeconds": 30}
+        items.append(_pod("db-old", "mute-1", owner, created="2026-11-27T00:00:00Z", runs=True, **gone))
+    if attachment is not None:
+        held = {"attacher": "d", "nodeName": "mute-1", "source": {"persistentVolumeName": "pv-7"}}
+        made = _object("storage.k8s.io/v1", "VolumeAttachment", "csi-7", held, {"attached": True})
+        made["metadata"] |= attachment.get("metadata", {})
+        made["status"] |= attachment.get("status", {})
+        items.append(made)
+    file = folder / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return str(file)
+
+
+def _said(*words: str) -> tuple[int, str]:
+    answer = run(*words)
+    return answer.code, " ".join(answer.out.split())
+
+
+EXPLAIN: Final = ("explain", "pod/db-0", "-n", "bank", "--snapshot")
+FENCE_IT: Final = "Make sure that the machine of mute-1 is off, then fence mute-1."
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("attachment", [None, {}], ids=["without VolumeAttachments", "with its VolumeAttachment"])
+def test_a_disk_is_attached_by_the_driver_that_replaced_its_plugin(
+    source: str, attachment: Json | None, tmp_path: Path
+) -> None:
+    file = _cluster(tmp_path, source, attachment=attachment)
+    code, text = _said(*EXPLAIN, file)
+    # Whether a driver of CSI attaches, its CSIDriver says, which the file lacks.
+    assert code == (0 if attachment is not None and source != "CSI" else 11)
+    assert f"Detach: mute-1 does not answer: detached by force 6 min after the pod object was gone. {FENCE_IT}" in text
+    assert "Recreate" not in text
+    assert "kubectl qos fence node/mute-1" in text
+    _, text = _said("partitions", "--snapshot", file)
+    assert "1 pod elsewhere waits for a volume still attached to it." in text
+    assert "1 volume detached by force 6 min after" in text
+    _, text = _said(
+        "delete", "pod/db-old", "-n", "bank", "--grace-period=0", "--snapshot", _cluster(tmp_path, source, old=True)
+    )
+    assert "ReadWriteOnce: a second writer is kept off until it is detached from this node (6 min after the" in text
+
+
+def test_a_volume_that_is_not_in_use_is_detached_with_the_pod_object(tmp_path: Path) -> None:
+    file = _cluster(tmp_path, old=True, in_use=False, attachment={})
+    _, text = _said("delete", "pod/db-old", "-n", "bank", "--grace-period=0", "--snapshot", file)
+    assert "is kept off until it is detached from this node (as soon as the pod object is gone)" in text
+
+
+def test_a_driver_that_refuses_to_detach_is_not_helped_by_a_fence(tmp_path: Path) -> None:
+    error = {"detachError": {"message": "rpc error: no permission to detach h-7"}}
+    file = _cluster(tmp_path, attachment={"metadata": {"deletionTimestamp": "2026-11-28T11:40:00Z"}, "status": error})
+    refused = (
+        "pv-7: its driver has to detach it since 11:40:00 UTC, a fence does not help; "
+        "it says: rpc error: no permission to detach h-7."
+    )
+    for command in (("partitions",), ("fence", "node/mute-1")):
+        _, text = _said(*command, "--snapshot", file)
+        assert refused in text
+        assert "volumes 1 volume being detached by the driver, which no fence speeds up" in text
+        assert "by force" not in text
+        assert "detaches 1 volume" not in text
+    _, text = _said(*EXPLAIN, file)
+    assert "its driver has to detach it at mute-1, which does not answer, since 11:40:00 UTC; it says: rpc" in text
+    assert "fence" not in text
+
+
+@pytest.mark.parametrize(
+    ("owner", "created", "by"),
+    [
+        pytest.param("StatefulSet/db", "2026-11-28T11:00:00Z", "11:06:00", id="of a StatefulSet"),
+        pytest.param("StatefulSet/db", "2026-11-28T09:00:00Z", "10:00:00", id="made before the node fell silent"),
+        pytest.param("StatefulSet/db", "2026-11-28T11:54:00Z", "", id="due"),
+        pytest.param("ReplicaSet/db-5d", "2026-11-28T11:00:00Z", "", id="the old pod may have gone just now"),
+    ],
+)
+def test_a_volume_that_should_have_been_detached_leads_to_the_controller(
+    owner: str, created: str, by: str, tmp_path: Path
+) -> None:
+    file = _cluster(tmp_path, owner=owner, created=created, attachment={})
+    late = f"should have been detached by force by {by} UTC: look at kube-controller-manager"
+    for command in (EXPLAIN, ("partitions", "--snapshot"), ("fence", "node/mute-1", "--snapshot")):
+        _, text = _said(*command, file)
+        assert (late in text) == bool(by)
+        assert ("6 min after" in text) != bool(by)
+
+
+def test_a_rolling_update_waits_for_itself_on_a_node_that_answers(tmp_path: Path) -> None:
+    older = _pod(
+        "db-older", "well-2", "ReplicaSet/db-4c", created=SILENT, runs=True, labels={"pod-template-hash": "4c"}
+    )
+    well = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": SILENT}]}
+    there = _object("v1", "Node", "well-2", {}, well)
+    _, text = _said(*EXPLAIN, _cluster(tmp_path, silent=False, more=(older, there)))
+    assert "The rolling update waits for itself: set strategy Recreate." in text
+    older["metadata"]["labels"]["pod-template-hash"] = "5d"
+    older["metadata"]["ownerReferences"][0]["name"] = "db-5d"
+    _, text = _said(*EXPLAIN, _cluster(tmp_path, silent=False, more=(older, there)))
+    assert "nobody has told db-older on well-2 to end" in text
+    assert "Recreate" not in text
+
+
+def test_an_attachment_to_a_node_that_is_not_in_the_file_is_not_certain(tmp_path: Path) -> None:
+    file = _cluster(tmp_path, silent=False, attachment={})
+    code, text = _said("partitions", "--snapshot", file)
+    assert code == 11
+    assert "All nodes that were read answer. Not certain: not all nodes are in the file" in text
+    code, text = _said(*EXPLAIN, file)
+    assert code == 11
+    assert "Not certain: whether mute-1 answers is unknown; the Node could not be read." in text
+    assert "the attach/detach controller has to detach it at mute-1" in text
+
+
+@pytest.mark.parametrize("required", [False, True, None], ids=["does not attach", "attaches", "not in the file"])
+def test_a_driver_that_does_not_attach_needs_no_volume_attachment(required: bool | None, tmp_path: Path) -> None:
+    driver = _object("storage.k8s.io/v1", "CSIDriver", "files.example.com", {"attachRequired": required})
+    source = {"csi": {"driver": "files.example.com", "volumeHandle": "f-7"}}
+    file = _cluster(tmp_path, source, old=True, more=() if required is None else (driver,))
+    guarded = "nothing keeps a second writer off"
+    for command in (("partitions",), ("delete", "pod/db-old", "-n", "bank", "--grace-period=0")):
+        _, text = _said(*command, "--snapshot", file)
+        assert (guarded in text) == (required is False)

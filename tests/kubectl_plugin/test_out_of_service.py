@@ -1,0 +1,217 @@
+"""Pods on a node that is declared out of service: explain, partitions, delete and fence follow one rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run, write_cluster
+from tests.objects import raw_condition, raw_node, raw_pod
+
+AT: Final = "2027-03-04T20:{}Z"
+OUT: Final = "node.kubernetes.io/out-of-service"
+TAKE_BACK: Final = (
+    "take rack-7 back first: until it is Ready, pod garbage collection removes within 20 s what is deleted there, "
+    "with grace too"
+)
+TOLERATES: Final = [{"operator": "Exists"}]
+_OWNER: Final = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "ledger", "uid": "u-9", "controller": True}
+
+
+def _cluster(
+    directory: Path,
+    *,
+    ready: str,
+    renewed: str,
+    tainted: str | None = "40:00",
+    deleted: str | None = None,
+    finalizers: tuple[str, ...] = (),
+    tolerations: Any = (),
+    replicas: int = 1,
+    volumes: Any = (),
+) -> tuple[str, str]:
+    """A node and a StatefulSet's pod there; now is 20:45:00. The pod is deleted at ``deleted`` with 40 s of grace."""
+    taints = [] if tainted is None else [{"key": OUT, "effect": "NoExecute", "timeAdded": AT.format(tainted)}]
+    condition = raw_condition("Ready", ready, lastTransitionTime=AT.format("30:00"))
+    node = raw_node("rack-7", conditions=[condition], taints=taints)
+    now = raw_node("other", conditions=[raw_condition("Ready", lastHeartbeatTime=AT.format("45:00"))])
+    pod = raw_pod(
+        "ledger-0",
+        status={"phase": "Running", "containerStatuses": [_running()]},
+        nodeName="rack-7",
+        terminationGracePeriodSeconds=40,
+        tolerations=list(tolerations),
+        volumes=list(volumes),
+    )
+    pod["metadata"] |= {"namespace": "bank", "ownerReferences": [_OWNER], "finalizers": list(finalizers)}
+    if deleted is not None:
+        minute, second = map(int, deleted.split(":"))
+        over = divmod(minute * 60 + second + 40, 60)
+        pod["metadata"] |= {"deletionTimestamp": AT.format("{:02}:{:02}".format(*over))}
+        pod["metadata"] |= {"deletionGracePeriodSeconds": 40}
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "rack-7", "namespace": "kube-node-lease"},
+        "spec": {"renewTime": AT.format(renewed)},
+    }
+    owner: Mapping[str, Any] = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "ledger", "namespace": "bank", "uid": "u-9"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {}}, "template": {"spec": {"containers": []}}},
+    }
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "books", "namespace": "bank"}}
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk-4"}}
+    disk = {"csi": {"driver": "disks.bank.io", "volumeHandle": "d4"}, "accessModes": ["ReadWriteOnce"]}
+    bound = [claim | {"spec": {"volumeName": "disk-4"}}, volume | {"spec": disk}]
+    return "--snapshot", write_cluster(directory / "cluster.qos", [node, now, pod, lease, owner, *bound])
+
+
+def _running() -> Mapping[str, Any]:
+    state = {"running": {"startedAt": AT.format("01:00")}}
+    return {"name": "app", "ready": False, "restartCount": 0, "image": "", "imageID": "", "state": state}
+
+
+def _said(*words: str) -> str:
+    return " ".join(run(*words).out.split())
+
+
+def _answers(source: tuple[str, str]) -> tuple[str, str, str, str]:
+    pod = ("pod/ledger-0", "-n", "bank")
+    return (
+        _said("explain", *pod, *source),
+        _said("partitions", *source),
+        _said("delete", *pod, "--grace-period=0", *source),
+        _said("fence", "node/rack-7", *source),
+    )
+
+
+def test_garbage_collection_does_not_wait_for_a_kubelet_that_answers(tmp_path: Path) -> None:
+    source = _cluster(tmp_path, ready="False", renewed="45:00", deleted="44:50")
+    explained, listed, forced, fenced = _answers(source)
+    assert "its node rack-7 answers, but is declared out of service and not Ready. " in explained
+    assert "Pod garbage collection removes its object within 20 s, while its processes may run until 20:45:30" in (
+        explained
+    )
+    assert "StatefulSet ledger then starts another ledger-0, while this one may still run." in explained
+    assert "it ends by" not in explained
+    assert "It answers again, but is not Ready: take it back, and delete nothing there before." in listed
+    assert f"Force delete {TAKE_BACK}" in listed
+    assert "20 s 1 pod removed by pod garbage collection, at the latest; its processes are not" in listed
+    assert f"Safer: {TAKE_BACK}." in forced
+    for page in (explained, listed, forced):
+        assert "kubectl qos unfence node/rack-7" in page
+        assert "delete with grace" not in page
+    assert "Changes" not in fenced
+
+
+def test_nothing_is_deleted_where_the_kubelet_answers_and_is_not_waited_for(tmp_path: Path) -> None:
+    source = _cluster(tmp_path, ready="False", renewed="44:55", tolerations=TOLERATES)
+    explained, listed, forced, _ = _answers(source)
+    assert TAKE_BACK in explained
+    assert f"Force delete {TAKE_BACK}" in listed
+    assert "delete it with grace" not in listed
+    assert f"Safer: {TAKE_BACK}." in forced
+    assert "Safer: a deletion with grace" not in forced
+
+
+@pytest.mark.parametrize(("ready", "renewed"), [("Unknown", "20:00"), ("False", "45:00")])
+def test_overdue_garbage_collection_is_said_by_all(ready: str, renewed: str, tmp_path: Path) -> None:
+    source = _cluster(tmp_path, ready=ready, renewed=renewed, deleted="41:00")
+    late = "should have removed its object by 20:41:20 UTC: look at kube-controller-manager"
+    named = "bank/ledger-0 should have been removed by 20:41:20 UTC: look at kube-controller-manager."
+    explained, listed, forced, fenced = _answers(source)
+    assert late in explained
+    assert named in listed
+    assert late in forced
+    assert "Safer: a deletion with grace" not in forced
+    assert "removed, and volumes are detached" not in listed
+    if ready == "Unknown":
+        assert f"1 pod still has to go. {named}" in fenced
+        assert "without further help" not in fenced
+    report = json.loads(run("partitions", *source, "-o", "json").out)["nodes"][0]["pods"][0]
+    assert report["collectedBy"] == AT.format("41:20")
+
+
+def test_a_pod_that_the_taint_should_have_deleted_is_late(tmp_path: Path) -> None:
+    _, listed, _, fenced = _answers(_cluster(tmp_path, ready="Unknown", renewed="20:00"))
+    late = "bank/ledger-0 should have been removed by 20:31:00 UTC: look at kube-controller-manager."
+    assert late in listed
+    assert late in fenced
+
+
+@pytest.mark.parametrize("tainted", ["44:55", None])
+def test_finalizers_are_said_by_all(tainted: str | None, tmp_path: Path) -> None:
+    source = _cluster(
+        tmp_path, ready="Unknown", renewed="20:00", tainted=tainted, deleted="44:50", finalizers=("bank.io/audit",)
+    )
+    explained, listed, forced, fenced = _answers(source)
+    held = 'finalizer "bank.io/audit" keeps the object until the controller of bank.io removes it'
+    assert 'finalizer "bank.io/audit"' in explained
+    assert "1 pod not removed even then: finalizers keep the object" in listed
+    assert 'second ledger-0 once finalizer "bank.io/audit" is done.' in forced
+    assert f"It removes nothing: {held}." in forced
+    assert "Safer: a deletion with grace" not in forced
+    assert ("It is removed" in listed, "without further help" in fenced) == (False, False)
+    assert (f"bank/ledger-0: {held}." in listed, f"bank/ledger-0: {held}." in fenced) == ((tainted is not None,) * 2)
+
+
+def test_what_tolerates_the_taint_is_deleted_with_grace_after_the_fence(tmp_path: Path) -> None:
+    after = _cluster(tmp_path, ready="Unknown", renewed="20:00", tolerations=TOLERATES)
+    explained, listed, forced, fenced = _answers(after)
+    stays = "bank/ledger-0 stays, because the taint is tolerated: delete it with grace, and pod garbage collection"
+    assert stays in listed
+    assert f"nothing is left to go by itself. {stays} removes it." in fenced
+    assert "Safer: a deletion with grace, because pod garbage collection removes what is deleted there." in forced
+    assert "this waits for ever" not in explained
+    before = _cluster(tmp_path, ready="Unknown", renewed="20:00", tainted=None, tolerations=TOLERATES)
+    _, listed, forced, _ = _answers(before)
+    assert "then fence rack-7, and then delete with grace what tolerates the taint (bank/ledger-0)" in listed
+    assert "Safer: fence rack-7 once its machine is off, and then a deletion with grace: " in forced
+
+
+def test_changes_name_what_a_fence_would_change(tmp_path: Path) -> None:
+    def changes(ready: str, renewed: str, tainted: str | None) -> tuple[bool, bool, bool]:
+        page = _said("fence", "node/rack-7", *_cluster(tmp_path, ready=ready, renewed=renewed, tainted=tainted))
+        return "Changes adds taint" in page, "Under way removes 1 pod" in page, "adds taint" in page
+
+    assert changes("Unknown", "20:00", None) == (True, False, True)
+    assert changes("Unknown", "20:00", "44:50") == (False, True, False)
+    assert changes("True", "45:00", "44:50") == (False, False, False)
+    assert changes("True", "44:12", None) == (False, False, False)
+
+
+def test_a_pod_that_is_deleted_already_is_not_to_be_deleted_with_grace(tmp_path: Path) -> None:
+    source = _cluster(tmp_path, ready="True", renewed="45:00", deleted="30:00")
+    page = _said("partitions", *source)
+    assert "no need to: rack-7 answers, and stops what is deleted already" in page
+    assert "unfence node/rack-7" in page
+    assert "# it answers again" in page
+
+
+@pytest.mark.parametrize("command", ["delete pod/gone-3 -n bank --grace-period=0", "fence rack-9", "unfence rack-9"])
+def test_what_a_list_does_not_hold_does_not_exist(command: str, tmp_path: Path) -> None:
+    plain = tmp_path / "list.json"
+    plain.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [raw_node("rack-7"), raw_pod("one")]}))
+    ran = run(*command.split(), "--snapshot", str(plain))
+    assert (ran.code, "is not in the file" in ran.err) == (8, True)
+
+
+@pytest.mark.parametrize(("replicas", "offered"), [(1, False), (3, True)])
+def test_only_a_member_of_several_is_removed_in_the_application(replicas: int, offered: bool, tmp_path: Path) -> None:
+    source = _cluster(tmp_path, ready="Unknown", renewed="20:00", tainted=None, replicas=replicas)
+    page = _said("explain", "pod/ledger-0", "-n", "bank", *source)
+    assert ("if its other members are a majority" in page) is offered
+
+
+def test_since_is_of_the_deletion_and_not_of_what_follows(tmp_path: Path) -> None:
+    claims = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
+    source = _cluster(tmp_path, ready="Unknown", renewed="20:00", deleted="44:50", volumes=claims)
+    page = _said("explain", "pod/ledger-0", "-n", "bank", *source)
+    assert "stop: ledger-0 (deleted at 20:44:50 UTC) on rack-7: garbage collection removes the object" in page
+    assert "ended, since" not in page
