@@ -32,7 +32,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.ending import holders
@@ -109,7 +108,6 @@ def after_deletion(
     collected: int | None = None,
     unready: Span | None = None,
     swept_from: Span = AT_ONCE,
-    again: Span | None = None,
 ) -> Aftermath:
     """The object and its replacement after a DELETE.
 
@@ -123,16 +121,9 @@ def after_deletion(
         collected: Seconds within which pod garbage collection then removes the object; None: it does not.
         unready: When the pod's Ready condition becomes False, where that is before the deletion.
         swept_from: From when garbage collection would remove it.
-        again: When a second DELETE comes, without grace; None: none does.
     """
     swept = None if collected is None else deleted.or_later(swept_from).later(0, collected)
-    if again is not None:
-        gone = _object_removed(pod, owner, again, ended, 0, silent=silent, swept=None, collected=None)
-        gone = replace(gone, rule=Cause.SECOND_DELETE) if gone.rule is Cause.GRACE_ZERO else gone
-    else:
-        gone = _object_removed(
-            pod, owner, deleted, ended, grace_seconds, silent=silent, swept=swept, collected=collected
-        )
+    gone = _object_removed(pod, owner, deleted, ended, grace_seconds, silent=silent, swept=swept, collected=collected)
     notes = [Note(Reminder.JOB_COUNTS_SUCCESS)] if owner.guarantee.guarantee is Guarantee.RUNS_TO_COMPLETION else []
     failed = _failed_at(pod, deleted, unready)
     replaced = _replaced(owner, deleted, failed, NEVER if silent else ended, gone.span)

@@ -27,7 +27,7 @@ from podrules.priority import SYSTEM_NODE_CRITICAL, SYSTEM_PRIORITY_CLASSES
 from podrules.reachability import Reach
 from podrules.safety import Guarantee
 from podrules.termination import GraceSource, check_graceful_delete
-from podrules.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
+from podrules.timeline.aftermath import FORCE_DETACH_SECONDS, Ownership, after_deletion, forced_detach, free_volumes
 from podrules.timeline.events import (
     AT_ONCE,
     NEVER,
@@ -44,7 +44,7 @@ from podrules.timeline.events import (
 from podrules.timeline.stopping import Stop, ended_before, idle_notes, stop_of
 from podrules.volumes import WriterGuard
 
-__all__ = ["delete", "drain", "preempt", "stopped_by_deletion"]
+__all__ = ["delete", "drain", "preempt", "second_delete", "stopped_by_deletion"]
 
 
 def stopped_by_deletion(pod: Pod, grace: Grace, owner: Ownership) -> Stop:
@@ -64,16 +64,14 @@ def delete(
     reach: Reach,
     fenced: Span = AT_ONCE,
     asked: int | None = None,
-    again: Span | None = None,
 ) -> WayTimeline:
     """A DELETE now, which asks for so many seconds; of a pod that is being deleted, the stop that is under way.
 
-    From ``fenced`` on, in seconds from the DELETE, garbage collection removes objects on its node. A second DELETE
-    that asks for no grace comes ``again``.
+    From ``fenced`` on, in seconds from the DELETE, garbage collection removes objects on its node.
     """
     going = pod.metadata.deletion_timestamp is not None
     standing = Standing.UNDER_WAY if going else Standing.APPLIES
-    return _deleted(Way.DELETE, standing, pod, owner, guards, reach=reach, fenced=fenced, asked=asked, again=again)
+    return _deleted(Way.DELETE, standing, pod, owner, guards, reach=reach, fenced=fenced, asked=asked)
 
 
 def drain(
@@ -84,9 +82,8 @@ def drain(
     *,
     reach: Reach,
     asked: int | None = None,
-    again: Span | None = None,
 ) -> WayTimeline:
-    """``kubectl drain`` of the pod's node now, with the budgets of the pod's namespace; see `delete`."""
+    """``kubectl drain`` of the pod's node now, with the budgets of the pod's namespace."""
     barred = _barred(pod)
     second = barred is Standing.STOPPING and asked is not None
     if barred is not None and not second:
@@ -99,7 +96,7 @@ def drain(
     standing = Standing.HELD if reason else Standing.UNDER_WAY if second else Standing.APPLIES
     if kind is Guarantee.NOT_REPLACED and not pod.finished and not reason:
         standing = Standing.NEEDS_FORCE
-    return _deleted(Way.DRAIN, standing, pod, owner, guards, reach=reach, reason=reason, asked=asked, again=again)
+    return _deleted(Way.DRAIN, standing, pod, owner, guards, reach=reach, reason=reason, asked=asked)
 
 
 def preempt(
@@ -116,6 +113,22 @@ def preempt(
     if barred is not None:
         return WayTimeline(way=Way.PREEMPT, standing=barred)
     return _deleted(Way.PREEMPT, Standing.APPLIES, pod, owner, guards, reach=reach)
+
+
+def second_delete(told: WayTimeline, again: Span, *, kept: bool) -> WayTimeline:
+    """The same with a second DELETE without grace: the object goes at once, unless it is kept; the stop goes on."""
+    gone = Span(again.earliest, None) if kept else again
+    before = next((event.span for event in told.events if event.what is What.OBJECT_GONE), NEVER)
+
+    def moved(event: Event) -> Event:
+        if event.what is What.OBJECT_GONE:
+            return replace(event.during(gone), rule=Cause.FINALIZERS if kept else Cause.SECOND_DELETE)
+        if event.rule in {Cause.FORCE_DETACH, Cause.FORCE_DETACH_UNFENCED}:
+            # An out-of-service taint does not wait.
+            return event.during(gone.later(FORCE_DETACH_SECONDS if before == NEVER or event.span != before else 0))
+        return event.during(gone) if event.rule in {Cause.AFTER_OBJECT, Cause.MIRROR} else event
+
+    return replace(told, events=tuple(map(moved, told.events)))
 
 
 def _barred(pod: Pod) -> Standing | None:
@@ -136,11 +149,10 @@ def _deleted(
     reason: str = "",
     fenced: Span = AT_ONCE,
     asked: int | None = None,
-    again: Span | None = None,
 ) -> WayTimeline:
     source = check_graceful_delete(pod, None).source
     if source in {GraceSource.NOT_SCHEDULED, GraceSource.FINISHED}:
-        events = tuple(_nothing_runs(pod, owner, source, reach, fenced=fenced, again=again))
+        events = tuple(_nothing_runs(pod, owner, source, reach, fenced))
         return WayTimeline(way=way, standing=standing, grace_seconds=0, events=events, reason=reason)
     grace, going = grace_of(pod), pod.metadata.deletion_timestamp is not None
     if asked is not None and not going:
@@ -159,7 +171,6 @@ def _deleted(
         silent=silent,
         collected=collected,
         swept_from=fenced,
-        again=again,
     )
     if silent:
         told: tuple[Event, ...] = (Event.of(What.SIGTERM, NEVER, Cause.KUBELET_SILENT),)
@@ -183,9 +194,7 @@ def _deleted(
     )
 
 
-def _nothing_runs(
-    pod: Pod, owner: Ownership, source: GraceSource, reach: Reach, *, fenced: Span, again: Span | None
-) -> Iterator[Event]:
+def _nothing_runs(pod: Pod, owner: Ownership, source: GraceSource, reach: Reach, fenced: Span) -> Iterator[Event]:
     """A pod without processes: its object is gone with the DELETE, and one that finished has its replacement.
 
     One that was marked for deletion while it ran, and has ended since, waits for its kubelet all the same.
@@ -200,7 +209,6 @@ def _nothing_runs(
         silent=reach.quiet,
         collected=collected_within(reach, deleted=True),
         swept_from=fenced,
-        again=again,
     )
     replaced_before = source is GraceSource.FINISHED
     for event in after.events:

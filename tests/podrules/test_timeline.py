@@ -178,6 +178,9 @@ def test_T5_a_second_delete_without_grace_removes_the_object_at_once(
     assert (_span(told, What.OBJECT_GONE), _span(told, What.REPLACED)) == ((3, 3), replaced)
     assert _event(told, What.OBJECT_GONE).rule is Cause.SECOND_DELETE
     assert silent or _span(told, What.SIGKILL) == (30, 30)
+    guard = WriterGuard("data", WriterLock.CONTROLLER, "PersistentVolumeClaim")
+    volume = _way(way, pod, asked_seconds=0, at=at, silent=silent, guards=(guard,))
+    assert _span(volume, What.VOLUME_FREE) == ((363, 363) if silent else (0, 40))
     held = replace(pod, metadata=replace(pod.metadata, finalizers=("example.com/backup",)))
     assert _span(_way(way, held, asked_seconds=0, at=at), What.OBJECT_GONE) == (3, None)
     ended = replace(pod, status=replace(pod.status, phase="Failed"))
