@@ -142,6 +142,13 @@ class ContainerResizePolicy(Model, frozen=True):
     """``NotRequired``, ``RestartContainer``."""
 
 
+class VolumeMount(Model, frozen=True):
+    """``volumeMounts[]``."""
+
+    name: str = ""
+    read_only: bool = False
+
+
 class Container(Model, frozen=True):
     """A container, init container, sidecar or ephemeral container."""
 
@@ -155,6 +162,7 @@ class Container(Model, frozen=True):
     startup_probe: Probe | None = None
     lifecycle: Lifecycle | None = None
     resize_policy: tuple[ContainerResizePolicy, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
 
     @property
     def restarts_always(self) -> bool:

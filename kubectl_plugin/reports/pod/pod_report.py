@@ -427,9 +427,11 @@ def _probe_stops(pod: Pod) -> Iterator[ProbeStop]:
             yield from (stop for stop, _ in probe_stops(pod, ref))
 
 
-def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster, likely: Sequence[Node]) -> CgroupReport:
+def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster, likely: Sequence[Node]) -> CgroupReport | None:
     """The cgroups by the rules of its kubelet; of a pod that may come to several, by those of the likely one."""
     home, config = facts.home, cluster.config
+    if config is not None and not config.cgroups_per_qos:
+        return None
     features = facts.versions.kubelet(home, config)
     settings = memory_settings(home, config, features)
     if not likely:
