@@ -128,10 +128,19 @@ def claimed_volumes(pod: Pod) -> tuple[ClaimedVolume, ...]:
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             source = volume.persistent_volume_claim
-            found.append(ClaimedVolume(volume.name, source.claim_name, source.read_only))
+            only_read = source.read_only or _only_read(pod, volume.name)
+            found.append(ClaimedVolume(volume.name, source.claim_name, only_read))
         elif volume.ephemeral is not None:
             found.append(ClaimedVolume(volume.name, f"{pod.metadata.name}-{volume.name}", read_only=False))
     return tuple(found)
+
+
+def _only_read(pod: Pod, volume: str) -> bool:
+    """Whether its containers mount a volume, and all of them read-only."""
+    spec = pod.spec
+    containers = (*spec.containers, *spec.init_containers, *spec.ephemeral_containers)
+    mounts = [mount for one in containers for mount in one.volume_mounts if mount.name == volume]
+    return bool(mounts) and all(mount.read_only for mount in mounts)
 
 
 def is_multi_attach_allowed(volume: PersistentVolume) -> bool:
@@ -158,7 +167,7 @@ def _inline(pod: Pod, sources: Mapping[str, str], lock: WriterLock) -> Iterator[
         for field, name in sources.items():
             source = getattr(volume, field, None)
             if source is not None:
-                only_read = getattr(source, "read_only", False)
+                only_read = getattr(source, "read_only", False) or _only_read(pod, volume.name)
                 kept = WriterLock.NOT_NEEDED if only_read else lock
                 yield WriterGuard(volume.name, kept, f"{name} in the pod itself")
 

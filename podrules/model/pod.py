@@ -142,6 +142,13 @@ class ContainerResizePolicy(Model, frozen=True):
     """``NotRequired``, ``RestartContainer``."""
 
 
+class VolumeMount(Model, frozen=True):
+    """``volumeMounts[]``."""
+
+    name: str = ""
+    read_only: bool = False
+
+
 class Container(Model, frozen=True):
     """A container, init container, sidecar or ephemeral container."""
 
@@ -155,6 +162,7 @@ class Container(Model, frozen=True):
     startup_probe: Probe | None = None
     lifecycle: Lifecycle | None = None
     resize_policy: tuple[ContainerResizePolicy, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
 
     @property
     def restarts_always(self) -> bool:
@@ -368,6 +376,10 @@ class Pod(KubeObject, frozen=True):
         """Whether its Ready condition is True."""
         ready = self.status.condition("Ready")
         return ready is not None and ready.status == "True"
+
+    def restart_policy(self, container: Container) -> str:
+        """The restartPolicy of an app container or a sidecar: its own, else the pod's (ContainerRestartRules)."""
+        return container.restart_policy or self.spec.restart_policy or "Always"
 
     @property
     def as_controller(self) -> OwnerReference:
