@@ -122,25 +122,25 @@ class WriterGuard(Struct, frozen=True, rename="camel"):
     """Whether status.volumesInUse of its node has it; if not, it is detached as soon as the pod object is gone."""
 
 
+def only_read(pod: Pod) -> frozenset[str]:
+    """The volumes that the containers of a pod mount, and none of them can write to (kubelet_pods.go: makeMounts)."""
+    spec = pod.spec
+    every = (*spec.init_containers, *spec.containers, *spec.ephemeral_containers)
+    mounts = [mount for one in every for mount in (*one.volume_mounts, *one.volume_devices)]
+    return frozenset(mount.name for mount in mounts) - {mount.name for mount in mounts if not mount.read_only}
+
+
 def claimed_volumes(pod: Pod) -> tuple[ClaimedVolume, ...]:
     """The claims that a pod mounts, its own ephemeral ones among them (ephemeral.VolumeClaimName)."""
     found: list[ClaimedVolume] = []
+    read = only_read(pod)
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             source = volume.persistent_volume_claim
-            only_read = source.read_only or _only_read(pod, volume.name)
-            found.append(ClaimedVolume(volume.name, source.claim_name, only_read))
+            found.append(ClaimedVolume(volume.name, source.claim_name, source.read_only or volume.name in read))
         elif volume.ephemeral is not None:
             found.append(ClaimedVolume(volume.name, f"{pod.metadata.name}-{volume.name}", read_only=False))
     return tuple(found)
-
-
-def _only_read(pod: Pod, volume: str) -> bool:
-    """Whether its containers mount a volume, and all of them read-only."""
-    spec = pod.spec
-    containers = (*spec.containers, *spec.init_containers, *spec.ephemeral_containers)
-    mounts = [mount for one in containers for mount in one.volume_mounts if mount.name == volume]
-    return bool(mounts) and all(mount.read_only for mount in mounts)
 
 
 def is_multi_attach_allowed(volume: PersistentVolume) -> bool:
@@ -167,8 +167,8 @@ def _inline(pod: Pod, sources: Mapping[str, str], lock: WriterLock) -> Iterator[
         for field, name in sources.items():
             source = getattr(volume, field, None)
             if source is not None:
-                only_read = getattr(source, "read_only", False) or _only_read(pod, volume.name)
-                kept = WriterLock.NOT_NEEDED if only_read else lock
+                read = getattr(source, "read_only", False) or volume.name in only_read(pod)
+                kept = WriterLock.NOT_NEEDED if read else lock
                 yield WriterGuard(volume.name, kept, f"{name} in the pod itself")
 
 

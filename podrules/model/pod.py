@@ -49,6 +49,7 @@ __all__ = [
     "SleepAction",
     "TopologySpreadConstraint",
     "Volume",
+    "VolumeMount",
     "WorkloadReference",
 ]
 
@@ -143,7 +144,7 @@ class ContainerResizePolicy(Model, frozen=True):
 
 
 class VolumeMount(Model, frozen=True):
-    """``volumeMounts[]``."""
+    """``volumeMounts[]``, and ``volumeDevices[]``, which are always writable."""
 
     name: str = ""
     read_only: bool = False
@@ -163,6 +164,7 @@ class Container(Model, frozen=True):
     lifecycle: Lifecycle | None = None
     resize_policy: tuple[ContainerResizePolicy, ...] = ()
     volume_mounts: tuple[VolumeMount, ...] = ()
+    volume_devices: tuple[VolumeMount, ...] = ()
 
     @property
     def restarts_always(self) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from podrules.forcing import lets_second_writer
 from podrules.model.decode import from_object
+from podrules.model.pod import Pod
 from podrules.model.storage import CSIVolumeSource, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec
 from podrules.reachability import Reach
 from podrules.volumes import (
@@ -61,6 +62,39 @@ def test_F4_who_locks_an_in_tree_volume(
     """An attachment, which only CSI volumes have, changes nothing."""
     guard = writer_guard(DATA, make_claim(), make_persistent_volume(source, about), attached=attached)
     assert guard == WriterGuard("data", lock, backend, ("ReadWriteOnce",))
+
+
+@pytest.mark.parametrize(
+    ("containers", "read_only"),
+    [
+        pytest.param([{"volumeMounts": [{"name": "data", "readOnly": True}]}], True, id="mounted read only"),
+        pytest.param([{"volumeMounts": [{"name": "data"}]}], False, id="mounted to write"),
+        pytest.param(
+            [{"volumeMounts": [{"name": "data", "readOnly": True}]}, {"volumeMounts": [{"name": "data"}]}],
+            False,
+            id="one writes",
+        ),
+        pytest.param([{"volumeDevices": [{"name": "data"}]}], False, id="a device"),
+        pytest.param(
+            [{"volumeMounts": [{"name": "html"}]}], False, id="not mounted: a webhook may add a container that does"
+        ),
+    ],
+)
+def test_F4_containers_that_only_read_are_no_writers(containers: Sequence[Mapping[str, Any]], read_only: bool) -> None:
+    volumes = [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "c"}},
+        {"name": "html", "nfs": {"server": "s", "path": "/"}},
+    ]
+    every = [{"name": f"c{number}", **one} for number, one in enumerate(containers)]
+    [claimed] = claimed_volumes(
+        from_object({"spec": {"containers": every[:1], "initContainers": every[1:], "volumes": volumes}}, Pod)
+    )
+    assert claimed.read_only is read_only
+    for one in every:
+        for mount in (*one.get("volumeMounts", ()), *one.get("volumeDevices", ())):
+            mount["name"] = {"data": "html", "html": "data"}[mount["name"]]
+    [guard] = inline_guards(from_object({"spec": {"containers": every, "volumes": volumes}}, Pod))
+    assert (guard.lock is WriterLock.NOT_NEEDED) is read_only
 
 
 @pytest.mark.parametrize(
