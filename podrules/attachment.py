@@ -116,6 +116,8 @@ class VolumePosition(Struct, frozen=True, rename="camel"):
     """Whether a pod of an older ReplicaSet of the same Deployment holds it, and has not been deleted."""
     forced_by: datetime | None = None
     """By when it should have been detached by force, at the latest; None: not known."""
+    collected_by: datetime | None = None
+    """By when pod garbage collection should have removed the object that holds it; None: it does not, or not known."""
 
 
 class VolumeFacts(Struct, frozen=True, kw_only=True):
@@ -135,6 +137,8 @@ class VolumeFacts(Struct, frozen=True, kw_only=True):
     """All pods that use the claim, the pod itself among them."""
     mounted_on: frozenset[str]
     """Nodes whose kubelets have it in status.volumesInUse."""
+    collected_by: Mapping[str, datetime | None] = {}
+    """By when pod garbage collection should have removed the objects of users, by name."""
 
 
 def is_pod_terminated(pod: Pod) -> bool:
@@ -248,8 +252,10 @@ def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[st
     elif reach.quiet and reach is not Reach.OUT_OF_SERVICE:
         waits = WaitsFor.SILENT_KUBELET
     names = tuple(_name(user, pod) for user in holders if user.spec.node_name == node)
+    due = facts.collected_by.get(holder.metadata.name)
     rollout = told is None and _is_older(holder, pod)
-    return _position(facts, MoveStep.STOP, waits, node, held_by=names, since=told, reach=reach, rollout=rollout)
+    more = {"since": told, "reach": reach, "rollout": rollout, "collected_by": due}
+    return _position(facts, MoveStep.STOP, waits, node, held_by=names, **more)
 
 
 def _is_older(holder: Pod, pod: Pod) -> bool:

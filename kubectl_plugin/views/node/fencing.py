@@ -43,14 +43,7 @@ _BROKEN: Final = {
 
 
 def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None, going_on: bool = False) -> Page:
-    """What would go, what it needs, and whether it may be done.
-
-    Args:
-        report: The node as it was looked at.
-        fence_command: As it was typed, for the commands that are suggested.
-        now: The instant of the objects.
-        going_on: Whether the node is fenced next.
-    """
+    """What would go, what it needs, and whether it may be done; the fence command as typed, for suggested commands."""
     fenced = going_on or report.outcome is StepOutcome.UNDER_WAY
     parts: list[Section | Table] = [Section("You may not", tuple(map(_denied, report.denied)))]
     if report.node is not None and now is not None:
@@ -261,12 +254,7 @@ def _unfence_verdict(report: FenceReport, now: datetime | None) -> Iterator[str]
 
 
 def state_words(report: FenceReport, *, sure: bool) -> Iterator[str | Prose]:
-    """What has been done when it did not come to its end, and how to go on.
-
-    Args:
-        report: With the steps so far.
-        sure: Whether the last request was answered.
-    """
+    """What has been done when it did not come to its end, and how to go on; ``sure``: the last request was answered."""
     told = {step.kind for step in report.steps}
     node = f"node/{report.name}"
     undo = _unfencing(report.name)

@@ -417,14 +417,7 @@ def _other_pods(node: NodeDown) -> Iterator[Row]:
 
 
 def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bool) -> Table:
-    """The pods that depend on a node, the worst first.
-
-    Args:
-        node: It.
-        now: When it was so.
-        priorities: With a column of them.
-        nodes_own: With the pods that belong to the node.
-    """
+    """The pods that depend on a node, the worst first, with those that belong to it if ``nodes_own``."""
     own = [pod for pod in node.pods if pod.risk is Risk.NODES_OWN]
     shown = [pod for pod in node.pods if nodes_own or pod.risk is not Risk.NODES_OWN]
     since = node.renewed or node.reach.since

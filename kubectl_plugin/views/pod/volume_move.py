@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.page import Row, Section
+from kubectl_plugin.views.pod.safety_words import overdue_words
 from kubectl_plugin.views.words import clock, listed
 from podrules.attachment import FORCE_DETACH_AFTER, MoveStep, VolumePosition, WaitsFor
 from podrules.ending import PATIENCE
@@ -67,6 +68,8 @@ def waiting_words(entry: VolumePosition, now: datetime | None) -> str:
         text += ", which does not answer"
     if entry.forced_by is not None and now is not None and now - entry.forced_by > PATIENCE:
         text = f"{{node}} does not answer; it {detach_overdue(entry.forced_by, now)}"
+    if late := overdue_words(entry.collected_by, now):
+        text = f"{{holders}}{{deleted}} on {{node}}: {late[:1].lower()}{late[1:]}"
     at = clock(entry.since, now) if entry.since is not None else ""
     deleted, since = (f" (deleted at {at})", f", since {at}") if at else ("", "")
     holders = listed(entry.held_by, most=3) or "its pod"
