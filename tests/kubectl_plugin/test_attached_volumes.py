@@ -8,6 +8,11 @@ from typing import Any, Final
 
 import pytest
 
+from podrules.attachment import unique_volume_name
+from podrules.cluster.capture.anonymise import Anonymiser
+from podrules.model.decode import from_object
+from podrules.model.node import Node
+from podrules.model.storage import PersistentVolume
 from tests.kubectl_plugin.running import run
 
 Json = dict[str, Any]
@@ -153,6 +158,18 @@ def _cluster(
 def _said(*words: str) -> tuple[int, str]:
     answer = run(*words)
     return answer.code, " ".join(answer.out.split())
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_without_names_a_node_has_the_same_volumes(source: str) -> None:
+    """What the status of a node calls a disk is made of values of its PersistentVolume."""
+    spec, name = SOURCES[source]
+    volume = from_object({"metadata": {"name": "pv-7"}, "spec": spec}, PersistentVolume)
+    node = from_object({"metadata": {"name": "n"}, "status": {"volumesAttached": [{"name": name}]}}, Node)
+    anonymiser = Anonymiser(b"a secret of tests")
+    [attached] = anonymiser.model(node).status.volumes_attached
+    assert unique_volume_name(volume) == name
+    assert unique_volume_name(anonymiser.model(volume)) == attached.name != name
 
 
 EXPLAIN: Final = ("explain", "pod/db-0", "-n", "bank", "--snapshot")
