@@ -34,7 +34,7 @@ from podrules.attachment import (
 from podrules.csi_translation import csi_source
 from podrules.disruption import budgets_of
 from podrules.ending import pod_ending, stop_plan
-from podrules.forcing import pod_force_safety
+from podrules.forcing import lets_second_writer, pod_force_safety
 from podrules.lost_node import (
     UNREACHABLE,
     ZoneHealth,
@@ -83,7 +83,6 @@ __all__ = [
     "partitions",
 ]
 
-_NOT_FENCED: Final = frozenset({WriterLock.NONE, WriterLock.CONTROLLER})
 _NO_ZONE: Final = ZoneHealth("", 0, 0, ZoneState.NORMAL, 0.0, cluster_down=False)
 
 
@@ -93,7 +92,7 @@ class Risk(Enum):
     TWO_WRITERS = "TwoWriters"
     """Nothing keeps a second writer off its volume if another of it starts, or once the volume is detached."""
     NO_REPLACEMENT = "NoReplacement"
-    """Its owner starts no other while it is there."""
+    """Its owner starts no other while it is there, or its volume lets none start elsewhere."""
     VOLUME_AWAITED = "VolumeAwaited"
     """Another pod waits for its volume."""
     NAMESPACE_HELD = "NamespaceHeld"
@@ -371,18 +370,18 @@ def _pod_down(
         eviction=to_go,
         volumes=guards,
         blocks=blocks,
-        risk=_risk(owner.guarantee, guards, blocks),
+        risk=_risk(owner.guarantee, guards, blocks, reach.reach),
         force_safety=pod_force_safety(owner.guarantee, stop_plan(pod, 0, quiet=reach.ends_unknown), reach, guards),
     )
 
 
-def _risk(guarantee: Guarantee, guards: Sequence[WriterGuard], blocks: Sequence[Block]) -> Risk:
+def _risk(guarantee: Guarantee, guards: Sequence[WriterGuard], blocks: Sequence[Block], reach: Reach) -> Risk:
     if guarantee in OF_ONE_NODE:
         return Risk.NODES_OWN
     replaced = guarantee is not Guarantee.NOT_REPLACED
-    if replaced and any(guard.lock in _NOT_FENCED for guard in guards):
+    if replaced and any(one.lock is WriterLock.CONTROLLER or lets_second_writer(one, reach) for one in guards):
         return Risk.TWO_WRITERS
-    if guarantee is Guarantee.AT_MOST_ONE:
+    if guarantee is Guarantee.AT_MOST_ONE or (replaced and any(guard.lock is WriterLock.NODE for guard in guards)):
         return Risk.NO_REPLACEMENT
     kinds = {block.kind for block in blocks}
     if any(block.kind is BlockKind.VOLUME and block.waiting for block in blocks):

@@ -198,8 +198,7 @@ def _to_come(report: PodReport) -> Verdict:
     if stuck := _stuck(report):
         return _notice(VerdictCode.UNSCHEDULABLE, _standing(report), *stuck)
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
-        preview = placement.preemption
-        room = (room_words(preview),) if preview is not None and preview.nodes else ()
+        room = _room(placement)
         nowhere = " ".join(("No node fits now.", *why_no_node(placement), *room))
         # A claim that no node can use keeps the pod waiting whatever the cluster has room for.
         sentences = (nowhere, _standing(report)) if placement.claims else (_standing(report), nowhere)
@@ -212,6 +211,12 @@ def _to_come(report: PodReport) -> Verdict:
         reason = f"Its placement is not modelled: {placement.reason}."
         return _notice(VerdictCode.PLACEMENT_NOT_MODELLED, _standing(report), reason)
     return _fine(VerdictCode.PLANNED, _standing(report))
+
+
+def _room(placement: Placement) -> tuple[str, ...]:
+    preview, told = placement.preemption, placement.told
+    denied = told is not None and told.no_victims
+    return () if preview is None or not preview.nodes else (room_words(preview, denied=denied),)
 
 
 def _stuck(report: PodReport) -> tuple[str, ...]:
@@ -242,8 +247,7 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
         return _notice(VerdictCode.SCHEDULING_GATED, f"{waiting}: the {_gated(status.gates)}")
     placement = report.placement
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
-        preview = placement.preemption
-        room = (room_words(preview),) if preview is not None and preview.nodes else ()
+        room = _room(placement)
         nominated = placement.nominated
         if nominated is None or not nominated.victims:
             said = (f"{waiting}: no node fits.", *why_no_node(placement), *room, *autoscaler_words(report, now))

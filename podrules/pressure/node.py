@@ -338,9 +338,10 @@ def _ooms(
     everyone = [candidate for own in candidates for candidate, _, _ in own.containers]
     swap = _node_swap(node, measured)
     yield _machine(node, capacity, measured, everyone, config)
-    limit, assumed = _kubepods_limit(node, capacity, measured, config)
-    pods = measured.system_container(PODS_CGROUP)
-    yield _order(OOMScope.KUBEPODS, limit, swap, pods.memory if pods else None, everyone, assumed=assumed)
+    if config is None or config.cgroups_per_qos:
+        limit, assumed = _kubepods_limit(node, capacity, measured, config)
+        pods = measured.system_container(PODS_CGROUP)
+        yield _order(OOMScope.KUBEPODS, limit, swap, pods.memory if pods else None, everyone, assumed=assumed)
     own_limits = [order for own in candidates for order in own.orders()]
     yield from sorted(own_limits, key=lambda order: -(order.working_set or 0) / order.memory)
 

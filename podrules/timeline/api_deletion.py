@@ -27,7 +27,7 @@ from podrules.priority import SYSTEM_NODE_CRITICAL, SYSTEM_PRIORITY_CLASSES
 from podrules.reachability import Reach
 from podrules.safety import Guarantee
 from podrules.termination import GraceSource, check_graceful_delete
-from podrules.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
+from podrules.timeline.aftermath import FORCE_DETACH_SECONDS, Ownership, after_deletion, forced_detach, free_volumes
 from podrules.timeline.events import (
     AT_ONCE,
     NEVER,
@@ -44,7 +44,7 @@ from podrules.timeline.events import (
 from podrules.timeline.stopping import Stop, ended_before, idle_notes, stop_of
 from podrules.volumes import WriterGuard
 
-__all__ = ["delete", "drain", "preempt", "stopped_by_deletion"]
+__all__ = ["delete", "drain", "preempt", "second_delete", "stopped_by_deletion"]
 
 
 def stopped_by_deletion(pod: Pod, grace: Grace, owner: Ownership) -> Stop:
@@ -84,13 +84,16 @@ def drain(
     asked: int | None = None,
 ) -> WayTimeline:
     """``kubectl drain`` of the pod's node now, with the budgets of the pod's namespace."""
-    if (barred := _barred(pod)) is not None:
+    barred = _barred(pod)
+    second = barred is Standing.STOPPING and asked is not None
+    if barred is not None and not second:
         return WayTimeline(way=Way.DRAIN, standing=barred)
     kind = owner.guarantee.guarantee
     if kind is Guarantee.KUBELET_OWNED or (kind is Guarantee.ONE_PER_NODE and not pod.finished):
         return WayTimeline(way=Way.DRAIN, standing=Standing.PASSED_OVER)
-    reason = Evictions(budgets).refused(pod) or ""
-    standing = Standing.HELD if reason else Standing.APPLIES
+    # No budget is asked for a pod that is being deleted (canIgnorePDB).
+    reason = "" if second else Evictions(budgets).refused(pod) or ""
+    standing = Standing.HELD if reason else Standing.UNDER_WAY if second else Standing.APPLIES
     if kind is Guarantee.NOT_REPLACED and not pod.finished and not reason:
         standing = Standing.NEEDS_FORCE
     return _deleted(Way.DRAIN, standing, pod, owner, guards, reach=reach, reason=reason, asked=asked)
@@ -110,6 +113,22 @@ def preempt(
     if barred is not None:
         return WayTimeline(way=Way.PREEMPT, standing=barred)
     return _deleted(Way.PREEMPT, Standing.APPLIES, pod, owner, guards, reach=reach)
+
+
+def second_delete(told: WayTimeline, again: Span, *, kept: bool) -> WayTimeline:
+    """The same with a second DELETE without grace: the object goes at once, unless it is kept; the stop goes on."""
+    gone = Span(again.earliest, None) if kept else again
+    before = next((event.span for event in told.events if event.what is What.OBJECT_GONE), NEVER)
+
+    def moved(event: Event) -> Event:
+        if event.what is What.OBJECT_GONE:
+            return replace(event.during(gone), rule=Cause.FINALIZERS if kept else Cause.SECOND_DELETE)
+        if event.rule in {Cause.FORCE_DETACH, Cause.FORCE_DETACH_UNFENCED}:
+            # An out-of-service taint does not wait.
+            return event.during(gone.later(FORCE_DETACH_SECONDS if before == NEVER or event.span != before else 0))
+        return event.during(gone) if event.rule in {Cause.AFTER_OBJECT, Cause.MIRROR} else event
+
+    return replace(told, events=tuple(map(moved, told.events)))
 
 
 def _barred(pod: Pod) -> Standing | None:
@@ -161,12 +180,12 @@ def _deleted(
         marked,
         *told,
         *after.events,
-        *free_volumes(guards, stop.ended, forced=forced_detach(after, reach) if silent else None),
+        *free_volumes(guards, stop.ended, forced=forced_detach(after, reach) if silent or collected else None),
     )
     notes = [*idle_notes(pod), *after.notes]
-    if stop.events and not silent and way is Way.DELETE and given:
+    if stop.events and not silent and (way is Way.DELETE or going) and given:
         notes.insert(0, Note(Reminder.SECOND_DELETE, stop.ended.latest))
-    if asked == 0:
+    if asked == 0 and way is Way.DELETE:
         notes.insert(0, Note(Reminder.ZERO_IS_FORCED))
     if asked is not None and going:
         notes.insert(0, Note(Reminder.NOT_LONGER if asked >= given else Reminder.SHORTER, asked))

@@ -93,6 +93,8 @@ class Cause(Enum):
     """The kubelet has seen that every process ended, and cleaned up."""
     GRACE_ZERO = "GraceZero"
     """The API server removes the object at once, whatever still runs."""
+    SECOND_DELETE = "SecondDelete"
+    """A second delete without grace removes the object, whatever still runs."""
     FINALIZERS = "Finalizers"
     """The object stays until others have removed their finalizers."""
     TOLD_BEFORE = "ToldBefore"
@@ -161,7 +163,7 @@ class Standing(Enum):
     """It is on no node."""
     FINISHED = "Finished"
     STOPPING = "Stopping"
-    """It is being deleted already: nothing shortens that."""
+    """It is being deleted already: this shortens nothing."""
     HIGHEST = "Highest"
     """Nobody has a higher priority than system-node-critical."""
     NO_PREEMPTION = "NoPreemption"
@@ -317,6 +319,12 @@ class WayTimeline(Struct, frozen=True, rename="camel", kw_only=True):
     notes: tuple[Note, ...] = ()
     began: datetime | None = None
     """When it began, if it is under way: the DELETE, or the node's last heartbeat."""
+
+    @property
+    def asks_budgets(self) -> bool:
+        """Whether a PodDisruptionBudget may refuse it."""
+        open_to = {Standing.APPLIES, Standing.NEEDS_FORCE, Standing.HELD}
+        return self.way is Way.DRAIN and self.standing in open_to and self.began is None
 
 
 class PodTimeline(Struct, frozen=True, rename="camel"):

@@ -185,7 +185,7 @@ def _measured(report: NodePressureReport, *, wide: bool) -> Iterator[str | Row]:
         case UsageSource.METRICS:
             yield (
                 "by the metrics API: working sets, which hold file cache too; disks, processes and swap are not "
-                "measured"
+                "measured, and the kubelet may measure a pod that is not measured here"
             )
         case UsageSource.NONE:
             yield "nothing: no usage could be read"
