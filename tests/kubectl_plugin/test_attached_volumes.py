@@ -216,6 +216,15 @@ def test_a_driver_that_refuses_to_detach_is_not_helped_by_a_fence(tmp_path: Path
         assert "volumes 1 volume being detached by the driver, which no fence speeds up" in text
         assert "by force" not in text
         assert "detaches 1 volume" not in text
+    cluster = json.loads(Path(file).read_text())
+    [taints] = [item["spec"]["taints"] for item in cluster["items"] if item["metadata"]["name"] == "mute-1"]
+    taints.append({"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"})
+    fenced = tmp_path / "fenced.json"
+    fenced.write_text(json.dumps(cluster))
+    for command in (("partitions",), ("fence", "node/mute-1")):
+        _, text = _said(*command, "--snapshot", str(fenced))
+        assert refused in text
+        assert "further help" not in text
     _, text = _said(*EXPLAIN, file)
     assert "its driver has to detach it at mute-1, which does not answer, since 11:40:00 UTC; it says: rpc" in text
     assert "fence" not in text
