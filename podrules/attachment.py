@@ -36,7 +36,7 @@ from podrules.ending import deleted_at
 from podrules.model.instant import instant, later
 from podrules.model.node import Node
 from podrules.model.pod import ContainerStatus, Pod
-from podrules.model.storage import PersistentVolume, Volume, VolumeAttachment
+from podrules.model.storage import PersistentVolume, PersistentVolumeSpec, Volume, VolumeAttachment
 from podrules.pod_gc import collected_within
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
@@ -195,17 +195,17 @@ def attached_volumes(
     here = [(entry.spec.source, entry) for entry in attachments if entry.spec.node_name == name]
     for source, entry in here:
         # A disk that a pod has without a claim has no PersistentVolume: the status has its CSI name.
-        inline = source.inline_volume_spec
-        disk = unique_volume_name(PersistentVolume(spec=inline)) if inline is not None else ""
+        disk = unique_volume_name(PersistentVolume(spec=source.inline_volume_spec or PersistentVolumeSpec()))
         found[source.persistent_volume_name or disk or entry.metadata.name] = entry.metadata.name
-    # Of one that was not read the VolumeAttachment stands for what the status has of the driver.
-    known = frozenset(names.values())
+    # Of one that the status does not name the VolumeAttachment stands for what it has of the driver.
+    listed = node.status.volumes_attached if node is not None else ()
+    known = {names.get(attached.name) for attached in listed}
     nameless = tuple(
         f"{_CSI}{entry.spec.attacher}^"
         for source, entry in here
         if source.inline_volume_spec is None and source.persistent_volume_name not in known
     )
-    for attached in node.status.volumes_attached if node is not None else ():
+    for attached in listed:
         if attached.name in names or not attached.name.startswith(nameless):
             found.setdefault(names.get(attached.name, attached.name), "")
     return found

@@ -95,7 +95,7 @@ def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> I
         yield f"{reach_words(report.node.reach, report.node.renewed, now)}."
         yield from bound_sentences(report.node)
         yield from () if report.outcome is not StepOutcome.NOT_CONFIRMED else off_sentences(report.node.reach)
-        yield from () if now is None else (f"{said}." for said in detaching_words(report.node, now))
+        yield from () if now is None else detaching_words(report.node, now)
     match report.state, report.outcome:
         case FenceState.ANSWERS, _:
             yield "Not fenced: it answers. A fence would tell its pods to end, and not wait until they have."
@@ -131,9 +131,9 @@ def _hindered(report: FenceReport) -> str:
 
 
 def _fenced(report: FenceReport, now: datetime | None) -> str:
-    left = report.left
+    left, node = report.left, report.node
     there = (*left.pods, *left.staying)
-    more = tuple(unhelped(report.node, now, there)) if report.node is not None and now is not None else ()
+    more = (*unhelped(node, now, there), *detaching_words(node, now)) if node is not None and now is not None else ()
     if left.nothing:
         alone = " by itself" if more else ""
         return " ".join((f"It is declared out of service, and nothing is left to go{alone}.", *more))

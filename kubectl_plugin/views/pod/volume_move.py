@@ -54,9 +54,8 @@ def advice_words(entry: VolumePosition) -> str:
     """What helps while another node holds the volume; empty: it passes, or its driver has to do it."""
     if entry.reach is Reach.SILENT and entry.waits_for is not WaitsFor.DRIVER:
         return f"Make sure that the machine of {entry.node} is off, then fence {entry.node}."
-    if entry.rollout and not entry.reach.quiet:
-        return "The rolling update waits for itself: set strategy Recreate."
-    return ""
+    rollout = "The rolling update waits for itself: set strategy Recreate."
+    return rollout if entry.rollout and not entry.reach.quiet else ""
 
 
 def waiting_words(entry: VolumePosition, now: datetime | None) -> str:
