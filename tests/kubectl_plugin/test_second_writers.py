@@ -158,6 +158,12 @@ def test_F4_a_volume_for_several_pods_has_two_writers_too(tmp_path: Path, replic
     assert "two writers" not in _told("report", "--snapshot", snapshot)
 
 
+def test_F4_a_claim_for_one_pod_needs_no_volume(tmp_path: Path) -> None:
+    manifest, _ = _write(tmp_path, NFS, "ReadWriteOncePod")
+    Path(manifest).write_text(yaml.safe_dump_all(list(yaml.safe_load_all(Path(manifest).read_text()))[:2]))
+    assert "second writer" not in _told("explain", "-f", manifest, "--offline", "-o", "wide")
+
+
 @pytest.mark.parametrize("read_only", [False, True])
 def test_F4_nfs_in_the_pod_itself(tmp_path: Path, read_only: bool) -> None:
     pod = {

@@ -42,7 +42,7 @@ from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 from podrules.second_writers import SecondWriters
 from podrules.stuck import AutoscalerWord, Stuck, Unseen, unseen
 from podrules.termination import EvictionStop, ProbeStop, eviction_stop, probe_stops
-from podrules.timeline.events import PodTimeline
+from podrules.timeline.events import PodTimeline, Way
 from podrules.version_changes import AssumedGate, assumed_gates
 from podrules.versions import VersionNote, Versions, version_notes
 from podrules.volumes import WriterGuard, claimed_volumes
@@ -406,7 +406,11 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
         yield from (one for one in by_kind if one.resource == "events")
     yield from (one for preemptor in cluster.preemptors.found for one in preemptor.assumed)
     timeline = cluster.timeline
-    if timeline is not None and not timeline.budgets_known and any(way.asks_budgets for way in timeline.ways[:1]):
+    if (
+        timeline is not None
+        and not timeline.budgets_known
+        and any(way.way is Way.DRAIN and way.events for way in timeline.ways[:1])
+    ):
         yield from (one for one in by_kind if one.resource == "poddisruptionbudgets.policy")
     yield from () if placement is None else placement.assumed
     if not pod.spec.node_name:
@@ -427,9 +431,11 @@ def _probe_stops(pod: Pod) -> Iterator[ProbeStop]:
             yield from (stop for stop, _ in probe_stops(pod, ref))
 
 
-def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster, likely: Sequence[Node]) -> CgroupReport:
+def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster, likely: Sequence[Node]) -> CgroupReport | None:
     """The cgroups by the rules of its kubelet; of a pod that may come to several, by those of the likely one."""
     home, config = facts.home, cluster.config
+    if config is not None and not config.cgroups_per_qos:
+        return None
     features = facts.versions.kubelet(home, config)
     settings = memory_settings(home, config, features)
     if not likely:
