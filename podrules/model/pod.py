@@ -49,6 +49,7 @@ __all__ = [
     "SleepAction",
     "TopologySpreadConstraint",
     "Volume",
+    "VolumeMount",
     "WorkloadReference",
 ]
 
@@ -142,6 +143,13 @@ class ContainerResizePolicy(Model, frozen=True):
     """``NotRequired``, ``RestartContainer``."""
 
 
+class VolumeMount(Model, frozen=True):
+    """``volumeMounts[]``, and ``volumeDevices[]``, which are always writable."""
+
+    name: str = ""
+    read_only: bool = False
+
+
 class Container(Model, frozen=True):
     """A container, init container, sidecar or ephemeral container."""
 
@@ -155,6 +163,8 @@ class Container(Model, frozen=True):
     startup_probe: Probe | None = None
     lifecycle: Lifecycle | None = None
     resize_policy: tuple[ContainerResizePolicy, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
+    volume_devices: tuple[VolumeMount, ...] = ()
 
     @property
     def restarts_always(self) -> bool:

@@ -34,6 +34,8 @@ class VictimPod(Struct, frozen=True, rename="camel"):
     grace_seconds: int
     violates: tuple[str, ...]
     """PodDisruptionBudgets that its going violates, by name."""
+    is_static: bool = False
+    """Whether only its mirror would go: its kubelet runs it on."""
 
 
 class CrossNode(Struct, frozen=True, rename="camel"):
@@ -106,6 +108,8 @@ class Preemptor(Struct, frozen=True, rename="camel"):
     priority: int
     seen: bool
     """Whether a scheduler has tried it before."""
+    denied: bool
+    """Whether that found no victims for it."""
     node: str
     victims: int
     """How many pods would go, this one among them."""

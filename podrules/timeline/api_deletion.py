@@ -177,7 +177,7 @@ def _deleted(
         marked,
         *told,
         *after.events,
-        *free_volumes(guards, stop.ended, forced=forced_detach(after, reach) if silent else None),
+        *free_volumes(guards, stop.ended, forced=forced_detach(after, reach) if silent or collected else None),
     )
     notes = [*idle_notes(pod), *after.notes]
     if stop.events and not silent and way is Way.DELETE and given:

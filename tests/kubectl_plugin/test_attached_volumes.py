@@ -259,3 +259,39 @@ def test_a_driver_that_does_not_attach_needs_no_volume_attachment(required: bool
     for command in (("partitions",), ("delete", "pod/db-old", "-n", "bank", "--grace-period=0")):
         _, text = _said(*command, "--snapshot", file)
         assert (guarded in text) == (required is False)
+
+
+@pytest.mark.parametrize("old", [False, True], ids=["the old object is gone", "the old pod is Terminating"])
+def test_the_report_says_that_a_silent_node_has_the_volume_of_a_pod(old: bool, tmp_path: Path) -> None:
+    file = _cluster(tmp_path, old=old, attachment={})
+    _, text = _said("report", "-A", "--snapshot", file)
+    assert "1 pod: silent node has its volume. bank/db-0. A node that does not answer has a volume of it." in text
+    assert ("1 pod elsewhere waits for a volume still attached to it." in text) != old
+    assert "0 pods there" not in text
+    found = json.loads(run("report", "-A", "--snapshot", file, "-o", "json").out)
+    assert [pod["risk"] for pod in found["pods"] if pod["name"] == "db-0"] == ["VolumeHeld"]
+
+
+def test_why_names_what_helps_against_a_silent_holder_first() -> None:
+    _, text = _said("why", "Multi-Attach error")
+    fence, recreate = text.index("make sure that its machine is off, then fence it"), text.index("strategy Recreate")
+    assert fence < recreate
+
+
+def test_an_inline_disk_is_one_volume_with_its_attachment(tmp_path: Path) -> None:
+    """Its VolumeAttachment has the volume in inlineVolumeSpec, and no PersistentVolume."""
+    file = Path(_cluster(tmp_path, "AWS EBS", old=True, attachment={}))
+    cluster = json.loads(file.read_text())
+    csi = {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-77"}
+    for item in cluster["items"]:
+        if item["kind"] == "VolumeAttachment":
+            item["spec"] |= {"attacher": csi["driver"], "source": {"inlineVolumeSpec": {"csi": csi}}}
+        elif item["kind"] == "Pod":
+            item["spec"]["volumes"] = [{"name": "tank", "awsElasticBlockStore": {"volumeID": "vol-77"}}]
+    kinds = {"PersistentVolume", "PersistentVolumeClaim"}
+    cluster["items"] = [item for item in cluster["items"] if item["kind"] not in kinds]
+    file.write_text(json.dumps(cluster))
+    [node] = json.loads(run("partitions", "--snapshot", str(file), "-o", "json").out)["nodes"]
+    [held] = node["attachments"]
+    assert (held["name"], held["usedBy"]) == ("csi-7", "bank/db-old")
+    assert held["persistentVolume"] == "kubernetes.io/csi/ebs.csi.aws.com^vol-77"

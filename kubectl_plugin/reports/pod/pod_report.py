@@ -34,7 +34,7 @@ from podrules.placement.planned import Budgets, PlannedSpec, Unmoved
 from podrules.placement.preemption_victims import Preempted, Preemptors
 from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
-from podrules.reachability import NodeReach
+from podrules.reachability import NodeReach, Reach
 from podrules.reading import NOT_ALL_IN_FILE, Owner, Unread
 from podrules.resize_room import ResizeRoom
 from podrules.resources import allocated_pod
@@ -417,7 +417,7 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
         yield from cluster.likely.unread
         yield from () if cluster.likely.daemon is None else cluster.likely.daemon.assumed
     elif (facts.node is None and facts.admitted is None) or any(
-        entry.is_elsewhere_unknown(pod.spec.node_name) for entry in cluster.moving
+        entry.reach is Reach.UNKNOWN and entry.node != pod.spec.node_name for entry in cluster.moving
     ):
         yield from (one for one in by_kind if one.resource == "nodes")
     waits = pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None

@@ -12,6 +12,7 @@ from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Verdict, lacking
 from kubectl_plugin.views.node.partitions import (
+    bound_sentences,
     budgets_section,
     by_itself,
     deletions,
@@ -21,7 +22,7 @@ from kubectl_plugin.views.node.partitions import (
     unhelped,
 )
 from kubectl_plugin.views.pod.pod_page import unread_section
-from kubectl_plugin.views.pod.safety_words import guarded, reach_words, shut_down_sentences, unfenced_from
+from kubectl_plugin.views.pod.safety_words import guarded, off_sentences, reach_words, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.unread import assumed_words, can_i
 from kubectl_plugin.views.version_notes import versions_section
@@ -99,7 +100,8 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
 def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> Iterator[str]:
     if report.node is not None and report.state is FenceState.POSSIBLE:
         yield f"{reach_words(report.node.reach, report.node.renewed, now)}."
-        yield from () if report.outcome is not StepOutcome.NOT_CONFIRMED else shut_down_sentences(report.node.reach)
+        yield from bound_sentences(report.node)
+        yield from () if report.outcome is not StepOutcome.NOT_CONFIRMED else off_sentences(report.node.reach)
         yield from () if now is None else (f"{said}." for said in detaching_words(report.node, now))
     match report.state, report.outcome:
         case FenceState.ANSWERS, _:
@@ -156,10 +158,10 @@ def _changes(report: FenceReport) -> Iterator[str]:
         yield f"adds taint {TAINT_TEXT}"
     elif report.state is not FenceState.FENCED:
         return
-    pods, volumes = [pod for pod in left.pods if pod not in left.kept], left.attachments
+    pods = [pod for pod in left.pods if pod not in left.kept]
     yield f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MAX_NAMED)}" if pods else "removes no pod"
     refused = {held.persistent_volume for held in report.node.attachments if held.error} if report.node else set()
-    volumes = tuple(name for name in volumes if name not in refused)
+    volumes = [name for name in left.attachments if name not in refused]
     yield f"detaches {counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "detaches no volume"
     yield from _unfenced(report)
     if left.kept:

@@ -65,9 +65,8 @@ def waiting_words(entry: VolumePosition, now: datetime | None) -> str:
         text = _UNMOUNT
     elif entry.step is MoveStep.DETACH and entry.waits_for is not WaitsFor.FORCE_DETACH and entry.reach.quiet:
         text += ", which does not answer"
-    by = entry.forced_by
-    if by is not None and now is not None and now - by > PATIENCE:
-        text = f"{{node}} does not answer; it {detach_overdue(by, now)}"
+    if entry.forced_by is not None and now is not None and now - entry.forced_by > PATIENCE:
+        text = f"{{node}} does not answer; it {detach_overdue(entry.forced_by, now)}"
     at = clock(entry.since, now) if entry.since is not None else ""
     deleted, since = (f" (deleted at {at})", f", since {at}") if at else ("", "")
     holders = listed(entry.held_by, most=3) or "its pod"
