@@ -53,18 +53,6 @@ _MAX_NAMED: Final = 10
 """Fields of each kind that are named: each takes a look at the file for its line."""
 _POLICIES: Final = ("", "None", "TieredReservation")
 _SWAP: Final = ("", "NoSwap", "LimitedSwap")
-_MAX_INT32: Final = 2**31 - 1
-_RANGES: Final = {
-    **dict.fromkeys(("maxPods", "podsPerCore", "maxOpenFiles", "eventBurst", "eventRecordQPS"), (0, _MAX_INT32)),
-    **dict.fromkeys(("kubeAPIBurst", "kubeAPIQPS", "registryBurst", "registryPullQPS"), (0, _MAX_INT32)),
-    **dict.fromkeys(("healthzPort", "port", "readOnlyPort"), (0, 65535)),
-    **dict.fromkeys(("imageGCHighThresholdPercent", "imageGCLowThresholdPercent"), (0, 100)),
-    "maxParallelImagePulls": (1, _MAX_INT32),
-    "nodeLeaseDurationSeconds": (0, _MAX_INT32),
-    "nodeStatusMaxImages": (-1, _MAX_INT32),
-    "oomScoreAdj": (-1000, 1000),
-}
-"""What a number may be, at the least and at the most."""
 _AMOUNTS: Final = (
     *("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"),
     *("kubeReserved", "systemReserved"),
@@ -93,9 +81,6 @@ def use_kubelet_file(path: str, source: Source) -> Sequence[str]:
         config = from_object({**content, "file": path}, KubeletFile)
     except DecodeError as error:
         raise _refused(document, error.field, str(error)) from error
-    for field, (least, most) in _RANGES.items():
-        if (number := content.get(field)) is not None and not least <= number <= most:
-            raise _refused(document, field, f"{field}: {number} is out of range; write {least} to {most}")
     for field, problem in _problems(config):
         raise _refused(document, field, problem)
     source.told = replace(source.told, kubelet=config)
@@ -165,13 +150,12 @@ def _values(config: KubeletConfiguration) -> Iterator[tuple[str, str]]:
         yield "enforceNodeAllocatable", f"{name[:40]!r} is not known; write one of {', '.join(_ENFORCED)}"
     if len(set(enforced)) < len(enforced) or ("none" in enforced and len(enforced) > 1):
         yield "enforceNodeAllocatable", "a value stands twice, or beside none; keep one"
-    cgroups = (config.system_reserved_cgroup, config.kube_reserved_cgroup)
-    for name, field, cgroup in zip(_RESERVED_FOR, ("systemReservedCgroup", "kubeReservedCgroup"), cgroups, strict=True):
-        both = {name, f"{name}-compressible"} & set(enforced)
-        if len(both) > 1:
-            yield "enforceNodeAllocatable", f"{name} stands beside {name}-compressible; keep one"
-        if both and not cgroup:
-            yield "enforceNodeAllocatable", f"{min(both)} needs {field}; set that"
+    if not -1000 <= config.oom_score_adj <= 1000:
+        yield "oomScoreAdj", f"{config.oom_score_adj} is out of range; write -1000 to 1000"
+    cgroups = {"system": config.system_reserved_cgroup, "kube": config.kube_reserved_cgroup}
+    for name, whose in ((name, name.partition("-")[0]) for name in _ENFORCED[2:] if name in enforced):
+        if not cgroups[whose]:
+            yield "enforceNodeAllocatable", f"{name} needs {whose}ReservedCgroup; set that"
     if not config.cgroups_per_qos and set(enforced) - {"none"}:
         yield "cgroupsPerQOS", "false needs enforceNodeAllocatable: [none]"
     factor = config.memory_throttling_factor

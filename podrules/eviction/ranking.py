@@ -108,7 +108,6 @@ def _priority(first: RankedPod, second: RankedPod) -> int:
 
 
 def _over_request(first: RankedPod, second: RankedPod) -> int:
-    # Of what is not measured the kubelet compares no request.
     return _sign(second.over_request - first.over_request) if first.measured and second.measured else 0
 
 

@@ -52,7 +52,6 @@ def preempted(victim: Pod, event: Event | None, pods: Sequence[Pod] | None, *, i
     preemptor = next((pod for pod in pods or () if pod.metadata.uid == uid), None) if uid else None
     is_known = bool(uid) and pods is not None and not (is_list and preemptor is None)
     if not uid:
-        # Of a preemptor whose event is gone, the room that it waits for tells.
         nominated = [pod for pod in pods or () if pod.status.nominated_node_name == node and _waits_above(pod, victim)]
         preemptor = nominated[0] if len(nominated) == 1 else None
     named = preemptor.metadata if preemptor is not None else event.related if event is not None else None

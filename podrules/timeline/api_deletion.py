@@ -84,16 +84,13 @@ def drain(
     asked: int | None = None,
 ) -> WayTimeline:
     """``kubectl drain`` of the pod's node now, with the budgets of the pod's namespace."""
-    barred = _barred(pod)
-    second = barred is Standing.STOPPING and asked is not None
-    if barred is not None and not second:
+    if (barred := _barred(pod)) is not None:
         return WayTimeline(way=Way.DRAIN, standing=barred)
     kind = owner.guarantee.guarantee
     if kind is Guarantee.KUBELET_OWNED or (kind is Guarantee.ONE_PER_NODE and not pod.finished):
         return WayTimeline(way=Way.DRAIN, standing=Standing.PASSED_OVER)
-    # No budget is asked for a pod that is being deleted (canIgnorePDB).
-    reason = "" if second else Evictions(budgets).refused(pod) or ""
-    standing = Standing.HELD if reason else Standing.UNDER_WAY if second else Standing.APPLIES
+    reason = Evictions(budgets).refused(pod) or ""
+    standing = Standing.HELD if reason else Standing.APPLIES
     if kind is Guarantee.NOT_REPLACED and not pod.finished and not reason:
         standing = Standing.NEEDS_FORCE
     return _deleted(Way.DRAIN, standing, pod, owner, guards, reach=reach, reason=reason, asked=asked)
@@ -125,7 +122,7 @@ def second_delete(told: WayTimeline, again: Span, *, kept: bool) -> WayTimeline:
             return replace(event.during(gone), rule=Cause.FINALIZERS if kept else Cause.SECOND_DELETE)
         if event.rule in {Cause.FORCE_DETACH, Cause.FORCE_DETACH_UNFENCED}:
             # An out-of-service taint does not wait.
-            return event.during(gone.later(FORCE_DETACH_SECONDS if before == NEVER or event.span != before else 0))
+            return event.during(gone.later(0 if event.span == before != NEVER else FORCE_DETACH_SECONDS))
         return event.during(gone) if event.rule in {Cause.AFTER_OBJECT, Cause.MIRROR} else event
 
     return replace(told, events=tuple(map(moved, told.events)))
@@ -183,7 +180,7 @@ def _deleted(
         *free_volumes(guards, stop.ended, forced=forced_detach(after, reach) if silent or collected else None),
     )
     notes = [*idle_notes(pod), *after.notes]
-    if stop.events and not silent and (way is Way.DELETE or going) and given:
+    if stop.events and not silent and way is Way.DELETE and given:
         notes.insert(0, Note(Reminder.SECOND_DELETE, stop.ended.latest))
     if asked == 0 and way is Way.DELETE:
         notes.insert(0, Note(Reminder.ZERO_IS_FORCED))

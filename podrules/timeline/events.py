@@ -163,7 +163,7 @@ class Standing(Enum):
     """It is on no node."""
     FINISHED = "Finished"
     STOPPING = "Stopping"
-    """It is being deleted already: this shortens nothing."""
+    """It is being deleted already: this changes nothing."""
     HIGHEST = "Highest"
     """Nobody has a higher priority than system-node-critical."""
     NO_PREEMPTION = "NoPreemption"
@@ -319,12 +319,6 @@ class WayTimeline(Struct, frozen=True, rename="camel", kw_only=True):
     notes: tuple[Note, ...] = ()
     began: datetime | None = None
     """When it began, if it is under way: the DELETE, or the node's last heartbeat."""
-
-    @property
-    def asks_budgets(self) -> bool:
-        """Whether a PodDisruptionBudget may refuse it."""
-        open_to = {Standing.APPLIES, Standing.NEEDS_FORCE, Standing.HELD}
-        return self.way is Way.DRAIN and self.standing in open_to and self.began is None
 
 
 class PodTimeline(Struct, frozen=True, rename="camel"):

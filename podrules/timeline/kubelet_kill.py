@@ -120,8 +120,7 @@ def probe_failure(pod: Pod) -> WayTimeline:
     if not events:
         return WayTimeline(way=Way.PROBE, standing=Standing.NO_PROBE)
     stays = Event.of(What.OBJECT_GONE, NEVER, Cause.POD_STAYS)
-    again = any(event.what is What.RESTARTED and event.span != NEVER for event in events)
-    notes = (Note(Reminder.BACK_OFF, _BACK_OFF_SECONDS),) if again else ()
+    notes = (Note(Reminder.BACK_OFF, _BACK_OFF_SECONDS),)
     return WayTimeline(way=Way.PROBE, standing=Standing.APPLIES, events=(*events, stays), notes=notes)
 
 

@@ -105,8 +105,7 @@ def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
             fenced = _collected_from(facts, reach)
             return _again(facts, delete(pod, owner, guards, reach=reach, fenced=fenced, asked=facts.asked_seconds))
         case Way.DRAIN:
-            budgets = facts.budgets or ()
-            return _again(facts, drain(pod, owner, guards, budgets, reach=reach, asked=facts.asked_seconds))
+            return drain(pod, owner, guards, facts.budgets or (), reach=reach, asked=facts.asked_seconds)
         case Way.PREEMPT:
             return preempt(pod, owner, guards, reach=reach, disabled=facts.preemption_disabled)
         case Way.NODE_LOST:
@@ -223,8 +222,7 @@ def _began(facts: TimelineFacts, way: Way, *, silent: bool) -> datetime | None:
     if way is Way.NODE_LOST:
         gone = facts.reach is not None and facts.reach.reach is Reach.GONE
         return _last_heartbeat(facts) if silent and not gone and not facts.pod.finished else None
-    second = way is Way.DRAIN and facts.asked_seconds is not None
-    return deleted_at(facts.pod) if way is Way.DELETE or second else None
+    return deleted_at(facts.pod) if way is Way.DELETE else None
 
 
 def _last_heartbeat(facts: TimelineFacts) -> datetime | None:

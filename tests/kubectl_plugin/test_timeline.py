@@ -160,13 +160,11 @@ def test_a_second_delete_without_grace_and_a_container_that_stays_ended(tmp_path
         asked = ("explain", f"pod/{pod}", "-n", "shop", "--snapshot", str(snapshot), *more)
         return " ".join(run(*asked).out.split())
 
-    for way in ("delete", "drain"):
-        page = said("db-0", f"--timeline={way}", "--grace-period=0")
-        assert (
-            "Being deleted since 00:00:00 UTC; with a second delete of 0 s now: object gone at 00:00:30 UTC, another "
-            "pod at 00:00:30 UTC, SIGKILL at 00:10:00 UTC." in page
-        )
-        assert "Not certain" not in page
+    assert (
+        "Being deleted since 00:00:00 UTC; with a second delete of 0 s now: object gone at 00:00:30 UTC, another "
+        "pod at 00:00:30 UTC, SIGKILL at 00:10:00 UTC." in said("db-0", "--timeline=delete", "--grace-period=0")
+    )
+    assert "drain cannot be: it is being deleted already, see delete." in said("db-0", "--timeline=drain")
     assert "Not certain" not in said("db-0", "--timeline=drain")
     assert "Not certain: no poddisruptionbudgets" in said("db-1", "--timeline=drain", "--grace-period=0")
     probed = said("db-1", "--timeline=probe")
@@ -390,3 +388,14 @@ def test_T5_budgets_are_unknown_only_where_a_drain_is_told(tmp_path: Path) -> No
     unknown = "whether a PodDisruptionBudget refuses a drain"
     assert unknown not in _told_offline(tmp_path, "delete", containers=[raw_container("app")])
     assert unknown in _told_offline(tmp_path, "drain", containers=[raw_container("app")])
+
+
+@pytest.mark.parametrize(("way", "assumes"), [("shutdown", True), ("evict-soft", True), ("evict-hard", False)])
+def test_a_kubelet_that_was_not_read_is_named_in_the_headline(tmp_path: Path, way: str, *, assumes: bool) -> None:
+    """Whether its machine waits for the pod depends on its configuration alone."""
+    asked = ("explain", "pod/g1", "--snapshot", str(CASES / "field" / "grace.json"), f"--timeline={way}")
+    lead = ", with its kubelet's defaults (its own are not known): "
+    assert (lead in " ".join(run(*asked).out.split())) is assumes
+    file = tmp_path / "kubelet.yaml"
+    file.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
+    assert "defaults" not in run(*asked, "--kubelet-config", str(file)).out

@@ -101,9 +101,7 @@ def test_what_the_kubelet_tried_in_vain_does(reason: str) -> None:
         pytest.param(make(DONE, restartPolicy="Never"), [], id="done, and not to be started anew"),
         pytest.param(make(DONE), [("app", "Ended")], id="done, and to be started anew"),
         pytest.param(
-            make(DONE, containers=[raw_container("app", restartPolicy="Never")]),
-            [],
-            id="done, by its own restartPolicy",
+            make(DONE, containers=[raw_container("app", restartPolicy="Never")]), [], id="done, by its own policy"
         ),
         pytest.param(
             make(DONE, restartPolicy="Never", containers=[raw_container("app", restartPolicy="Always")]),

@@ -151,38 +151,32 @@ def test_T5_a_delete_may_ask_for_its_own_period(
     ("asked", "reminder"),
     [(45, Reminder.NOT_LONGER), (30, Reminder.NOT_LONGER), (29, Reminder.SHORTER), (1, Reminder.SHORTER)],
 )
-@pytest.mark.parametrize("way", [Way.DELETE, Way.DRAIN])
-def test_T5_a_second_delete_is_shorter_never_longer(asked: int, reminder: Reminder, way: Way) -> None:
-    pod = _pod(30, owner="StatefulSet", deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
-    # No budget is asked for a pod that is being deleted.
-    budget = from_object({"metadata": {"namespace": "default"}, "spec": {"selector": {}}}, PodDisruptionBudget)
-    told = _way(way, pod, asked_seconds=asked, budgets=(budget,))
+def test_T5_a_second_delete_is_shorter_never_longer(asked: int, reminder: Reminder) -> None:
+    pod = _pod(30, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
+    told = _way(Way.DELETE, pod, asked_seconds=asked)
     assert told.notes[0] == Note(reminder, asked)
     assert told.events == _way(Way.DELETE, pod).events
-    assert told.standing is Standing.UNDER_WAY
-    assert not told.asks_budgets
 
 
-@pytest.mark.parametrize("way", [Way.DELETE, Way.DRAIN])
 @pytest.mark.parametrize("silent", [False, True])
 @pytest.mark.parametrize(
     ("owner", "replaced"), [("StatefulSet", (3, 3)), ("ReplicaSet", (0, 0)), ("", NEVER), ("Rollout", NEVER)]
 )
 def test_T5_a_second_delete_without_grace_removes_the_object_at_once(
-    way: Way, owner: str, replaced: tuple[int | None, int | None], *, silent: bool
+    owner: str, replaced: tuple[int | None, int | None], *, silent: bool
 ) -> None:
     # A real node: plain delete (30), forced 3 s later: the object was gone at 3.0 s, the process lived until 30.02 s.
     pod = _pod(30, owner=owner, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
     at = datetime(2026, 11, 21, 3, 0, 3, tzinfo=UTC)
-    told = _way(way, pod, asked_seconds=0, at=at, silent=silent)
+    told = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent)
     assert (_span(told, What.OBJECT_GONE), _span(told, What.REPLACED)) == ((3, 3), replaced)
     assert _event(told, What.OBJECT_GONE).rule is Cause.SECOND_DELETE
     assert silent or _span(told, What.SIGKILL) == (30, 30)
     guard = WriterGuard("data", WriterLock.CONTROLLER, "PersistentVolumeClaim")
-    volume = _way(way, pod, asked_seconds=0, at=at, silent=silent, guards=(guard,))
+    volume = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent, guards=(guard,))
     assert _span(volume, What.VOLUME_FREE) == ((363, 363) if silent else (0, 40))
     held = replace(pod, metadata=replace(pod.metadata, finalizers=("example.com/backup",)))
-    assert _span(_way(way, held, asked_seconds=0, at=at), What.OBJECT_GONE) == (3, None)
+    assert _span(_way(Way.DELETE, held, asked_seconds=0, at=at), What.OBJECT_GONE) == (3, None)
     ended = replace(pod, status=replace(pod.status, phase="Failed"))
     assert _span(_way(Way.DELETE, ended, asked_seconds=0, at=at), What.OBJECT_GONE) == (3, 3)
 

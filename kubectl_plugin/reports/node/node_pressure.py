@@ -306,9 +306,8 @@ def _evicted_first(report: NodePressureReport, signal: Signal) -> EvictedPod | N
     places = () if order is None else order.places
     # The kubelet puts first what it has no statistics of itself; a gap of the metrics API is none of those.
     gap = report.usage_source is UsageSource.METRICS
-    found = [place for place in places if not place.critical]
-    first = min(found, key=lambda place: gap and not place.measured, default=None)
-    return None if first is None else EvictedPod(first.namespace, first.pod)
+    found = sorted((place for place in places if not place.critical), key=lambda place: gap and not place.measured)
+    return EvictedPod(found[0].namespace, found[0].pod) if found else None
 
 
 def _near_limits(report: NodePressureReport) -> list[NearLimit]:

@@ -42,7 +42,7 @@ from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
 from podrules.second_writers import SecondWriters
 from podrules.stuck import AutoscalerWord, Stuck, Unseen, unseen
 from podrules.termination import EvictionStop, ProbeStop, eviction_stop, probe_stops
-from podrules.timeline.events import PodTimeline
+from podrules.timeline.events import PodTimeline, Way
 from podrules.version_changes import AssumedGate, assumed_gates
 from podrules.versions import VersionNote, Versions, version_notes
 from podrules.volumes import WriterGuard, claimed_volumes
@@ -406,7 +406,11 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
         yield from (one for one in by_kind if one.resource == "events")
     yield from (one for preemptor in cluster.preemptors.found for one in preemptor.assumed)
     timeline = cluster.timeline
-    if timeline is not None and not timeline.budgets_known and any(way.asks_budgets for way in timeline.ways[:1]):
+    if (
+        timeline is not None
+        and not timeline.budgets_known
+        and any(way.way is Way.DRAIN and way.events for way in timeline.ways[:1])
+    ):
         yield from (one for one in by_kind if one.resource == "poddisruptionbudgets.policy")
     yield from () if placement is None else placement.assumed
     if not pod.spec.node_name:

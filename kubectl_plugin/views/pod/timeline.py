@@ -52,7 +52,7 @@ _DELETED_NODE_LEAD: Final = "Its node is gone; nobody confirms that its processe
 _STANDINGS: Final = {
     Standing.NOT_RUNNING: "it is on no node (spec.nodeName is empty)",
     Standing.FINISHED: "nothing of it runs any more (status.phase)",
-    Standing.STOPPING: "it is being deleted already; this shortens nothing",
+    Standing.STOPPING: "it is being deleted already, see delete",
     Standing.HIGHEST: "nobody has a higher priority (spec.priority)",
     Standing.NO_PREEMPTION: "every profile of the scheduler disables DefaultPreemption",
     Standing.SILENT: "its kubelet, which would have to do it, does not answer",
@@ -87,7 +87,7 @@ def timeline_page(report: PodReport, told: PodTimeline, *, now: datetime | None,
     ruled_out = [entry for entry in told.ways if not entry.events]
     closed = [_standing_row(entry) for entry in ruled_out if entry.standing not in _NOT_KNOWN]
     unknown = [_standing_row(entry) for entry in ruled_out if entry.standing in _NOT_KNOWN]
-    refused = not told.budgets_known and any(entry.asks_budgets for entry in told.ways)
+    refused = not told.budgets_known and any(entry.way is Way.DRAIN and entry.events for entry in told.ways)
     budgets = ["whether a PodDisruptionBudget refuses a drain"] if refused else []
     parts += [
         Section("The same", tuple(same)),
@@ -153,7 +153,8 @@ def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tupl
     if not first.events:
         verb = "is not known" if first.standing in _NOT_KNOWN else "cannot be"
         return (f"{first.way.value} {verb}: {_STANDINGS[first.standing]}.",)
-    lead = _DELETED_NODE_LEAD if _node_is_deleted(first) else _LEADS[first.way]
+    assumed = ", with its kubelet's defaults (its own are not known)" if _DEFAULTS in first.notes else ""
+    lead = _DELETED_NODE_LEAD if _node_is_deleted(first) else f"{_LEADS[first.way]}{assumed}"
     if first.began is not None:
         since = f"Being deleted since {deletion_time(report.ending, now)}"
         lead = f"Last heartbeat {clock(first.began, now)}" if first.way is Way.NODE_LOST else since
@@ -202,11 +203,11 @@ _SHORT: Final = {
 }
 
 _FORCED: Final = Note(Reminder.SHORTER, 0)
-"""A second delete without grace comes now."""
+_DEFAULTS: Final = Note(Reminder.KUBELET_NOT_READ)
+_GOES: Final = frozenset({Cause.MIRROR, Cause.SECOND_DELETE})
 _SEEN: Final = frozenset({What.NODE_UNKNOWN, What.TAINTED, What.DELETED, What.OBJECT_GONE})
 """What a pod and a node that can still be read show not to have come."""
 _RECORDED: Final = frozenset({Cause.NODE_TELLS, Cause.DELETED_BEFORE, Cause.START, Cause.ENDED_BEFORE})
-_NOT_HELD: Final = frozenset({Cause.MIRROR, Cause.SECOND_DELETE})
 _FOLLOWS_OBJECT: Final = frozenset({Cause.AFTER_OBJECT, Cause.FORCE_DETACH, Cause.FORCE_DETACH_UNFENCED})
 _FOLLOWS_END: Final = frozenset({Cause.STOPPED, Cause.UNMOUNTED, Cause.JOB_FAILED})
 
@@ -215,7 +216,7 @@ def _held_by(report: PodReport, told: PodTimeline, now: datetime | None) -> Iter
     """What keeps the object of a pod that is being deleted, unless the verdict says it already."""
     first = told.ways[0]
     gone = next((event for event in first.events if event.what is What.OBJECT_GONE), None)
-    if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule in _NOT_HELD:
+    if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule in _GOES:
         return
     waits = gone.latest is None and gone.rule in {Cause.KUBELET_CONFIRMS, Cause.KUBELET_SILENT}
     if waits or _still_stops(first, now) or gone.earliest is None or _passed(gone, first.began, now):
