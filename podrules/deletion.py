@@ -78,11 +78,8 @@ def members(pod: Pod, replicas: int, siblings: Iterable[Pod], answers: Callable[
         (other for other in siblings if other.metadata.controller == owner and other.metadata.uid != pod.metadata.uid),
         key=lambda other: other.metadata.name,
     )
-    ready = {
-        other.metadata.name: answers(other.spec.node_name)
-        for other in others
-        if other.is_ready and other.metadata.deletion_timestamp is None
-    }
+    alive = [other for other in others if other.is_ready and other.metadata.deletion_timestamp is None]
+    ready = {other.metadata.name: answers(other.spec.node_name) for other in alive}
     return Members(
         owner.name,
         replicas,

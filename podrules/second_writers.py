@@ -122,10 +122,12 @@ def coming_guards(
             # Each pod has ephemeral claims of its own, and what is only read has no writer.
             continue
         claim = claims(claimed.claim)
+        if claim is not None and claim.spec.access_modes in _ALONE:
+            continue
         volume = None if claim is None else volumes(claim) or _coming(claim, classes)
-        if claim is None or (volume is None and claim.spec.access_modes not in _ALONE):
+        if claim is None or volume is None:
             yield WriterGuard(claimed.name, WriterLock.UNKNOWN, "", claim.spec.access_modes if claim else ())
-        elif volume is not None and claim.spec.access_modes not in _ALONE:
+        else:
             name = "" if volume.spec.csi is None else volume.spec.csi.driver
             driver = drivers(name) if name else None
             attached = driver.spec.attach_required is not False if driver else False if is_nfs(name) else None

@@ -7,17 +7,15 @@
       iSCSI, FC                     the same controller, until detach. That is a word in its books: it fences nobody,
                                     and from then on nothing keeps a second writer off
       NFS, CSI without attachment   nobody
-      local, hostPath               nobody on the same node. Its node affinity keeps each pod that uses it on that node;
-                                    a hostPath without one is another directory on another node, where a pod starts on
-                                    other files, unless the path is shared storage. The same in the pod itself
+      local, hostPath               nobody on the same node; by its node affinity no other node can use it, or else
+                                    another node has another folder. So has a hostPath in the pod itself
       iSCSI, FC in the pod itself   nobody: only a PersistentVolume has the access mode that keeps two nodes apart
       NFS, Azure File in the pod    nobody, unless the pod mounts it read only
       RBD, CephFS, GlusterFS        no kubelet of this version mounts them: their plugins are gone since 1.31, 1.31 and
                                     1.26. What an older kubelet's plugin does, this source does not tell
 
-The controller attaches csi, fc and iscsi volumes alone; an in-tree disk is one of the CSI driver that replaced its
-plugin. It keeps nodes apart that want one PersistentVolume, unless that is ReadWriteMany or ReadOnlyMany, or has no
-access mode.
+The controller attaches csi, fc and iscsi volumes alone, in-tree disks as volumes of CSI drivers. It keeps nodes apart
+that want one PersistentVolume, unless that is ReadWriteMany or ReadOnlyMany, or has no access mode.
 
 Access modes bind claims to volumes and, ReadWriteOncePod aside, limit no pod; ReadWriteOncePod is kept by the scheduler
 and the kubelet for pod objects that exist, so not past a force deletion.

@@ -97,7 +97,7 @@ def assumed_words(lacks: Iterable[Unread]) -> Iterator[str]:
                 joint = listed(kinds) if group is some else _either(kinds)
                 yield f"Not certain: {said.format(joint)}{ends}."
     if unasked:
-        yield f"Not certain: {listed(unasked)} {'was' if len(unasked) == 1 else 'were'} not asked."
+        yield f"Not certain: {listed(unasked, most=_MAX_NODES)} {'was' if len(unasked) == 1 else 'were'} not asked."
 
 
 def _either(kinds: Sequence[str]) -> str:

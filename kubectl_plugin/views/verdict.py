@@ -48,6 +48,7 @@ from podrules.placement.outcome import ClaimProblem, NamedFate, Placement, Place
 from podrules.platform import Platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
 from podrules.qos import QOSProblem
+from podrules.reachability import Reach
 from podrules.resize_room import ResizeRoom
 from podrules.second_writers import SecondWriters
 
@@ -72,7 +73,8 @@ def _lacking_words(report: PodReport) -> Iterator[str]:
     node = report.status.node if report.status is not None else None
     yield from assumed_words(one for one in report.lacks if node is None or one.resource != "nodes")
     if node is not None and any(one.resource == "nodes" for one in report.lacks):
-        name = next((one.node for one in report.moving if one.is_elsewhere_unknown(node.name)), node.name)
+        away = (one.node for one in report.moving if one.reach is Reach.UNKNOWN and one.node != node.name)
+        name = next(away, node.name)
         yield f"Not certain: whether {name} answers is unknown; the Node could not be read."
 
 

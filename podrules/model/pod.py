@@ -379,6 +379,10 @@ class Pod(KubeObject, frozen=True):
         ready = self.status.condition("Ready")
         return ready is not None and ready.status == "True"
 
+    def restart_policy(self, container: Container) -> str:
+        """The restartPolicy of an app container or a sidecar: its own, else the pod's (ContainerRestartRules)."""
+        return container.restart_policy or self.spec.restart_policy or "Always"
+
     @property
     def as_controller(self) -> OwnerReference:
         """The owner reference of the objects that the pod controls."""

@@ -51,6 +51,7 @@ _DEVICE_TEMPLATES: Final = "resourceclaimtemplates.resource.k8s.io"
 _DEVICE_CLASSES: Final = "deviceclasses.resource.k8s.io"
 _SELECTORS: Final = frozenset({"services", "replicationcontrollers", "replicasets.apps", "statefulsets.apps"})
 """Default topology spread constraints take their selectors from them."""
+_MAX_NAME: Final = 100
 _OF_VOLUMES: Final = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"})
 _JUDGES: Final = {
     "pods": frozenset({"InterPodAffinity"}),
@@ -149,10 +150,10 @@ def _unasked(pod: Pod, framework: Framework) -> Iterator[Unread]:
     if pod.spec.node_name:
         return
     for name, point in framework.unasked.items():
-        yield Unread(point, f"plugin {name}", None, NOT_ASKED)
+        yield Unread(point, f"plugin {name[:_MAX_NAME]}", None, NOT_ASKED)
     for one in framework.extenders_of(pod):
         point = ExtensionPoint.FILTER if one.filter_verb else ExtensionPoint.SCORE
-        yield Unread(point, f"extender {one.url_prefix}", None, NOT_ASKED)
+        yield Unread(point, f"extender {one.url_prefix[:_MAX_NAME]}", None, NOT_ASKED)
 
 
 def known_part(situation: Situation, missing: Missing) -> Situation:

@@ -196,9 +196,9 @@ class Preempted(Struct, frozen=True, rename="camel"):
     """By whom a pod was preempted, and what for."""
 
     by: PodReference | None
-    """None: it is gone, or cannot be read, or the event that tells of it is gone."""
+    """None: it is gone, or cannot be read, or nothing tells of it."""
     uid: str
-    """The preemptor's; empty: the event that tells it is gone."""
+    """The preemptor's; empty: the event that tells it is gone, and `by` is the only pod that waits for the room."""
     at: str | None
     node: str
     """Where the victim ran."""

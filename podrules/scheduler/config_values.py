@@ -24,24 +24,71 @@ from podrules.scheduler.plugins.node_selector_problems import NodeSelectorProble
 __all__ = ["value_problems"]
 
 _Struct = Mapping[str, Any]
+_SECOND: Final = timedelta(seconds=1)
+_FEW: Final = ("minCandidateNodesPercentage", "minCandidateNodesAbsolute")
+_BACKOFFS: Final = (("podInitialBackoffSeconds", 1), ("podMaxBackoffSeconds", 10))
 _LEASE: Final = "leaseDuration"
 _RENEW: Final = "renewDeadline"
 _TIMES: Final = {_LEASE: timedelta(seconds=15), _RENEW: timedelta(seconds=10), "retryPeriod": timedelta(seconds=2)}
 """Of leader election, with their defaults."""
+_MAX_DEPTH: Final = 32
+"""Of fields that are known; arguments of other projects' plugins may go deeper."""
+_Rule = tuple[Callable[[Any], bool], str]
 _LABEL: Final = "write a label name, as example.com/name"
+_SHARE: Final[_Rule] = (lambda share: 0 <= share <= 100), "not in valid range [0-100]"
+_OF_NODES: Final[_Rule] = _SHARE[0], f"{_SHARE[1]}: write 0 to go by the number of nodes"
+_RULES: Final[Mapping[str, _Rule]] = {
+    "clientConnection.burst": (lambda burst: burst >= 0, "write 0 or more"),
+    "clientConnection.qps": (lambda qps: abs(qps) < 2.0**128, "write a number that fits 32 bits"),
+    "parallelism": (lambda workers: workers >= 1, "write 1 or more"),
+    "percentageOfNodesToScore": _OF_NODES,
+    "podInitialBackoffSeconds": (lambda seconds: seconds >= 1, "write 1 or more"),
+    "profiles[].percentageOfNodesToScore": _OF_NODES,
+    "DefaultPreemption.args.minCandidateNodesAbsolute": (lambda nodes: nodes >= 0, "not in valid range [0-inf)"),
+    "DefaultPreemption.args.minCandidateNodesPercentage": _SHARE,
+    "DynamicResources.args.bindingTimeout": (lambda time: parse_duration(time) >= _SECOND, "write 1s or more"),
+    "DynamicResources.args.filterTimeout": (lambda time: parse_duration(time) >= timedelta(), "write 0s or more"),
+    "NodeResourcesFit.args.ignoredResources[]": (is_label_key, _LABEL),
+    "NodeResourcesFit.args.ignoredResourceGroups[]": (
+        lambda group: is_label_key(group) and "/" not in group,
+        "write the group alone, as example.com",
+    ),
+}
+"""Of single values, by field; an argument begins with the name of its plugin."""
 
 
 def value_problems(configuration: _Struct) -> Iterator[str]:
     """Why kube-scheduler does not start, each with path, value and remedy."""
-    burst = (configuration.get("clientConnection") or {}).get("burst") or 0
-    if burst < 0:
-        yield _invalid("clientConnection.burst", burst, "write 0 or more")
+    for path, field, value in _values(configuration):
+        rule = _RULES.get(field)
+        if rule is not None and not rule[0](value):
+            yield _invalid(path, value, rule[1])
+    least, most = (usual if (given := configuration.get(name)) is None else given for name, usual in _BACKOFFS)
+    if most < least:
+        yield _invalid("podMaxBackoffSeconds", most, f"less than podInitialBackoffSeconds, {least}")
     yield from _leader_election(configuration.get("leaderElection") or {})
     yield from _extenders(tuple(entries(configuration, "extenders", "")))
     for path, profile in entries(configuration, "profiles", ""):
         for place, plugin in entries(profile, "pluginConfig", f"{path}."):
-            check = _ARGS.get(plugin.get("name") or "")
-            yield from () if check is None else check(plugin.get("args") or {}, f"{place}.args")
+            args = plugin.get("args") or {}
+            if plugin.get("name") == "NodeAffinity":
+                yield from _affinity(args, f"{place}.args")
+            elif plugin.get("name") == "DefaultPreemption" and args.get(_FEW[0]) == args.get(_FEW[1]) == 0:
+                yield _invalid(f"{place}.args.{_FEW[0]}", 0, f"{_FEW[1]} is 0 too")
+
+
+def _values(value: Any, path: str = "", field: str = "", depth: int = _MAX_DEPTH) -> Iterator[tuple[str, str, Any]]:
+    """Each value with its path and its field."""
+    match value:
+        case dict() if depth:
+            for name, entry in value.items():
+                below = f"{value.get('name')}.args" if name == "args" else f"{field}.{name}".lstrip(".")
+                yield from _values(entry, f"{path}.{name}".lstrip("."), below, depth - 1)
+        case list() if depth:
+            for index, entry in enumerate(value):
+                yield from _values("" if entry is None else entry, f"{path}[{index}]", f"{field}[]", depth - 1)
+        case str() | int() | float():
+            yield path, field, value
 
 
 def _invalid(path: str, value: Any, problem: str) -> str:
@@ -83,15 +130,6 @@ def _extenders(extenders: Sequence[tuple[str, _Struct]]) -> Iterator[str]:
             managed.add(name)
 
 
-def _fit(args: _Struct, path: str) -> Iterator[str]:
-    for field in ("ignoredResources", "ignoredResourceGroups"):
-        for index, name in enumerate(args.get(field) or ()):
-            if not is_label_key(name or ""):
-                yield _invalid(f"{path}.{field}[{index}]", name or "", _LABEL)
-            elif "/" in name and field == "ignoredResourceGroups":
-                yield _invalid(f"{path}.{field}[{index}]", name, f"write the group alone, {name.partition('/')[0]}")
-
-
 def _affinity(args: _Struct, path: str) -> Iterator[str]:
     added = from_object(args.get("addedAffinity") or {}, NodeAffinity)
     required = added.required_during_scheduling_ignored_during_execution
@@ -103,17 +141,3 @@ def _affinity(args: _Struct, path: str) -> Iterator[str]:
     yield from map(str, found)
     for problem in preferred_problems(added.preferred_during_scheduling_ignored_during_execution):
         yield f"{place}.preferredDuringSchedulingIgnoredDuringExecution{problem}"
-
-
-def _devices(args: _Struct, path: str) -> Iterator[str]:
-    for field, least in (("filterTimeout", "0s"), ("bindingTimeout", "1s")):
-        given = args.get(field)
-        if given is not None and parse_duration(given) < parse_duration(least):
-            yield _invalid(f"{path}.{field}", given, f"write {least} or more")
-
-
-_ARGS: Final[Mapping[str, Callable[[_Struct, str], Iterator[str]]]] = {
-    "DynamicResources": _devices,
-    "NodeAffinity": _affinity,
-    "NodeResourcesFit": _fit,
-}

@@ -13,9 +13,9 @@ pkg/scheduler/apis/config/validation/validation.go at v1.36.3.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.model.base import Model
@@ -28,7 +28,6 @@ from podrules.scheduler.config_values import value_problems
 from podrules.scheduler.in_tree import ExtensionPoint, no_such_plugin
 from podrules.scheduler.plugin_set import Plugins, disabled_by, enabled_plugins, plugin_problems
 from podrules.scheduler.plugins.default_preemption import NAME as DEFAULT_PREEMPTION
-from podrules.scheduler.plugins.default_preemption import DefaultPreemptionArgs, validate_default_preemption_args
 from podrules.scheduler.plugins.pod_topology_spread.args import (
     SYSTEM_DEFAULTING,
     PodTopologySpreadArgs,
@@ -39,6 +38,8 @@ __all__ = ["DEFAULT_SCHEDULER_NAME", "SPREAD_ARGS", "ConfigurationError", "Exten
 
 _MAX_ERRORS: Final = 10
 """Of one configuration that are listed."""
+_MAX_DEPTH: Final = 32
+"""Of fields that are known; arguments of other projects' plugins may go deeper."""
 _TEXTS: Final = frozenset({"ignoredResources", "ignoredResourceGroups", "matchLabelKeys", "values"})
 """Fields with a list of texts."""
 _REFUSED: Final = {
@@ -67,11 +68,7 @@ class Extender(Model, frozen=True):
     filter_verb: str = ""
     prioritize_verb: str = ""
     managed_resources: tuple[_ManagedResource, ...] = ()
-
-    @property
-    def managed(self) -> frozenset[str]:
-        """The resources for which it is asked; none: it is asked about all pods."""
-        return frozenset(resource.name for resource in self.managed_resources)
+    """The resources for which it is asked; none: it is asked about all pods."""
 
 
 class Profile(Struct, frozen=True):
@@ -117,17 +114,9 @@ class _Profile(Model, frozen=True):
 
 
 class _Configuration(Model, frozen=True):
-    parallelism: Annotated[int, Meta(ge=1)] = 16
-    pod_initial_backoff_seconds: Annotated[int, Meta(ge=1)] = 1
-    pod_max_backoff_seconds: int = 10
     percentage_of_nodes_to_score: int | None = None
     profiles: tuple[_Profile, ...] = ()
     extenders: tuple[Extender, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.pod_max_backoff_seconds < self.pod_initial_backoff_seconds:
-            problem = f"less than podInitialBackoffSeconds, {self.pod_initial_backoff_seconds}"
-            raise ValueError(f"podMaxBackoffSeconds: Invalid value: {self.pod_max_backoff_seconds}: {problem}")
 
 
 SPREAD_ARGS: Final[Mapping[str, type[Model]]] = {_SPREAD: PodTopologySpreadArgs}
@@ -147,7 +136,7 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
         raise ConfigurationError(unfit(configuration, "object"))
     _raise(list(field_problems(configuration)))
     decoded = _decoded(configuration := _filled(configuration), _Configuration, "")
-    errors = [*value_problems(configuration), *_percentage_problems(decoded.percentage_of_nodes_to_score, "")]
+    errors = list(value_problems(configuration))
     managed = (resource for extender in decoded.extenders for resource in extender.managed_resources)
     ignored = tuple(resource.name for resource in managed if resource.ignored_by_scheduler)
     profiles: dict[str, Profile] = {}
@@ -159,7 +148,6 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
             errors.append(f"{path}.schedulerName: Required value: each of several profiles needs one")
         elif name in profiles:
             errors.append(f'{path}.schedulerName: Duplicate value: "{name}"')
-        errors += _percentage_problems(entry.percentage_of_nodes_to_score, f"{path}.")
         errors += plugin_problems(entry.plugins, f"{path}.plugins")
         args = _plugin_args(entry, kinds, path, errors)
         if ignored and _FIT in kinds:
@@ -178,13 +166,13 @@ def read_profiles(configuration: Any, kinds: Mapping[str, type[Model]] = SPREAD_
     return profiles
 
 
-def _filled(value: Any, field: str = "") -> Any:
+def _filled(value: Any, field: str = "", depth: int = _MAX_DEPTH) -> Any:
     """A configuration as kube-scheduler decodes it: null among structs is one without fields."""
     match value:
-        case dict():
-            return {name: _filled(entry, name) for name, entry in value.items()}
-        case list():
-            return [{} if entry is None and field not in _TEXTS else _filled(entry) for entry in value]
+        case dict() if depth:
+            return {name: _filled(entry, name, depth - 1) for name, entry in value.items()}
+        case list() if depth:
+            return [{} if entry is None and field not in _TEXTS else _filled(entry, "", depth - 1) for entry in value]
     return value
 
 
@@ -196,12 +184,6 @@ def _raise(errors: Sequence[str]) -> None:
 
 def _first(*percentages: int | None) -> int:
     return next((percentage for percentage in percentages if percentage is not None), 0)
-
-
-def _percentage_problems(percentage: int | None, path: str) -> Iterator[str]:
-    if percentage is not None and not 0 <= percentage <= 100:
-        problem = "not in valid range [0-100]: write 0 to go by the number of nodes"
-        yield f"{path}percentageOfNodesToScore: Invalid value: {percentage}: {problem}"
 
 
 def _queue_sort_problems(profiles: Sequence[_Profile]) -> Iterator[str]:
@@ -238,8 +220,6 @@ def _valid_args(plugin: _PluginConfig, kind: type[Model], path: str, errors: lis
     if isinstance(args, PodTopologySpreadArgs):
         args = replace(args, defaulting_type=args.defaulting_type or SYSTEM_DEFAULTING)
         errors += validate_pod_topology_spread_args(args, path)
-    elif isinstance(args, DefaultPreemptionArgs):
-        errors += validate_default_preemption_args(args, path)
     return args
 
 

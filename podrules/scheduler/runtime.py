@@ -77,8 +77,9 @@ class Framework(Struct, frozen=True):
         """Those that would be asked about a pod: they manage all pods, or a resource that it names (IsInterested)."""
         containers = (*pod.spec.containers, *pod.spec.init_containers)
         named = {name for one in containers for name in (*one.resources.requests, *one.resources.limits)}
-        judging = (one for one in self.extenders if one.filter_verb or one.prioritize_verb)
-        return tuple(one for one in judging if not one.managed or named & one.managed)
+        judging = [one for one in self.extenders if one.filter_verb or one.prioritize_verb]
+        managed = [{resource.name for resource in one.managed_resources} for one in judging]
+        return tuple(one for one, names in zip(judging, managed, strict=True) if not names or names & named)
 
 
 _P: Final = ExtensionPoint

@@ -96,8 +96,14 @@ def rich_pods() -> list[tuple[Object, Object]]:
                 "resourceClaimStatuses": [{"name": "nic", "resourceClaimName": "held-nic-x"}],
             },
         ),
-        (raw_pod("plain", RICH_NAMESPACE), _failed_status()),
+        (_plain_pod(), _failed_status()),
     ]
+
+
+def _plain_pod() -> Object:
+    container = raw_container("app", volumeDevices=[{"name": "raw", "devicePath": "/dev/raw"}])
+    volumes = [{"name": "raw", "persistentVolumeClaim": {"claimName": "raw"}}]
+    return raw_pod("plain", RICH_NAMESPACE, containers=[container], volumes=volumes)
 
 
 def alike_pods() -> list[tuple[Object, Object]]:
@@ -110,17 +116,16 @@ def _alike_pod(name: str, number: int) -> tuple[Object, Object]:
     token = f"kube-api-access-a{number}b{number}c"
     mount = {"name": token, "mountPath": "/token", "readOnly": True}
     container = {"name": "app", "image": "app:1", "resources": _RESOURCES, "volumeMounts": [mount]}
-    device = {"name": "disk", "devicePath": "/dev/xvda"}
     look = {"name": "LOOK", "value": "kube-api-access-abcde R\x05node1X \b\béé\x05\x10"}
     pod = raw_pod(
         name,
         RICH_NAMESPACE,
         labels={"app": "alike"},
-        containers=[container, {**container, "name": "proxy", "env": [look], "volumeDevices": [device]}],
+        containers=[container, {**container, "name": "proxy", "env": [look]}],
         nodeName=f"node-{number * 7}",
         automountServiceAccountToken=False,
         terminationGracePeriodSeconds=0,
-        volumes=[{"name": token, "emptyDir": {}}, {"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}],
+        volumes=[{"name": token, "emptyDir": {}}],
     )
     started = f"2026-03-01T09:{10 + number}:00Z"
     ran = {

@@ -179,6 +179,7 @@ MORE_VALUES: Final = (
     # ValidateClientConnectionConfiguration
     File("a burst below 0", f"{HEAD}clientConnection: {{burst: -1}}\n", ("clientConnection.burst",)),
     File("no burst", f"{HEAD}clientConnection: {{burst: 0, qps: -1}}\n"),
+    File("more requests than fit", f"{HEAD}clientConnection: {{qps: 1.0e+39}}\n", ("clientConnection.qps",)),
     # ValidateLeaderElectionConfiguration
     File("a lease below 0", f"{HEAD}leaderElection: {{leaseDuration: -1s}}\n", ("leaderElection.leaseDuration",)),
     File("a lease of 0", f"{HEAD}leaderElection: {{leaseDuration: 0s}}\n"),
@@ -485,6 +486,10 @@ def test_a_deep_value_is_not_shown(tmp_path: Path) -> None:
     ours = refused_by_us(f"{HEAD}deep: {'[' * 900}{']' * 900}\n", tmp_path)
     assert 'unknown field "deep" (' in ours
     assert len(ours) < 300
+
+
+def test_deep_args_of_another_project_are_read(tmp_path: Path) -> None:
+    assert not refused_by_us(with_args("Elsewhere", f"{{a: {'[' * 900}{']' * 900}}}"), tmp_path)
 
 
 def test_a_field_that_stands_twice_is_named_with_its_lines(tmp_path: Path) -> None:

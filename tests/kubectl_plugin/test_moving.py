@@ -74,5 +74,7 @@ def test_F7_a_pod_that_waits_is_told_first_what_for(tmp_path: Path) -> None:
     ran = run("explain", "pod/broker-2", "-n", "data", "--snapshot", str(file))
     assert (ran.code, ran.err) == (0, "")
     told = " ".join(ran.out.split())
-    assert 'it waits for volume "data". Detach: node-c3 does not answer; it should have been detached by force by' in told
+    assert (
+        'it waits for volume "data". Detach: node-c3 does not answer; it should have been detached by force by' in told
+    )
     assert "Volumes data step 2 of 4, detach: node-c3 does not answer" in told

@@ -68,7 +68,10 @@ def _cluster(
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "books", "namespace": "bank"}}
     volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk-4"}}
     disk = {"csi": {"driver": "disks.bank.io", "volumeHandle": "d4"}, "accessModes": ["ReadWriteOnce"]}
-    bound = [claim | {"spec": {"volumeName": "disk-4"}}, volume | {"spec": disk}]
+    held = {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": "csi-4"}}
+    source = {"attacher": "disks.bank.io", "nodeName": "rack-7", "source": {"persistentVolumeName": "disk-4"}}
+    attachment = held | {"spec": source, "status": {"attached": True}}
+    bound = [claim | {"spec": {"volumeName": "disk-4"}}, volume | {"spec": disk}] + [attachment] * bool(volumes)
     return "--snapshot", write_cluster(directory / "cluster.qos", [node, now, pod, lease, owner, *bound])
 
 
@@ -161,6 +164,14 @@ def test_finalizers_are_said_by_all(tainted: str | None, tmp_path: Path) -> None
     assert (f"bank/ledger-0: {held}." in listed, f"bank/ledger-0: {held}." in fenced) == ((tainted is not None,) * 2)
 
 
+def test_finalizers_do_not_hide_that_the_node_is_to_be_taken_back(tmp_path: Path) -> None:
+    source = _cluster(tmp_path, ready="False", renewed="45:00", deleted="44:50", finalizers=("bank.io/audit",))
+    explained, listed, forced, _ = _answers(source)
+    assert 'within 20 s once finalizer "bank.io/audit" is done, while its processes may run until' in explained
+    assert "take it back, and delete nothing there before. bank/ledger-0: finalizer" in listed
+    assert f"removes it. Safer: {TAKE_BACK}." in forced
+
+
 def test_what_tolerates_the_taint_is_deleted_with_grace_after_the_fence(tmp_path: Path) -> None:
     after = _cluster(tmp_path, ready="Unknown", renewed="20:00", tolerations=TOLERATES)
     explained, listed, forced, fenced = _answers(after)
@@ -215,3 +226,21 @@ def test_since_is_of_the_deletion_and_not_of_what_follows(tmp_path: Path) -> Non
     page = _said("explain", "pod/ledger-0", "-n", "bank", *source)
     assert "stop: ledger-0 (deleted at 20:44:50 UTC) on rack-7: garbage collection removes the object" in page
     assert "ended, since" not in page
+
+
+def test_the_timeline_detaches_from_a_node_that_answers_as_soon_as_the_object_is_gone(tmp_path: Path) -> None:
+    claims = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
+    source = _cluster(tmp_path, ready="False", renewed="45:00", deleted="44:50", volumes=claims)
+    words = ("explain", "pod/ledger-0", "-n", "bank", "--timeline", *source, "-o", "json")
+    events = json.loads(run(*words).out)["timeline"]["ways"][0]["events"]
+    latest = {event["what"]: event["latest"] for event in events}
+    assert (latest["ObjectGone"], latest["VolumeFree"], latest["ProcessesEnded"]) == (20, 20, 40)
+
+
+@pytest.mark.parametrize(("deleted", "late"), [("41:00", True), ("44:50", False)])
+def test_a_volume_that_overdue_garbage_collection_holds_says_so(deleted: str, late: bool, tmp_path: Path) -> None:
+    claims = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
+    source = _cluster(tmp_path, ready="Unknown", renewed="20:00", deleted=deleted, volumes=claims)
+    page = _said("explain", "pod/ledger-0", "-n", "bank", *source)
+    words = "on rack-7: pod garbage collection should have removed its object by 20:41:20 UTC: look at kube-controller"
+    assert (words in page, "on rack-7: garbage collection removes the object" in page) == (late, not late)

@@ -325,5 +325,8 @@ def test_preempted(became: PreemptedFor, place: str, end: str) -> None:
 def test_preempted_by_somebody() -> None:
     found = Preempted(None, "", None, "a", PreemptedFor.UNKNOWN, "", ())
     assert preempted_words(found, NOW).endswith("no event is left that names it.")
+    alone = Preempted(OTHER, "", None, "a", PreemptedFor.UNKNOWN, "a", ())
+    probably = "Preempted by the scheduler, probably for shop/web-0, which alone is nominated to a: "
+    assert preempted_words(alone, NOW) == f"{probably}no event is left that names it."
     unnamed = Preempted(None, "u", None, "a", PreemptedFor.GONE, "", ())
     assert preempted_words(unnamed, NOW) == "Preempted for the pod with uid u, which is gone itself."

@@ -103,9 +103,17 @@ def test_F3_a_member_on_another_node_without_heartbeats_is_unknown(tmp_path: Pat
 
     told = _told(*FORCE, _changed(tmp_path, without_heartbeats))
     assert "1 of 3 is Ready without it (pet-0)" in told
-    assert "unknown on nodes that do not answer: pet-1" in told
+    assert "on nodes that are not known to answer: pet-1" in told
     assert "a majority is 2 of 3: the StatefulSet is not known to keep one without it" in told
     assert "Or remove it" not in told
+
+
+def test_F3_without_leases_it_is_said_that_heartbeats_are_not_known(tmp_path: Path) -> None:
+    cluster = json.loads(CASE.read_text())
+    cluster["items"] = [one for one in cluster["items"] if one["kind"] != "Lease"]
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(cluster))
+    assert "leases.coordination.k8s.io" in _told(*FORCE, str(file)).partition("Unknown")[2]
 
 
 def test_F3_no_third_way_where_the_node_answers(tmp_path: Path) -> None:

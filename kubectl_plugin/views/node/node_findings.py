@@ -116,8 +116,7 @@ def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
         case _:
             text = f"{known}: its pods may or may not run, and nothing stops them until it answers."
     why = (f"Its kubelet says: {cut(report.unready_message).rstrip('.')}.",) if report.unready_message else ()
-    more = why if code is VerdictCode.NODE_NOT_READY else off_sentences(report.reach)
-    yield Verdict(code, severity, (text, *more))
+    yield Verdict(code, severity, (text, *(why if code is VerdictCode.NODE_NOT_READY else off_sentences(report.reach))))
 
 
 def _evicting(use: NodeUse) -> Iterator[Verdict]:

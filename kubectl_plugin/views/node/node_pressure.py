@@ -113,10 +113,8 @@ def _no_headroom(report: NodePressureReport) -> Iterator[str]:
     """Why no headroom of memory is shown."""
     signals = report.signals
     if any(one.is_memory for one in signals):
-        if not any(one.signal.is_memory for one in report.thresholds):
-            yield "The headroom is not known: what is left of memory was not measured."
-    elif signals:
-        # The kubelet gives containerfs another's threshold.
+        return
+    if signals:
         names = [one.value for one in Signal if one in signals and not one.value.startswith("containerfs.")]
         known = "" if report.thresholds else " (not measured)"
         yield f"No eviction threshold is set for memory, only for {listed(names)}{known}."
@@ -185,7 +183,7 @@ def _measured(report: NodePressureReport, *, wide: bool) -> Iterator[str | Row]:
         case UsageSource.METRICS:
             yield (
                 "by the metrics API: working sets, which hold file cache too; disks, processes and swap are not "
-                "measured"
+                "measured, and the kubelet may measure a pod that is not measured here"
             )
         case UsageSource.NONE:
             yield "nothing: no usage could be read"

@@ -86,14 +86,7 @@ def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime
 
 
 def ended_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime | None) -> tuple[str, ...]:
-    """The verdict on a pod that is being deleted and has ended: its kubelet cannot remove its object.
-
-    Args:
-        report: The pod's.
-        node: Its node.
-        lead: Since when it is being deleted, and with what grace.
-        now: The present.
-    """
+    """The verdict on a deleted one that has ended: its kubelet cannot remove its object. ``lead``: since when."""
     state = f"{lead}: its processes have ended. Its node {quiet_words(node, now)}."
     if collected_within(_reach(node), deleted=True) is not None:
         return state, f"{_collected(report, node, now)}."

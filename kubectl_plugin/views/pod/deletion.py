@@ -166,7 +166,7 @@ def _member_lines(members: Members | None) -> tuple[str, ...]:
     vote = f"a majority is {members.majority} of {members.replicas}: the StatefulSet {held} one without it"
     return (
         f"{live}{named}",
-        *([f"unknown on nodes that do not answer: {listed(lost, most=4)}"] if lost else ()),
+        *([f"on nodes that are not known to answer: {listed(lost, most=4)}"] if lost else ()),
         *(() if members.votes is False else (vote,)),
     )
 

@@ -91,7 +91,7 @@ def safer(stakes: Stakes, now: datetime | None, held: Sequence[str] = ()) -> Ite
     elif (within := collected_within(reach, deleted=stakes.deleted is not None)) is not None:
         if late := overdue_words(stakes.collected_by, now):
             yield f"{late}."
-        elif not held:
+        elif not (held and reach.quiet):
             wait = f"wait, because pod garbage collection removes its object within {within} s"
             yield f"Safer: {wait if reach.quiet else collected_too_early(stakes.node)}."
     elif reach is Reach.OUT_OF_SERVICE:
@@ -115,7 +115,6 @@ def two_writers(guards: Sequence[WriterGuard], reach: Reach) -> str:
 
 
 def _next_copy(name: str, stakes: Stakes, once: str) -> str:
-    """What the owner starts, and when, and what that pod has of the volumes of this one."""
     owner = f"{stakes.owner.kind} {stakes.owner.name}"
     another = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)
     if not (words := REPLACED if another else NEXT_START.get(stakes.owner.guarantee, "")):

@@ -225,6 +225,9 @@ def preempted_words(preempted: Preempted, now: datetime | None) -> str:
     """By whom a pod was preempted, and whether it was for nothing."""
     when = instant(preempted.at)
     at = f" at {clock(when, now)}" if when is not None else ""
+    if not preempted.uid and preempted.by is not None:
+        waits = f"{_pod(preempted.by)}, which alone is nominated to {preempted.node}"
+        return f"Preempted by the scheduler{at}, probably for {waits}: no event is left that names it."
     if not preempted.uid:
         return f"Preempted by the scheduler{at} for a pod of higher priority; no event is left that names it."
     by = f"Preempted{at} for {_pod(preempted.by) if preempted.by is not None else f'the pod with uid {preempted.uid}'}"

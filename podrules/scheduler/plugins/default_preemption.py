@@ -46,7 +46,6 @@ __all__ = [
     "num_candidates",
     "priority_of",
     "start_of",
-    "validate_default_preemption_args",
     "with_violations",
 ]
 
@@ -81,19 +80,6 @@ class Victim(NamedTuple):
 
     pod: Pod
     violates: tuple[PodDisruptionBudget, ...]
-
-
-def validate_default_preemption_args(args: DefaultPreemptionArgs, path: str) -> tuple[str, ...]:
-    """Field errors, each with its path below ``path`` (ValidateDefaultPreemptionArgs)."""
-    percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
-    errors: list[str] = []
-    if not 0 <= percentage <= 100:
-        errors.append(f"{path}.minCandidateNodesPercentage: Invalid value: {percentage}: not in valid range [0-100]")
-    if absolute < 0:
-        errors.append(f"{path}.minCandidateNodesAbsolute: Invalid value: {absolute}: not in valid range [0-inf)")
-    if percentage == absolute == 0:
-        errors.append(f"{path}.minCandidateNodesPercentage: Invalid value: 0: minCandidateNodesAbsolute is 0 too")
-    return tuple(errors)
 
 
 def num_candidates(args: DefaultPreemptionArgs, nodes: int) -> int:

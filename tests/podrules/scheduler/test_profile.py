@@ -198,8 +198,8 @@ PLACE = "profiles[0].pluginConfig[0].args"
         pytest.param(
             make_configuration({"percentageOfNodesToScore": 101}, percentageOfNodesToScore=-1),
             [
-                "percentageOfNodesToScore: Invalid value: -1: not in valid range [0-100]",
                 "profiles[0].percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]",
+                "percentageOfNodesToScore: Invalid value: -1: not in valid range [0-100]",
             ],
             id="percentages out of range",
         ),
