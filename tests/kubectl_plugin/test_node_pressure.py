@@ -255,6 +255,19 @@ def test_Q3_kube_proxy_has_the_score_that_it_writes_everywhere() -> None:
     assert (scores["kube-proxy-kind-worker"], scores["kindnet-kind-worker"]) == (-999, -997)
 
 
+def test_Q3_of_several_kube_proxies_alike_the_score_is_told_once(tmp_path: Path) -> None:
+    snapshot = json.loads((FIELD / "c05.json").read_text())
+    named = {one["metadata"]["name"]: one for one in snapshot["items"] if one["kind"] == "Pod"}
+    twin = json.loads(json.dumps(named["kube-proxy-kind-worker"]))
+    twin["metadata"] |= {"name": "kube-proxy-twin", "uid": "twin"}
+    file = tmp_path / "twins.json"
+    file.write_text(json.dumps({**snapshot, "items": [*snapshot["items"], twin]}))
+    said = " ".join(run("node", "kind-worker", "--snapshot", str(file), "-o", "wide").out.split())
+    # In the order of the machine, and in that of all pods.
+    assert said.count("BestEffort, writes its adj itself") == 4
+    assert said.count("kube-proxy writes its adj itself: -999 over the kubelet's -997") == 1
+
+
 def test_Q5_wide_page_has_the_tree_of_cgroups() -> None:
     snapshot = ("--snapshot", str(FIELD / "evict.json"))
     lines = run("node", "n1", *snapshot, "-o", "wide").out.splitlines()

@@ -388,3 +388,14 @@ def test_T5_budgets_are_unknown_only_where_a_drain_is_told(tmp_path: Path) -> No
     unknown = "whether a PodDisruptionBudget refuses a drain"
     assert unknown not in _told_offline(tmp_path, "delete", containers=[raw_container("app")])
     assert unknown in _told_offline(tmp_path, "drain", containers=[raw_container("app")])
+
+
+@pytest.mark.parametrize(("way", "assumes"), [("shutdown", True), ("evict-soft", True), ("evict-hard", False)])
+def test_a_kubelet_that_was_not_read_is_named_in_the_headline(tmp_path: Path, way: str, *, assumes: bool) -> None:
+    """Whether its machine waits for the pod depends on its configuration alone."""
+    asked = ("explain", "pod/g1", "--snapshot", str(CASES / "field" / "grace.json"), f"--timeline={way}")
+    lead = ", with its kubelet's defaults (its own are not known): "
+    assert (lead in " ".join(run(*asked).out.split())) is assumes
+    file = tmp_path / "kubelet.yaml"
+    file.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
+    assert "defaults" not in run(*asked, "--kubelet-config", str(file)).out

@@ -153,12 +153,13 @@ def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tupl
     if not first.events:
         verb = "is not known" if first.standing in _NOT_KNOWN else "cannot be"
         return (f"{first.way.value} {verb}: {_STANDINGS[first.standing]}.",)
-    lead = _DELETED_NODE_LEAD if _node_is_deleted(first) else _LEADS[first.way]
+    assumed = ", with its kubelet's defaults (its own are not known)" if _DEFAULTS in first.notes else ""
+    lead = _DELETED_NODE_LEAD if _node_is_deleted(first) else f"{_LEADS[first.way]}{assumed}"
     if first.began is not None:
         since = f"Being deleted since {deletion_time(report.ending, now)}"
         lead = f"Last heartbeat {clock(first.began, now)}" if first.way is Way.NODE_LOST else since
     decisive = _DECISIVE[first.way]
-    if _FORCED in first.notes:
+    if Note(Reminder.SHORTER, 0) in first.notes:
         lead, decisive = f"{lead}; with a second delete of 0 s now", (What.OBJECT_GONE, What.REPLACED, What.SIGKILL)
     if first.way is not Way.NODE_LOST and any(event.rule is Cause.MIRROR for event in first.events):
         return (f"{lead}: its mirror in the API goes, and the kubelet makes it again. Its processes run on.",)
@@ -201,7 +202,7 @@ _SHORT: Final = {
     What.RESTARTED: "restarted",
 }
 
-_FORCED: Final = Note(Reminder.SHORTER, 0)
+_DEFAULTS: Final = Note(Reminder.KUBELET_NOT_READ)
 _GOES: Final = frozenset({Cause.MIRROR, Cause.SECOND_DELETE})
 _SEEN: Final = frozenset({What.NODE_UNKNOWN, What.TAINTED, What.DELETED, What.OBJECT_GONE})
 """What a pod and a node that can still be read show not to have come."""
