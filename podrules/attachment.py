@@ -36,7 +36,7 @@ from podrules.ending import deleted_at
 from podrules.model.instant import instant, later
 from podrules.model.node import Node
 from podrules.model.pod import ContainerStatus, Pod
-from podrules.model.storage import PersistentVolume, Volume, VolumeAttachment
+from podrules.model.storage import PersistentVolume, PersistentVolumeSpec, Volume, VolumeAttachment
 from podrules.pod_gc import collected_within
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
@@ -116,6 +116,8 @@ class VolumePosition(Struct, frozen=True, rename="camel"):
     """Whether a pod of an older ReplicaSet of the same Deployment holds it, and has not been deleted."""
     forced_by: datetime | None = None
     """By when it should have been detached by force, at the latest; None: not known."""
+    collected_by: datetime | None = None
+    """By when pod garbage collection should have removed the object that holds it; None: it does not, or not known."""
 
 
 class VolumeFacts(Struct, frozen=True, kw_only=True):
@@ -135,6 +137,8 @@ class VolumeFacts(Struct, frozen=True, kw_only=True):
     """All pods that use the claim, the pod itself among them."""
     mounted_on: frozenset[str]
     """Nodes whose kubelets have it in status.volumesInUse."""
+    collected_by: Mapping[str, datetime | None] = {}
+    """By when pod garbage collection should have removed the objects of users, by name."""
 
 
 def is_pod_terminated(pod: Pod) -> bool:
@@ -191,17 +195,17 @@ def attached_volumes(
     here = [(entry.spec.source, entry) for entry in attachments if entry.spec.node_name == name]
     for source, entry in here:
         # A disk that a pod has without a claim has no PersistentVolume: the status has its CSI name.
-        inline = source.inline_volume_spec
-        disk = unique_volume_name(PersistentVolume(spec=inline)) if inline is not None else ""
+        disk = unique_volume_name(PersistentVolume(spec=source.inline_volume_spec or PersistentVolumeSpec()))
         found[source.persistent_volume_name or disk or entry.metadata.name] = entry.metadata.name
-    # Of one that was not read the VolumeAttachment stands for what the status has of the driver.
-    known = frozenset(names.values())
+    # Of one that the status does not name the VolumeAttachment stands for what it has of the driver.
+    listed = node.status.volumes_attached if node is not None else ()
+    known = {names.get(attached.name) for attached in listed}
     nameless = tuple(
         f"{_CSI}{entry.spec.attacher}^"
         for source, entry in here
         if source.inline_volume_spec is None and source.persistent_volume_name not in known
     )
-    for attached in node.status.volumes_attached if node is not None else ():
+    for attached in listed:
         if attached.name in names or not attached.name.startswith(nameless):
             found.setdefault(names.get(attached.name, attached.name), "")
     return found
@@ -248,8 +252,10 @@ def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[st
     elif reach.quiet and reach is not Reach.OUT_OF_SERVICE:
         waits = WaitsFor.SILENT_KUBELET
     names = tuple(_name(user, pod) for user in holders if user.spec.node_name == node)
+    due = facts.collected_by.get(holder.metadata.name)
     rollout = told is None and _is_older(holder, pod)
-    return _position(facts, MoveStep.STOP, waits, node, held_by=names, since=told, reach=reach, rollout=rollout)
+    more = {"since": told, "reach": reach, "rollout": rollout, "collected_by": due}
+    return _position(facts, MoveStep.STOP, waits, node, held_by=names, **more)
 
 
 def _is_older(holder: Pod, pod: Pod) -> bool:

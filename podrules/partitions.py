@@ -459,7 +459,6 @@ def _held(
     in_use = node.status.volumes_in_use if node is not None else ()
     for held, attachment in attached.items():
         volume, user = facts.volumes.get(held), users.get(held, "")
-        unique = unique_volume_name(volume) if volume is not None else "" if attachment else held
         claim = volume.spec.claim_ref if volume is not None else None
         waiting: Sequence[Pod] = ()
         if volume is not None and claim is not None and not user:
@@ -472,7 +471,7 @@ def _held(
             name=attachment,
             persistent_volume=held,
             used_by=user,
-            mounted=node is None or not unique or unique in in_use,
+            mounted=is_in_use(volume, node) if volume is not None else bool(attachment) or held in in_use,
             claim=claim.name if claim is not None else "",
             waiting=tuple(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in waiting),
             detaching=detaching,

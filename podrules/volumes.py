@@ -14,9 +14,8 @@
       RBD, CephFS, GlusterFS        no kubelet of this version mounts them: their plugins are gone since 1.31, 1.31 and
                                     1.26. What an older kubelet's plugin does, this source does not tell
 
-The controller attaches csi, fc and iscsi volumes alone; an in-tree disk is one of the CSI driver that replaced its
-plugin. It keeps nodes apart that want one PersistentVolume, unless that is ReadWriteMany or ReadOnlyMany, or has no
-access mode.
+The controller attaches csi, fc and iscsi volumes alone, in-tree disks as volumes of CSI drivers. It keeps nodes apart
+that want one PersistentVolume, unless that is ReadWriteMany or ReadOnlyMany, or has no access mode.
 
 Access modes bind claims to volumes and, ReadWriteOncePod aside, limit no pod; ReadWriteOncePod is kept by the scheduler
 and the kubelet for pod objects that exist, so not past a force deletion.

@@ -27,6 +27,7 @@ from podrules.cluster.kinds import (
     Kind,
 )
 from podrules.csi_translation import csi_source
+from podrules.ending import pod_ending
 from podrules.model.base import KubeObject
 from podrules.model.instant import instant
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
@@ -229,7 +230,14 @@ def _volume_facts(gatherer: Gatherer, pod: Pod) -> Iterator[VolumeFacts]:
             attached_to=frozenset(attached),
             users=users,
             mounted_on=frozenset(name for name in nodes if _has_mounted(gatherer, name, volume)),
+            collected_by={user.metadata.name: _collected_by(gatherer, user) for user in users},
         )
+
+
+def _collected_by(gatherer: Gatherer, pod: Pod) -> datetime | None:
+    if pod.metadata.deletion_timestamp is None or not pod.spec.node_name:
+        return None
+    return pod_ending(pod, node=read_or_none(gatherer.get(NODES, pod.spec.node_name))).collected_by
 
 
 def _is_attachable(gatherer: Gatherer, volume: PersistentVolume) -> bool:

@@ -161,6 +161,7 @@ def _full_pod() -> Object:
             "stopSignal": "SIGUSR1",
         },
         "resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}],
+        "volumeDevices": [{"name": "persistentvolumeclaim", "devicePath": "/dev/data"}],
     }
     sidecar = {
         "name": "sidecar",

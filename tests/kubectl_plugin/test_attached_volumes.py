@@ -8,6 +8,11 @@ from typing import Any, Final
 
 import pytest
 
+from podrules.attachment import unique_volume_name
+from podrules.cluster.capture.anonymise import Anonymiser
+from podrules.model.decode import from_object
+from podrules.model.node import Node
+from podrules.model.storage import PersistentVolume
 from tests.kubectl_plugin.running import run
 
 Json = dict[str, Any]
@@ -155,6 +160,18 @@ def _said(*words: str) -> tuple[int, str]:
     return answer.code, " ".join(answer.out.split())
 
 
+@pytest.mark.parametrize("source", SOURCES)
+def test_without_names_a_node_has_the_same_volumes(source: str) -> None:
+    """What the status of a node calls a disk is made of values of its PersistentVolume."""
+    spec, name = SOURCES[source]
+    volume = from_object({"metadata": {"name": "pv-7"}, "spec": spec}, PersistentVolume)
+    node = from_object({"metadata": {"name": "n"}, "status": {"volumesAttached": [{"name": name}]}}, Node)
+    anonymiser = Anonymiser(b"a secret of tests")
+    [attached] = anonymiser.model(node).status.volumes_attached
+    assert unique_volume_name(volume) == name
+    assert unique_volume_name(anonymiser.model(volume)) == attached.name != name
+
+
 EXPLAIN: Final = ("explain", "pod/db-0", "-n", "bank", "--snapshot")
 FENCE_IT: Final = "Make sure that the machine of mute-1 is off, then fence mute-1."
 
@@ -199,6 +216,15 @@ def test_a_driver_that_refuses_to_detach_is_not_helped_by_a_fence(tmp_path: Path
         assert "volumes 1 volume being detached by the driver, which no fence speeds up" in text
         assert "by force" not in text
         assert "detaches 1 volume" not in text
+    cluster = json.loads(Path(file).read_text())
+    [taints] = [item["spec"]["taints"] for item in cluster["items"] if item["metadata"]["name"] == "mute-1"]
+    taints.append({"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"})
+    fenced = tmp_path / "fenced.json"
+    fenced.write_text(json.dumps(cluster))
+    for command in (("partitions",), ("fence", "node/mute-1")):
+        _, text = _said(*command, "--snapshot", str(fenced))
+        assert refused in text
+        assert "further help" not in text
     _, text = _said(*EXPLAIN, file)
     assert "its driver has to detach it at mute-1, which does not answer, since 11:40:00 UTC; it says: rpc" in text
     assert "fence" not in text

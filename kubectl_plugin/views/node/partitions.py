@@ -183,7 +183,8 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
             yield f"{they} may run on: find out whether the machine is off."
         case Reach.OUT_OF_SERVICE if left := _unused(node):
             verb = "has" if len(left) == 1 else "have"
-            yield f"{counted(len(left), 'volume')} still {verb} to be detached, which needs no further help."
+            alone = "" if any(held.error for held in left) else ", which needs no further help"
+            yield f"{counted(len(left), 'volume')} still {verb} to be detached{alone}."
         case Reach.OUT_OF_SERVICE:
             yield "Nothing is left to go. Take it back once the machine is up."
         case Reach.MISSED_HEARTBEATS:
@@ -192,7 +193,7 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
             yield from off
         case _:
             yield "Nobody can tell from here what still runs there. Find out whether the machine is off."
-    yield from (f"{said}." for said in detaching_words(node, now) if node.reach.reach.quiet)
+    yield from detaching_words(node, now) if node.reach.reach.quiet else ()
 
 
 def waiting_words(nodes: Sequence[NodeDown]) -> Iterator[str]:
@@ -304,12 +305,11 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
 
 
 def detaching_words(node: NodeDown, now: datetime) -> Iterator[str]:
-    """The volumes that only their drivers can detach."""
+    """The volumes that their drivers do not detach."""
     for held in node.attachments:
-        if held.detaching is not None:
-            said = f"; it says: {cut(held.error).rstrip('. ')}" if held.error else ""
-            since = clock(held.detaching, now)
-            yield f"{held.persistent_volume}: its driver has to detach it since {since}, a fence does not help{said}"
+        if held.detaching is not None and held.error:
+            does = f"its driver has to detach it since {clock(held.detaching, now)}, a fence does not help"
+            yield f"{held.persistent_volume}: {does}; it says: {cut(held.error).rstrip('. ')}."
 
 
 def _detaches(node: NodeDown, now: datetime) -> Iterator[str]:
@@ -417,14 +417,7 @@ def _other_pods(node: NodeDown) -> Iterator[Row]:
 
 
 def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bool) -> Table:
-    """The pods that depend on a node, the worst first.
-
-    Args:
-        node: It.
-        now: When it was so.
-        priorities: With a column of them.
-        nodes_own: With the pods that belong to the node.
-    """
+    """The pods that depend on a node, the worst first, with those that belong to it if ``nodes_own``."""
     own = [pod for pod in node.pods if pod.risk is Risk.NODES_OWN]
     shown = [pod for pod in node.pods if nodes_own or pod.risk is not Risk.NODES_OWN]
     since = node.renewed or node.reach.since
