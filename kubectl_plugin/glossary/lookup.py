@@ -59,20 +59,18 @@ _OURS: Final = re.compile(
 )
 """Kubernetes' own sources of events; of others, and where none is shown, a reason explains no unknown message."""
 _ROWS: Final = (
-    # kubectl describe: a condition
     (
         r"(?:[A-Z]\w+Pressure|(?:Containers)?Ready|(?:NetworkUna|A)vailable|Progressing|ReplicaFailure|Scaling\w+) "
         r"(?:True|False|Unknown) (?:\w+, \d+ \w+ \d+ [\d:]+ [+-]\d+ ){0,2}(?P<reason>[A-Z]\w+)(?: (?P<cause>.+))?"
     ),
-    # kubectl get pods
     r"(?:[a-z\d][\w.-]* ){1,2}\d+/\d+ (?P<cause>[A-Z]\S*) \d+ (?:\([^)]* ago\) )?\d\w*(?: .*)?",
-    # kubectl get nodes
     r"\S+ (?P<cause>(?:NotReady|Ready|Unknown)(?:,SchedulingDisabled)?) \S+ \d\w* v\d+\.\d+\S*(?: .*)?",
-    # kubectl describe node
     r"(?:Taints: )?(?P<cause>[\w.-]+/[\w.-]+)(?:=[\w.-]*)?:(?:NoSchedule|PreferNoSchedule|NoExecute)",
 )
-"""Lines that kubectl prints of objects."""
-_LOG: Final = re.compile(r"(?:[^\"]*\] )?\"(?P<said>[^\"]+)\"(?= \w+=)(?:.*? err=\"(?P<error>(?:[^\"\\]|\\.)*)\")?.*")
+"""Lines that kubectl prints: a condition, a pod in a list, a node in a list, a taint."""
+_LOG: Final = re.compile(
+    r"(?:[^\"]*\] )?\"(?P<said>[^\"]+ [^\"]+)\"(?= \w+=)(?:.*? err=\"(?P<error>(?:[^\"\\]|\\.)*)\")?.*"
+)
 """A line in the log of a component: what it says, with keys and values behind it."""
 _LAST: Final = {"CrashLoopBackOff": 1, "Pulled": 2, "phase": 2, "KubeletReady": 2, "ScalingReplicaSet": 2}
 """Of several lines, what other lines give the cause of, then what says that nothing is wrong."""
@@ -168,15 +166,16 @@ def find(text: str) -> tuple[Found, ...]:
 def read(text: str) -> Reading:
     """What is known of a text; of one line its first `MAX_TEXT` characters count, of several the last `MAX_INPUT`."""
     lines = [" ".join(line[:MAX_TEXT].split()) for line in _LABELS.sub("\n", text[-MAX_INPUT:]).splitlines()]
-    readings = [_read_line(line, len(lines) > 1) for line in dict.fromkeys(lines)]
+    fields = len(lines) > 1 and not any(line.startswith("API Version: ") for line in lines)
+    readings = [_read_line(line, fields) for line in dict.fromkeys(lines)]
     by_line = _joined(reading for reading in readings if reading is not None)
     if by_line.found or by_line.unknown:
         return by_line._replace(found=tuple(sorted(by_line.found, key=lambda one: _LAST.get(one.entry.name, 0))))
     return _read_message(" ".join(text[:MAX_TEXT].split()), _MAX_FRAMES)
 
 
-def _read_line(line: str, several: bool) -> Reading | None:
-    """What is known of a line that kubectl or a component prints, of `several` also of a field; None: it is another."""
+def _read_line(line: str, fields: bool) -> Reading | None:
+    """What is known of a line that kubectl or a component prints, of `fields` too; None: it is another."""
     if event := _first(_EVENTS, line):
         source, reason = event.groupdict().get("source") or "", event["reason"]
         named = _by_name("CreateContainerError" if (source, reason) == ("kubelet", "Failed") else reason)
@@ -190,7 +189,7 @@ def _read_line(line: str, several: bool) -> Reading | None:
     if log := _LOG.fullmatch(line):
         said = _read_message(re.sub(r"\\(.)", r"\1", log["error"] or ""), _MAX_FRAMES)
         return Reading(said.found or _read_message(log["said"], _MAX_FRAMES).found)
-    if several and (_LABEL.fullmatch(line) or _FIELD.fullmatch(line)):
+    if fields and (_LABEL.fullmatch(line) or _FIELD.fullmatch(line)):
         return Reading(_read_message(line, _MAX_FRAMES).found)
     return None
 

@@ -102,8 +102,7 @@ ENTRIES: Final = (
     Entry(
         name="ContainerGCFailed",
         means="The kubelet could not remove dead containers: mostly the container runtime of the node does not answer.",
-        rule=("The text is the runtime's own. The kubelet tries again every minute; no disk need be full.",),
-        do=("See that the container runtime of the node runs.",),
+        rule=("The text is the runtime's own: see that it runs. The kubelet tries again every minute.",),
         commands=(_NODE,),
         source=("pkg/kubelet/kubelet.go",),
         see=("KubeletNotReady", "ImageGCFailed"),

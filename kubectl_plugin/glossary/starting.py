@@ -108,7 +108,6 @@ ENTRIES: Final = (
         pattern=r"Error: (rpc error: code = \w+ desc = )?failed to (create container|prepare subPath"
         r"|reserve container name|generate container \".*\" spec)\b.*",
         means="One try of the kubelet to make or start a container failed: the pod is not Failed, and it tries again.",
-        rule=("The text is that of the container runtime, or of the kubelet itself.",),
         do=("Read the end of the text; where it is a timeout, see that the container runtime of the node answers.",),
         commands=(_DESCRIBE,),
         source=(_CONTAINER, "pkg/kubelet/events/event.go"),

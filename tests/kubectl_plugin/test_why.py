@@ -563,3 +563,17 @@ def test_what_is_cut_off_of_a_line_is_said() -> None:
 
 def test_a_question_names_the_terms_in_it() -> None:
     assert similar("does preemption respect PDB")[:2] == ("preemption", "PDB")
+
+
+def test_a_node_in_a_list_has_each_of_its_states() -> None:
+    states = [*find("NotReady"), *find("SchedulingDisabled")]
+    asked = find("wk-3   NotReady,SchedulingDisabled   <none>   40d   v1.37.1")
+    assert [found.entry for found in asked] == [found.entry for found in states]
+
+
+def test_fields_of_custom_resources_are_no_states_of_pods_and_nodes() -> None:
+    described = (
+        "Name:  tls\nAPI Version:  example.com/v1\nKind:  Certificate\nStatus:\n  Reason:  Failed\n  Status:  Unknown\n"
+    )
+    events = "Events:\n  Warning  Failed  2m  issuer  The order was not completed\n"
+    assert find(described) == find(described + events) == ()
