@@ -316,7 +316,7 @@ def _entry(text: str) -> Entry | None:
 
 
 def _less(text: str) -> list[str]:
-    """Of a flag its name without the value; of a field's path its ends, the longest first."""
+    """The name of a flag without its value, or the ends of a field's path, the longest first."""
     steps = re.sub(r"\[[^]]*\]", "", text).split(".") if _PATH.fullmatch(text) else []
     flag = re.fullmatch(r"(--[a-z-]+)=\S+", text)
     return [flag[1]] if flag else [".".join(steps[at:]) for at in range(1, len(steps))]
