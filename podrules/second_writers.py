@@ -74,16 +74,20 @@ def coming_guards(
             # Each pod has ephemeral claims of its own, and what is only read has no writer.
             continue
         claim = claims(claimed.claim)
+        if claim is not None and claim.spec.access_modes in _ALONE:
+            continue
         volume = None if claim is None else volumes(claim)
         if claim is None or volume is None:
             yield WriterGuard(claimed.name, WriterLock.UNKNOWN, "", claim.spec.access_modes if claim else ())
-        elif claim.spec.access_modes not in _ALONE:
+        else:
             driver = None if volume.spec.csi is None else drivers(volume.spec.csi.driver)
             attached = None if driver is None else driver.spec.attach_required is not False
-            yield writer_guard(claimed, claim, volume, attached=attached)
+            guard = writer_guard(claimed, claim, volume, attached=attached)
+            # The second pod may be on the same node.
+            yield replace(guard, lock=WriterLock.NONE) if guard.lock.of_a_node else guard
     disks = tuple(inline_disks(pod))
     for guard in inline_guards(pod):
-        if guard.lock is not WriterLock.NOT_NEEDED:
+        if guard.lock not in {WriterLock.NOT_NEEDED, WriterLock.FOLDER}:
             yield guard if guard in disks else replace(guard, lock=WriterLock.NOT_NEEDED)
 
 

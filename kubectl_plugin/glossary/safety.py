@@ -185,7 +185,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node.cloudprovider.kubernetes.io/shutdown",
-        also=("shutdown taint", "cloud shutdown taint", "InstanceShutdown"),
+        also=("shutdown taint", "InstanceShutdown"),
         means="A taint of a node that is not Ready: its cloud provider said that the machine is shut down.",
         rule=("It keeps pods away and evicts none. It stays until the node is Ready, also if the machine runs again.",),
         do=("Check in the provider's console that the machine is off, then fence the node.",),

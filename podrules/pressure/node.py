@@ -23,12 +23,7 @@ from msgspec import Struct
 
 from podrules.cgroup import container_resource_config, pod_resource_config
 from podrules.eviction.local_storage import StorageLimit, exceeded_storage_limit
-from podrules.eviction.observations import (
-    PODS_CGROUP,
-    SignalObservation,
-    make_signal_observations,
-    thresholds_met,
-)
+from podrules.eviction.observations import PODS_CGROUP, make_signal_observations, thresholds_met
 from podrules.eviction.ranking import Disks, EvictionPlace, rank
 from podrules.eviction.signals import Signal
 from podrules.eviction.thresholds import (
@@ -204,8 +199,7 @@ def node_pressure(
         return NodePressure(platform, usage.source, settings.eviction_max_pod_grace_period, disks)
     active = [allocated_pod(pod, features=features) for pod in pods if not pod.finished]
     thresholds, problem = usable_thresholds(settings)
-    observed = make_signal_observations(measured)
-    unmeasured = {threshold.signal for threshold in thresholds} - observed.keys()
+    unmeasured = {threshold.signal for threshold in thresholds} - make_signal_observations(measured).keys()
     thresholds = with_container_fs(thresholds, image_fs=disks.image_fs, container_fs=disks.container_fs)
     find = stats_by_uid(usage.summary.pods)
     stats = [(pod, find(pod)) for pod in active]
@@ -222,7 +216,7 @@ def node_pressure(
             EvictionOrder(signal, rank(active, find, signal, disks, features=features))
             for signal in _signals(usage.source, disks)
         ),
-        headrooms=tuple(_headrooms(thresholds, observed)),
+        headrooms=tuple(_headrooms(thresholds, measured)),
         unmeasured=tuple(signal for signal in Signal if signal in unmeasured),
         over_limits=tuple(_over_limits(stats, settings, disks, features)),
         memory_psi=measured.memory.psi if measured.memory else None,
@@ -277,7 +271,8 @@ def _signals(source: UsageSource, disks: Disks) -> Iterator[Signal]:
             yield signal
 
 
-def _headrooms(thresholds: Sequence[Threshold], observations: Mapping[Signal, SignalObservation]) -> Iterator[Headroom]:
+def _headrooms(thresholds: Sequence[Threshold], measured: NodeStats) -> Iterator[Headroom]:
+    observations = make_signal_observations(measured)
     met = thresholds_met(thresholds, observations)
     order = list(Signal)
     for threshold in sorted(thresholds, key=lambda one: (order.index(one.signal), not one.is_hard)):
@@ -338,9 +333,10 @@ def _ooms(
     everyone = [candidate for own in candidates for candidate, _, _ in own.containers]
     swap = _node_swap(node, measured)
     yield _machine(node, capacity, measured, everyone, config)
-    limit, assumed = _kubepods_limit(node, capacity, measured, config)
-    pods = measured.system_container(PODS_CGROUP)
-    yield _order(OOMScope.KUBEPODS, limit, swap, pods.memory if pods else None, everyone, assumed=assumed)
+    if config is None or config.cgroups_per_qos:
+        limit, assumed = _kubepods_limit(node, capacity, measured, config)
+        pods = measured.system_container(PODS_CGROUP)
+        yield _order(OOMScope.KUBEPODS, limit, swap, pods.memory if pods else None, everyone, assumed=assumed)
     own_limits = [order for own in candidates for order in own.orders()]
     yield from sorted(own_limits, key=lambda order: -(order.working_set or 0) / order.memory)
 

@@ -158,6 +158,28 @@ def test_F4_a_volume_for_several_pods_has_two_writers_too(tmp_path: Path, replic
     assert "two writers" not in _told("report", "--snapshot", snapshot)
 
 
+@pytest.mark.parametrize("mode", [RWO, "ReadWriteMany"])
+@pytest.mark.parametrize(("mounts", "writes"), [((True,), False), ((True, True), False), ((True, False), True)])
+def test_F4_a_pod_that_mounts_a_volume_read_only_does_not_write(
+    tmp_path: Path, mode: str, mounts: tuple[bool, ...], *, writes: bool
+) -> None:
+    manifest, snapshot = _write(tmp_path, NFS, mode)
+    cluster = json.loads(Path(snapshot).read_text())
+    spec = cluster["items"][0]["spec"]["template"]["spec"]
+    places = [{"name": "data", "mountPath": f"/{at}", "readOnly": only} for at, only in enumerate(mounts)]
+    spec["containers"][0]["volumeMounts"] = [{"name": "other", "mountPath": "/o"}, *places]
+    Path(snapshot).write_text(json.dumps(cluster))
+    Path(manifest).write_text(yaml.safe_dump_all(cluster["items"]))
+    assert ("Writers" in _told("explain", "deployment/shop", "--snapshot", snapshot)) is writes
+    assert ("two-writers" in _told("lint", "-f", manifest)) is (writes and mode == RWO)
+
+
+def test_F4_a_claim_for_one_pod_needs_no_volume(tmp_path: Path) -> None:
+    manifest, _ = _write(tmp_path, NFS, "ReadWriteOncePod")
+    Path(manifest).write_text(yaml.safe_dump_all(list(yaml.safe_load_all(Path(manifest).read_text()))[:2]))
+    assert "second writer" not in _told("explain", "-f", manifest, "--offline", "-o", "wide")
+
+
 @pytest.mark.parametrize("read_only", [False, True])
 def test_F4_nfs_in_the_pod_itself(tmp_path: Path, read_only: bool) -> None:
     pod = {

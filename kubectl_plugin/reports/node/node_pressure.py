@@ -304,7 +304,10 @@ def node_use(report: NodePressureReport) -> NodeUse:
 def _evicted_first(report: NodePressureReport, signal: Signal) -> EvictedPod | None:
     order = report.eviction_of(Signal.MEMORY_AVAILABLE if signal.is_memory else signal)
     places = () if order is None else order.places
-    return next((EvictedPod(place.namespace, place.pod) for place in places if not place.critical), None)
+    # The kubelet puts first what it has no statistics of itself; a gap of the metrics API is none of those.
+    gap = report.usage_source is UsageSource.METRICS
+    found = sorted((place for place in places if not place.critical), key=lambda place: gap and not place.measured)
+    return EvictedPod(found[0].namespace, found[0].pod) if found else None
 
 
 def _near_limits(report: NodePressureReport) -> list[NearLimit]:

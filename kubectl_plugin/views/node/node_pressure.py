@@ -113,10 +113,8 @@ def _no_headroom(report: NodePressureReport) -> Iterator[str]:
     """Why no headroom of memory is shown."""
     signals = report.signals
     if any(one.is_memory for one in signals):
-        if not any(one.signal.is_memory for one in report.thresholds):
-            yield "The headroom is not known: what is left of memory was not measured."
-    elif signals:
-        # The kubelet gives containerfs another's threshold.
+        return
+    if signals:
         names = [one.value for one in Signal if one in signals and not one.value.startswith("containerfs.")]
         known = "" if report.thresholds else " (not measured)"
         yield f"No eviction threshold is set for memory, only for {listed(names)}{known}."
@@ -185,7 +183,7 @@ def _measured(report: NodePressureReport, *, wide: bool) -> Iterator[str | Row]:
         case UsageSource.METRICS:
             yield (
                 "by the metrics API: working sets, which hold file cache too; disks, processes and swap are not "
-                "measured"
+                "measured, and the kubelet may measure a pod that is not measured here"
             )
         case UsageSource.NONE:
             yield "nothing: no usage could be read"
@@ -206,10 +204,10 @@ def _kill(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
         yield "processes of the host outside of pods are candidates too, usually with adj 0: they are not listed"
         yield "the kubelet writes its adj itself (its oomScoreAdj, by default -999)"
         order = report.oom_of(OOMScope.GLOBAL)
-        for place in order.places if order is not None else ():
-            if place.own is not None:
-                adj = f"{place.oom_score_adj} over the kubelet's {place.own.kubelet_value}"
-                yield f"kube-proxy writes its adj itself: {adj} ({own_words(place.own)})"
+        places = order.places if order is not None else ()
+        for adj, own in dict.fromkeys((place.oom_score_adj, place.own) for place in places if place.own is not None):
+            over = f"{adj} over the kubelet's {own.kubelet_value} ({own_words(own)})"
+            yield f"kube-proxy writes its adj itself: {over}"
         yield "/proc/PID/oom_score is (1000 + 1000 x badness / total) x 2/3, before Linux 5.9 1000 x badness / total"
 
 

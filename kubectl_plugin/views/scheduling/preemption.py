@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 _SHOWN = 3
+_DENIED = "kube-scheduler found no victims when it last tried"
 _CRITERIA = {
     "fewestPDBViolations": "it violates the fewest PodDisruptionBudgets",
     "lowestTopPriority": "its most important victim has the lowest priority",
@@ -55,11 +56,15 @@ def disabled_words(field: str) -> str:
     return f"its scheduler's profile disables DefaultPreemption ({field})"
 
 
-def room_words(preview: PreemptionPreview) -> str:
-    """For a verdict: that preemption makes room, and whom it costs."""
+def room_words(preview: PreemptionPreview, *, denied: bool) -> str:
+    """For a verdict: that preemption makes room, and whom it costs; or that kube-scheduler found no victims."""
     count = len(preview.victims)
     pods = "1 pod" if count == 1 else f"{count} pods"
     node = preview.nodes[0]
+    if static := _static(preview.victims):
+        return f"Preemption makes no room on {node}: {static}."
+    if denied:
+        return f"Preemption: {_DENIED}; by what is known here, {pods} on {node} would go."
     violated = list(dict.fromkeys(budget for victim in preview.victims for budget in victim.violates))
     against = f", against {_budgets(violated)}" if violated else ""
     return f"Preemption can make room on {node}: {pods} would go, within {preview.grace_seconds} s{against}."
@@ -114,6 +119,8 @@ def _victims(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
     rest = len(preview.victims) - len(shown)
     names += [f"{rest} more"] if rest else []
     yield f"would preempt {listed(names)} on {preview.nodes[0]}, then wait up to {preview.grace_seconds} s"
+    if static := _static(preview.victims):
+        yield f"that makes no room: {static}"
     if preview.decided_by:
         of = f"of {preview.candidates} nodes" if preview.candidates > 1 else ""
         yield f"{preview.nodes[0]} is chosen {of}: {_CRITERIA.get(preview.decided_by, preview.decided_by)}"
@@ -128,6 +135,13 @@ def _victims(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
             f"lower ones are left alone: {pods} on {entry.nodes} {'node' if entry.nodes == 1 else 'nodes'}, such as "
             f"{_pod(entry.lowest)} ({entry.lowest_priority}): {reason}"
         )
+
+
+def _static(victims: Sequence[VictimPod]) -> str:
+    """That some victims run on; empty: all of them end."""
+    pods = [victim.pod for victim in victims if victim.is_static]
+    runs = "is a static pod, and runs" if len(pods) == 1 else "are static pods, and run"
+    return f"{_pods(pods)} {runs} on without the object that the scheduler deletes" if pods else ""
 
 
 def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[str]:
@@ -220,6 +234,9 @@ def preempted_words(preempted: Preempted, now: datetime | None) -> str:
     """By whom a pod was preempted, and whether it was for nothing."""
     when = instant(preempted.at)
     at = f" at {clock(when, now)}" if when is not None else ""
+    if not preempted.uid and preempted.by is not None:
+        waits = f"{_pod(preempted.by)}, which alone is nominated to {preempted.node}"
+        return f"Preempted by the scheduler{at}, probably for {waits}: no event is left that names it."
     if not preempted.uid:
         return f"Preempted by the scheduler{at} for a pod of higher priority; no event is left that names it."
     by = f"Preempted{at} for {_pod(preempted.by) if preempted.by is not None else f'the pod with uid {preempted.uid}'}"
@@ -241,7 +258,14 @@ def preempted_words(preempted: Preempted, now: datetime | None) -> str:
 
 def preemptor_words(found: Sequence[Preemptor]) -> Iterator[str]:
     """For a verdict: the pending pods that would preempt a running one."""
-    would = "may" if any(one.nodes > 1 or one.twin or one.sampled for one in found) else "would"
+    unsure = any(one.nodes > 1 or one.twin or one.sampled for one in found)
+    if certain := [one for one in found if not one.denied]:
+        found = certain
+    elif found:
+        others = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        yield f"The pending pod {_preemptor(found[0])}{others} might preempt it, but {_DENIED}."
+        return
+    would = "may" if unsure else "would"
     names = listed([_preemptor(one) for one in found], most=_SHOWN)
     if len(found) == 1:
         yield f"The pending pod {names} {would} preempt it now."
@@ -269,6 +293,8 @@ def preemptors_section(preemptors: Preemptors, *, wide: bool) -> Section:
 
 def _consequences(one: Preemptor) -> Iterator[str]:
     yield f"this pod{'' if one.victims == 1 else f' and {one.victims - 1} more'} would go"
+    if one.denied:
+        yield f"but {_DENIED}"
     if one.violates:
         yield f"violates {_budgets(one.violates)}"
     if one.nodes > 1:

@@ -72,6 +72,14 @@ def test_Q6_stats_not_found_for_pod_goes_first() -> None:
     assert (_names(by_pids), by_pids[0].decided_by) == (["measured", "unknown"], Comparator.PRIORITY)
 
 
+@pytest.mark.parametrize("signal", [Signal.MEMORY_AVAILABLE, Signal.NODE_FS_AVAILABLE, PIDS])
+def test_Q6_of_pods_that_are_not_measured_priority_alone_decides(signal: Signal) -> None:
+    pods = [pod("large", 3, "9Gi"), pod("small", 3, "1Mi"), pod("low", 2, "5Gi")]
+    places = _rank(pods, [], signal)
+    assert _names(places) == ["low", "large", "small"]
+    assert [place.decided_by for place in places] == [Comparator.PRIORITY, None, None]
+
+
 def test_Q6_ordered_by_priority_process() -> None:
     rows = [
         ("low-priority-high-usage", LOW, 1000, Comparator.PROCESSES),
