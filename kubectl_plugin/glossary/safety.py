@@ -20,7 +20,8 @@ ENTRIES: Final = (
             *("forced pod termination", "forced deletion"),
         ),
         pattern=r"(warning: )?Immediate deletion does not wait for confirmation.*"
-        r"|--force and --grace-period greater than 0 cannot be specified together",
+        r"|--force and --grace-period greater than 0 cannot be specified together"
+        r"|kubectl delete .*(--force|--grace-period[= ]0)\b.*",
         means="The object is removed at once; nobody waits for the processes, which may run on.",
         rule=(
             "A StatefulSet then makes the same name again: two may write to the same data.",
@@ -54,7 +55,8 @@ ENTRIES: Final = (
             *("unreachable", "NotReady", "Unknown", "NodeNotReady", "node unreachable"),
             *("Kubelet stopped posting node status", "NodeStatusUnknown"),
         ),
-        pattern=r"Node \S+ status is now: NodeNotReady|Node is not ready|Kubelet never posted node status\.",
+        pattern=r"Node \S+ status is now: NodeNotReady|Node is not ready|Kubelet never posted node status\."
+        r"|NodeStatusNeverUpdated",
         means="The node's kubelet has not renewed its Lease for 50 s: Ready is Unknown, and the node is tainted.",
         rule=(
             "Its pods go on running, or not: nobody can tell.",
@@ -106,7 +108,7 @@ ENTRIES: Final = (
             *("delete node", "kubectl delete node", "node deleted", "node registers again", "register-node", "gone"),
             "node gone",
         ),
-        pattern=r"Removing Node \S+ from Controller",
+        pattern=r"Removing Node \S+ from Controller|Deleting node \S+ because it does not exist in the cloud provider",
         means="Deleting a Node object stops no machine: its kubelet makes the object again when it is next started.",
         rule=(
             "It registers once in its life; one that goes on running only fails to report, until it is restarted.",
@@ -121,7 +123,7 @@ ENTRIES: Final = (
     Entry(
         name="PodGC",
         also=("podgc", "pod garbage collection", "pod garbage collector", "terminated-pod-gc-threshold"),
-        pattern=r"PodGC: .*",
+        pattern=r"PodGC: .*|PodGC is force deleting Pod",
         means="The controller that removes pods nobody else ends: it looks every 20 s, and uses no grace period.",
         rule=(
             "Pods of a Node that has not been there for 40 s; Terminating ones that never had a node.",
@@ -268,6 +270,7 @@ ENTRIES: Final = (
     Entry(
         name="Lease",
         also=("heartbeat", "node lease", "kube-node-lease", "nodeLeaseDurationSeconds", "nodeStatusReportFrequency"),
+        pattern=r"Failed to ensure lease exists, will retry",
         means="A node's heartbeat: its kubelet renews the Lease in kube-node-lease every 10 s (a quarter of 40 s).",
         rule=(
             "The node's status is a heartbeat, too: it is sent on a change, or every 5 min.",
@@ -280,6 +283,7 @@ ENTRIES: Final = (
     Entry(
         name="node controller",
         also=("node lifecycle controller", "node-monitor-grace-period", "node-eviction-rate", "pod-eviction-timeout"),
+        pattern=r"Controller detected that zone is now in new state",
         means="It marks nodes without heartbeats Unknown and taints them; NoExecute taints then delete their pods.",
         rule=(
             "One node per 10 s is tainted; with 55% of a zone silent one per 100 s, with 50 nodes or fewer there none.",
