@@ -27,17 +27,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from podrules.csi_translation import csi_source
 from podrules.ending import deleted_at
 from podrules.model.instant import instant, later
 from podrules.model.node import Node
 from podrules.model.pod import ContainerStatus, Pod
-from podrules.model.storage import PersistentVolume, Volume, VolumeAttachment
+from podrules.model.storage import PersistentVolume, PersistentVolumeSpec, Volume, VolumeAttachment
 from podrules.pod_gc import collected_within
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
@@ -117,10 +116,8 @@ class VolumePosition(Struct, frozen=True, rename="camel"):
     """Whether a pod of an older ReplicaSet of the same Deployment holds it, and has not been deleted."""
     forced_by: datetime | None = None
     """By when it should have been detached by force, at the latest; None: not known."""
-
-    def is_elsewhere_unknown(self, node: str) -> bool:
-        """Whether this happens at another node than the pod's, and whether that answers is unknown."""
-        return self.node != node and self.reach is Reach.UNKNOWN
+    collected_by: datetime | None = None
+    """By when pod garbage collection should have removed the object that holds it; None: it does not, or not known."""
 
 
 class VolumeFacts(Struct, frozen=True, kw_only=True):
@@ -140,6 +137,8 @@ class VolumeFacts(Struct, frozen=True, kw_only=True):
     """All pods that use the claim, the pod itself among them."""
     mounted_on: frozenset[str]
     """Nodes whose kubelets have it in status.volumesInUse."""
+    collected_by: Mapping[str, datetime | None] = {}
+    """By when pod garbage collection should have removed the objects of users, by name."""
 
 
 def is_pod_terminated(pod: Pod) -> bool:
@@ -161,10 +160,9 @@ def detached_after(reach: Reach) -> timedelta | None:
 
 
 def is_in_use(volume: PersistentVolume, node: Node | None) -> bool:
-    """Whether a volume is mounted on a node, or may be: one that is attached there and not in use is not."""
-    name, status = unique_volume_name(volume), node.status if node is not None else None
-    attached = status is not None and any(entry.name == name for entry in status.volumes_attached)
-    return status is None or not attached or name in status.volumes_in_use
+    """Whether a volume is mounted on a node, or may be: its status has it as attached and not in use if it is not."""
+    name, attached = unique_volume_name(volume), node.status.volumes_attached if node is not None else ()
+    return node is None or name in node.status.volumes_in_use or name not in {entry.name for entry in attached}
 
 
 def unique_volume_name(volume: PersistentVolume | Volume) -> str:
@@ -193,25 +191,24 @@ def attached_volumes(
         volumes: The PersistentVolumes that were read.
     """
     names = {unique: volume.metadata.name for volume in volumes if (unique := unique_volume_name(volume))}
-    here = [entry for entry in attachments if entry.spec.node_name == name]
-    found = {_attached_name(entry): entry.metadata.name for entry in here}
-    # Of one that was not read the VolumeAttachment stands for what the status has of the driver.
-    known = frozenset(names.values())
+    found: dict[str, str] = {}
+    here = [(entry.spec.source, entry) for entry in attachments if entry.spec.node_name == name]
+    for source, entry in here:
+        # A disk that a pod has without a claim has no PersistentVolume: the status has its CSI name.
+        disk = unique_volume_name(PersistentVolume(spec=source.inline_volume_spec or PersistentVolumeSpec()))
+        found[source.persistent_volume_name or disk or entry.metadata.name] = entry.metadata.name
+    # Of one that the status does not name the VolumeAttachment stands for what it has of the driver.
+    listed = node.status.volumes_attached if node is not None else ()
+    known = {names.get(attached.name) for attached in listed}
     nameless = tuple(
         f"{_CSI}{entry.spec.attacher}^"
-        for entry in here
-        if entry.spec.source.inline_volume_spec is None and _attached_name(entry) not in known
+        for source, entry in here
+        if source.inline_volume_spec is None and source.persistent_volume_name not in known
     )
-    for attached in node.status.volumes_attached if node is not None else ():
+    for attached in listed:
         if attached.name in names or not attached.name.startswith(nameless):
             found.setdefault(names.get(attached.name, attached.name), "")
     return found
-
-
-def _attached_name(entry: VolumeAttachment) -> str:
-    """The PersistentVolume of a VolumeAttachment, else the name of the volume that a pod has without a claim."""
-    name, inline = entry.spec.source.persistent_volume_name, entry.spec.source.inline_volume_spec
-    return name or (entry.metadata.name if inline is None else unique_volume_name(PersistentVolume(spec=inline)))
 
 
 def volume_position(pod: Pod, facts: VolumeFacts, reach: Iterable[NodeReach]) -> VolumePosition | None:
@@ -255,8 +252,10 @@ def _stop(pod: Pod, facts: VolumeFacts, holders: Sequence[Pod], by_node: dict[st
     elif reach.quiet and reach is not Reach.OUT_OF_SERVICE:
         waits = WaitsFor.SILENT_KUBELET
     names = tuple(_name(user, pod) for user in holders if user.spec.node_name == node)
-    position = _position(facts, MoveStep.STOP, waits, node, held_by=names, since=told, reach=reach)
-    return replace(position, rollout=told is None and _is_older(holder, pod))
+    due = facts.collected_by.get(holder.metadata.name)
+    rollout = told is None and _is_older(holder, pod)
+    more = {"since": told, "reach": reach, "rollout": rollout, "collected_by": due}
+    return _position(facts, MoveStep.STOP, waits, node, held_by=names, **more)
 
 
 def _is_older(holder: Pod, pod: Pod) -> bool:
@@ -278,8 +277,8 @@ def _detach(pod: Pod, facts: VolumeFacts, on: NodeReach, held_by: Mapping[str, V
     if reach.declared or (node not in facts.mounted_on and reach is not Reach.GONE):
         return _position(facts, MoveStep.DETACH, WaitsFor.CONTROLLER, node, reach=reach)
     does = WaitsFor.FORCE_DETACH if reach.quiet else WaitsFor.KUBELET
-    position = _position(facts, MoveStep.DETACH, does, node, reach=reach)
-    return replace(position, forced_by=forced_by(pod, facts.claim, on))
+    forced = forced_by(pod, facts.claim, on)
+    return _position(facts, MoveStep.DETACH, does, node, reach=reach, forced_by=forced)
 
 
 def forced_by(pod: Pod, claim: str, node: NodeReach) -> datetime | None:
@@ -296,35 +295,15 @@ def forced_by(pod: Pod, claim: str, node: NodeReach) -> datetime | None:
 
 
 def _attach(pod: Pod, facts: VolumeFacts, own: VolumeAttachment | None) -> VolumePosition:
-    made = own.metadata.creation_timestamp if own is not None else None
+    made = instant(own.metadata.creation_timestamp) if own is not None else None
     error = own.status.attach_error if own is not None else None
-    return _position(
-        facts,
-        MoveStep.ATTACH,
-        _who_attaches(facts),
-        pod.spec.node_name,
-        since=instant(made),
-        error=error.message if error is not None else "",
-    )
+    does = WaitsFor.DRIVER if csi_source(facts.volume) is not None else WaitsFor.CONTROLLER
+    text = error.message if error is not None else ""
+    return _position(facts, MoveStep.ATTACH, does, pod.spec.node_name, since=made, error=text)
 
 
-def _who_attaches(facts: VolumeFacts) -> WaitsFor:
-    return WaitsFor.DRIVER if csi_source(facts.volume) is not None else WaitsFor.CONTROLLER
-
-
-def _position(
-    facts: VolumeFacts,
-    step: MoveStep,
-    waits_for: WaitsFor,
-    node: str,
-    *,
-    held_by: tuple[str, ...] = (),
-    since: datetime | None = None,
-    error: str = "",
-    reach: Reach = Reach.UNKNOWN,
-) -> VolumePosition:
-    name = facts.volume.metadata.name
-    return VolumePosition(facts.name, facts.claim, name, step, waits_for, node, held_by, since, error, reach)
+def _position(facts: VolumeFacts, step: MoveStep, waits_for: WaitsFor, node: str, **more: Any) -> VolumePosition:
+    return VolumePosition(facts.name, facts.claim, facts.volume.metadata.name, step, waits_for, node, **more)
 
 
 def _name(user: Pod, pod: Pod) -> str:

@@ -6,10 +6,9 @@
     gcePersistentDisk     kubernetes.io/gce-pd           pd.csi.storage.gke.io     topology.gke.io/zone
     portworxVolume        kubernetes.io/portworx-volume  pxd.portworx.com
 
-vsphereVolume (csi.vsphere.vmware.com) and azureFile have translations too, which the scheduler never asks for. The
-attach/detach controller asks for all: VolumeAttachments and node statuses have CSI names. azureFile's driver does not
-attach. A volume's node affinity moves with it: its zone key becomes the driver's topology key, and without a zone the
-zone label is added; beta region keys become those of today.
+vsphereVolume (csi.vsphere.vmware.com) and azureFile, never attached, have translations that the scheduler does not ask
+for; VolumeAttachments and node statuses have the CSI names of all. A volume's node affinity moves with it: its zone key
+becomes the driver's topology key, without a zone the zone label is added; beta region keys become those of today.
 
 Source: k8s.io/csi-translation-lib/{translate.go,plugins/*.go} at v0.36.3;
 pkg/scheduler/framework/plugins/nodevolumelimits/utils.go, volumebinding/binder.go (isCSIMigrationOnForPlugin) at

@@ -1,16 +1,15 @@
 """What a person should know before a pod is deleted without grace: its siblings, and whether they are asked to confirm.
 
     force deletion   a grace period of 0, of the option or of the pod's own spec, of a pod that may have processes
-    members          the other pods of its StatefulSet that are Ready; a majority of its replicas is more than half. The
-                     status of a pod on a node that does not answer is old: whether that member lives is unknown
+    members          the other pods of its StatefulSet that are Ready; a majority of its replicas is more than half.
+                     Whether one lives on a node that does not answer is unknown: its status is old
     third way        besides fencing its node and forcing it: the other members, if they are a majority, remove it from
                      the application. What still runs is no member then, and may still write to its volumes. The next
                      pod of its name starts on its data, with which most applications let no removed member join again
 
 A majority is what many replicated stores need; Kubernetes knows nothing of it, nor of an application's members.
 
-Source: pkg/registry/core/pod/strategy.go (CheckGracefulDelete) at v1.36.3; etcd.io/docs "Runtime reconfiguration";
-rabbitmq.com/docs "Clustering Guide"; elastic.co/docs "Voting configuration exclusions".
+Source: pkg/registry/core/pod/strategy.go (CheckGracefulDelete) at v1.36.3; documentation of etcd, RabbitMQ, Elastic.
 """
 
 from __future__ import annotations
@@ -29,21 +28,17 @@ __all__ = ["CONFIRMATION", "Members", "is_confirmed", "is_force_deletion", "memb
 CONFIRMATION: Final = "kubectl-qos.io/confirm-force-delete"
 """Annotation of what is to be force deleted; its value is that object's uid, so that it dies with it."""
 
-_REMOVALS: Final = {
-    "etcd": ("etcdctl member remove MEMBER-ID", "etcdctl member add and an empty data directory"),
-    "rabbitmq": ("rabbitmqctl forget_cluster_node NODE", "an empty data directory"),
+_APPLICATIONS: Final = {
+    "etcd": (True, "etcdctl member remove MEMBER-ID", "etcdctl member add and an empty data directory"),
+    "rabbitmq": (True, "rabbitmqctl forget_cluster_node NODE", "an empty data directory"),
+    # There is no majority, or a lost member leaves by itself.
+    "alertmanager elasticsearch minio opensearch postgres postgresql prometheus redis valkey": (
+        False,
+        "",
+        "",
+    ),
 }
-"""By the name of an application: what removes a lost member, and what the next of its name needs to join.
-
-Only those for which the command is right whatever the version, storage and number of members.
-"""
-_NO_VOTES: Final = frozenset(
-    (
-        *("alertmanager", "elasticsearch", "grafana", "loki", "memcached", "minio", "nginx", "opensearch"),
-        *("postgres", "postgresql", "prometheus", "redis", "valkey"),
-    )
-)
-"""Applications of which no majority removes a member: there is none, or a lost one leaves by itself."""
+"""Members' `votes`, `removal` and `joining` by the names of applications; commands that are right for each version."""
 
 
 class Members(Struct, frozen=True, rename="camel"):
@@ -74,17 +69,8 @@ class Members(Struct, frozen=True, rename="camel"):
         return self.votes is not False and self.replicas > 1 and len(self.live) >= self.majority
 
 
-def members(
-    pod: Pod, replicas: int, siblings: Iterable[Pod], answers: Callable[[str], bool] = lambda _: True
-) -> Members | None:
-    """The other pods of the pod's StatefulSet; None: its controller is none.
-
-    Args:
-        pod: One member.
-        replicas: Of the StatefulSet.
-        siblings: All pods of the namespace.
-        answers: Whether a node is known to answer, by its name.
-    """
+def members(pod: Pod, replicas: int, siblings: Iterable[Pod], answers: Callable[[str], bool]) -> Members | None:
+    """The other pods of the pod's StatefulSet, by which nodes are known to answer; None: its controller is none."""
     owner = pod.metadata.controller
     if owner is None or (owner.group, owner.kind) != ("apps", "StatefulSet"):
         return None
@@ -92,19 +78,15 @@ def members(
         (other for other in siblings if other.metadata.controller == owner and other.metadata.uid != pod.metadata.uid),
         key=lambda other: other.metadata.name,
     )
-    ready = [other for other in others if other.is_ready and other.metadata.deletion_timestamp is None]
-    live = [other for other in ready if answers(other.spec.node_name)]
-
-    def names(pods: Iterable[Pod]) -> tuple[str, ...]:
-        return tuple(one.metadata.name for one in pods)
-
+    alive = [other for other in others if other.is_ready and other.metadata.deletion_timestamp is None]
+    ready = {other.metadata.name: answers(other.spec.node_name) for other in alive}
     return Members(
         owner.name,
         replicas,
-        names(live),
-        names(other for other in others if other not in ready),
+        tuple(name for name, live in ready.items() if live),
+        tuple(other.metadata.name for other in others if other.metadata.name not in ready),
         replicas // 2 + 1,
-        names(other for other in ready if other not in live),
+        tuple(name for name, live in ready.items() if not live),
         *_application(pod),
     )
 
@@ -113,10 +95,7 @@ def _application(pod: Pod) -> tuple[bool | None, str, str]:
     """By the name of what runs in a pod: ``etcd`` of image ``registry.k8s.io/etcd:3.6``."""
     images = (container.image.partition("@")[0].rpartition("/")[2] for container in pod.spec.containers)
     names = {pod.metadata.labels.get("app.kubernetes.io/name"), *(image.partition(":")[0] for image in images)}
-    known = next((words for name, words in _REMOVALS.items() if name in names), None)
-    if known is not None:
-        return True, *known
-    return None if names.isdisjoint(_NO_VOTES) else False, "", ""
+    return next((told for known, told in _APPLICATIONS.items() if not names.isdisjoint(known.split())), (None, "", ""))
 
 
 def is_force_deletion(pod: Pod, option_seconds: int | None) -> bool:

@@ -83,4 +83,7 @@ def lets_second_writer(guard: WriterGuard, reach: Reach) -> bool:
         guard: Of the volume.
         reach: Whether the node answers of the pod that uses it.
     """
+    if guard.lock.of_a_node:
+        # Only a claim says by its modes that it is for one writer; on a node that does not answer no pod starts.
+        return bool(guard.access_modes) and not reach.quiet
     return guard.lock is WriterLock.NONE or (guard.lock is WriterLock.CONTROLLER and detached_after(reach) is not None)

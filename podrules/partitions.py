@@ -34,7 +34,7 @@ from podrules.attachment import (
 from podrules.csi_translation import csi_source
 from podrules.disruption import budgets_of
 from podrules.ending import pod_ending, stop_plan
-from podrules.forcing import pod_force_safety
+from podrules.forcing import lets_second_writer, pod_force_safety
 from podrules.lost_node import (
     UNREACHABLE,
     ZoneHealth,
@@ -83,7 +83,6 @@ __all__ = [
     "partitions",
 ]
 
-_NOT_FENCED: Final = frozenset({WriterLock.NONE, WriterLock.CONTROLLER})
 _NO_ZONE: Final = ZoneHealth("", 0, 0, ZoneState.NORMAL, 0.0, cluster_down=False)
 
 
@@ -93,7 +92,7 @@ class Risk(Enum):
     TWO_WRITERS = "TwoWriters"
     """Nothing keeps a second writer off its volume if another of it starts, or once the volume is detached."""
     NO_REPLACEMENT = "NoReplacement"
-    """Its owner starts no other while it is there."""
+    """Its owner starts no other while it is there, or its volume lets none start elsewhere."""
     VOLUME_AWAITED = "VolumeAwaited"
     """Another pod waits for its volume."""
     NAMESPACE_HELD = "NamespaceHeld"
@@ -222,6 +221,12 @@ class NodeDown(Struct, frozen=True, rename="camel"):
         """``namespace/pod`` elsewhere that wait for volumes that no pod object uses here."""
         return tuple(dict.fromkeys(pod for held in self.attachments for pod in held.waiting))
 
+    @property
+    def kept_waiting(self) -> tuple[str, ...]:
+        """Those, and pods that wait for volumes of its pods; none where it is declared out of service."""
+        used = (f"{pod.namespace}/{name}" for pod in self.pods for block in pod.blocks for name in block.waiting)
+        return (*self.waiting, *used) if self.reach.reach.quiet and not self.reach.reach.declared else ()
+
 
 class PartitionFacts(Struct, frozen=True, kw_only=True):
     """What is read of a cluster."""
@@ -259,15 +264,11 @@ def nodes_down(nodes: Iterable[Node], renewed: Mapping[str, datetime], now: date
 
 
 def missing_nodes(
-    nodes: Iterable[Node],
-    pods: Iterable[Pod],
-    renewed: Mapping[str, datetime],
-    attachments: Iterable[VolumeAttachment] = (),
+    nodes: Iterable[Node], pods: Iterable[Pod], attachments: Iterable[VolumeAttachment], renewed: Mapping[str, datetime]
 ) -> tuple[NodeReach, ...]:
     """Nodes without a Node object that pods or VolumeAttachments name; none where no node is known at all."""
-    known = {node.metadata.name for node in nodes}
-    named = {pod.spec.node_name for pod in pods if hangs_on_its_node(pod)}
-    named |= {entry.spec.node_name for entry in attachments}
+    known, attached = {node.metadata.name for node in nodes}, {entry.spec.node_name for entry in attachments}
+    named = attached | {pod.spec.node_name for pod in pods if hangs_on_its_node(pod)}
     missing = sorted(named - known - {""}) if known else ()
     return tuple(NodeReach(name, Reach.GONE, "metadata.name", renewed.get(name)) for name in missing)
 
@@ -282,7 +283,7 @@ def partitions(facts: PartitionFacts, now: datetime) -> tuple[NodeDown, ...]:
     )
     missing = (
         _node_down(reach, None, _NO_ZONE, facts)
-        for reach in missing_nodes(facts.nodes, facts.pods, facts.renewed, facts.attachments)
+        for reach in missing_nodes(facts.nodes, facts.pods, facts.attachments, facts.renewed)
         if facts.all_nodes
     )
     latest = later(now, 86_400)
@@ -369,18 +370,18 @@ def _pod_down(
         eviction=to_go,
         volumes=guards,
         blocks=blocks,
-        risk=_risk(owner.guarantee, guards, blocks),
+        risk=_risk(owner.guarantee, guards, blocks, reach.reach),
         force_safety=pod_force_safety(owner.guarantee, stop_plan(pod, 0, quiet=reach.ends_unknown), reach, guards),
     )
 
 
-def _risk(guarantee: Guarantee, guards: Sequence[WriterGuard], blocks: Sequence[Block]) -> Risk:
+def _risk(guarantee: Guarantee, guards: Sequence[WriterGuard], blocks: Sequence[Block], reach: Reach) -> Risk:
     if guarantee in OF_ONE_NODE:
         return Risk.NODES_OWN
     replaced = guarantee is not Guarantee.NOT_REPLACED
-    if replaced and any(guard.lock in _NOT_FENCED for guard in guards):
+    if replaced and any(one.lock is WriterLock.CONTROLLER or lets_second_writer(one, reach) for one in guards):
         return Risk.TWO_WRITERS
-    if guarantee is Guarantee.AT_MOST_ONE:
+    if guarantee is Guarantee.AT_MOST_ONE or (replaced and any(guard.lock is WriterLock.NODE for guard in guards)):
         return Risk.NO_REPLACEMENT
     kinds = {block.kind for block in blocks}
     if any(block.kind is BlockKind.VOLUME and block.waiting for block in blocks):
@@ -458,7 +459,6 @@ def _held(
     in_use = node.status.volumes_in_use if node is not None else ()
     for held, attachment in attached.items():
         volume, user = facts.volumes.get(held), users.get(held, "")
-        unique = unique_volume_name(volume) if volume is not None else "" if attachment else held
         claim = volume.spec.claim_ref if volume is not None else None
         waiting: Sequence[Pod] = ()
         if volume is not None and claim is not None and not user:
@@ -471,7 +471,7 @@ def _held(
             name=attachment,
             persistent_volume=held,
             used_by=user,
-            mounted=node is None or not unique or unique in in_use,
+            mounted=is_in_use(volume, node) if volume is not None else bool(attachment) or held in in_use,
             claim=claim.name if claim is not None else "",
             waiting=tuple(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in waiting),
             detaching=detaching,

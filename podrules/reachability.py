@@ -11,8 +11,8 @@
     Lease not renewed for 40 s          the kubelet renews every 10 s: known before the condition changes
     else                                the kubelet answers, also when Ready is False
 
-The cloud controller asks its provider about a node that is not Ready, and taints it if that says that the machine is
-shut down. It takes the taint off once the node is Ready, not when the machine is started: a reason to look, no proof.
+The cloud controller taints a node that is not Ready if its provider says that the machine is shut down, until the node
+is Ready, not until the machine is started: a reason to look, no proof.
 
 Nobody knows when processes end on a node that does not answer: only its kubelet stops them, and only it could tell
 that they have ended. Pod garbage collection removes objects without asking: every pod that names a node without a Node

@@ -6,16 +6,16 @@
       in-tree disk                  force detach (6 min, only from nodes that do not answer); then its driver detaches
       iSCSI, FC                     the same controller, until detach. That is a word in its books: it fences nobody,
                                     and from then on nothing keeps a second writer off
-      NFS, hostPath, local,         nobody
-      CSI without attachment
+      NFS, CSI without attachment   nobody
+      local, hostPath               nobody on the same node; by its node affinity no other node can use it, or else
+                                    another node has another folder. So has a hostPath in the pod itself
       iSCSI, FC in the pod itself   nobody: only a PersistentVolume has the access mode that keeps two nodes apart
       NFS, Azure File in the pod    nobody, unless the pod mounts it read only
       RBD, CephFS, GlusterFS        no kubelet of this version mounts them: their plugins are gone since 1.31, 1.31 and
                                     1.26. What an older kubelet's plugin does, this source does not tell
 
-The controller attaches csi, fc and iscsi volumes alone; an in-tree disk is one of the CSI driver that replaced its
-plugin. It keeps nodes apart that want one PersistentVolume, unless that is ReadWriteMany or ReadOnlyMany, or has no
-access mode.
+The controller attaches csi, fc and iscsi volumes alone, in-tree disks as volumes of CSI drivers. It keeps nodes apart
+that want one PersistentVolume, unless that is ReadWriteMany or ReadOnlyMany, or has no access mode.
 
 Access modes bind claims to volumes and, ReadWriteOncePod aside, limit no pod; ReadWriteOncePod is kept by the scheduler
 and the kubelet for pod objects that exist, so not past a force deletion.
@@ -28,12 +28,14 @@ CHANGELOG-1.26.md, CHANGELOG-1.31.md; kubernetes.io/docs "Access Modes".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
 
+from podrules.model.affinity import NodeSelector
 from podrules.model.pod import Pod
 from podrules.model.storage import CSIVolumeSource, PersistentVolume, PersistentVolumeClaim
 
@@ -47,7 +49,9 @@ __all__ = [
     "claimed_volumes",
     "inline_disks",
     "inline_guards",
+    "is_for_one_node",
     "is_multi_attach_allowed",
+    "is_nfs",
     "volume_backend",
     "writer_guard",
 ]
@@ -62,15 +66,13 @@ _MIGRATED: Final = {
     "vsphere_volume": "vSphere",
 }
 """In-tree sources that CSI drivers attach, to one node at a time."""
-_OPEN: Final = {
-    "azure_file": "Azure File",
-    "host_path": "hostPath",
-    "local": "local",
-    "nfs": "NFS",
-}
+_SHARES: Final = {"azure_file": "Azure File", "nfs": "NFS"}
 """In-tree sources that let any node write."""
-_SHARES: Final = {field: _OPEN[field] for field in ("azure_file", "nfs")}
-"""Those that are the same from every node."""
+_FOLDERS: Final = {"host_path": "hostPath", "local": "local"}
+"""In-tree sources that are a folder of a node."""
+_ON_NODE: Final = re.compile(r"(?:^metadata\.name|(?<!node-role\.kubernetes\.io)/(?:host|node)(?:name|id)?) In$")
+"""Requirements of labels with another value on each node: the kubelet's, and those of CSI drivers for local disks."""
+_NFS: Final = re.compile(r"(?:^|[/.-])nfs(?:[/.-]|$)")
 _CONTROLLED: Final = {"fc": "FC", "iscsi": "iSCSI"}
 """In-tree sources that the attach/detach controller attaches."""
 _REMOVED: Final = {"cephfs": "CephFS", "glusterfs": "GlusterFS", "rbd": "Ceph RBD"}
@@ -87,10 +89,19 @@ class WriterLock(Enum):
     ATTACHMENT = "Attachment"
     CONTROLLER = "Controller"
     """The attach/detach controller alone, until it detaches the volume: that fences nobody."""
+    NODE = "Node"
+    """Only pods of its one node can use it; there nothing keeps a second writer off."""
+    FOLDER = "Folder"
+    """Another folder on each node; on the same node nothing keeps a second writer off."""
     NONE = "None"
     REMOVED = "Removed"
     """No kubelet of this version mounts it."""
     UNKNOWN = "Unknown"
+
+    @property
+    def of_a_node(self) -> bool:
+        """Whether no pod of another node writes to the same files."""
+        return self in {WriterLock.NODE, WriterLock.FOLDER}
 
 
 class ClaimedVolume(Struct, frozen=True, rename="camel"):
@@ -114,13 +125,22 @@ class WriterGuard(Struct, frozen=True, rename="camel"):
     """Whether status.volumesInUse of its node has it; if not, it is detached as soon as the pod object is gone."""
 
 
+def only_read(pod: Pod) -> frozenset[str]:
+    """The volumes that the containers of a pod mount, and none of them can write to (kubelet_pods.go: makeMounts)."""
+    spec = pod.spec
+    every = (*spec.init_containers, *spec.containers, *spec.ephemeral_containers)
+    mounts = [mount for one in every for mount in (*one.volume_mounts, *one.volume_devices)]
+    return frozenset(mount.name for mount in mounts) - {mount.name for mount in mounts if not mount.read_only}
+
+
 def claimed_volumes(pod: Pod) -> tuple[ClaimedVolume, ...]:
     """The claims that a pod mounts, its own ephemeral ones among them (ephemeral.VolumeClaimName)."""
     found: list[ClaimedVolume] = []
+    read = only_read(pod)
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             source = volume.persistent_volume_claim
-            found.append(ClaimedVolume(volume.name, source.claim_name, source.read_only))
+            found.append(ClaimedVolume(volume.name, source.claim_name, source.read_only or volume.name in read))
         elif volume.ephemeral is not None:
             found.append(ClaimedVolume(volume.name, f"{pod.metadata.name}-{volume.name}", read_only=False))
     return tuple(found)
@@ -136,6 +156,7 @@ def inline_guards(pod: Pod) -> Iterator[WriterGuard]:
     """What keeps a second writer off the inline volumes of a pod whose data outlives it."""
     yield from inline_disks(pod)
     yield from _inline(pod, _SHARES, WriterLock.NONE)
+    yield from _inline(pod, _FOLDERS, WriterLock.FOLDER)
 
 
 def inline_disks(pod: Pod) -> Iterator[WriterGuard]:
@@ -147,10 +168,10 @@ def inline_disks(pod: Pod) -> Iterator[WriterGuard]:
 def _inline(pod: Pod, sources: Mapping[str, str], lock: WriterLock) -> Iterator[WriterGuard]:
     for volume in pod.spec.volumes:
         for field, name in sources.items():
-            source = getattr(volume, field)
+            source = getattr(volume, field, None)
             if source is not None:
-                only_read = getattr(source, "read_only", False)
-                kept = WriterLock.NOT_NEEDED if only_read else lock
+                read = getattr(source, "read_only", False) or volume.name in only_read(pod)
+                kept = WriterLock.NOT_NEEDED if read else lock
                 yield WriterGuard(volume.name, kept, f"{name} in the pod itself")
 
 
@@ -199,15 +220,49 @@ def _backend(volume: PersistentVolume, *, attached: bool | None) -> tuple[str, W
     if spec.csi is not None:
         # Only the driver of a volume for several nodes knows whether it takes a second one.
         kept = WriterLock.UNKNOWN if shared else WriterLock.ATTACHMENT
-        locks = {True: kept, False: WriterLock.NONE, None: WriterLock.UNKNOWN}
+        free = WriterLock.NODE if _is_of_one_node(volume) else WriterLock.NONE
+        locks = {True: kept, False: free, None: WriterLock.UNKNOWN}
         return spec.csi.driver, locks[attached]
     for sources, lock in (
         (_MIGRATED, WriterLock.UNKNOWN if shared else WriterLock.ATTACHMENT),
         (_CONTROLLED, WriterLock.NONE if shared else WriterLock.CONTROLLER),
-        (_OPEN, WriterLock.NONE),
+        (_SHARES, WriterLock.NONE),
+        (_FOLDERS, WriterLock.NODE if _is_of_one_node(volume) else WriterLock.FOLDER),
         (_REMOVED, WriterLock.REMOVED),
     ):
         for field, name in sources.items():
             if getattr(spec, field) is not None:
                 return name, lock
     return "", WriterLock.UNKNOWN
+
+
+def is_for_one_node(pod: Pod) -> bool:
+    """Whether the nodeSelector of a pod, or its required affinity, names one node."""
+    affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    return any(_ON_NODE.search(f"{key} In") for key in pod.spec.node_selector) or _names_one_node(required)
+
+
+def is_nfs(name: str) -> bool:
+    """Whether the volumes of a CSI driver or a provisioner are NFS, by its name."""
+    return _NFS.search(name) is not None
+
+
+def _is_of_one_node(volume: PersistentVolume) -> bool:
+    """Whether its node affinity names one node."""
+    return volume.spec.node_affinity is not None and _names_one_node(volume.spec.node_affinity.required)
+
+
+def _names_one_node(selector: NodeSelector | None) -> bool:
+    """Whether all terms name the same node, by a label that no two nodes share."""
+    terms = () if selector is None else selector.node_selector_terms
+    named = [
+        [
+            one.values
+            for one in (*term.match_expressions, *term.match_fields)
+            if _ON_NODE.search(f"{one.key} {one.operator}")
+        ]
+        for term in terms
+    ]
+    values = {value for found in named for each in found for value in each}
+    return all(named) and len(values) == 1

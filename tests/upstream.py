@@ -28,6 +28,8 @@ MODULES: Final = {
     "k8s.io/apiserver": _ON_ITS_OWN,
     "k8s.io/cloud-provider": _ON_ITS_OWN,
     "k8s.io/component-base": _ON_ITS_OWN,
+    "k8s.io/component-helpers": _ON_ITS_OWN,
+    "k8s.io/dynamic-resource-allocation": _ON_ITS_OWN,
     "k8s.io/kube-scheduler": _ON_ITS_OWN,
     "k8s.io/kubectl": _ON_ITS_OWN,
     "k8s.io/kubelet": _ON_ITS_OWN,

@@ -17,7 +17,7 @@ from podrules.budget_risk import eviction_hold
 from podrules.cluster.errors import ClusterError, Conflict, Forbidden, RequestRefused
 from podrules.cluster.force_delete_objects import read_guards, read_node_reach, read_renewed
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import NODES, PDBS, PODS, STATEFUL_SETS
+from podrules.cluster.kinds import LEASES, NODES, PDBS, PODS, STATEFUL_SETS
 from podrules.cluster.source import Source
 from podrules.cluster.writer import Writer
 from podrules.deletion import CONFIRMATION, Members, is_confirmed, is_force_deletion, members
@@ -28,7 +28,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.platform import Platform, node_platform
 from podrules.pod_gc import goes
-from podrules.reachability import NodeReach, Reach
+from podrules.reachability import LEASE_NAMESPACE, NodeReach, Reach
 from podrules.reading import read_or_none
 from podrules.safety import Guarantee, owner_guarantee
 from podrules.versions import version_notes
@@ -219,12 +219,11 @@ class _Deletion(ClusterAction):
         if stateful_set is None or siblings is None:
             return None
         replicas = stateful_set.spec.replicas
+        return members(self._pod, 1 if replicas is None else replicas, siblings, self._answers)
 
-        def answers(node: str) -> bool:
-            reach = self._gatherer.reach(node).reach
-            return not (reach.quiet or reach is Reach.UNKNOWN)
-
-        return members(self._pod, 1 if replicas is None else replicas, siblings, answers)
+    def _answers(self, node: str) -> bool:
+        self._gatherer.noted(self._gatherer.get(LEASES, node, LEASE_NAMESPACE))
+        return not (found := self._gatherer.reach(node).reach).quiet and found is not Reach.UNKNOWN
 
 
 def _how_to_look(options: DeletionOptions) -> str:

@@ -30,6 +30,7 @@ from podrules.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from podrules.placement.outcome import NamedFate, NamedNode, Placement, PlacementOutcome
 from podrules.placement.preemption_victims import Preemptor, Preemptors
 from podrules.platform import NotModelled, not_modelled, scheduling_group
+from podrules.priority import is_mirror_pod
 from podrules.reachability import Reach
 from podrules.reading import Unread, read_or_none
 from podrules.scheduler.framework.candidate_change import ChangeKind
@@ -248,6 +249,9 @@ class LikelyNodes:
         Raises:
             ClusterError: the scheduler's configuration cannot be read.
         """
+        if is_mirror_pod(bound):
+            # Its kubelet runs it on, even if its object is deleted.
+            return Preemptors()
         waiting = read_or_none(self._gatherer.waiting())
         higher = queued_above(bound, waiting or ())
         modelled = [pod for pod in higher if not self.not_modelled(pod)]

@@ -80,6 +80,7 @@ class Timelines:
             guards=self._guards(pod),
             budgets=self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace)),
             asked_seconds=self._grace_period,
+            at=self._gatherer.source.now,
             preemption_disabled=self._preemption_disabled,
         )
 

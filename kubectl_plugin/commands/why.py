@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kubectl_plugin.exit_codes import NOT_FOUND
-from kubectl_plugin.glossary.lookup import MAX_TEXT, read, similar
+from kubectl_plugin.glossary.lookup import MAX_INPUT, MAX_TEXT, read, similar
 from kubectl_plugin.options import Streams, WhyOptions
 from kubectl_plugin.printing import Printer
 from kubectl_plugin.render.command import Target
@@ -25,7 +25,7 @@ def run(options: WhyOptions, source: Source, streams: Streams) -> int:
     """Explain what was asked, or list what can be."""
     del source
     piped = options.words == ("-",)
-    asked = (streams.stdin.read(MAX_TEXT) if piped else " ".join(options.words)).strip()
+    asked = _piped(streams) if piped else " ".join(options.words).strip()
     if options.words and not asked:
         where = "standard input: no text in it" if piped else "the term is empty"
         raise UsageError(where, advice="Name a term or paste a message; all terms: kubectl qos why")
@@ -35,6 +35,8 @@ def run(options: WhyOptions, source: Source, streams: Streams) -> int:
 
         printer.show(glossary_page())
         return 0
+    if any(len(line) > MAX_TEXT for line in asked.splitlines()):
+        streams.err.write(f"only the first {MAX_TEXT} characters of a line are read\n")
     found, unexplained = read(asked)
     explained = tuple(ExplainedText(text=text, nodes=nodes, entry=entry) for entry, text, nodes in found)
     if not explained:
@@ -46,6 +48,17 @@ def run(options: WhyOptions, source: Source, streams: Streams) -> int:
     printer.add(report, pages=partial(_pages, report))
     printer.finish()
     return 0
+
+
+def _piped(streams: Streams) -> str:
+    """The end of standard input in whole lines; of a single line its start."""
+    text = streams.stdin.read(MAX_INPUT + 1)
+    if len(text) <= MAX_INPUT or "\n" not in text:
+        return text.strip()
+    while more := streams.stdin.read(MAX_INPUT):
+        text = (text + more)[-MAX_INPUT - 1 :]
+    streams.err.write(f"only the last {MAX_INPUT} characters of standard input are read\n")
+    return (text.partition("\n")[2] or text).strip()
 
 
 def _pages(report: TermReport) -> Iterable[Page]:

@@ -63,7 +63,7 @@ ENTRIES: Final = (
         name="ResourceClaim cannot be used",
         also=("FailedResourceClaimCreation", "FailedPrepareDynamicResources"),
         pattern=r"request \S+: device class \S+ does not exist|resourceclaim \".*\" is being deleted"
-        r"|PodResourceClaim \S+: .*"
+        r"|PodResourceClaim \S+: .*|ResourceClaim (not created yet|\S+ was not created for Pod(Group)? .*)"
         r"|(Failed to )?prepare dynamic resources: .*|NodePrepareResources failed for ResourceClaim .*"
         r"|pod \S+ \(.*\) is not allowed to use ResourceClaim .*",
         means="A ResourceClaim of the pod cannot be made, or its devices not prepared; the end of the text says why.",

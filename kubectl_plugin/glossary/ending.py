@@ -85,6 +85,7 @@ ENTRIES: Final = (
         pattern=(
             r"Stopping container .*|(Init )?container \S+ (failed (liveness|startup) probe|definition changed)"
             r"(, will be restarted)?|Container \S+ resize requires restart"
+            r"|why (was|is|were) (my|our|the) (pod|container)s? (being )?killed\??"
         ),
         means="The kubelet begins to stop a container; any stop writes this event, and it does not say that it ended.",
         rule=(
@@ -182,10 +183,11 @@ ENTRIES: Final = (
     Entry(
         name="eviction API",
         also=(
-            *("drain", "kubectl drain", "pods/eviction", "API-initiated eviction", "eviction subresource"),
-            *("429", "TooManyRequests", "--disable-eviction"),
+            *("drain", "kubectl drain", "pods/eviction", "API-initiated eviction", "eviction subresource", "429"),
+            *("TooManyRequests", "--disable-eviction"),
         ),
-        pattern=r"evicting pod \S+|error when evicting pods/.* global timeout reached: .*",
+        pattern=r"(node/\S+ )?drained|draining( node \S+)?"
+        r"|evicting pod \S+|error when evicting pods/.* global timeout reached: .*",
         means="A deletion that asks the PodDisruptionBudgets first: with none allowed it is refused, and drain waits.",
         rule=(
             "Refused is 429 (TooManyRequests), which an overloaded API server answers, too.",

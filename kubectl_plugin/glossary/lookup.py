@@ -24,10 +24,12 @@ from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.glossary.entry import Entry
 from podrules.model.quantity import whole_number
 
-__all__ = ["MAX_TEXT", "Found", "Reading", "find", "read", "similar"]
+__all__ = ["MAX_INPUT", "MAX_TEXT", "Found", "Reading", "find", "read", "similar"]
 
 MAX_TEXT: Final = 8192
-"""Characters of a text that are read: no message of Kubernetes is longer."""
+"""Characters of a line that are read: no message of Kubernetes is longer."""
+MAX_INPUT: Final = 16 * MAX_TEXT
+"""Characters of a text of several lines that are read, from its end: the newest events are the last."""
 _MAX_FRAMES: Final = 8
 """Frames around one cause, and details behind one field."""
 _COUNTED: Final = re.compile(r"(?:\b\d+/(\d+) )?nodes are available:", re.IGNORECASE)
@@ -43,11 +45,40 @@ _CLOSE_WHERE_SHORT: Final = 0.7
 _SHORT: Final = 3
 _MAX_WORDS: Final = 12
 """The most words of a text that is taken for several terms in a row."""
-_EVENT: Final = re.compile(
-    r"(?:\S+ ){0,2}(?:\([^)]*\) )?(?:Normal|Warning) (?P<reason>[A-Z]\w+) "
-    r"(?:[A-Za-z.]+/\S+(?: spec\.\w+\{[^}]*\})?|\S+ (?:\([^)]*\) )?[a-z][\w-]*(?:, \S+)?) (?P<message>.+)"
+_EVENT_BEGINS: Final = r"(?:\S+ ){0,2}(?:\([^)]*\) )?(?:Normal|Warning) (?P<reason>[A-Z]\w+) "
+_OBJECT: Final = r"[A-Za-z.]+/\S+(?: \w+\.\w+\{[^}]*\})?"
+_EVENTS: Final = (
+    rf"{_EVENT_BEGINS}{_OBJECT} (?P<source>[a-z][\w.-]*)(?:, \S+)? (?P<message>.+) \d\w* \d+ \S{{1,253}}\.[\da-f]+",
+    rf"{_EVENT_BEGINS}{_OBJECT} (?P<message>.+)",
+    rf"{_EVENT_BEGINS}\S+ (?:\([^)]*\) )?(?P<source>[a-z][\w.-]*)(?:, \S+)? (?P<message>.+)",
 )
-"""A line of `kubectl get events`, or of the events that `kubectl describe` lists."""
+"""A line of `kubectl get events -o wide`, of `kubectl get events`, or of the events that `kubectl describe` lists."""
+_OURS: Final = re.compile(
+    r"kubelet|default-scheduler|cluster-autoscaler|horizontal-pod-autoscaler|volume_expand|\w+_(?:claim|volume)"
+    r"|controllermanager|(?:attachdetach|persistentvolume|(?:cloud-)?node(?:-lifecycle)?|taint-eviction|daemonset"
+    r"|deployment|(?:cron)?job|replica(?:set|tion)|statefulset)-controller"
+)
+"""Kubernetes' own sources of events; of others, and where none is shown, a reason explains no unknown message."""
+_ROWS: Final = (
+    (
+        r"(?:[A-Z]\w+Pressure|(?:Containers)?Ready|(?:NetworkUna|A)vailable|Progressing|ReplicaFailure|Scaling\w+) "
+        r"(?:True|False|Unknown) (?:\w+, \d+ \w+ \d+ [\d:]+ [+-]\d+ ){0,2}(?P<reason>[A-Z]\w+)(?: (?P<cause>.+))?"
+    ),
+    r"(?:[a-z\d][\w.-]* ){1,2}\d+/\d+ (?P<cause>[A-Z]\S*) \d+ (?:\([^)]* ago\) )?\d\w*(?: .*)?",
+    r"\S+ (?P<cause>(?:NotReady|Ready|Unknown)(?:,SchedulingDisabled)?) \S+ \d\w* v\d+\.\d+\S*(?: .*)?",
+    r"(?:Taints: )?(?P<cause>[\w.-]+/[\w.-]+)(?:=[\w.-]*)?:(?:NoSchedule|PreferNoSchedule|NoExecute)",
+)
+"""Lines that kubectl prints: a condition, a pod in a list, a node in a list, a taint."""
+_LOG: Final = re.compile(
+    r"(?:[^\"]*\] )?\"(?P<said>[^\"]+ [^\"]+)\"(?= \w+=)(?:.*? err=\"(?P<error>(?:[^\"\\]|\\.)*)\")?.*"
+)
+"""A line in the log of a component: what it says, with keys and values behind it."""
+_LAST: Final = {"CrashLoopBackOff": 1, "Pulled": 2, "phase": 2, "KubeletReady": 2, "ScalingReplicaSet": 2}
+"""Of several lines, what other lines give the cause of, then what says that nothing is wrong."""
+_SOME: Final = re.compile(
+    r"\d+ (?=Insufficient |Too many |node\(s\) |pod has |persistentvolumeclaim |cannot allocate |Preemption is |No ).+"
+)
+"""Counted reasons that were cut out of a scheduler's message."""
 _LABEL: Final = re.compile(
     r"\"?\b(?:last state|state|reason|message|status|exit ?code)\"?: *\"?(?P<cause>\S.*?)\"?,?", re.IGNORECASE
 )
@@ -77,6 +108,14 @@ _FRAMES: Final = (
     r"init:(?P<cause>[a-z].+)",
     r"node \S+ event: (?P<cause>.+)",
     r"error processing PVC \S+: (?P<cause>.+)",
+    r"\(combined from similar events\): (?P<cause>.+)",
+    r"(?:error: )?resource mapping not found for name: \S* namespace: \S* from \S+: (?P<cause>.+)",
+    r"\w+ in version \"[^\"]*\" cannot be handled as an? \w+: (?P<cause>.+)",
+    r"(?:error validating \S+: (?:error validating data: )?|ValidationError\([^)]*\): )(?P<cause>.+?)(?:; if you .*)?",
+    r"invalid metrics \(\d+ invalid out of \d+\), first error is: (?P<cause>.+)",
+    r"failed to create new replica set \"[^\"]*\": (?P<cause>.+)",
+    r"what (?:is|are|does) (?:(?:an?|the) )?(?P<cause>.+?)(?: mean)?\??",
+    r"(?:why )?(?:is|are|was) (?:my|our|the) (?:pod|node|container)s? (?:stuck )?(?:in )?(?P<cause>(?!killed).+?)\??",
     r"unable to attach or mount volumes: unmounted .* failed to process volumes=\S*: (?P<cause>.+)",
 )
 """What Kubernetes puts before the text of a cause; the cause counts first."""
@@ -89,21 +128,15 @@ _FIELD: Final = re.compile(
 _VAGUE: Final = frozenset(
     (
         *("completed", "created", "critical", "failed", "immediate", "killing", "lost", "never", "pulled", "pulling"),
-        *(
-            "queue",
-            "ready",
-            "request",
-            "requests",
-            "restart",
-            "running",
-            "scheduled",
-            "started",
-            "succeeded",
-            "unknown",
-        ),
+        *("queue", "ready", "request", "requests", "restart", "running", "scheduled", "started", "succeeded"),
+        "unknown",
     )
 )
 """Words of any program: with another term behind or before them they are no message of Kubernetes."""
+_QUESTION: Final = re.compile(
+    r"^(?:what|why|who|which|when|how|does|do|is|are|was|can) (?:(?:is|are|was|does|my|the|an?) )*"
+)
+_PATH: Final = re.compile(r"\.?(?:pod\.)?(?:spec|status|metadata)(?:\.[A-Za-z]+(?:\[[^]]*\])?){1,9}")
 _WORD: Final = re.compile(r"[^\W_]{4,}")
 _NO_LETTER: Final = re.compile(r"[\W_]+")
 
@@ -132,14 +165,38 @@ def find(text: str) -> tuple[Found, ...]:
 
 
 def read(text: str) -> Reading:
-    """What is known of a text; only its first `MAX_TEXT` characters count."""
-    lines = [" ".join(line.split()) for line in _LABELS.sub("\n", text[:MAX_TEXT]).splitlines()]
-    events = [event for line in lines if (event := _EVENT.fullmatch(line))]
-    if events:
-        return _joined(_read_cause(event["reason"], event["message"], _MAX_FRAMES) for event in events)
-    labelled = [line for line in lines if _LABEL.fullmatch(line) or _FIELD.fullmatch(line)]
-    by_line = _joined(_read_message(line, _MAX_FRAMES) for line in labelled if len(lines) > 1)
-    return Reading(by_line.found) if by_line.found else _read_message(" ".join(text[:MAX_TEXT].split()), _MAX_FRAMES)
+    """What is known of a text; of one line its first `MAX_TEXT` characters count, of several the last `MAX_INPUT`."""
+    lines = [" ".join(line[:MAX_TEXT].split()) for line in _LABELS.sub("\n", text[-MAX_INPUT:]).splitlines()]
+    fields = len(lines) > 1 and not any(line.startswith("API Version: ") for line in lines)
+    readings = [_read_line(line, fields) for line in dict.fromkeys(lines)]
+    by_line = _joined(reading for reading in readings if reading is not None)
+    if by_line.found or by_line.unknown:
+        return by_line._replace(found=tuple(sorted(by_line.found, key=lambda one: _LAST.get(one.entry.name, 0))))
+    return _read_message(" ".join(text[:MAX_TEXT].split()), _MAX_FRAMES)
+
+
+def _read_line(line: str, fields: bool) -> Reading | None:
+    """What is known of a line that kubectl or a component prints, of `fields` too; None: it is another."""
+    if event := _first(_EVENTS, line):
+        source, reason = event.groupdict().get("source") or "", event["reason"]
+        named = _by_name("CreateContainerError" if (source, reason) == ("kubelet", "Failed") else reason)
+        said = _read_message(event["message"], _MAX_FRAMES)
+        if said.found or named is None:
+            return said
+        return Reading((Found(named, reason, None),) if _OURS.fullmatch(source) else (), (event["message"],))
+    if row := _first(_ROWS, line):
+        cause = row["cause"] or row["reason"]
+        return Reading(_read_message(cause if " " in cause else cause.replace(",", ", "), _MAX_FRAMES).found)
+    if log := _LOG.fullmatch(line):
+        said = _read_message(re.sub(r"\\(.)", r"\1", log["error"] or ""), _MAX_FRAMES)
+        return Reading(said.found or _read_message(log["said"], _MAX_FRAMES).found)
+    if fields and (_LABEL.fullmatch(line) or _FIELD.fullmatch(line)):
+        return Reading(_read_message(line, _MAX_FRAMES).found)
+    return None
+
+
+def _first(patterns: Iterable[str], text: str) -> re.Match[str] | None:
+    return next(filter(None, (re.fullmatch(pattern, text) for pattern in patterns)), None)
 
 
 def _read_cause(reason: str, cause: str, frames: int) -> Reading:
@@ -170,6 +227,9 @@ def _read_message(text: str, frames: int) -> Reading:
         return _read_message(said["cause"], frames - 1)
     if field := _FIELD.fullmatch(text):
         return _read_field(text, field["details"] or "")
+    if _SOME.fullmatch(text):
+        some = _counted(f"nodes are available: {text}")
+        return some if some is not None and not some.unknown else Reading()
     parts = [_entry(part) for part in re.split(r", |; |\. ", text)]
     if len(parts) > 1 and all(parts):
         return Reading(_once(Found(entry, entry.name, None) for entry in parts if entry is not None))
@@ -234,14 +294,21 @@ def _words(text: str) -> list[str]:
 
 def similar(text: str) -> tuple[str, ...]:
     """Terms that look like a text or hold it, best first: of each entry the spelling that is meant."""
-    wanted = _folded(text[:MAX_TEXT])
+    wanted = _QUESTION.sub("", _folded(text[:MAX_TEXT]), 1).rstrip("?")
     closeness = _CLOSE if len(wanted) > _SHORT else _CLOSE_WHERE_SHORT
     near = difflib.get_close_matches(wanted, _spellings(), n=_SUGGESTED, cutoff=closeness)
-    spellings = dict.fromkeys([*near, *_holding(wanted), *_sharing_words(wanted)])
+    spellings = dict.fromkeys([*_named(wanted), *near, *_holding(wanted), *_sharing_words(wanted)])
     first = {_BY_NAME[spelling].name: spelling for spelling in reversed(spellings)}
     return tuple(_spellings()[spelling] for spelling in spellings if first[_BY_NAME[spelling].name] == spelling)[
         :_SUGGESTED
     ]
+
+
+def _named(wanted: str) -> list[str]:
+    """Spellings that a text has as words of its own, the longest first."""
+    words = wanted.split()[:_MAX_WORDS]
+    parts = [" ".join(words[at : at + length]) for length in (3, 2, 1) for at in range(len(words) - length + 1)]
+    return [part for part in parts if part in _spellings() and _VAGUE.isdisjoint(part.split())]
 
 
 def _holding(wanted: str) -> list[str]:
@@ -262,7 +329,15 @@ def _sharing_words(wanted: str) -> list[str]:
 
 
 def _entry(text: str) -> Entry | None:
-    return _by_name(text) or next((entry for pattern, entry in _patterns() if pattern.fullmatch(text)), None)
+    by_pattern = (entry for pattern, entry in _patterns() if pattern.fullmatch(text))
+    return _by_name(text) or next(by_pattern, None) or next(filter(None, map(_by_name, _less(text))), None)
+
+
+def _less(text: str) -> list[str]:
+    """The name of a flag without its value, or the ends of a field's path, the longest first."""
+    steps = re.sub(r"\[[^]]*\]", "", text).split(".") if _PATH.fullmatch(text) else []
+    flag = re.fullmatch(r"(--[a-z-]+)=\S+", text)
+    return [flag[1]] if flag else [".".join(steps[at:]) for at in range(1, len(steps))]
 
 
 def _by_name(text: str) -> Entry | None:

@@ -94,7 +94,8 @@ ENTRIES: Final = (
     ),
     Entry(
         name="EvictionThresholdMet",
-        pattern=r"Attempting to reclaim (memory|ephemeral-storage|inodes|pids|nodefs|imagefs)",
+        pattern=r"Attempting to reclaim (memory|ephemeral-storage|inodes|pids|nodefs|imagefs)"
+        r"|Eviction manager: must evict pod\(s\) to reclaim",
         means="The node crossed an eviction threshold: its kubelet frees what it can, then evicts pods.",
         rule=("Short of disk, it first removes dead containers and unused images; short of memory, it evicts.",),
         commands=(_NODE,),
@@ -103,15 +104,33 @@ ENTRIES: Final = (
     ),
     Entry(
         name="ImageGCFailed",
-        also=("FreeDiskSpaceFailed", "ContainerGCFailed", "InvalidDiskCapacity"),
+        also=("FreeDiskSpaceFailed",),
         pattern=r"Failed to garbage collect required amount of images.*|Insufficient free disk space on the node's .*"
-        r"|wanted to free \d+ bytes, but freed \d+ bytes.*|invalid capacity 0 on image filesystem",
+        r"|wanted to free \d+ bytes, but freed \d+ bytes.*",
         means="The kubelet could not free as much disk as it wanted by removing images that nobody uses.",
         rule=("What fills the disk is something else: images in use, logs, writable layers, emptyDir volumes.",),
         do=("Look at the disk of that node before the kubelet starts to evict.",),
         commands=(_NODE,),
         source=("pkg/kubelet/images/image_gc_manager.go",),
         see=("eviction threshold", "Evicted"),
+    ),
+    Entry(
+        name="InvalidDiskCapacity",
+        pattern=r"invalid capacity 0 on image filesystem",
+        means="The container runtime reported an image filesystem of 0 bytes: mostly the kubelet has just started.",
+        rule=("Nothing was removed, and it does not say that a disk is full. The kubelet looks again every 5 min.",),
+        do=("Where it goes on for more than 10 min, see that the container runtime of the node answers.",),
+        commands=(_NODE,),
+        source=("pkg/kubelet/images/image_gc_manager.go",),
+        see=("ImageGCFailed", "KubeletNotReady"),
+    ),
+    Entry(
+        name="ContainerGCFailed",
+        means="The kubelet could not remove dead containers: mostly the container runtime of the node does not answer.",
+        rule=("The text is the runtime's own: see that it runs. The kubelet tries again every minute.",),
+        commands=(_NODE,),
+        source=("pkg/kubelet/kubelet.go",),
+        see=("KubeletNotReady", "ImageGCFailed"),
     ),
     Entry(
         name="exceeded its local ephemeral storage limit",
@@ -128,7 +147,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="MaintenancePlanned",
-        also=("MaintenanceInProgress", "DrainInProgress", "Drained", "GracefulNodeShutdownInProgress"),
+        also=("MaintenanceInProgress", "DrainInProgress", "GracefulNodeShutdownInProgress"),
         means="An admin announces a drain, a shutdown or maintenance of the node (alpha in 1.37, off by default).",
         rule=("It keeps no pod away: a cordon or a taint does.",),
         source=("pkg/features/kube_features.go",),

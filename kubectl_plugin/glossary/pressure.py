@@ -113,10 +113,9 @@ ENTRIES: Final = (
     Entry(
         name="eviction threshold",
         also=(
-            *("eviction signal", "memory.available", "nodefs.available", "imagefs.available", "inode"),
-            *("nodefs.inodesFree", "imagefs.inodesFree", "containerfs.available", "containerfs.inodesFree"),
-            *("pid.available", "allocatableMemory.available", "eviction monitoring interval"),
-            "kernelMemcgNotification",
+            *("eviction signal", "imagefs.inodesFree", "allocatableMemory.available", "eviction monitoring interval"),
+            *("memory.available", "nodefs.available", "inode", "nodefs.inodesFree", "pid.available"),
+            *("imagefs.available", "containerfs.available", "containerfs.inodesFree", "kernelMemcgNotification"),
         ),
         means="Below it the kubelet evicts: hard at once, soft after its own grace period.",
         rule=(

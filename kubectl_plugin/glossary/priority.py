@@ -61,7 +61,7 @@ ENTRIES: Final = (
             *("victim's grace period", "victims' grace", "grace of victims", "Pod Priority and Preemption"),
         ),
         pattern=r"Preempted by (\w+ [\da-f-]{36}|(a )?pod(group)?( \S+)?|[\w.-]+/[\w.-]+) on node .*"
-        r"|\S+: preempting to accommodate a higher priority .*",
+        r"|\S+: preempting to accommodate a higher priority .*|Preemptor Pod preempted victim Pod",
         means="A pending pod's place is made by deleting pods of lower priority, gracefully.",
         rule=(
             "A node qualifies if the pod fits once all lower pods are gone; then as many as possible are spared.",
@@ -179,11 +179,13 @@ ENTRIES: Final = (
     Entry(
         name="DisruptionTarget",
         also=("EvictionByEvictionAPI", "DeletionByTaintManager", "DeletionByPodGC", "TerminationByKubelet"),
-        pattern=r"Eviction API: evicting",
+        pattern=r"Eviction API: evicting|DeletionByDeviceTaintManager"
+        r"|Device Taint manager: deleting due to NoExecute taint",
         means="The pod's condition that names who ended it; its reason tells which rule.",
         rule=(
             "PreemptionByScheduler: a pod of higher priority. EvictionByEvictionAPI: a drain or another eviction.",
-            "DeletionByTaintManager: a NoExecute taint. DeletionByPodGC: its node is gone, or out of service.",
+            "DeletionByTaintManager: a NoExecute taint of its node. DeletionByDeviceTaintManager: one of its device.",
+            "DeletionByPodGC: its node is gone, or out of service.",
             "TerminationByKubelet: node pressure, a node shutdown, or a critical pod's place.",
         ),
         do=("A Job's podFailurePolicy can ignore failures with this condition.",),

@@ -64,6 +64,7 @@ ENTRIES: Final = (
             *("adj", "points", "oom score", "oom_score", "oomScoreAdj", "who sets oom_score_adj", "set oom_score_adj"),
             *("badness", "OOM score adjustment", "OOM order", "kernel OOM order"),
         ),
+        pattern=r"(who|which (pod|container|process)) (is|gets) killed first\??",
         means="What the kubelet tells the kernel of each container: a higher number is killed sooner.",
         rule=(
             "Node-critical pods and Guaranteed ones -997, BestEffort 1000, Burstable 1000 - 1000 x request / capacity.",
@@ -110,6 +111,7 @@ ENTRIES: Final = (
             *("cgroups", "cgroup v2", "cgroup v1", "kubepods", "QoS cgroup", "pod cgroup", "cgroup driver"),
             *("cgroupDriver", "systemd", "cgroupfs", "kubepods.slice", "cpu.weight", "cpu.shares", "failCgroupV1"),
         ),
+        pattern=r"cgroup v1 support is in maintenance mode, .*",
         means="The kernel's groups that hold limits: kubepods, then the QoS class, then the pod, then its containers.",
         rule=(
             "A cpu request becomes shares (v1) or weight (v2), a cpu limit a quota, a memory limit memory.max.",
@@ -158,7 +160,7 @@ ENTRIES: Final = (
             "ResizeError",
         ),
         pattern=r"node had resize preemption disabled|Node didn't have enough capacity: .*"
-        r"|pod resize fits, waiting for Kubelet actuation"
+        r"|pod resize fits, waiting for Kubelet actuation|In-place resize of containers with swap is not supported\."
         r"|In-place pod(-level resources)? resize is not supported on .*|Resize is infeasible for .*"
         r"|InPlacePod\w+ is disabled|Memory-backed emptyDir volume resize is .*|cannot decrease memory limits: .*"
         r"|attempting to set (pod|container) .*memory limit \(\d+\) below current usage \(\d+\)",
@@ -221,6 +223,7 @@ ENTRIES: Final = (
     Entry(
         name="pod-level resources",
         also=("PodLevelResources", "spec.resources", "pod resources"),
+        pattern=r"pod level (request|limit) for \S+ is insufficient to cover the aggregated container and .*",
         means="Requests and limits of the pod as a whole (spec.resources): where set, they alone decide the QoS class.",
         rule=(
             "On by default since 1.34. The scheduler counts them in place of the sum of the containers.",

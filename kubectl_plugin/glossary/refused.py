@@ -156,7 +156,7 @@ ENTRIES: Final = (
     Entry(
         name="strict decoding error",
         also=("unknown field",),
-        pattern=r"strict decoding error: .*|unknown field \".*\"",
+        pattern=r"strict decoding error: .*|unknown field \".*\"( in \S+)?",
         means="The object has a field that this API server does not know: misspelt or in the wrong place.",
         do=("Correct the field's name or its indentation; kubectl explain lists the fields of a kind.",),
         commands=("kubectl explain pod.spec", _LINT),

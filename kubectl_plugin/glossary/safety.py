@@ -19,8 +19,9 @@ ENTRIES: Final = (
             *("--force", "force delete", "grace 0", "--grace-period=0", "Immediate deletion does not wait"),
             *("forced pod termination", "forced deletion", "Force Delete StatefulSet Pods"),
         ),
-        pattern=r"(warning: )?Immediate deletion does not wait for confirmation.*|kubectl delete (?=.*--force\b).*"
-        r"|--force and --grace-period greater than 0 cannot be specified together",
+        pattern=r"(warning: )?Immediate deletion does not wait for confirmation.*"
+        r"|--force and --grace-period greater than 0 cannot be specified together"
+        r"|kubectl delete .*(--force|--grace-period[= ]0)\b.*",
         means="The object is removed at once; nobody waits for the processes, which may run on.",
         rule=(
             "A StatefulSet then makes the same name again: two may write to the same data.",
@@ -104,7 +105,7 @@ ENTRIES: Final = (
             *("delete node", "kubectl delete node", "node deleted", "node registers again", "register-node", "gone"),
             "node gone",
         ),
-        pattern=r"Removing Node \S+ from Controller",
+        pattern=r"Removing Node \S+ from Controller|Deleting node \S+ because it does not exist in the cloud provider",
         means="Deleting a Node object stops no machine: its kubelet makes the object again when it is next started.",
         rule=(
             "It registers once in its life; one that goes on running only fails to report, until it is restarted.",
@@ -119,7 +120,7 @@ ENTRIES: Final = (
     Entry(
         name="PodGC",
         also=("podgc", "pod garbage collection", "pod garbage collector", "terminated-pod-gc-threshold"),
-        pattern=r"PodGC: .*",
+        pattern=r"PodGC: .*|PodGC is force deleting Pod",
         means="The controller that removes pods nobody else ends: it looks every 20 s, and uses no grace period.",
         rule=(
             "Pods of a Node that has not been there for 40 s; Terminating ones that never had a node.",
@@ -179,7 +180,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node.cloudprovider.kubernetes.io/shutdown",
-        also=("shutdown taint", "cloud shutdown taint", "InstanceShutdown"),
+        also=("shutdown taint", "InstanceShutdown"),
         means="A taint of a node that is not Ready: its cloud provider said that the machine is shut down.",
         rule=("It keeps pods away and evicts none. It stays until the node is Ready, also if the machine runs again.",),
         do=("Check in the provider's console that the machine is off, then fence the node.",),
@@ -264,6 +265,7 @@ ENTRIES: Final = (
     Entry(
         name="Lease",
         also=("heartbeat", "node lease", "kube-node-lease", "nodeLeaseDurationSeconds", "nodeStatusReportFrequency"),
+        pattern=r"Failed to ensure lease exists, will retry",
         means="A node's heartbeat: its kubelet renews the Lease in kube-node-lease every 10 s (a quarter of 40 s).",
         rule=(
             "The node's status is a heartbeat, too: it is sent on a change, or every 5 min.",
@@ -277,13 +279,10 @@ ENTRIES: Final = (
         name="node controller",
         also=(
             *("node lifecycle controller", "node-monitor-grace-period", "node-eviction-rate", "pod-eviction-timeout"),
-            *(
-                "secondary-node-eviction-rate",
-                "unhealthy-zone-threshold",
-                "large-cluster-size-threshold",
-                "zone disruption",
-            ),
+            *("secondary-node-eviction-rate", "unhealthy-zone-threshold", "large-cluster-size-threshold"),
+            "zone disruption",
         ),
+        pattern=r"Controller detected that zone is now in new state",
         means="It marks nodes without heartbeats Unknown and taints them; NoExecute taints then delete their pods.",
         rule=(
             "One node per 10 s is tainted; with 55% of a zone silent one per 100 s, with 50 nodes or fewer there none.",

@@ -111,7 +111,8 @@ ENTRIES: Final = (
             *("taint", "toleration", "untolerated taint", "NoSchedule", "NoExecute", "PreferNoSchedule"),
             *("TaintToleration", "taints and tolerations"),
         ),
-        pattern=r"node\(s\) had (untolerated )?taints?\b.*",
+        pattern=r"node\(s\) had (untolerated )?taints?\b.*"
+        r"|(Taints: )?[\w./-]+(=[\w.-]*)?:(NoSchedule|PreferNoSchedule|NoExecute)",
         means="The node has a NoSchedule or NoExecute taint that no toleration of the pod matches.",
         rule=("The first such taint rules the node out. PreferNoSchedule only lowers its score.",),
         do=(
@@ -129,7 +130,7 @@ ENTRIES: Final = (
             *("NodeUnschedulable", "node.kubernetes.io/unschedulable", "NodeNotSchedulable", "uncordon"),
             *("kubectl cordon", "kubectl uncordon"),
         ),
-        pattern=r"(node/\S+ )?(already )?(un)?cordoned",
+        pattern=r"(node/\S+ )?(already )?(un)?cordoned|Node \S+ status is now: NodeNotSchedulable|Unschedulable: true",
         means="The node is cordoned: spec.unschedulable is set.",
         rule=("Pods that tolerate node.kubernetes.io/unschedulable, such as a DaemonSet's, still come.",),
         do=("kubectl uncordon NODE, once the work for which it was cordoned is done.",),

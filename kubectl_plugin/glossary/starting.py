@@ -74,7 +74,7 @@ ENTRIES: Final = (
         name="ImagePullBackOff",
         also=("ErrImagePull", "image pull", "image pull back-off", "Failed to pull image"),
         pattern=r"Back-off pulling image .*|Failed to pull image .*|Error: (ImagePullBackOff|ErrImagePull)"
-        r"|pull QPS exceeded"
+        r"|pull QPS exceeded|trying and failing to pull image"
         r"|image pull failed for \S+ because the (registry is unavailable|signature validation failed).*"
         r"|failed to pull and unpack image .*",
         means="The image cannot be pulled, and the kubelet waits before the next try: 10 s, doubled up to 5 min.",
@@ -102,8 +102,17 @@ ENTRIES: Final = (
         see=("FailedMount", "Multi-Attach error", "ImagePullBackOff"),
     ),
     Entry(
+        name="CreateContainerError",
+        pattern=r"Error: (rpc error: code = \w+ desc = )?failed to (create container|prepare subPath"
+        r"|reserve container name|generate container \".*\" spec)\b.*",
+        means="One try of the kubelet to make or start a container failed: the pod is not Failed, and it tries again.",
+        do=("Read the end of the text; where it is a timeout, see that the container runtime of the node answers.",),
+        commands=(_DESCRIBE,),
+        source=(_CONTAINER, "pkg/kubelet/events/event.go"),
+        see=("RunContainerError", "CreateContainerConfigError"),
+    ),
+    Entry(
         name="CreateContainerConfigError",
-        also=("CreateContainerError",),
         pattern=(
             r"(Error: )?(configmap|secret) \".*\" not found|(Error: )?couldn't find key .* in (ConfigMap|Secret) .*"
             r"|Error: CreateContainerConfigError|(Error: )?container has runAsNonRoot and image .*"

@@ -16,8 +16,9 @@ __all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
 DESCRIPTION: Final = """\
 Explains a term, or a message about a pod that Kubernetes wrote: what it means, the
 rule behind it and where that is written, what to do. It explains each reason of a
-scheduler's message; a line of an event can be pasted whole. Without a term it lists
-all it knows. It asks no cluster.
+scheduler's message; lines of events, of lists and of `kubectl describe` can be pasted
+whole. Of standard input it reads the last 131072 characters, of a line the first 8192.
+Without a term it lists all it knows. It asks no cluster.
 """
 EXAMPLES: Final = """\
 examples:

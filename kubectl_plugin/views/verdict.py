@@ -48,6 +48,7 @@ from podrules.placement.outcome import ClaimProblem, NamedFate, Placement, Place
 from podrules.platform import Platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES, is_reserved_class_name
 from podrules.qos import QOSProblem
+from podrules.reachability import Reach
 from podrules.resize_room import ResizeRoom
 from podrules.second_writers import SecondWriters
 
@@ -72,7 +73,8 @@ def _lacking_words(report: PodReport) -> Iterator[str]:
     node = report.status.node if report.status is not None else None
     yield from assumed_words(one for one in report.lacks if node is None or one.resource != "nodes")
     if node is not None and any(one.resource == "nodes" for one in report.lacks):
-        name = next((one.node for one in report.moving if one.is_elsewhere_unknown(node.name)), node.name)
+        away = (one.node for one in report.moving if one.reach is Reach.UNKNOWN and one.node != node.name)
+        name = next(away, node.name)
         yield f"Not certain: whether {name} answers is unknown; the Node could not be read."
 
 
@@ -196,8 +198,7 @@ def _to_come(report: PodReport) -> Verdict:
     if stuck := _stuck(report):
         return _notice(VerdictCode.UNSCHEDULABLE, _standing(report), *stuck)
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
-        preview = placement.preemption
-        room = (room_words(preview),) if preview is not None and preview.nodes else ()
+        room = _room(placement)
         nowhere = " ".join(("No node fits now.", *why_no_node(placement), *room))
         # A claim that no node can use keeps the pod waiting whatever the cluster has room for.
         sentences = (nowhere, _standing(report)) if placement.claims else (_standing(report), nowhere)
@@ -210,6 +211,12 @@ def _to_come(report: PodReport) -> Verdict:
         reason = f"Its placement is not modelled: {placement.reason}."
         return _notice(VerdictCode.PLACEMENT_NOT_MODELLED, _standing(report), reason)
     return _fine(VerdictCode.PLANNED, _standing(report))
+
+
+def _room(placement: Placement) -> tuple[str, ...]:
+    preview, told = placement.preemption, placement.told
+    denied = told is not None and told.no_victims
+    return () if preview is None or not preview.nodes else (room_words(preview, denied=denied),)
 
 
 def _stuck(report: PodReport) -> tuple[str, ...]:
@@ -240,8 +247,7 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
         return _notice(VerdictCode.SCHEDULING_GATED, f"{waiting}: the {_gated(status.gates)}")
     placement = report.placement
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
-        preview = placement.preemption
-        room = (room_words(preview),) if preview is not None and preview.nodes else ()
+        room = _room(placement)
         nominated = placement.nominated
         if nominated is None or not nominated.victims:
             said = (f"{waiting}: no node fits.", *why_no_node(placement), *room, *autoscaler_words(report, now))

@@ -103,8 +103,7 @@ def _guard(pod: Pod, claimed: ClaimedVolume, source: Source, node: Node | None) 
     except ClusterError:
         attached = None
     if attached is None and node is not None:
-        name = unique_volume_name(volume)
-        attached = any(entry.name == name for entry in node.status.volumes_attached) or None
+        attached = unique_volume_name(volume) in {entry.name for entry in node.status.volumes_attached} or None
     if attached is None and volume.spec.csi is not None:
         # A driver that does not attach has no VolumeAttachments.
         with suppress(ClusterError):

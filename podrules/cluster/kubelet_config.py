@@ -152,6 +152,12 @@ def _values(config: KubeletConfiguration) -> Iterator[tuple[str, str]]:
         yield "enforceNodeAllocatable", "a value stands twice, or beside none; keep one"
     if not -1000 <= config.oom_score_adj <= 1000:
         yield "oomScoreAdj", f"{config.oom_score_adj} is out of range; write -1000 to 1000"
+    cgroups = {"system": config.system_reserved_cgroup, "kube": config.kube_reserved_cgroup}
+    for name, whose in ((name, name.partition("-")[0]) for name in _ENFORCED[2:] if name in enforced):
+        if not cgroups[whose]:
+            yield "enforceNodeAllocatable", f"{name} needs {whose}ReservedCgroup; set that"
+    if not config.cgroups_per_qos and set(enforced) - {"none"}:
+        yield "cgroupsPerQOS", "false needs enforceNodeAllocatable: [none]"
     factor = config.memory_throttling_factor
     if factor is not None and not 0 < factor <= 1:
         yield "memoryThrottlingFactor", f"{factor} is out of range; write more than 0, at most 1"

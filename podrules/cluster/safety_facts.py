@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from podrules.attachment import VolumeFacts, attached_volumes, is_in_use, unique_volume_name
+from podrules.attachment import VolumeFacts, attached_volumes, unique_volume_name
 from podrules.cluster.force_delete_objects import MOST_READ
 from podrules.cluster.force_delete_objects import renewals as renewals_of
 from podrules.cluster.kinds import (
@@ -27,9 +27,10 @@ from podrules.cluster.kinds import (
     Kind,
 )
 from podrules.csi_translation import csi_source
+from podrules.ending import pod_ending
 from podrules.model.base import KubeObject
 from podrules.model.instant import instant
-from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
+from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from podrules.model.workload import Workload
 from podrules.partitions import PartitionFacts, missing_nodes, nodes_down
 from podrules.reachability import LEASE_NAMESPACE, NodeReach
@@ -68,7 +69,7 @@ def partition_facts(
     all_nodes = not gatherer.source.is_plain_list
     # A live cluster may have too many attachments to read them for nodes that are gone.
     of_all = () if gatherer.source.side_by_side else read_or_none(gatherer.list(VOLUME_ATTACHMENTS)) or ()
-    missing = missing_nodes(nodes, pods, renewed, of_all)
+    missing = missing_nodes(nodes, pods, of_all, renewed)
     if missing and not all_nodes:
         gatherer.noted(Unread("get", NODES.rbac_name, None, NOT_ALL_IN_FILE))
         missing = ()
@@ -151,6 +152,7 @@ def coming_writers(
     read_at_most = {claimed.claim for claimed in claimed_volumes(pod)[:MOST_READ]}
     claims = {one.metadata.place: one for one in written if isinstance(one, PersistentVolumeClaim)}
     volumes = {one.metadata.name: one for one in written if isinstance(one, PersistentVolume)}
+    classes = {one.metadata.name: one for one in written if isinstance(one, StorageClass)}
 
     def read(kind: Kind[Any], name: str, own: Any = None) -> Any:
         if kind.namespaced and name not in read_at_most:
@@ -167,8 +169,9 @@ def coming_writers(
         lambda name: read(PERSISTENT_VOLUME_CLAIMS, name, claims.get((pod.metadata.namespace, name))),
         its_volume,
         lambda name: read(CSI_DRIVERS, name),
+        classes,
     )
-    return second_writers(deployment, guards)
+    return second_writers(deployment, pod, guards)
 
 
 def _others(gatherer: Gatherer, lost: Sequence[Pod], namespaces: Iterable[str]) -> Iterator[Pod]:
@@ -215,7 +218,10 @@ def _volume_facts(gatherer: Gatherer, pod: Pod) -> Iterator[VolumeFacts]:
         every = gatherer.noted(gatherer.list(VOLUME_ATTACHMENTS))
         attachments = [one for one in every or () if one.spec.source.persistent_volume_name == volume.metadata.name]
         known = every is not None and gatherer.source.side_by_side and csi_source(volume) is not None
-        attached = frozenset() if known else frozenset(_nodes_with(gatherer, volume))
+        # Of iSCSI and FC only the status of a node tells, of CSI what VolumeAttachments do not.
+        name = "" if known else unique_volume_name(volume)
+        listed = (gatherer.noted(gatherer.list(NODES)) or ()) if name else ()
+        attached = {node.metadata.name for node in listed if name in {one.name for one in node.status.volumes_attached}}
         nodes = attached | {entry.spec.node_name for entry in attachments}
         yield VolumeFacts(
             name=claimed.name,
@@ -223,10 +229,17 @@ def _volume_facts(gatherer: Gatherer, pod: Pod) -> Iterator[VolumeFacts]:
             volume=volume,
             attachable=_is_attachable(gatherer, volume),
             attachments=attachments,
-            attached_to=attached,
+            attached_to=frozenset(attached),
             users=users,
             mounted_on=frozenset(name for name in nodes if _has_mounted(gatherer, name, volume)),
+            collected_by={user.metadata.name: _collected_by(gatherer, user) for user in users},
         )
+
+
+def _collected_by(gatherer: Gatherer, pod: Pod) -> datetime | None:
+    if pod.metadata.deletion_timestamp is None or not pod.spec.node_name:
+        return None
+    return pod_ending(pod, node=read_or_none(gatherer.get(NODES, pod.spec.node_name))).collected_by
 
 
 def _is_attachable(gatherer: Gatherer, volume: PersistentVolume) -> bool:
@@ -238,12 +251,4 @@ def _is_attachable(gatherer: Gatherer, volume: PersistentVolume) -> bool:
 
 def _has_mounted(gatherer: Gatherer, name: str, volume: PersistentVolume) -> bool:
     node = gatherer.noted(gatherer.get(NODES, name))
-    return node is not None and is_in_use(volume, node)
-
-
-def _nodes_with(gatherer: Gatherer, volume: PersistentVolume) -> Iterator[str]:
-    """The nodes that have a volume in their status: of iSCSI and FC nothing else tells, of CSI VolumeAttachments do."""
-    name = unique_volume_name(volume)
-    for node in (gatherer.noted(gatherer.list(NODES)) or ()) if name else ():
-        if any(entry.name == name for entry in node.status.volumes_attached):
-            yield node.metadata.name
+    return node is not None and unique_volume_name(volume) in node.status.volumes_in_use

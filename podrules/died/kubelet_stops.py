@@ -200,7 +200,7 @@ def _stoppers(evidence: Evidence, pod: Pod, ref: ContainerRef, end: Termination)
         # The kubelet has nothing else to do for such a pod.
         yield Cause.SIDECAR_STOPPED, Weight.MUCH
         return
-    stays_down = pod.spec.restart_policy == "Never" and not ref.is_sidecar
+    stays_down = pod.restart_policy(ref.container) == "Never"
     probes = dict(_probes(pod, ref.container, end)) if stays_down else {}
     if not _has_same_sandbox(pod, ref, end):
         yield Cause.SANDBOX_CHANGED, Weight.SOME if probes else Weight.MUCH

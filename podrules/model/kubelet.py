@@ -209,6 +209,8 @@ class KubeletConfiguration(Model, frozen=True):
     qos_reserved: dict[str, str] = {}
     """``memory: 50%``; it counts with the feature gate QOSReserved alone."""
     enforce_node_allocatable: tuple[str, ...] = ("pods",)
+    system_reserved_cgroup: str = ""
+    kube_reserved_cgroup: str = ""
     kube_reserved: ResourceList = {}
     system_reserved: ResourceList = {}
     oom_score_adj: int = field(default=-999, name="oomScoreAdj")

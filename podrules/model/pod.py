@@ -49,6 +49,7 @@ __all__ = [
     "SleepAction",
     "TopologySpreadConstraint",
     "Volume",
+    "VolumeMount",
     "WorkloadReference",
 ]
 
@@ -142,6 +143,13 @@ class ContainerResizePolicy(Model, frozen=True):
     """``NotRequired``, ``RestartContainer``."""
 
 
+class VolumeMount(Model, frozen=True):
+    """``volumeMounts[]``, and ``volumeDevices[]``, which are always writable."""
+
+    name: str = ""
+    read_only: bool = False
+
+
 class Container(Model, frozen=True):
     """A container, init container, sidecar or ephemeral container."""
 
@@ -155,6 +163,8 @@ class Container(Model, frozen=True):
     startup_probe: Probe | None = None
     lifecycle: Lifecycle | None = None
     resize_policy: tuple[ContainerResizePolicy, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
+    volume_devices: tuple[VolumeMount, ...] = ()
 
     @property
     def restarts_always(self) -> bool:
@@ -368,6 +378,10 @@ class Pod(KubeObject, frozen=True):
         """Whether its Ready condition is True."""
         ready = self.status.condition("Ready")
         return ready is not None and ready.status == "True"
+
+    def restart_policy(self, container: Container) -> str:
+        """The restartPolicy of an app container or a sidecar: its own, else the pod's (ContainerRestartRules)."""
+        return container.restart_policy or self.spec.restart_policy or "Always"
 
     @property
     def as_controller(self) -> OwnerReference:

@@ -107,6 +107,7 @@ def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways
         )
     feasible = filtered.feasible
     if not len(feasible):
+        room = preview(filtered, anew.snapshot.pod_disruption_budgets) if ways_out else None
         return replace(
             found,
             outcome=PlacementOutcome.UNSCHEDULABLE,
@@ -114,9 +115,9 @@ def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways
             nowhere=pinned_nowhere(pod, anew.table.nodes),
             claims=claim_problems(filtered),
             volumes=volume_places(filtered),
-            preemption=preview(filtered, anew.snapshot.pod_disruption_budgets) if ways_out else None,
+            preemption=room,
             current=_current(pod, filtered, None),
-            told=_scheduler_message(pod, filtered.message),
+            told=_scheduler_message(pod, filtered.message, room=room is not None and bool(room.nodes)),
         )
     scored = score_nodes(filtered)
     if scored.fails:
@@ -196,11 +197,11 @@ def _unknown(filtered: Filtered) -> str:
     return next((reason.partition(UNKNOWN)[2] for reason in reasons if UNKNOWN in reason), "")
 
 
-def _scheduler_message(pod: Pod, message: str) -> ToldBefore | None:
+def _scheduler_message(pod: Pod, message: str, *, room: bool = False) -> ToldBefore | None:
     condition = pod.status.condition("PodScheduled")
     if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
         return None
-    return told_before(condition.message, message)
+    return told_before(condition.message, message, room=room)
 
 
 def rejected_groups(

@@ -290,6 +290,8 @@ class ToldBefore(Struct, frozen=True, rename="camel"):
     agrees: bool
     changed: tuple[ReasonCount, ...]
     """Reasons whose numbers differ; empty where the message could not be read."""
+    no_victims: bool = False
+    """Whether it found no victims, though preemption makes room by what is known now."""
 
 
 class NamedFate(Enum):

@@ -51,6 +51,9 @@ def preempted(victim: Pod, event: Event | None, pods: Sequence[Pod] | None, *, i
     uid = "" if event is None else _preemptor_uid(event)
     preemptor = next((pod for pod in pods or () if pod.metadata.uid == uid), None) if uid else None
     is_known = bool(uid) and pods is not None and not (is_list and preemptor is None)
+    if not uid:
+        nominated = [pod for pod in pods or () if pod.status.nominated_node_name == node and _waits_above(pod, victim)]
+        preemptor = nominated[0] if len(nominated) == 1 else None
     named = preemptor.metadata if preemptor is not None else event.related if event is not None else None
     return Preempted(
         by=None if named is None else PodReference(named.namespace, named.name),
@@ -61,6 +64,10 @@ def preempted(victim: Pod, event: Event | None, pods: Sequence[Pod] | None, *, i
         preemptor_node="" if preemptor is None else preemptor.spec.node_name or preemptor.status.nominated_node_name,
         higher_than=tuple(_left_alone(victim, pods or ())),
     )
+
+
+def _waits_above(pod: Pod, victim: Pod) -> bool:
+    return not pod.spec.node_name and not pod.finished and (pod.spec.priority or 0) > (victim.spec.priority or 0)
 
 
 def _preemptor_uid(event: Event) -> str:

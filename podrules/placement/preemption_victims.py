@@ -34,6 +34,8 @@ class VictimPod(Struct, frozen=True, rename="camel"):
     grace_seconds: int
     violates: tuple[str, ...]
     """PodDisruptionBudgets that its going violates, by name."""
+    is_static: bool = False
+    """Whether only its mirror would go: its kubelet runs it on."""
 
 
 class CrossNode(Struct, frozen=True, rename="camel"):
@@ -106,6 +108,8 @@ class Preemptor(Struct, frozen=True, rename="camel"):
     priority: int
     seen: bool
     """Whether a scheduler has tried it before."""
+    denied: bool
+    """Whether that found no victims for it."""
     node: str
     victims: int
     """How many pods would go, this one among them."""
@@ -192,9 +196,9 @@ class Preempted(Struct, frozen=True, rename="camel"):
     """By whom a pod was preempted, and what for."""
 
     by: PodReference | None
-    """None: it is gone, or cannot be read, or the event that tells of it is gone."""
+    """None: it is gone, or cannot be read, or nothing tells of it."""
     uid: str
-    """The preemptor's; empty: the event that tells it is gone."""
+    """The preemptor's; empty: the event that tells it is gone, and `by` is the only pod that waits for the room."""
     at: str | None
     node: str
     """Where the victim ran."""

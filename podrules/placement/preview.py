@@ -28,8 +28,10 @@ from podrules.placement.preemption_victims import (
     Preemptor,
     VictimPod,
 )
+from podrules.placement.scheduler_condition import found_no_victims
 from podrules.placement.situation import Situation
 from podrules.platform import Platform, node_platform
+from podrules.priority import is_mirror_pod
 from podrules.qos import get_pod_qos
 from podrules.reachability import node_reach
 from podrules.scheduler.cycle import Filtered, pre_enqueue
@@ -121,10 +123,12 @@ def preemptor(situation: Situation, bound: Pod) -> Preemptor | None:
     if found.preemption is None or all(one.node != name for one in found.best):
         return None
     twins = [one.pod for one in (() if first is None else first.victims) if one.pod.metadata.uid not in victims]
+    waits = pod.status.condition("PodScheduled")
     return Preemptor(
         pod=reference(pod),
         priority=priority_of(pod),
         seen=unseen(pod) is None,
+        denied=waits is not None and waits.status == "False" and found_no_victims(waits.message),
         node=name,
         victims=len(victims),
         violates=tuple(budget.metadata.name for budget in victims[own].violates),
@@ -189,6 +193,7 @@ def _victim(victim: Victim, filtered: Filtered) -> VictimPod:
         qos_class=get_pod_qos(pod, features=filtered.context.features).value,
         grace_seconds=30 if grace is None else grace,
         violates=tuple(budget.metadata.name for budget in victim.violates),
+        is_static=is_mirror_pod(pod),
     )
 
 

@@ -14,10 +14,12 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from podrules.model.quantity import whole_number
 from podrules.placement.outcome import ReasonCount, ToldBefore
 
-__all__ = ["histogram", "told_before"]
+__all__ = ["found_no_victims", "histogram", "told_before"]
 
 _SENTENCE: Final = re.compile(r"0/\d+ nodes are available: (.*?)\.(?: |$)", re.DOTALL)
 _ENTRY: Final = re.compile(r"(\d+) (.+)", re.DOTALL)
@@ -36,8 +38,18 @@ _OLDER: Final = (
 """Patterns of older wording, and today's."""
 
 
-def told_before(message: str, now: str) -> ToldBefore:
-    """Compare the condition's message with the sentence of now, which is empty when a node fits now."""
+def found_no_victims(message: str) -> bool:
+    """Whether preemption helped on no node: where pods have to go, kube-scheduler writes nothing about it."""
+    return " preemption: 0/" in message
+
+
+def told_before(message: str, now: str, *, room: bool = False) -> ToldBefore:
+    """Compare the condition's message with the sentence of now, which is empty when a node fits now.
+
+    `room` is whether preemption makes room now: a message that no victim was found says something else.
+    """
+    if room and found_no_victims(message):
+        return replace(told_before(message, now), agrees=False, no_victims=True)
     if now and (message == now or message.startswith(f"{now} ")):
         return ToldBefore(message, agrees=True, changed=())
     then_counts, now_counts = _in_todays_words(histogram(message)), histogram(now)

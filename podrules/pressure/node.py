@@ -23,12 +23,7 @@ from msgspec import Struct
 
 from podrules.cgroup import container_resource_config, pod_resource_config
 from podrules.eviction.local_storage import StorageLimit, exceeded_storage_limit
-from podrules.eviction.observations import (
-    PODS_CGROUP,
-    SignalObservation,
-    make_signal_observations,
-    thresholds_met,
-)
+from podrules.eviction.observations import PODS_CGROUP, make_signal_observations, thresholds_met
 from podrules.eviction.ranking import Disks, EvictionPlace, rank
 from podrules.eviction.signals import Signal
 from podrules.eviction.thresholds import (
@@ -57,6 +52,7 @@ from podrules.oom import KUBELET_OOM_SCORE_ADJ, OOMScoreAdj, container_oom_score
 from podrules.platform import Platform, node_platform
 from podrules.pressure.oom_order import OOMCandidate, OOMPlace, rank_oom
 from podrules.pressure.usage import NodeUsage, UsageSource
+from podrules.priority import is_critical_pod
 from podrules.processes import has_process, status_of
 from podrules.resources import MEMORY, allocated_pod
 
@@ -133,6 +129,8 @@ class EvictionOrder(Struct, frozen=True):
 
     signal: Signal
     places: tuple[EvictionPlace, ...]
+    unmeasured: tuple[Pod, ...]
+    """Pods that the metrics API lacks and the kubelet may measure: their place is not known."""
 
 
 class Headroom(Struct, frozen=True):
@@ -204,8 +202,7 @@ def node_pressure(
         return NodePressure(platform, usage.source, settings.eviction_max_pod_grace_period, disks)
     active = [allocated_pod(pod, features=features) for pod in pods if not pod.finished]
     thresholds, problem = usable_thresholds(settings)
-    observed = make_signal_observations(measured)
-    unmeasured = {threshold.signal for threshold in thresholds} - observed.keys()
+    unmeasured = {threshold.signal for threshold in thresholds} - make_signal_observations(measured).keys()
     thresholds = with_container_fs(thresholds, image_fs=disks.image_fs, container_fs=disks.container_fs)
     find = stats_by_uid(usage.summary.pods)
     stats = [(pod, find(pod)) for pod in active]
@@ -218,11 +215,8 @@ def node_pressure(
         disks=disks,
         oom_group=_oom_group(config, features),
         ooms=tuple(_ooms(node, stats, measured, config, features)),
-        evictions=tuple(
-            EvictionOrder(signal, rank(active, find, signal, disks, features=features))
-            for signal in _signals(usage.source, disks)
-        ),
-        headrooms=tuple(_headrooms(thresholds, observed)),
+        evictions=tuple(_evictions(signal, active, usage, disks, features) for signal in _signals(usage.source, disks)),
+        headrooms=tuple(_headrooms(thresholds, measured)),
         unmeasured=tuple(signal for signal in Signal if signal in unmeasured),
         over_limits=tuple(_over_limits(stats, settings, disks, features)),
         memory_psi=measured.memory.psi if measured.memory else None,
@@ -257,8 +251,19 @@ def memory_orders(
         oom = _machine(node, capacity, measured, everyone, None)
     eviction: tuple[EvictionPlace, ...] = ()
     if Signal.MEMORY_AVAILABLE in _MEASURED_SIGNALS[usage.source]:
-        eviction = rank(active, find, Signal.MEMORY_AVAILABLE, _disks(measured), features=features)
+        eviction = _evictions(Signal.MEMORY_AVAILABLE, active, usage, _disks(measured), features).places
     return MemoryOrders(oom, eviction)
+
+
+def _evictions(
+    signal: Signal, active: Sequence[Pod], usage: NodeUsage, disks: Disks, features: Features
+) -> EvictionOrder:
+    find = stats_by_uid(usage.summary.pods)
+    able = [pod for pod in active if not is_critical_pod(pod)]
+    unsure = usage.source is UsageSource.METRICS and len(able) > 1
+    gaps = {pod.metadata.uid: pod for pod in able if unsure and find(pod) is None}
+    ranked = [pod for pod in active if pod.metadata.uid not in gaps]
+    return EvictionOrder(signal, rank(ranked, find, signal, disks, features=features), tuple(gaps.values()))
 
 
 def _threshold_source(config: KubeletConfiguration | None) -> ThresholdSource:
@@ -277,7 +282,8 @@ def _signals(source: UsageSource, disks: Disks) -> Iterator[Signal]:
             yield signal
 
 
-def _headrooms(thresholds: Sequence[Threshold], observations: Mapping[Signal, SignalObservation]) -> Iterator[Headroom]:
+def _headrooms(thresholds: Sequence[Threshold], measured: NodeStats) -> Iterator[Headroom]:
+    observations = make_signal_observations(measured)
     met = thresholds_met(thresholds, observations)
     order = list(Signal)
     for threshold in sorted(thresholds, key=lambda one: (order.index(one.signal), not one.is_hard)):
@@ -338,9 +344,10 @@ def _ooms(
     everyone = [candidate for own in candidates for candidate, _, _ in own.containers]
     swap = _node_swap(node, measured)
     yield _machine(node, capacity, measured, everyone, config)
-    limit, assumed = _kubepods_limit(node, capacity, measured, config)
-    pods = measured.system_container(PODS_CGROUP)
-    yield _order(OOMScope.KUBEPODS, limit, swap, pods.memory if pods else None, everyone, assumed=assumed)
+    if config is None or config.cgroups_per_qos:
+        limit, assumed = _kubepods_limit(node, capacity, measured, config)
+        pods = measured.system_container(PODS_CGROUP)
+        yield _order(OOMScope.KUBEPODS, limit, swap, pods.memory if pods else None, everyone, assumed=assumed)
     own_limits = [order for own in candidates for order in own.orders()]
     yield from sorted(own_limits, key=lambda order: -(order.working_set or 0) / order.memory)
 

@@ -144,9 +144,11 @@ def no_such_plugin(name: str) -> str:
     """What to write instead of a name that kube-scheduler does not know; empty: it does, or another project may."""
     if name in REMOVED_PLUGINS:
         return f"there is no such plugin any more; {REMOVED_PLUGINS[name]}"
+    if name in IN_TREE:
+        return ""
     own, given = {known.lower(): known for known in IN_TREE}, name.lower()
     near = nearest_word(given, own, closeness=_MISSPELT)
-    if name in IN_TREE or not near or (near in given and near != given):
+    if not near or (near in given and near != given):
         return ""
     return f"kube-scheduler has no such plugin; did you mean {own[near]}?"
 

@@ -168,12 +168,12 @@ def free_volumes(guards: Sequence[WriterGuard], ended: Span, *, forced: Span | N
     """
     for guard in guards:
         match guard.lock:
-            case WriterLock.NOT_NEEDED:
+            case WriterLock.NOT_NEEDED | WriterLock.REMOVED:
                 continue
-            case WriterLock.NONE:
+            case WriterLock.NODE | WriterLock.FOLDER if forced is not None or not guard.access_modes:
+                continue
+            case WriterLock.NONE | WriterLock.NODE | WriterLock.FOLDER:
                 span, rule, field, seconds = AT_ONCE, Cause.NOT_LOCKED, "", None
-            case WriterLock.REMOVED:
-                continue
             case WriterLock.UNKNOWN:
                 span, rule, field, seconds = NEVER, Cause.VOLUME_UNKNOWN, "", None
             case _ if forced is not None:

@@ -27,7 +27,7 @@ from podrules.priority import SYSTEM_NODE_CRITICAL, SYSTEM_PRIORITY_CLASSES
 from podrules.reachability import Reach
 from podrules.safety import Guarantee
 from podrules.termination import GraceSource, check_graceful_delete
-from podrules.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
+from podrules.timeline.aftermath import FORCE_DETACH_SECONDS, Ownership, after_deletion, forced_detach, free_volumes
 from podrules.timeline.events import (
     AT_ONCE,
     NEVER,
@@ -44,7 +44,7 @@ from podrules.timeline.events import (
 from podrules.timeline.stopping import Stop, ended_before, idle_notes, stop_of
 from podrules.volumes import WriterGuard
 
-__all__ = ["delete", "drain", "preempt", "stopped_by_deletion"]
+__all__ = ["delete", "drain", "preempt", "second_delete", "stopped_by_deletion"]
 
 
 def stopped_by_deletion(pod: Pod, grace: Grace, owner: Ownership) -> Stop:
@@ -112,6 +112,22 @@ def preempt(
     return _deleted(Way.PREEMPT, Standing.APPLIES, pod, owner, guards, reach=reach)
 
 
+def second_delete(told: WayTimeline, again: Span, *, kept: bool) -> WayTimeline:
+    """The same with a second DELETE without grace: the object goes at once, unless it is kept; the stop goes on."""
+    gone = Span(again.earliest, None) if kept else again
+    before = next((event.span for event in told.events if event.what is What.OBJECT_GONE), NEVER)
+
+    def moved(event: Event) -> Event:
+        if event.what is What.OBJECT_GONE:
+            return replace(event.during(gone), rule=Cause.FINALIZERS if kept else Cause.SECOND_DELETE)
+        if event.rule in {Cause.FORCE_DETACH, Cause.FORCE_DETACH_UNFENCED}:
+            # An out-of-service taint does not wait.
+            return event.during(gone.later(0 if event.span == before != NEVER else FORCE_DETACH_SECONDS))
+        return event.during(gone) if event.rule in {Cause.AFTER_OBJECT, Cause.MIRROR} else event
+
+    return replace(told, events=tuple(map(moved, told.events)))
+
+
 def _barred(pod: Pod) -> Standing | None:
     """Why a pod is not deleted when its node needs room."""
     if not pod.spec.node_name:
@@ -166,7 +182,7 @@ def _deleted(
     notes = [*idle_notes(pod), *after.notes]
     if stop.events and not silent and way is Way.DELETE and given:
         notes.insert(0, Note(Reminder.SECOND_DELETE, stop.ended.latest))
-    if asked == 0:
+    if asked == 0 and way is Way.DELETE:
         notes.insert(0, Note(Reminder.ZERO_IS_FORCED))
     if asked is not None and going:
         notes.insert(0, Note(Reminder.NOT_LONGER if asked >= given else Reminder.SHORTER, asked))

@@ -7,7 +7,7 @@ Eviction, soft      the smaller of evictionMaxPodGracePeriod and the pod's own; 
 Probe               liveness: failureThreshold probes in a row fail, one each periodSeconds, each for timeoutSeconds at
                     most; the seconds count from when the container hangs. Startup: the same from the container's start,
                     after initialDelaySeconds. Only the container is killed, with the probe's own grace period if it has
-                    one, and restarted in the same pod as spec.restartPolicy says; a sidecar always. It is killed and
+                    one, and restarted in the same pod as its restartPolicy says, or the pod's. It is killed and
                     started in one step, which looks for the end before: so the first two restarts wait for nothing,
                     and later ones only when that end was less than the back-off ago
 Node shutdown       pods of the lowest priority first, group after group, each with its own time, and the pod's own at
@@ -142,9 +142,8 @@ def _probed(pod: Pod, ref: ContainerRef) -> Iterator[Event]:
             late = _after(event, failed)
             yield late if event.field else replace(late, rule=Cause.PROBE_FOUND, field=field)
         ended = Span(step.sigterm_earliest, step.sigkill_latest).after(failed)
-        policy = "Always" if ref.is_sidecar else pod.spec.restart_policy or "Always"
-        again = NEVER if policy == _NEVER_RESTARTED else ended
-        where = f"{ref.field}.restartPolicy" if ref.is_sidecar else "spec.restartPolicy"
+        again = NEVER if pod.restart_policy(container) == _NEVER_RESTARTED else ended
+        where = f"{ref.field}.restartPolicy" if container.restart_policy else "spec.restartPolicy"
         yield Event.of(What.RESTARTED, again, Cause.RESTART_POLICY, subject=container.name, field=where)
 
 

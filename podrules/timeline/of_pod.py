@@ -17,7 +17,7 @@ from math import ceil
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.ending import deleted_at
+from podrules.ending import deleted_at, holders
 from podrules.eviction.signals import pressures_of
 from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, taint_added, unknown_at
 from podrules.model.affinity import Toleration
@@ -30,7 +30,7 @@ from podrules.platform import Platform, pod_platform
 from podrules.reachability import OUT_OF_SERVICE, NodeReach, Reach
 from podrules.taint_eviction import pod_eviction
 from podrules.timeline.aftermath import Ownership
-from podrules.timeline.api_deletion import delete, drain, preempt
+from podrules.timeline.api_deletion import delete, drain, preempt, second_delete
 from podrules.timeline.events import AT_ONCE, Event, PodTimeline, Span, Standing, Way, WayTimeline
 from podrules.timeline.kubelet_kill import evict, probe_failure, shutdown
 from podrules.timeline.lost import NOTHING_NOTED, Noted, node_lost, node_missing
@@ -59,6 +59,8 @@ class TimelineFacts(Struct, frozen=True, kw_only=True):
     """The PodDisruptionBudgets of its namespace; None: not known."""
     asked_seconds: int | None = None
     """The grace period that a DELETE or an eviction through the API asks for; None: the pod's own."""
+    at: datetime | None = None
+    """The present, when a second DELETE would come; None: not known."""
     preemption_disabled: bool = False
     """Whether no profile of the scheduler preempts."""
 
@@ -72,6 +74,15 @@ def pod_timeline(facts: TimelineFacts) -> PodTimeline:
         replace(_in_order(_way(way, facts, silent=silent)), began=_began(facts, way, silent=silent)) for way in order
     )
     return PodTimeline(ways, ways[0].began, silent, facts.budgets is not None)
+
+
+def _again(facts: TimelineFacts, told: WayTimeline) -> WayTimeline:
+    """With a second DELETE now, if it asks for no grace of a pod that has some."""
+    first, metadata = deleted_at(facts.pod), facts.pod.metadata
+    if facts.asked_seconds != 0 or first is None or not metadata.deletion_grace_period_seconds:
+        return told
+    seconds = max(0, ceil(((facts.at or first) - first).total_seconds()))
+    return second_delete(told, Span(seconds, seconds), kept=bool(holders(metadata.finalizers)))
 
 
 def _in_order(told: WayTimeline) -> WayTimeline:
@@ -92,7 +103,7 @@ def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
     match way:
         case Way.DELETE:
             fenced = _collected_from(facts, reach)
-            return delete(pod, owner, guards, reach=reach, fenced=fenced, asked=facts.asked_seconds)
+            return _again(facts, delete(pod, owner, guards, reach=reach, fenced=fenced, asked=facts.asked_seconds))
         case Way.DRAIN:
             return drain(pod, owner, guards, facts.budgets or (), reach=reach, asked=facts.asked_seconds)
         case Way.PREEMPT:

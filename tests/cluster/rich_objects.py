@@ -96,8 +96,14 @@ def rich_pods() -> list[tuple[Object, Object]]:
                 "resourceClaimStatuses": [{"name": "nic", "resourceClaimName": "held-nic-x"}],
             },
         ),
-        (raw_pod("plain", RICH_NAMESPACE), _failed_status()),
+        (_plain_pod(), _failed_status()),
     ]
+
+
+def _plain_pod() -> Object:
+    container = raw_container("app", volumeDevices=[{"name": "raw", "devicePath": "/dev/raw"}])
+    volumes = [{"name": "raw", "persistentVolumeClaim": {"claimName": "raw"}}]
+    return raw_pod("plain", RICH_NAMESPACE, containers=[container], volumes=volumes)
 
 
 def alike_pods() -> list[tuple[Object, Object]]:

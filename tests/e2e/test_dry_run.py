@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import ssl
 import threading
 from collections.abc import Iterator, Mapping
@@ -220,10 +221,7 @@ def _without_chance(pod: Pod) -> str:
     """A pod without the names, uids and times that each request draws anew."""
     content = msgspec.to_builtins(pod, enc_hook=str)
     content["metadata"] = {key: content["metadata"][key] for key in ("labels", "annotations")}
-    for volume in content["spec"]["volumes"]:
-        if volume["name"].startswith("kube-api-access-"):
-            volume["name"] = "kube-api-access"
-    return json.dumps(content, sort_keys=True)
+    return re.sub("kube-api-access-[a-z0-9]{5}", "kube-api-access", json.dumps(content, sort_keys=True))
 
 
 def _differences(control_plane: ControlPlane, objects: list[Object]) -> dict[int, str]:

@@ -8,6 +8,11 @@ from typing import Any, Final
 
 import pytest
 
+from podrules.attachment import unique_volume_name
+from podrules.cluster.capture.anonymise import Anonymiser
+from podrules.model.decode import from_object
+from podrules.model.node import Node
+from podrules.model.storage import PersistentVolume
 from tests.kubectl_plugin.running import run
 
 Json = dict[str, Any]
@@ -155,6 +160,18 @@ def _said(*words: str) -> tuple[int, str]:
     return answer.code, " ".join(answer.out.split())
 
 
+@pytest.mark.parametrize("source", SOURCES)
+def test_without_names_a_node_has_the_same_volumes(source: str) -> None:
+    """What the status of a node calls a disk is made of values of its PersistentVolume."""
+    spec, name = SOURCES[source]
+    volume = from_object({"metadata": {"name": "pv-7"}, "spec": spec}, PersistentVolume)
+    node = from_object({"metadata": {"name": "n"}, "status": {"volumesAttached": [{"name": name}]}}, Node)
+    anonymiser = Anonymiser(b"a secret of tests")
+    [attached] = anonymiser.model(node).status.volumes_attached
+    assert unique_volume_name(volume) == name
+    assert unique_volume_name(anonymiser.model(volume)) == attached.name != name
+
+
 EXPLAIN: Final = ("explain", "pod/db-0", "-n", "bank", "--snapshot")
 FENCE_IT: Final = "Make sure that the machine of mute-1 is off, then fence mute-1."
 
@@ -199,6 +216,15 @@ def test_a_driver_that_refuses_to_detach_is_not_helped_by_a_fence(tmp_path: Path
         assert "volumes 1 volume being detached by the driver, which no fence speeds up" in text
         assert "by force" not in text
         assert "detaches 1 volume" not in text
+    cluster = json.loads(Path(file).read_text())
+    [taints] = [item["spec"]["taints"] for item in cluster["items"] if item["metadata"]["name"] == "mute-1"]
+    taints.append({"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"})
+    fenced = tmp_path / "fenced.json"
+    fenced.write_text(json.dumps(cluster))
+    for command in (("partitions",), ("fence", "node/mute-1")):
+        _, text = _said(*command, "--snapshot", str(fenced))
+        assert refused in text
+        assert "further help" not in text
     _, text = _said(*EXPLAIN, file)
     assert "its driver has to detach it at mute-1, which does not answer, since 11:40:00 UTC; it says: rpc" in text
     assert "fence" not in text
@@ -259,3 +285,39 @@ def test_a_driver_that_does_not_attach_needs_no_volume_attachment(required: bool
     for command in (("partitions",), ("delete", "pod/db-old", "-n", "bank", "--grace-period=0")):
         _, text = _said(*command, "--snapshot", file)
         assert (guarded in text) == (required is False)
+
+
+@pytest.mark.parametrize("old", [False, True], ids=["the old object is gone", "the old pod is Terminating"])
+def test_the_report_says_that_a_silent_node_has_the_volume_of_a_pod(old: bool, tmp_path: Path) -> None:
+    file = _cluster(tmp_path, old=old, attachment={})
+    _, text = _said("report", "-A", "--snapshot", file)
+    assert "1 pod: silent node has its volume. bank/db-0. A node that does not answer has a volume of it." in text
+    assert ("1 pod elsewhere waits for a volume still attached to it." in text) != old
+    assert "0 pods there" not in text
+    found = json.loads(run("report", "-A", "--snapshot", file, "-o", "json").out)
+    assert [pod["risk"] for pod in found["pods"] if pod["name"] == "db-0"] == ["VolumeHeld"]
+
+
+def test_why_names_what_helps_against_a_silent_holder_first() -> None:
+    _, text = _said("why", "Multi-Attach error")
+    fence, recreate = text.index("make sure that its machine is off, then fence it"), text.index("strategy Recreate")
+    assert fence < recreate
+
+
+def test_an_inline_disk_is_one_volume_with_its_attachment(tmp_path: Path) -> None:
+    """Its VolumeAttachment has the volume in inlineVolumeSpec, and no PersistentVolume."""
+    file = Path(_cluster(tmp_path, "AWS EBS", old=True, attachment={}))
+    cluster = json.loads(file.read_text())
+    csi = {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-77"}
+    for item in cluster["items"]:
+        if item["kind"] == "VolumeAttachment":
+            item["spec"] |= {"attacher": csi["driver"], "source": {"inlineVolumeSpec": {"csi": csi}}}
+        elif item["kind"] == "Pod":
+            item["spec"]["volumes"] = [{"name": "tank", "awsElasticBlockStore": {"volumeID": "vol-77"}}]
+    kinds = {"PersistentVolume", "PersistentVolumeClaim"}
+    cluster["items"] = [item for item in cluster["items"] if item["kind"] not in kinds]
+    file.write_text(json.dumps(cluster))
+    [node] = json.loads(run("partitions", "--snapshot", str(file), "-o", "json").out)["nodes"]
+    [held] = node["attachments"]
+    assert (held["name"], held["usedBy"]) == ("csi-7", "bank/db-old")
+    assert held["persistentVolume"] == "kubernetes.io/csi/ebs.csi.aws.com^vol-77"

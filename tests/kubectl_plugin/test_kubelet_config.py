@@ -134,6 +134,9 @@ def test_what_strict_decoding_finds_is_a_warning(tmp_path: Path, text: str, says
         ),
         ("evictionMaxPodGracePeriod: 99999999999", "is out of range"),
         ("oomScoreAdj: -1001", "write -1000 to 1000"),
+        ("enforceNodeAllocatable: [pods, kube-reserved]", "kube-reserved needs kubeReservedCgroup; set that"),
+        ("enforceNodeAllocatable: [system-reserved-compressible]", "needs systemReservedCgroup; set that"),
+        ("cgroupsPerQOS: false", "cgroupsPerQOS: false needs enforceNodeAllocatable: [none]"),
         ("memoryThrottlingFactor: 1.5", "1.5 is out of range"),
         ("memoryReservationPolicy: Some", "write None or TieredReservation"),
         ("enforceNodeAllocatable: [pod]", "'pod' is not known"),
@@ -304,3 +307,13 @@ def test_a_threshold_that_is_met_has_no_first_eviction_ahead(tmp_path: Path, tex
     assert "first eviction" not in verdict
     assert until in verdict
     assert ("Headroom:" in verdict) is bool(until)
+
+
+def test_a_kubelet_without_cgroups_per_class_has_no_cgroup_of_pods(tmp_path: Path) -> None:
+    text = "cgroupsPerQOS: {}\nenforceNodeAllocatable: [{}]\n"
+    snapshot = str(measured(tmp_path, "5Gi"))
+    for per_class, enforced in (("true", "pods"), ("false", "none"), ("false", "")):
+        file = config(tmp_path, text.format(per_class, enforced))
+        asked = ("--snapshot", snapshot, "--kubelet-config", file, "-o", "wide")
+        assert ("of all pods" in words(run("node", "n1", *asked))) is (per_class == "true")
+        assert ("memory.max" in words(run("explain", "pod/web", *asked))) is (per_class == "true")

@@ -68,3 +68,73 @@ def test_F5_the_taint_is_explained() -> None:
     told = " ".join(run("why", SHUTDOWN).out.split())
     assert "its cloud provider said that the machine is shut down" in told
     assert "fence the node" in told
+
+
+def _folder(source: Json, *nodes: str) -> Callable[[Json], None]:
+    """Volume pv2, which pet-2 uses, is a folder of nodes."""
+    on = [{"key": "kubernetes.io/hostname", "operator": "In", "values": [*nodes]}]
+    affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": on}]}}} if nodes else {}
+
+    def change(one: Json) -> None:
+        if one["metadata"]["name"] == "pv2":
+            del one["spec"]["nfs"]
+            one["spec"] |= {**source, **affinity}
+
+    return change
+
+
+BOUND: Final = "the next pod stays Pending: volume data (local, ReadWriteOnce) is on node-a alone"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("partitions",), f"neither scales nor rolls out; {BOUND}"),
+        (("fence", "node/node-a"), f"neither scales nor rolls out; {BOUND}"),
+        (("delete", "pod/pet-2", "--grace-period=0"), f"so its processes may still run, and {BOUND}."),
+        (("explain", "pod/pet-2"), BOUND),
+    ],
+)
+def test_F5_the_next_pod_waits_for_the_node_of_a_local_volume(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    told = _told(tmp_path, _folder({"local": {"path": "/disk"}}, "node-a"), *words)
+    assert said in told
+    assert "second writer off" not in told.replace("here nothing keeps a second writer off", "")
+    assert "both would write" not in told
+    assert "may start a second" not in told
+    if words[0] in {"partitions", "fence"}:
+        first = "default/pet-2: the next one stays Pending until node-a is back or the claim is deleted"
+        assert first in told.partition("NodeDown")[0]
+
+
+def test_F5_a_host_path_is_another_folder_on_another_node_in_a_claim_and_in_the_pod(tmp_path: Path) -> None:
+    other = "the next pod starts on other files: volume data (hostPath{}) is another folder on another node"
+
+    def inline(one: Json) -> None:
+        if one["kind"] == "Pod":
+            one["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": "/srv"}}]
+
+    cases = ((_folder({"hostPath": {"path": "/srv"}}), ", ReadWriteOnce"), (inline, " in the pod itself"))
+    for change, of in cases:
+        for words in (("partitions",), ("delete", "pod/pet-2", "--grace-period=0")):
+            told = _told(tmp_path, change, *words)
+            assert other.format(of) in told
+            assert "both would write" not in told
+    assert '"risk": "NoReplacement"' in _told(tmp_path, inline, "partitions", "-o", "json")
+
+
+def test_F5_a_local_volume_of_a_node_that_answers_gets_a_second_writer(tmp_path: Path) -> None:
+    local = _folder({"local": {"path": "/disk"}}, "node-a")
+
+    def answers(one: Json) -> None:
+        local(one)
+        if (one["kind"], one["metadata"]["name"]) == ("Node", "node-a"):
+            one["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+            one["spec"] = {}
+        if one["kind"] == "Lease":
+            one["spec"]["renewTime"] = "2026-11-27T22:00:00Z"
+
+    told = _told(tmp_path, answers, "delete", "pod/pet-2", "--grace-period=0")
+    assert "both would write to volume data (local, ReadWriteOnce: nothing keeps a second writer off)" in told
+    assert "stays Pending" not in told

@@ -212,15 +212,22 @@ def test_Q6_threshold_that_is_met_comes_first(tmp_path: Path) -> None:
     full = {**NODE_METRICS, "usage": {"memory": "8150Mi"}}
     ran = _on(tmp_path, [_pod("web", "1Gi"), _pod("batch"), full, _metrics("web", "2Gi")], "node", "n1")
     assert ran.out.splitlines()[1].startswith("Under pressure: memory.available is 42Mi, below 100Mi: the kubelet")
-    # It is not measured, which the kubelet takes for the first to go.
-    assert "evicts default/batch now." in _flat(ran)
+    # The metrics API lacks batch; the kubelet measures by itself.
+    assert "evicts default/web now, unless 1 pod without measurements goes first." in _flat(ran)
+    assert "not measured default/batch: place unknown" in _flat(ran)
+    metered = [_pod("web", "1Gi"), _pod("batch"), full, _metrics("web", "2Gi")]
+    [memory] = json.loads(_on(tmp_path, metered, "node", "n1", "-o", "json").out)["evictions"]
+    assert [one["pod"] for one in memory["places"]] == ["web"]
+    assert [one["name"] for one in memory["unmeasured"]] == ["batch"]
+    ran = _on(tmp_path, [_pod("web", "1Gi"), full], "node", "n1")
+    assert "evicts default/web now." in _flat(ran), "it is the only one"
 
 
 def test_Q6_node_of_critical_pods_alone(tmp_path: Path) -> None:
     full = {**NODE_METRICS, "usage": {"memory": "8150Mi"}}
     critical = _pod("etcd", priority=2_000_001_000)
     said = _flat(_on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "node", "n1"))
-    assert "there is no pod that the kubelet may evict" in said
+    assert "no pod is known that the kubelet may evict" in said
     assert "1 critical: never evicted" in said
     assert "the kubelet never evicts it: it is critical" in _flat(
         _on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "explain", "pod/etcd", "-n", "default", "-o", "wide")
@@ -251,6 +258,19 @@ def test_Q3_kube_proxy_has_the_score_that_it_writes_everywhere() -> None:
     report = json.loads(run("report", "-A", *snapshot, "-o", "json").out)
     scores = {entry["name"]: entry["oomScoreAdj"] for entry in report["pods"]}
     assert (scores["kube-proxy-kind-worker"], scores["kindnet-kind-worker"]) == (-999, -997)
+
+
+def test_Q3_of_several_kube_proxies_alike_the_score_is_told_once(tmp_path: Path) -> None:
+    snapshot = json.loads((FIELD / "c05.json").read_text())
+    named = {one["metadata"]["name"]: one for one in snapshot["items"] if one["kind"] == "Pod"}
+    twin = json.loads(json.dumps(named["kube-proxy-kind-worker"]))
+    twin["metadata"] |= {"name": "kube-proxy-twin", "uid": "twin"}
+    file = tmp_path / "twins.json"
+    file.write_text(json.dumps({**snapshot, "items": [*snapshot["items"], twin]}))
+    said = " ".join(run("node", "kind-worker", "--snapshot", str(file), "-o", "wide").out.split())
+    # In the order of the machine, and in that of all pods.
+    assert said.count("BestEffort, writes its adj itself") == 4
+    assert said.count("kube-proxy writes its adj itself: -999 over the kubelet's -997") == 1
 
 
 def test_Q5_wide_page_has_the_tree_of_cgroups() -> None:

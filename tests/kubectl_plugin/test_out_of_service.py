@@ -235,3 +235,12 @@ def test_the_timeline_detaches_from_a_node_that_answers_as_soon_as_the_object_is
     events = json.loads(run(*words).out)["timeline"]["ways"][0]["events"]
     latest = {event["what"]: event["latest"] for event in events}
     assert (latest["ObjectGone"], latest["VolumeFree"], latest["ProcessesEnded"]) == (20, 20, 40)
+
+
+@pytest.mark.parametrize(("deleted", "late"), [("41:00", True), ("44:50", False)])
+def test_a_volume_that_overdue_garbage_collection_holds_says_so(deleted: str, late: bool, tmp_path: Path) -> None:
+    claims = [{"name": "books", "persistentVolumeClaim": {"claimName": "books"}}]
+    source = _cluster(tmp_path, ready="Unknown", renewed="20:00", deleted=deleted, volumes=claims)
+    page = _said("explain", "pod/ledger-0", "-n", "bank", *source)
+    words = "on rack-7: pod garbage collection should have removed its object by 20:41:20 UTC: look at kube-controller"
+    assert (words in page, "on rack-7: garbage collection removes the object" in page) == (late, not late)

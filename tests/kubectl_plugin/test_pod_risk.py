@@ -71,7 +71,7 @@ def test_T5_nothing_is_late_where_only_a_provider_knows() -> None:
             RISK_SEVERITY,
             [
                 *("NodeDown", "Unschedulable", "HeldUp", "OOMKilled", "Stuck", "TerminatingLate", "Tainted"),
-                *("UnboundClaim", "NeverStarted", "NoScheduler", "Disrupted", "Failed"),
+                *("UnboundClaim", "VolumeHeld", "NeverStarted", "NoScheduler", "Disrupted", "Failed"),
             ],
             id="pods",
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from kubectl_plugin.views.scheduling.preemption import (
     awaited_words,
@@ -12,6 +13,8 @@ from kubectl_plugin.views.scheduling.preemption import (
     nominated_words,
     preempted_words,
     preemption_words,
+    preemptor_words,
+    preemptors_section,
     queue_words,
     room_words,
 )
@@ -25,6 +28,8 @@ from podrules.placement.preemption_victims import (
     Preempted,
     PreemptedFor,
     PreemptionPreview,
+    Preemptor,
+    Preemptors,
     VictimPod,
 )
 from podrules.pod_gc import GC_CHECK_PERIOD
@@ -104,7 +109,40 @@ def test_victims() -> None:
     every, _, sampled = words(preview, wide=True)
     assert "shop/v4 (priority 3)" in every
     assert sampled == "kube-scheduler looks at 2 candidates only, from a random node on: it may choose another"
-    assert room_words(preview) == "Preemption can make room on a: 5 pods would go, within 30 s."
+    assert room_words(preview, denied=False) == "Preemption can make room on a: 5 pods would go, within 30 s."
+
+
+def test_room_that_the_scheduler_did_not_find() -> None:
+    preview = make_preview(candidates=1, nodes=("a",), victims=(make_victim("v"),))
+    assert room_words(preview, denied=True) == (
+        "Preemption: kube-scheduler found no victims when it last tried; by what is known here, 1 pod on a would go."
+    )
+
+
+def test_static_pods_make_no_room() -> None:
+    """A kubelet runs them on, and makes their objects again."""
+    preview = make_preview(candidates=1, nodes=("a",), victims=(replace(make_victim("v"), is_static=True),))
+    assert room_words(preview, denied=False) == (
+        "Preemption makes no room on a: it would delete the object of a static pod, which runs on."
+    )
+    assert words(preview)[0].startswith("would preempt shop/v (priority 3, static: it runs on) on a")
+
+
+def pending(name: str, *, denied: bool) -> Preemptor:
+    return Preemptor(
+        PodReference("shop", name), 9, True, denied, "a", 1, (), nodes=1, twin=None, sampled=None, assumed=()
+    )
+
+
+def test_preemptor_for_which_no_victims_were_found_is_named_without_certainty() -> None:
+    denied = pending("hi", denied=True)
+    why = "kube-scheduler found no victims when it last tried"
+    assert list(preemptor_words([denied])) == [f"The pending pod shop/hi (priority 9) might preempt it, but {why}."]
+    assert list(preemptor_words([denied, pending("top", denied=False)])) == [
+        "The pending pod shop/top (priority 9) would preempt it now."
+    ]
+    (line,) = preemptors_section(Preemptors((denied,)), wide=False).lines
+    assert line == f"shop/hi (priority 9) on a: this pod would go; but {why}"
 
 
 def test_violated_budgets() -> None:
@@ -287,5 +325,8 @@ def test_preempted(became: PreemptedFor, place: str, end: str) -> None:
 def test_preempted_by_somebody() -> None:
     found = Preempted(None, "", None, "a", PreemptedFor.UNKNOWN, "", ())
     assert preempted_words(found, NOW).endswith("no event is left that names it.")
+    alone = Preempted(OTHER, "", None, "a", PreemptedFor.UNKNOWN, "a", ())
+    probably = "Preempted by the scheduler, probably for shop/web-0, which alone is nominated to a: "
+    assert preempted_words(alone, NOW) == f"{probably}no event is left that names it."
     unnamed = Preempted(None, "u", None, "a", PreemptedFor.GONE, "", ())
     assert preempted_words(unnamed, NOW) == "Preempted for the pod with uid u, which is gone itself."

@@ -42,7 +42,7 @@ def test_F3_a_majority_may_remove_the_member() -> None:
     told = _told(*FORCE, str(CASE))
     assert f"Safer: fence node-a once its machine is off. {WAY}" in told
     assert "to remove pet-2 in the application: its own command or API" in told
-    assert "the next pet-2 starts on the old data, with which it may not join: start it on an empty claim" in told
+    assert "the next pet-2 starts on the old data: to join it needs an empty claim, as a rule" in told
     assert "the old pet-2 may still write to data" in told
     page = _told("explain", "pod/pet-2", "--snapshot", str(CASE))
     assert "or remove it in the application first, if its other members are a majority" in page
@@ -103,9 +103,17 @@ def test_F3_a_member_on_another_node_without_heartbeats_is_unknown(tmp_path: Pat
 
     told = _told(*FORCE, _changed(tmp_path, without_heartbeats))
     assert "1 of 3 is Ready without it (pet-0)" in told
-    assert "unknown: pet-1 was Ready, and its node does not answer" in told
+    assert "on nodes that are not known to answer: pet-1" in told
     assert "a majority is 2 of 3: the StatefulSet is not known to keep one without it" in told
     assert "Or remove it" not in told
+
+
+def test_F3_without_leases_it_is_said_that_heartbeats_are_not_known(tmp_path: Path) -> None:
+    cluster = json.loads(CASE.read_text())
+    cluster["items"] = [one for one in cluster["items"] if one["kind"] != "Lease"]
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(cluster))
+    assert "leases.coordination.k8s.io" in _told(*FORCE, str(file)).partition("Unknown")[2]
 
 
 def test_F3_no_third_way_where_the_node_answers(tmp_path: Path) -> None:

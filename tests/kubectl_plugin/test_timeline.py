@@ -19,7 +19,7 @@ from podrules.timeline.events import Way
 from tests.controlplane.client import Object
 from tests.golden import check
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_container, raw_pod, raw_workload
+from tests.objects import raw_container, raw_node, raw_pod, raw_workload
 
 GOLDEN = Path(__file__).resolve().parents[1] / "testdata" / "golden"
 MANIFESTS = Path(__file__).resolve().parents[1] / "testdata" / "manifests"
@@ -134,6 +134,42 @@ def test_each_container_has_the_periods_of_its_probes(tmp_path: Path) -> None:
     assert stops("going") == []
     said = " ".join(run("explain", "pod/web", "-n", "shop", "--snapshot", str(snapshot)).out.split())
     assert "after a failed probe 1 s (short, livenessProbe) and 1 s (hooked, startupProbe)" in said
+
+
+def test_a_second_delete_without_grace_and_a_container_that_stays_ended(tmp_path: Path) -> None:
+    probe = {"exec": {"command": ["ok"]}, "periodSeconds": 4, "failureThreshold": 1}
+    containers = [
+        raw_container("a", livenessProbe=probe),
+        raw_container("z", livenessProbe=probe, restartPolicy="Never"),
+    ]
+    running = [{"name": name, "state": {"running": {}}, "ready": True} for name in "az"]
+    status = {"phase": "Running", "containerStatuses": running}
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u", "controller": True}
+    meta: dict[str, Any] = {"creationTimestamp": "2026-10-01T00:00:00Z", "ownerReferences": [owner]}
+    going = {**meta, "deletionTimestamp": "2026-11-01T00:10:00Z", "deletionGracePeriodSeconds": 600}
+    spec: dict[str, Any] = {"containers": containers, "nodeName": "n", "terminationGracePeriodSeconds": 600}
+    pods = [
+        raw_pod(name, "shop", metadata=one, status=status, **spec) for name, one in (("db-0", going), ("db-1", meta))
+    ]
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "shop"}}
+    event |= {"lastTimestamp": "2026-11-01T00:00:30Z", "involvedObject": {"kind": "Pod", "name": "x"}}
+    snapshot = tmp_path / "pods.json"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*pods, raw_node("n"), event]}))
+
+    def said(pod: str, *more: str) -> str:
+        asked = ("explain", f"pod/{pod}", "-n", "shop", "--snapshot", str(snapshot), *more)
+        return " ".join(run(*asked).out.split())
+
+    assert (
+        "Being deleted since 00:00:00 UTC; with a second delete of 0 s now: object gone at 00:00:30 UTC, another "
+        "pod at 00:00:30 UTC, SIGKILL at 00:10:00 UTC." in said("db-0", "--timeline=delete", "--grace-period=0")
+    )
+    assert "drain cannot be: it is being deleted already, see delete." in said("db-0", "--timeline=drain")
+    assert "Not certain" not in said("db-0", "--timeline=drain")
+    assert "Not certain: no poddisruptionbudgets" in said("db-1", "--timeline=drain", "--grace-period=0")
+    probed = said("db-1", "--timeline=probe")
+    assert "restarted by 605 s, z never." in probed
+    assert "never restart z it stays ended (spec.containers[1].restartPolicy)" in probed
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -352,3 +388,14 @@ def test_T5_budgets_are_unknown_only_where_a_drain_is_told(tmp_path: Path) -> No
     unknown = "whether a PodDisruptionBudget refuses a drain"
     assert unknown not in _told_offline(tmp_path, "delete", containers=[raw_container("app")])
     assert unknown in _told_offline(tmp_path, "drain", containers=[raw_container("app")])
+
+
+@pytest.mark.parametrize(("way", "assumes"), [("shutdown", True), ("evict-soft", True), ("evict-hard", False)])
+def test_a_kubelet_that_was_not_read_is_named_in_the_headline(tmp_path: Path, way: str, *, assumes: bool) -> None:
+    """Whether its machine waits for the pod depends on its configuration alone."""
+    asked = ("explain", "pod/g1", "--snapshot", str(CASES / "field" / "grace.json"), f"--timeline={way}")
+    lead = ", with its kubelet's defaults (its own are not known): "
+    assert (lead in " ".join(run(*asked).out.split())) is assumes
+    file = tmp_path / "kubelet.yaml"
+    file.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
+    assert "defaults" not in run(*asked, "--kubelet-config", str(file)).out

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kubectl_plugin.glossary.catalogue import CATALOGUE
 from kubectl_plugin.glossary.entry import Entry
-from kubectl_plugin.glossary.lookup import MAX_TEXT, find, read, similar
+from kubectl_plugin.glossary.lookup import MAX_INPUT, MAX_TEXT, find, read, similar
 from kubectl_plugin.parsing import parse
 from kubectl_plugin.views.workload_words import node_word
 from podrules.cluster.demo import demo_objects
@@ -268,7 +268,7 @@ def test_the_events_that_describe_lists_are_read_line_by_line() -> None:
   Normal   Started    1m                kubelet            Container started
   Warning  BackOff    3s (x5 over 61s)  kubelet            Back-off restarting failed container web
 """
-    assert [found.entry.name for found in find(events)] == ["Pulled", "Unhealthy", "CrashLoopBackOff"]
+    assert [found.entry.name for found in find(events)] == ["Unhealthy", "CrashLoopBackOff", "Pulled"]
 
 
 def test_a_text_that_nobody_knows_is_said_to_be_unknown() -> None:
@@ -515,6 +515,10 @@ def test_a_long_text_is_read_in_no_time() -> None:
         'pods "a" is forbidden: ',
         "error: ",
         "spec.a[0]: Forbidden: ",
+        'Normal A a/b c d 1 1 a."',
+        ' err="',
+        "what is ",
+        "3 Insufficient ",
     ):
         started = time.process_time()
         read(part * MAX_TEXT)
@@ -645,3 +649,36 @@ def test_any_text_is_answered(text: str) -> None:
     ran = run("why", "--", text)
     assert ran.code in ({0, 3} if text.strip() and text != "-" else {2})
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", ran.out + ran.err)
+
+
+@pytest.mark.parametrize("lines", [300, 3000])
+def test_the_end_of_a_long_list_of_events_is_read(lines: int) -> None:
+    restarts = "2m   Warning   BackOff   pod/web-{}   Back-off restarting failed container app in pod web-{}_shop(11)\n"
+    text = "".join(restarts.format(at, at) for at in range(lines))
+    ran = run("why", "-", stdin=f'{text}1m  Warning  FailedMount  pod/a  secret "tls" not found\n')
+    assert {"CreateContainerConfigError", "CrashLoopBackOff"} <= set(ran.out.splitlines())
+    assert "Not recognised" not in ran.out
+    assert ran.err == ("" if len(text) < MAX_INPUT else "only the last 131072 characters of standard input are read\n")
+
+
+def test_what_is_cut_off_of_a_line_is_said() -> None:
+    ran = run("why", "-", stdin=f"{MESSAGE} {'x' * 2 * MAX_INPUT}")
+    assert (ran.code, ran.err) == (0, "only the first 8192 characters of a line are read\n")
+
+
+def test_a_question_names_the_terms_in_it() -> None:
+    assert similar("does preemption respect PDB")[:2] == ("preemption", "PDB")
+
+
+def test_a_node_in_a_list_has_each_of_its_states() -> None:
+    states = [*find("NotReady"), *find("SchedulingDisabled")]
+    asked = find("wk-3   NotReady,SchedulingDisabled   <none>   40d   v1.37.1")
+    assert [found.entry for found in asked] == [found.entry for found in states]
+
+
+def test_fields_of_custom_resources_are_no_states_of_pods_and_nodes() -> None:
+    described = (
+        "Name:  tls\nAPI Version:  example.com/v1\nKind:  Certificate\nStatus:\n  Reason:  Failed\n  Status:  Unknown\n"
+    )
+    events = "Events:\n  Warning  Failed  2m  issuer  The order was not completed\n"
+    assert find(described) == find(described + events) == ()

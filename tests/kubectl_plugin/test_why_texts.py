@@ -129,3 +129,11 @@ def test_a_miss_names_the_nearest_entries(text: str, near: str) -> None:
 
 def _names(text: str) -> list[str]:
     return [found.entry.name for found in find(text)]
+
+
+@pytest.mark.parametrize(
+    "line", ["2m  Warning  {}  widget/w1  the flux is gone", "Normal  {}  2m  my-operator  the flux is gone"]
+)
+def test_a_reason_of_another_program_explains_nothing(line: str) -> None:
+    reasons = [name for entries in CATALOGUE.values() for entry in entries for name in (entry.name, *entry.also)]
+    assert [reason for reason in reasons if re.fullmatch(r"[A-Z]\w+", reason) and find(line.format(reason))] == []

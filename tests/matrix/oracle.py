@@ -15,7 +15,7 @@ __all__ = ["Truth", "amount"]
 
 _LEASE: Final = timedelta(seconds=40)
 _UNITS: Final = {"m": Fraction(1, 1000), "Ki": Fraction(2**10), "Mi": Fraction(2**20), "Gi": Fraction(2**30)}
-_OPEN: Final = frozenset({"nfs", "hostPath"})
+_OPEN: Final = frozenset({"nfs"})
 """In these nothing ever keeps two nodes apart."""
 _NETWORK: Final = frozenset({"iscsi", "fc"})
 """The attach/detach controller keeps two nodes apart while the pod object is there; the storage never does."""
@@ -200,7 +200,8 @@ class Truth:
             )
             # One that has not started may wait for its volume yet.
             return None if not attached and not self._has_started else not attached
-        return source in _OPEN | _NETWORK
+        # A folder of the node: a pod of another node finds another, and on a silent node none starts.
+        return source in _OPEN | _NETWORK or (source == "hostPath" and not self.is_quiet)
 
     @property
     def _has_started(self) -> bool:

@@ -14,6 +14,10 @@ from tests.podrules.lost import make_lost_pod
 RUNNING = make_pod(node_name="n", phase="Running", termination_seconds=30)
 
 
+def _answers(_: str) -> bool:
+    return True
+
+
 @pytest.mark.parametrize(
     ("pod", "seconds", "forced"),
     [
@@ -46,19 +50,19 @@ def test_F3_members_and_majority() -> None:
         make_lost_pod("db-4", "d"),
         make_lost_pod("web-1", "e", owner="ReplicaSet/web"),
     ]
-    assert members(pod, 5, siblings) == Members("db", 5, ("db-0", "db-4"), ("db-2", "db-3"), majority=3)
+    assert members(pod, 5, siblings, _answers) == Members("db", 5, ("db-0", "db-4"), ("db-2", "db-3"), majority=3)
 
 
 @pytest.mark.parametrize(("replicas", "majority"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3)])
 def test_F3_majority_is_more_than_half(replicas: int, majority: int) -> None:
-    found = members(make_lost_pod(), replicas, [])
+    found = members(make_lost_pod(), replicas, [], _answers)
     assert found is not None
     assert found.majority == majority
 
 
 @pytest.mark.parametrize("owner", ["", "ReplicaSet/web", "Job/job"])
 def test_F3_only_stateful_sets_have_members(owner: str) -> None:
-    assert members(make_lost_pod(owner=owner), 3, []) is None
+    assert members(make_lost_pod(owner=owner), 3, [], _answers) is None
 
 
 @pytest.mark.parametrize(
@@ -80,7 +84,7 @@ def test_F3_only_stateful_sets_have_members(owner: str) -> None:
 def test_F3_what_removes_a_member_by_its_image(image: str, votes: bool | None, removal: str) -> None:
     pod = make_lost_pod("db-1")
     pod = replace(pod, spec=replace(pod.spec, containers=(Container(name="app", image=image),)))
-    found = members(pod, 3, [])
+    found = members(pod, 3, [], _answers)
     assert found is not None
     assert (found.votes, found.removal) == (votes, removal)
 
@@ -88,7 +92,7 @@ def test_F3_what_removes_a_member_by_its_image(image: str, votes: bool | None, r
 def test_F3_what_removes_a_member_by_its_label() -> None:
     pod = make_lost_pod("db-1")
     pod = replace(pod, metadata=replace(pod.metadata, labels={"app.kubernetes.io/name": "rabbitmq"}))
-    found = members(pod, 3, [])
+    found = members(pod, 3, [], _answers)
     assert found is not None
     assert found.removal == "rabbitmqctl forget_cluster_node NODE"
 
@@ -107,6 +111,6 @@ def test_F3_who_was_ready_on_a_node_that_does_not_answer_is_unknown() -> None:
 )
 def test_F3_a_majority_removes_a_member(replicas: int, live: int, may: bool) -> None:
     siblings = [make_lost_pod(f"db-{number}", f"n{number}") for number in range(2, 2 + live)]
-    found = members(make_lost_pod("db-1"), replicas, siblings)
+    found = members(make_lost_pod("db-1"), replicas, siblings, _answers)
     assert found is not None
     assert found.may_remove is may

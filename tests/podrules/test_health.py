@@ -101,6 +101,14 @@ def test_what_the_kubelet_tried_in_vain_does(reason: str) -> None:
         pytest.param(make(DONE, restartPolicy="Never"), [], id="done, and not to be started anew"),
         pytest.param(make(DONE), [("app", "Ended")], id="done, and to be started anew"),
         pytest.param(
+            make(DONE, containers=[raw_container("app", restartPolicy="Never")]), [], id="done, by its own policy"
+        ),
+        pytest.param(
+            make(DONE, restartPolicy="Never", containers=[raw_container("app", restartPolicy="Always")]),
+            [("app", "Ended")],
+            id="to be started anew by its own restartPolicy",
+        ),
+        pytest.param(
             make(RUNNING, ready=True, sidecar=DONE, restartPolicy="Never"), [("mesh", "Ended")], id="a sidecar is gone"
         ),
         pytest.param(make(RUNNING), [("app", "NotReady")], id="its probe has not succeeded"),

@@ -144,18 +144,41 @@ def test_T5_a_delete_may_ask_for_its_own_period(
     field = "spec.terminationGracePeriodSeconds" if asked is None else "DeleteOptions.gracePeriodSeconds"
     assert _event(told, What.SIGKILL).field == field
     assert told.grace_seconds == (30 if asked is None else asked)
-    assert _has(told, Reminder.ZERO_IS_FORCED) is (asked == 0)
+    assert _has(told, Reminder.ZERO_IS_FORCED) is (asked == 0 and way is Way.DELETE)
 
 
 @pytest.mark.parametrize(
     ("asked", "reminder"),
-    [(45, Reminder.NOT_LONGER), (30, Reminder.NOT_LONGER), (29, Reminder.SHORTER), (0, Reminder.SHORTER)],
+    [(45, Reminder.NOT_LONGER), (30, Reminder.NOT_LONGER), (29, Reminder.SHORTER), (1, Reminder.SHORTER)],
 )
 def test_T5_a_second_delete_is_shorter_never_longer(asked: int, reminder: Reminder) -> None:
     pod = _pod(30, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
     told = _way(Way.DELETE, pod, asked_seconds=asked)
     assert told.notes[0] == Note(reminder, asked)
     assert told.events == _way(Way.DELETE, pod).events
+
+
+@pytest.mark.parametrize("silent", [False, True])
+@pytest.mark.parametrize(
+    ("owner", "replaced"), [("StatefulSet", (3, 3)), ("ReplicaSet", (0, 0)), ("", NEVER), ("Rollout", NEVER)]
+)
+def test_T5_a_second_delete_without_grace_removes_the_object_at_once(
+    owner: str, replaced: tuple[int | None, int | None], *, silent: bool
+) -> None:
+    # A real node: plain delete (30), forced 3 s later: the object was gone at 3.0 s, the process lived until 30.02 s.
+    pod = _pod(30, owner=owner, deletion_timestamp="2026-11-21T03:00:30Z", deletion_seconds=30)
+    at = datetime(2026, 11, 21, 3, 0, 3, tzinfo=UTC)
+    told = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent)
+    assert (_span(told, What.OBJECT_GONE), _span(told, What.REPLACED)) == ((3, 3), replaced)
+    assert _event(told, What.OBJECT_GONE).rule is Cause.SECOND_DELETE
+    assert silent or _span(told, What.SIGKILL) == (30, 30)
+    guard = WriterGuard("data", WriterLock.CONTROLLER, "PersistentVolumeClaim")
+    volume = _way(Way.DELETE, pod, asked_seconds=0, at=at, silent=silent, guards=(guard,))
+    assert _span(volume, What.VOLUME_FREE) == ((363, 363) if silent else (0, 40))
+    held = replace(pod, metadata=replace(pod.metadata, finalizers=("example.com/backup",)))
+    assert _span(_way(Way.DELETE, held, asked_seconds=0, at=at), What.OBJECT_GONE) == (3, None)
+    ended = replace(pod, status=replace(pod.status, phase="Failed"))
+    assert _span(_way(Way.DELETE, ended, asked_seconds=0, at=at), What.OBJECT_GONE) == (3, 3)
 
 
 @pytest.mark.parametrize("more", [{"node_name": ""}, {"phase": "Failed"}])
@@ -543,6 +566,10 @@ def test_T5_restart_policy_decides_after_a_failed_probe(policy: str, *, restarts
     told = _way(Way.PROBE, replace(pod, spec=replace(pod.spec, restart_policy=policy)))
     assert (_span(told, What.RESTARTED, "app") != NEVER) is restarts
     assert _event(told, What.RESTARTED, "app").field == "spec.restartPolicy"
+    own = replace(_probed("livenessProbe"), restart_policy="Never" if restarts else "OnFailure")
+    told = _way(Way.PROBE, replace(pod, spec=replace(pod.spec, restart_policy=policy, containers=(own,))))
+    assert (_span(told, What.RESTARTED, "app") == NEVER) is restarts
+    assert _event(told, What.RESTARTED, "app").field == "spec.containers[0].restartPolicy"
     # A sidecar has its own policy, and waits for nobody when it is killed alone.
     assert _span(told, What.RESTARTED, "mesh") != NEVER
     assert _span(told, What.SIGTERM, "mesh") == _span(told, What.PROBE_FAILED, "mesh")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
-from podrules.model.storage import CSIVolumeSource, PersistentVolumeClaim, PersistentVolumeClaimSpec
+from podrules.forcing import lets_second_writer
+from podrules.model.decode import from_object
+from podrules.model.pod import Pod
+from podrules.model.storage import CSIVolumeSource, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec
+from podrules.reachability import Reach
 from podrules.volumes import (
     ClaimedVolume,
     WriterGuard,
@@ -43,9 +47,9 @@ def make_claim(access_modes: Sequence[str] = ("ReadWriteOnce",)) -> PersistentVo
         pytest.param("cephfs", {"monitors": ["m"]}, WriterLock.REMOVED, "CephFS", id="CephFS"),
         pytest.param("fc", {"targetWWNs": ["w"], "lun": 0}, WriterLock.CONTROLLER, "FC", id="FC"),
         pytest.param("glusterfs", {"endpoints": "e", "path": "v"}, WriterLock.REMOVED, "GlusterFS", id="GlusterFS"),
-        pytest.param("hostPath", {"path": "/v"}, WriterLock.NONE, "hostPath", id="hostPath"),
+        pytest.param("hostPath", {"path": "/v"}, WriterLock.FOLDER, "hostPath", id="hostPath"),
         pytest.param("iscsi", {"targetPortal": "p", "iqn": "q", "lun": 0}, WriterLock.CONTROLLER, "iSCSI", id="iSCSI"),
-        pytest.param("local", {"path": "/v"}, WriterLock.NONE, "local", id="local"),
+        pytest.param("local", {"path": "/v"}, WriterLock.FOLDER, "local", id="local"),
         pytest.param("nfs", {"server": "s", "path": "/v"}, WriterLock.NONE, "NFS", id="NFS"),
         pytest.param("flexVolume", {"driver": "d"}, WriterLock.UNKNOWN, "", id="a source that no rule knows"),
         pytest.param("", {}, WriterLock.UNKNOWN, "", id="no source at all"),
@@ -58,6 +62,39 @@ def test_F4_who_locks_an_in_tree_volume(
     """An attachment, which only CSI volumes have, changes nothing."""
     guard = writer_guard(DATA, make_claim(), make_persistent_volume(source, about), attached=attached)
     assert guard == WriterGuard("data", lock, backend, ("ReadWriteOnce",))
+
+
+@pytest.mark.parametrize(
+    ("containers", "read_only"),
+    [
+        pytest.param([{"volumeMounts": [{"name": "data", "readOnly": True}]}], True, id="mounted read only"),
+        pytest.param([{"volumeMounts": [{"name": "data"}]}], False, id="mounted to write"),
+        pytest.param(
+            [{"volumeMounts": [{"name": "data", "readOnly": True}]}, {"volumeMounts": [{"name": "data"}]}],
+            False,
+            id="one writes",
+        ),
+        pytest.param([{"volumeDevices": [{"name": "data"}]}], False, id="a device"),
+        pytest.param(
+            [{"volumeMounts": [{"name": "html"}]}], False, id="not mounted: a webhook may add a container that does"
+        ),
+    ],
+)
+def test_F4_containers_that_only_read_are_no_writers(containers: Sequence[Mapping[str, Any]], read_only: bool) -> None:
+    volumes = [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "c"}},
+        {"name": "html", "nfs": {"server": "s", "path": "/"}},
+    ]
+    every = [{"name": f"c{number}", **one} for number, one in enumerate(containers)]
+    [claimed] = claimed_volumes(
+        from_object({"spec": {"containers": every[:1], "initContainers": every[1:], "volumes": volumes}}, Pod)
+    )
+    assert claimed.read_only is read_only
+    for one in every:
+        for mount in (*one.get("volumeMounts", ()), *one.get("volumeDevices", ())):
+            mount["name"] = {"data": "html", "html": "data"}[mount["name"]]
+    [guard] = inline_guards(from_object({"spec": {"containers": every, "volumes": volumes}}, Pod))
+    assert (guard.lock is WriterLock.NOT_NEEDED) is read_only
 
 
 @pytest.mark.parametrize(
@@ -105,6 +142,61 @@ def test_F4_the_controller_goes_by_the_modes_of_the_volume(modes: Sequence[str],
     assert writer_guard(DATA, make_claim(), volume, attached=None).lock is lock
 
 
+def _term(*requirements: tuple[str, str, Sequence[str]]) -> Mapping[str, Any]:
+    return {"matchExpressions": [{"key": key, "operator": how, "values": [*of]} for key, how, of in requirements]}
+
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+
+@pytest.mark.parametrize(
+    ("terms", "lock"),
+    [
+        pytest.param([_term((HOSTNAME, "In", ["w3"]))], WriterLock.NODE, id="one node"),
+        pytest.param([_term(("topology.topolvm.io/node", "In", ["w3"]))], WriterLock.NODE, id="a CSI driver's label"),
+        pytest.param(
+            [_term((HOSTNAME, "In", ["w3"]), ("openebs.io/nodename", "In", ["w3"]))], WriterLock.NODE, id="two labels"
+        ),
+        pytest.param(
+            [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["w3"]}]}],
+            WriterLock.NODE,
+            id="name",
+        ),
+        pytest.param([_term((HOSTNAME, "In", ["w3", "w4"]))], None, id="two nodes"),
+        pytest.param([_term((HOSTNAME, "In", ["w3"])), _term((HOSTNAME, "In", ["w4"]))], None, id="one or the other"),
+        pytest.param([_term((HOSTNAME, "NotIn", ["w3"]))], None, id="all but one"),
+        pytest.param([_term(("topology.kubernetes.io/zone", "In", ["z"]))], None, id="a zone"),
+        pytest.param([_term((HOSTNAME, "In", ["w3"])), {}], None, id="and a term without requirements"),
+        pytest.param([], None, id="no term"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("source", "elsewhere"),
+    [("local", WriterLock.FOLDER), ("hostPath", WriterLock.FOLDER), ("csi", WriterLock.NONE), ("nfs", WriterLock.NONE)],
+)
+def test_F4_node_affinity_keeps_the_next_pod_on_the_node(
+    terms: Sequence[Mapping[str, Any]], lock: WriterLock | None, source: str, elsewhere: WriterLock
+) -> None:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [*terms]}},
+        source: {"path": "/v", **CSI},
+    }
+    volume = from_object({"metadata": {"name": "v"}, "spec": spec}, PersistentVolume)
+    expected = elsewhere if lock is None or source == "nfs" else lock
+    assert writer_guard(DATA, make_claim(), volume, attached=False).lock is expected
+
+
+@pytest.mark.parametrize("lock", [WriterLock.NODE, WriterLock.FOLDER])
+def test_F4_on_the_same_node_a_second_writer_may_start_if_it_answers(lock: WriterLock) -> None:
+    guard = WriterGuard("data", lock, "local", ("ReadWriteOnce",))
+    assert lets_second_writer(guard, Reach.ANSWERS)
+    assert lets_second_writer(guard, Reach.UNKNOWN)
+    assert not lets_second_writer(guard, Reach.SILENT)
+    # One in the pod itself does not say that it is for one writer.
+    assert not lets_second_writer(WriterGuard("logs", lock, "hostPath in the pod itself"), Reach.ANSWERS)
+
+
 def test_F4_a_csi_volume_for_several_nodes_may_be_attached_to_two() -> None:
     """Only its driver knows."""
     volume = make_persistent_volume("csi", CSI, access_modes=["ReadWriteOnce", "ReadWriteMany"])
@@ -124,7 +216,7 @@ def test_F4_a_csi_volume_for_several_nodes_may_be_attached_to_two() -> None:
         pytest.param({"azureFile": {"secretName": "s", "shareName": "x"}}, WriterLock.NONE, id="Azure File"),
         pytest.param({"awsElasticBlockStore": {"volumeID": "v"}}, WriterLock.ATTACHMENT, id="AWS EBS"),
         pytest.param({"azureDisk": {"diskName": "v", "diskURI": "u"}}, WriterLock.ATTACHMENT, id="Azure Disk"),
-        pytest.param({"hostPath": {"path": "/"}}, None, id="another one on each node"),
+        pytest.param({"hostPath": {"path": "/"}}, WriterLock.FOLDER, id="another one on each node"),
         pytest.param({"emptyDir": {}}, None, id="of the pod alone"),
     ],
 )

@@ -12,7 +12,7 @@ from typing import Final
 
 from podrules.attachment import FORCE_DETACH_AFTER, detached_after
 from podrules.ending import pod_ending
-from podrules.forcing import has_another
+from podrules.forcing import has_another, lets_second_writer
 from podrules.model.pod import Pod
 from podrules.owner_risk import OWNER_RISK, REPLACED_RISK
 from podrules.plain_names import command
@@ -141,14 +141,16 @@ def volumes_at_stake(risk: ForceDeleteRisk) -> str:
 
 def _worst(risk: ForceDeleteRisk) -> str:
     by_lock = {lock: [guard for guard in risk.volumes if guard.lock is lock] for lock in WriterLock}
-    if by_lock[WriterLock.NONE]:
-        named = _named(by_lock[WriterLock.NONE])
-        return f"nothing keeps a second writer off {named}"
+    unlocked = [guard for guard in risk.volumes if guard.lock is WriterLock.NONE or guard.lock.of_a_node]
+    if found := [guard for guard in unlocked if lets_second_writer(guard, risk.node.reach)]:
+        return f"nothing keeps a second writer off {_named(found)}"
     after, node = detached_after(risk.node.reach), risk.node.name
     when = "at once" if after == timedelta() else f"{FORCE_DETACH_AFTER.seconds // 60} min later"
     if by_lock[WriterLock.CONTROLLER] and after is not None:
         named = _named(by_lock[WriterLock.CONTROLLER])
         return f"{named} is detached from {node} {when}, and then nothing keeps a second writer off"
+    if by_lock[WriterLock.NODE] and risk.node.reach.quiet:
+        return f"{_named(by_lock[WriterLock.NODE])} is on {node} alone: the next pod stays Pending"
     if by_lock[WriterLock.UNKNOWN]:
         return f"whether anything keeps a second writer off {_named(by_lock[WriterLock.UNKNOWN])} is unknown"
     if by_lock[WriterLock.ATTACHMENT] and after is not None:

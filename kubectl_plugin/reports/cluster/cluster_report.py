@@ -150,6 +150,7 @@ class _Entries:
         self.reach = {node.reach.name: node.reach for node in down}.get
         """Of nodes that do not answer."""
         self._down = frozenset(node.reach.name for node in down if node.reach.reach.quiet)
+        self._held = {pod for node in down for pod in node.kept_waiting}
         self._virtual = frozenset(
             node.metadata.name for node in facts.nodes if node_platform(node) is Platform.VIRTUAL_KUBELET
         )
@@ -306,6 +307,7 @@ class _Entries:
             provider=pod.spec.node_name in self._virtual,
             tainted=self._is_tainted(pod),
             awaited=pod_key(pod) in self._facts.awaited,
+            held="/".join(pod_key(pod)) in self._held,
             stuck=pod_key(pod) in self._facts.stuck,
             outcome=self._facts.outcomes.get(pod_key(pod)),
             at=self._facts.at,

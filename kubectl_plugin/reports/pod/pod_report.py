@@ -34,7 +34,7 @@ from podrules.placement.planned import Budgets, PlannedSpec, Unmoved
 from podrules.placement.preemption_victims import Preempted, Preemptors
 from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
-from podrules.reachability import NodeReach
+from podrules.reachability import NodeReach, Reach
 from podrules.reading import NOT_ALL_IN_FILE, Owner, Unread
 from podrules.resize_room import ResizeRoom
 from podrules.resources import allocated_pod
@@ -406,14 +406,18 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
         yield from (one for one in by_kind if one.resource == "events")
     yield from (one for preemptor in cluster.preemptors.found for one in preemptor.assumed)
     timeline = cluster.timeline
-    if timeline is not None and not timeline.budgets_known and timeline.ways[:1] and timeline.ways[0].way is Way.DRAIN:
+    if (
+        timeline is not None
+        and not timeline.budgets_known
+        and any(way.way is Way.DRAIN and way.events for way in timeline.ways[:1])
+    ):
         yield from (one for one in by_kind if one.resource == "poddisruptionbudgets.policy")
     yield from () if placement is None else placement.assumed
     if not pod.spec.node_name:
         yield from cluster.likely.unread
         yield from () if cluster.likely.daemon is None else cluster.likely.daemon.assumed
     elif (facts.node is None and facts.admitted is None) or any(
-        entry.is_elsewhere_unknown(pod.spec.node_name) for entry in cluster.moving
+        entry.reach is Reach.UNKNOWN and entry.node != pod.spec.node_name for entry in cluster.moving
     ):
         yield from (one for one in by_kind if one.resource == "nodes")
     waits = pod.status.phase == "Pending" and pod.metadata.deletion_timestamp is None
@@ -427,9 +431,11 @@ def _probe_stops(pod: Pod) -> Iterator[ProbeStop]:
             yield from (stop for stop, _ in probe_stops(pod, ref))
 
 
-def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster, likely: Sequence[Node]) -> CgroupReport:
+def _cgroup(granted: Pod, facts: PodFacts, cluster: PodInCluster, likely: Sequence[Node]) -> CgroupReport | None:
     """The cgroups by the rules of its kubelet; of a pod that may come to several, by those of the likely one."""
     home, config = facts.home, cluster.config
+    if config is not None and not config.cgroups_per_qos:
+        return None
     features = facts.versions.kubelet(home, config)
     settings = memory_settings(home, config, features)
     if not likely:

@@ -39,6 +39,8 @@ class PodRisk(Enum):
     """A NoExecute taint of its node deletes it, now or at an instant to come."""
     UNBOUND_CLAIM = "UnboundClaim"
     """It has a node, and waits for a claim that no controller binds."""
+    VOLUME_HELD = "VolumeHeld"
+    """It waits for a volume that a node has which does not answer."""
     NEVER_STARTED = "NeverStarted"
     """It has had a node for more than 10 min, and its containers do not run yet."""
     NO_SCHEDULER = "NoScheduler"
@@ -99,6 +101,7 @@ def pod_risk(
     provider: bool = False,
     tainted: bool = False,
     awaited: bool = False,
+    held: bool = False,
     stuck: bool = False,
     outcome: PlacementOutcome | None = None,
     at: datetime | None,
@@ -114,6 +117,7 @@ def pod_risk(
         provider: Whether its node is a virtual kubelet: when anything ends there is not known.
         tainted: Whether NoExecute taints of its node delete it.
         awaited: Whether preemption is making room for it.
+        held: Whether it waits for a volume of a node that does not answer.
         stuck: Whether a warning has repeated about it for long (`podrules.stuck`).
         outcome: Of a pod that waits for a node: what the rules of the scheduler give now; None: they were not asked.
             NAMED, of a pod that has one: it waits for a claim that no controller binds.
@@ -142,6 +146,8 @@ def pod_risk(
         return PodRisk.NODE_DOWN
     if outcome is PlacementOutcome.NAMED:
         return PodRisk.UNBOUND_CLAIM
+    if held:
+        return PodRisk.VOLUME_HELD
     if stuck:
         return PodRisk.STUCK
     if tainted:

@@ -148,7 +148,7 @@ def _of_writers(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding]:
     found = [f"{one.namespace}/deployment/{one.name}" for one in workloads if one.second_writers is not None]
     if found:
         fact = f"{counted(len(found), 'Deployment')}: two writers."
-        meaning = f"{listed(found, most=3)}. A rollout, a drain or a silent node starts the next pod while the old one "
+        meaning = f"{listed(found, most=3)}. A rollout starts the next pod while the old one "
         meaning += "may write to the same volume: nothing keeps it off, even with 1 replica."
         yield SummaryFinding(Severity.NOTICE, fact, meaning, "workloads")
 
@@ -216,10 +216,10 @@ def _hanging_words(report: ClusterReport, names: Collection[str]) -> str:
     there = [node for node in _partitioned(report) if node.reach.name in names]
     hanging, own = sum(map(_hanging, there)), sum(len(node.pods) - _hanging(node) for node in there)
     depend, it = "depends" if hanging == 1 else "depend", "it" if len(there) == 1 else "them"
-    words = f"{counted(hanging + own, 'pod')} there: {hanging} {depend} on {it}"
+    words = f"{counted(hanging + own, 'pod')} there: {hanging} {depend} on {it}" if hanging + own else ""
     if own:
         words = f"{words}, {own} {'belongs' if own == 1 else 'belong'} to {it} (DaemonSets, static pods)"
-    return f"{'; '.join((words, *waiting_words(there)))}. "
+    return f"{'; '.join(filter(None, (words, *waiting_words(there)))) or 'No pod depends on it'}. "
 
 
 _FINE_WORDS: Final = {"Running": "running", "Succeeded": "finished"}

@@ -22,6 +22,7 @@ from podrules.died.scaling import RESCALED, SCALED
 from podrules.died.verdict import Clue, Source, Suspect
 from podrules.died.windows_exits import windows_exit
 from podrules.evictors import Evictor, Where
+from podrules.termination import MINIMUM_GRACE_PERIOD_SECONDS
 
 __all__ = ["SHORT", "cause_sentence", "is_device_taint", "job_end", "rejection_words", "was_rebooted"]
 
@@ -160,7 +161,7 @@ def _evicted(resource: str) -> _Words:
         numbers = report.end.numbers
         kind = f" of {numbers.set_by}" if numbers.set_by else ""
         if numbers.grace_seconds is not None:
-            kind += f", which gave it up to {numbers.grace_seconds} s"
+            kind += f", which gave it up to {max(numbers.grace_seconds, MINIMUM_GRACE_PERIOD_SECONDS)} s"
         found = f" ({numbers.available} available, threshold {numbers.threshold}{kind})" if numbers.threshold else ""
         return f"the kubelet evicted the pod: the node was low on {resource}{found}"
 

@@ -12,6 +12,7 @@ from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Verdict, lacking
 from kubectl_plugin.views.node.partitions import (
+    bound_sentences,
     budgets_section,
     by_itself,
     deletions,
@@ -21,7 +22,7 @@ from kubectl_plugin.views.node.partitions import (
     unhelped,
 )
 from kubectl_plugin.views.pod.pod_page import unread_section
-from kubectl_plugin.views.pod.safety_words import guarded, reach_words, shut_down_sentences, unfenced_from
+from kubectl_plugin.views.pod.safety_words import guarded, off_sentences, reach_words, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.unread import assumed_words, can_i
 from kubectl_plugin.views.version_notes import versions_section
@@ -42,14 +43,7 @@ _BROKEN: Final = {
 
 
 def fence_page(report: FenceReport, fence_command: str, *, now: datetime | None, going_on: bool = False) -> Page:
-    """What would go, what it needs, and whether it may be done.
-
-    Args:
-        report: The node as it was looked at.
-        fence_command: As it was typed, for the commands that are suggested.
-        now: The instant of the objects.
-        going_on: Whether the node is fenced next.
-    """
+    """What would go, what it needs, and whether it may be done; the fence command as typed, for suggested commands."""
     fenced = going_on or report.outcome is StepOutcome.UNDER_WAY
     parts: list[Section | Table] = [Section("You may not", tuple(map(_denied, report.denied)))]
     if report.node is not None and now is not None:
@@ -99,8 +93,9 @@ def fencing_verdict(report: FenceReport, now: datetime | None) -> Verdict:
 def _verdict(report: FenceReport, fence_command: str, now: datetime | None) -> Iterator[str]:
     if report.node is not None and report.state is FenceState.POSSIBLE:
         yield f"{reach_words(report.node.reach, report.node.renewed, now)}."
-        yield from () if report.outcome is not StepOutcome.NOT_CONFIRMED else shut_down_sentences(report.node.reach)
-        yield from () if now is None else (f"{said}." for said in detaching_words(report.node, now))
+        yield from bound_sentences(report.node)
+        yield from () if report.outcome is not StepOutcome.NOT_CONFIRMED else off_sentences(report.node.reach)
+        yield from () if now is None else detaching_words(report.node, now)
     match report.state, report.outcome:
         case FenceState.ANSWERS, _:
             yield "Not fenced: it answers. A fence would tell its pods to end, and not wait until they have."
@@ -136,9 +131,9 @@ def _hindered(report: FenceReport) -> str:
 
 
 def _fenced(report: FenceReport, now: datetime | None) -> str:
-    left = report.left
+    left, node = report.left, report.node
     there = (*left.pods, *left.staying)
-    more = tuple(unhelped(report.node, now, there)) if report.node is not None and now is not None else ()
+    more = (*unhelped(node, now, there), *detaching_words(node, now)) if node is not None and now is not None else ()
     if left.nothing:
         alone = " by itself" if more else ""
         return " ".join((f"It is declared out of service, and nothing is left to go{alone}.", *more))
@@ -156,10 +151,10 @@ def _changes(report: FenceReport) -> Iterator[str]:
         yield f"adds taint {TAINT_TEXT}"
     elif report.state is not FenceState.FENCED:
         return
-    pods, volumes = [pod for pod in left.pods if pod not in left.kept], left.attachments
+    pods = [pod for pod in left.pods if pod not in left.kept]
     yield f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MAX_NAMED)}" if pods else "removes no pod"
     refused = {held.persistent_volume for held in report.node.attachments if held.error} if report.node else set()
-    volumes = tuple(name for name in volumes if name not in refused)
+    volumes = [name for name in left.attachments if name not in refused]
     yield f"detaches {counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "detaches no volume"
     yield from _unfenced(report)
     if left.kept:
@@ -259,12 +254,7 @@ def _unfence_verdict(report: FenceReport, now: datetime | None) -> Iterator[str]
 
 
 def state_words(report: FenceReport, *, sure: bool) -> Iterator[str | Prose]:
-    """What has been done when it did not come to its end, and how to go on.
-
-    Args:
-        report: With the steps so far.
-        sure: Whether the last request was answered.
-    """
+    """What has been done when it did not come to its end, and how to go on; ``sure``: the last request was answered."""
     told = {step.kind for step in report.steps}
     node = f"node/{report.name}"
     undo = _unfencing(report.name)

@@ -15,10 +15,10 @@ from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.node.node_use import NodeUse, ThresholdReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.evictor_words import going_verdict
-from kubectl_plugin.views.node.pressure import SIGNAL_NAMES, eviction_amount, near_limit_words
+from kubectl_plugin.views.node.pressure import SIGNAL_NAMES, eviction_amount, near_limit_words, unless_words
 from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.node.taint_words import count_words
-from kubectl_plugin.views.pod.safety_words import reach_words, shut_down_sentences
+from kubectl_plugin.views.pod.safety_words import off_sentences, reach_words
 from kubectl_plugin.views.words import clock, counted, cut, duration, listed, memory, when_words
 from podrules.died.oom_kills import OomKill
 from podrules.eviction.signals import Signal
@@ -116,17 +116,16 @@ def _standing(report: NodeReport, now: datetime | None) -> Iterator[Verdict]:
         case _:
             text = f"{known}: its pods may or may not run, and nothing stops them until it answers."
     why = (f"Its kubelet says: {cut(report.unready_message).rstrip('.')}.",) if report.unready_message else ()
-    off = shut_down_sentences(report.reach) if report.reach is not None else ()
-    yield Verdict(code, severity, (text, *(why if code is VerdictCode.NODE_NOT_READY else off)))
+    yield Verdict(code, severity, (text, *(why if code is VerdictCode.NODE_NOT_READY else off_sentences(report.reach))))
 
 
 def _evicting(use: NodeUse) -> Iterator[Verdict]:
     met, first = use.met, use.evicted_first
     if met is not None:
         when = "now" if met.hard else f"once this has lasted {time_words(met.grace_period_seconds)}"
-        who = "there is no pod that the kubelet may evict"
+        who = "no pod is known that the kubelet may evict"
         if first is not None:
-            who = f"the kubelet evicts {first.namespace}/{first.pod} {when}"
+            who = f"the kubelet evicts {first.namespace}/{first.pod} {when}{unless_words(use)}"
         available, below = signal_amount(met.available, met.signal), signal_amount(met.quantity, met.signal)
         text = f"Under pressure: {met.signal.value} is {available}, below {below}: {who}."
         yield Verdict(VerdictCode.EVICTING, Severity.TROUBLE, (text,))

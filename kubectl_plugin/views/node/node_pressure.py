@@ -17,7 +17,7 @@ from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joine
 from kubectl_plugin.views.node.node_findings import node_findings, shortage_verdict
 from kubectl_plugin.views.node.node_page import full_section, pods_on, promise_parts
 from kubectl_plugin.views.node.platform_words import node_platform_section, platform_name
-from kubectl_plugin.views.node.pressure import candidate_name, own_words
+from kubectl_plugin.views.node.pressure import candidate_name, own_words, unless_words
 from kubectl_plugin.views.node.pressure_orders import (
     cgroup_parts,
     eviction_tables,
@@ -113,10 +113,8 @@ def _no_headroom(report: NodePressureReport) -> Iterator[str]:
     """Why no headroom of memory is shown."""
     signals = report.signals
     if any(one.is_memory for one in signals):
-        if not any(one.signal.is_memory for one in report.thresholds):
-            yield "The headroom is not known: what is left of memory was not measured."
-    elif signals:
-        # The kubelet gives containerfs another's threshold.
+        return
+    if signals:
         names = [one.value for one in Signal if one in signals and not one.value.startswith("containerfs.")]
         known = "" if report.thresholds else " (not measured)"
         yield f"No eviction threshold is set for memory, only for {listed(names)}{known}."
@@ -139,7 +137,7 @@ def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
     if evicted is not None and use.met is None and any(one.is_memory for one in report.signals):
         same = (evicted.namespace, evicted.pod) == (first.namespace, first.pod)
         going = "that pod" if same else f"{evicted.namespace}/{evicted.pod}"
-        sentence += f"; if usage grows slowly, the kubelet evicts {going} before that"
+        sentence += f"; if usage grows slowly, the kubelet evicts {going} before that{unless_words(use)}"
     yield f"{sentence}."
 
 
@@ -185,7 +183,7 @@ def _measured(report: NodePressureReport, *, wide: bool) -> Iterator[str | Row]:
         case UsageSource.METRICS:
             yield (
                 "by the metrics API: working sets, which hold file cache too; disks, processes and swap are not "
-                "measured"
+                "measured, and the kubelet may measure a pod that is not measured here"
             )
         case UsageSource.NONE:
             yield "nothing: no usage could be read"
@@ -206,10 +204,13 @@ def _kill(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
         yield "processes of the host outside of pods are candidates too, usually with adj 0: they are not listed"
         yield "the kubelet writes its adj itself (its oomScoreAdj, by default -999)"
         order = report.oom_of(OOMScope.GLOBAL)
+        writers: dict[str, list[str]] = {}
         for place in order.places if order is not None else ():
             if place.own is not None:
                 adj = f"{place.oom_score_adj} over the kubelet's {place.own.kubelet_value}"
-                yield f"kube-proxy writes its adj itself: {adj} ({own_words(place.own)})"
+                writers.setdefault(f"{adj} ({own_words(place.own)})", []).append(f"{place.namespace}/{place.pod}")
+        for adj, pods in writers.items():
+            yield f"kube-proxy writes its adj itself: {adj}, in {listed(pods, most=3)}"
         yield "/proc/PID/oom_score is (1000 + 1000 x badness / total) x 2/3, before Linux 5.9 1000 x badness / total"
 
 

@@ -18,11 +18,12 @@ from kubectl_plugin.views.node.reach_commands import remedies
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import (
+    bound_words,
     collected_too_early,
     guarded,
     holder_words,
+    off_sentences,
     ordinal_words,
-    shut_down_sentences,
     unfenced_from,
 )
 from kubectl_plugin.views.pod.volume_move import detach_overdue
@@ -40,6 +41,7 @@ from podrules.reachability import Reach
 from podrules.safety import ForceSafety
 
 __all__ = [
+    "bound_sentences",
     "budgets_section",
     "by_itself",
     "deletions",
@@ -159,6 +161,7 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
         (f"{counted(len(lost), 'pod')} depend{'s' if len(lost) == 1 else ''} on it",) if lost or not waiting else ()
     )
     yield f"{_state(node, now)}: {', and '.join((*depend, *waiting))}."
+    yield from bound_sentences(node)
     if node.zone.cluster_down:
         yield "No node of the cluster is Ready: the control plane may be cut off, and not the nodes."
     match node.reach.reach:
@@ -180,16 +183,17 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
             yield f"{they} may run on: find out whether the machine is off."
         case Reach.OUT_OF_SERVICE if left := _unused(node):
             verb = "has" if len(left) == 1 else "have"
-            yield f"{counted(len(left), 'volume')} still {verb} to be detached, which needs no further help."
+            alone = "" if any(held.error for held in left) else ", which needs no further help"
+            yield f"{counted(len(left), 'volume')} still {verb} to be detached{alone}."
         case Reach.OUT_OF_SERVICE:
             yield "Nothing is left to go. Take it back once the machine is up."
         case Reach.MISSED_HEARTBEATS:
             yield "It may still come back by itself: nothing has been done about it yet."
-        case _ if off := shut_down_sentences(node.reach):
+        case _ if off := off_sentences(node.reach):
             yield from off
         case _:
             yield "Nobody can tell from here what still runs there. Find out whether the machine is off."
-    yield from (f"{said}." for said in detaching_words(node, now) if node.reach.reach.quiet)
+    yield from detaching_words(node, now) if node.reach.reach.quiet else ()
 
 
 def waiting_words(nodes: Sequence[NodeDown]) -> Iterator[str]:
@@ -198,6 +202,15 @@ def waiting_words(nodes: Sequence[NodeDown]) -> Iterator[str]:
     if pods:
         wait, it = "waits" if len(pods) == 1 else "wait", "it" if len(nodes) == 1 else "them"
         yield f"{counted(len(pods), 'pod')} elsewhere {wait} for a volume still attached to {it}"
+
+
+def bound_sentences(node: NodeDown) -> Iterator[str]:
+    """That a fence brings the pods not back whose volumes are on the node alone; none: there are none."""
+    lost = (pod for pod in node.pods if pod.risk is Risk.NO_REPLACEMENT)
+    found = [f"{one.namespace}/{one.name}" for one in lost if bound_words(one.volumes, node.reach, pending=True)]
+    if found:
+        stays = f"the next one stays Pending until {node.reach.name} is back or the claim is deleted"
+        yield f"{listed(found, most=3)}: {stays}, because a volume is on {node.reach.name} alone."
 
 
 def _unused(node: NodeDown) -> Sequence[HeldAttachment]:
@@ -292,26 +305,26 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
 
 
 def detaching_words(node: NodeDown, now: datetime) -> Iterator[str]:
-    """The volumes that only their drivers can detach."""
+    """The volumes that their drivers do not detach."""
     for held in node.attachments:
-        if held.detaching is not None:
-            said = f"; it says: {cut(held.error).rstrip('. ')}" if held.error else ""
-            since = clock(held.detaching, now)
-            yield f"{held.persistent_volume}: its driver has to detach it since {since}, a fence does not help{said}"
+        if held.detaching is not None and held.error:
+            does = f"its driver has to detach it since {clock(held.detaching, now)}, a fence does not help"
+            yield f"{held.persistent_volume}: {does}; it says: {cut(held.error).rstrip('. ')}."
 
 
 def _detaches(node: NodeDown, now: datetime) -> Iterator[str]:
     """When the volumes are detached."""
     minutes = int(FORCE_DETACH_AFTER.total_seconds() // 60)
     declared = node.reach.reach.declared
-    if left := sum(held.detaching is not None for held in node.attachments):
-        yield f"{counted(left, 'volume')} being detached by the driver, which no fence speeds up"
-    waiting = [held for held in node.attachments if held.detaching is None]
-    late = [] if declared else [by for held in waiting if (by := held.forced_by) is not None and now - by > PATIENCE]
+    left = [held for held in node.attachments if held.detaching is None]
+    if driven := len(node.attachments) - len(left):
+        yield f"{counted(driven, 'volume')} being detached by the driver, which no fence speeds up"
+    late = [held.forced_by for held in left if held.forced_by is not None and now - held.forced_by > PATIENCE]
     if late:
         yield f"{counted(len(late), 'volume')} {detach_overdue(min(late), now)}"
-    mounted = sum(held.mounted or declared for held in waiting) - len(late)
-    free = len(waiting) - mounted - len(late)
+    waiting = [held for held in left if held.forced_by not in late]
+    mounted = sum(held.mounted or declared for held in waiting)
+    free = len(waiting) - mounted
     if free:
         it = "it" if free == 1 else "them"
         unlisted = f"status.volumesInUse does not list {it}"
@@ -404,14 +417,7 @@ def _other_pods(node: NodeDown) -> Iterator[Row]:
 
 
 def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bool) -> Table:
-    """The pods that depend on a node, the worst first.
-
-    Args:
-        node: It.
-        now: When it was so.
-        priorities: With a column of them.
-        nodes_own: With the pods that belong to the node.
-    """
+    """The pods that depend on a node, the worst first, with those that belong to it if ``nodes_own``."""
     own = [pod for pod in node.pods if pod.risk is Risk.NODES_OWN]
     shown = [pod for pod in node.pods if nodes_own or pod.risk is not Risk.NODES_OWN]
     since = node.renewed or node.reach.since
@@ -421,7 +427,7 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
             age,
             f"{pod.namespace}/{pod.name}",
             *([str(pod.priority)] if priorities else []),
-            _hangs(pod, node.reach.reach),
+            f"{_hangs(pod, node.reach.reach)}{_bound(pod, node)}",
         )
         for pod in shown
     ]
@@ -497,6 +503,11 @@ def budgets_section(node: NodeDown) -> Section:
     rest = [f"and {len(lines) - _MAX_BUDGETS} more"] if len(lines) > _MAX_BUDGETS else []
     told = ["nothing asks them when a node is lost or fenced"] if lines else []
     return Section("Budgets", (*lines[:_MAX_BUDGETS], *rest, *told))
+
+
+def _bound(pod: PodDown, node: NodeDown) -> str:
+    bound = "" if pod.risk in {Risk.NODES_OWN, Risk.NOBODY_REPLACES} else bound_words(pod.volumes, node.reach)
+    return bound and f"; {bound}"
 
 
 def _hangs(pod: PodDown, reach: Reach) -> str:

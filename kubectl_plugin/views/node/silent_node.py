@@ -12,8 +12,8 @@ from kubectl_plugin.views.pod.safety_words import (
     finalizer_words,
     forcing_words,
     holder_words,
+    off_sentences,
     overdue_words,
-    shut_down_sentences,
 )
 from kubectl_plugin.views.words import clock
 from podrules.model.instant import instant
@@ -69,7 +69,7 @@ def running_sentences(report: PodReport, node: NodeFacts, now: datetime | None) 
     heard = f"{phase} is the last that was heard of it" if phase else "what it did last is not known (no status.phase)"
     return (
         f"Its node {quiet_words(node, now)}: {heard}.{_since_when(report, node, now)}",
-        *(_off(node) or (_unconfirmed(report, node, now),)),
+        *(off_sentences(node.reach) or (_unconfirmed(report, node, now),)),
         *_replacement(report, node),
     )
 
@@ -82,7 +82,7 @@ def stuck_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime
     stays = _stays("It stays Terminating", node)
     if report.owner.guarantee is Guarantee.AT_MOST_ONE:
         stays += f" {report.owner.kind} {report.owner.name} starts no replacement before that."
-    return f"{lead}: stuck, because {quiet_words(node, now)}.", *_off(node), stays, *_then(report)
+    return f"{lead}: stuck, because {quiet_words(node, now)}.", *off_sentences(node.reach), stays, *_then(report)
 
 
 def ended_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime | None) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def ended_sentences(report: PodReport, node: NodeFacts, lead: str, now: datetime
     state = f"{lead}: its processes have ended. Its node {quiet_words(node, now)}."
     if collected_within(_reach(node), deleted=True) is not None:
         return state, f"{_collected(report, node, now)}."
-    return state, *_off(node), _stays("Its object stays", node), *_then(report)
+    return state, *off_sentences(node.reach), _stays("Its object stays", node), *_then(report)
 
 
 def ended_line(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
@@ -193,10 +193,6 @@ def _replacement(report: PodReport, node: NodeFacts) -> Iterator[str]:
     owner = report.owner
     if collected_within(_reach(node), deleted=True) is not None and owner.guarantee is Guarantee.AT_MOST_ONE:
         yield f"{owner.kind} {owner.name} then starts another {report.name}, while this one may still run."
-
-
-def _off(node: NodeFacts) -> tuple[str, ...]:
-    return shut_down_sentences(node.reach) if node.reach is not None else ()
 
 
 def _reach(node: NodeFacts) -> Reach:

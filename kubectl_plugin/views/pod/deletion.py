@@ -17,13 +17,14 @@ from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS, FORCE_SEVERITIES, no_process_words, safe_or_not, safer
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import (
+    bound_words,
     finalizer_words,
     forcing_words,
     guard_words,
     holder_words,
+    off_sentences,
     owner_risk,
     reach_words,
-    shut_down_sentences,
     until_words,
 )
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
@@ -129,7 +130,7 @@ def _confirmed(report: DeletionReport) -> Command:
 def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> Iterator[str]:
     """Whether it is safe, then what is safer, then how to go on."""
     held = holders(report.finalizers)
-    yield from shut_down_sentences(stakes.node)
+    yield from off_sentences(stakes.node)
     yield safe_or_not(report.name, stakes, now, held)
     if report.outcome is StepOutcome.NOT_CONFIRMED:
         yield from safer(stakes, now, held)
@@ -145,6 +146,8 @@ def _verdict(report: DeletionReport) -> str:
 
 
 def _owner_line(stakes: Stakes) -> str:
+    if stakes.owner.kind and (bound := bound_words(stakes.volumes, stakes.node, pending=True)):
+        return f"{stakes.owner.kind} {stakes.owner.name}: {bound}"
     idle = stakes.safety is ForceSafety.SAFE
     replaced = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)
     return owner_risk(stakes.owner, idle=idle, replaced=replaced)
@@ -160,11 +163,12 @@ def _member_lines(members: Members | None) -> tuple[str, ...]:
         return ("it is the only member: nothing of the StatefulSet runs without it",)
     lost = members.unknown
     held = "keeps" if count >= members.majority else "is not known to keep" if lost else "does not keep"
-    one = len(lost) == 1
-    nodes = "its node does" if one else "their nodes do"
-    old = f"unknown: {listed(lost, most=4)} {'was' if one else 'were'} Ready, and {nodes} not answer"
     vote = f"a majority is {members.majority} of {members.replicas}: the StatefulSet {held} one without it"
-    return (f"{live}{named}", *((old,) if lost else ()), *(() if members.votes is False else (vote,)))
+    return (
+        f"{live}{named}",
+        *([f"on nodes that are not known to answer: {listed(lost, most=4)}"] if lost else ()),
+        *(() if members.votes is False else (vote,)),
+    )
 
 
 def _third_way(name: str, stakes: Stakes) -> Iterator[str]:
@@ -176,10 +180,8 @@ def _third_way(name: str, stakes: Stakes) -> Iterator[str]:
         yield f"the application removes {name} only while {found.majority} of {found.replicas} live"
         return
     yield f"to remove {name} in the application: {found.removal or 'its own command or API'}"
-    if found.joining:
-        yield f"the next {name} starts on the old data: to join it needs {found.joining}"
-    elif stakes.volumes:
-        yield f"the next {name} starts on the old data, with which it may not join: start it on an empty claim"
+    if needs := found.joining or ("an empty claim, as a rule" if stakes.volumes else ""):
+        yield f"the next {name} starts on the old data: to join it needs {needs}"
     if volumes := [guard.volume for guard in stakes.volumes if lets_second_writer(guard, reach)]:
         yield f"the old {name} may still write to {listed(volumes)}"
 

@@ -10,6 +10,7 @@ from kubectl_plugin.render.page import Severity
 from kubectl_plugin.reports.pod.deletion import Stakes
 from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.pod.safety_words import (
+    bound_words,
     collected_too_early,
     finalizer_words,
     guarded,
@@ -59,10 +60,8 @@ def safe_or_not(name: str, stakes: Stakes, now: datetime | None, held: Sequence[
     """``Not safe yet: node-c3 is silent …, and StatefulSet db may start …``; ``held``: finalizers keep its object."""
     lead = FORCE_LEADS[stakes.safety]
     owner = owner_risk(stakes.owner, idle=stakes.safety is ForceSafety.SAFE)
-    second = _second_copy(name, stakes)
     named = held and stakes.owner.guarantee is Guarantee.AT_MOST_ONE
-    once = f" once {finalizer_words(held, 'is', 'are')} done" if named else ""
-    then = f"{second}{once}{_writers(stakes)}"
+    then = _next_copy(name, stakes, f" once {finalizer_words(held, 'is', 'are')} done" if named else "")
     match stakes.safety:
         case ForceSafety.SAFE:
             return f"{lead}: {owner}."
@@ -115,12 +114,15 @@ def two_writers(guards: Sequence[WriterGuard], reach: Reach) -> str:
     return _both_write([guard.volume for guard in guards if lets_second_writer(guard, reach)])
 
 
-def _second_copy(name: str, stakes: Stakes) -> str:
+def _next_copy(name: str, stakes: Stakes, once: str) -> str:
     owner = f"{stakes.owner.kind} {stakes.owner.name}"
-    if has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None):
-        return f", and {REPLACED.format(owner=owner)}"
-    words = NEXT_START.get(stakes.owner.guarantee, "")
-    return f", and {words.format(owner=owner, pod=name)}" if words else ""
+    another = has_another(stakes.owner.guarantee, stakes.node.reach, deleted=stakes.deleted is not None)
+    if not (words := REPLACED if another else NEXT_START.get(stakes.owner.guarantee, "")):
+        return _writers(stakes)
+    if bound := bound_words(stakes.volumes, stakes.node, pending=True):
+        return f", and {bound}"
+    bound = bound_words(stakes.volumes, stakes.node)
+    return f", and {words.format(owner=owner, pod=name)}{once}{_writers(stakes)}{bound and f'; {bound}'}"
 
 
 def _writers(stakes: Stakes) -> str:

@@ -245,8 +245,7 @@ def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
         yield kubectl("get lease kube-scheduler", namespace="kube-system")
     reach = status.node.reach if status.node is not None else None
     # Nothing that is done about a node helps where the driver does not detach.
-    stays = [one for one in report.moving if one.reach is not Reach.UNKNOWN and one.waits_for is not WaitsFor.DRIVER]
-    held = [NodeReach(entry.node, entry.reach, "") for entry in stays]
+    held = [NodeReach(one.node, one.reach, "") for one in report.moving if one.waits_for is not WaitsFor.DRIVER]
     yield from dict.fromkeys(command for entry in (reach, *held) for command in reach_commands(entry))
     # On a node that answers, the pod that keeps the volume decides.
     holders = [name for entry in report.moving if not entry.reach.quiet for name in entry.held_by]

@@ -12,6 +12,7 @@ from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.node.silent_node import force_first, force_lines, quiet_node
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS, no_process_words, two_writers
 from kubectl_plugin.views.pod.safety_words import (
+    bound_words,
     collected_too_early,
     forcing_words,
     owner_risk,
@@ -136,6 +137,8 @@ def _force_lines(report: PodReport, now: datetime | None, *, wide: bool) -> Iter
 
 def _owner_risk(report: PodReport, *, idle: bool, wide: bool) -> str:
     owner = report.owner
+    if owner.kind and (bound := bound_words(report.guards, _reach(report), pending=True)):
+        return bound
     if wide or idle:
         deleted = report.ending.deleted_at is not None
         replaced = has_another(owner.guarantee, _reach(report).reach, deleted=deleted)

@@ -22,6 +22,7 @@ RISK_WORDS: Final = {
     PodRisk.TERMINATING_LATE: "should have ended",
     PodRisk.TAINTED: "deleted by a taint",
     PodRisk.UNBOUND_CLAIM: "claim stays unbound",
+    PodRisk.VOLUME_HELD: "silent node has its volume",
     PodRisk.NEVER_STARTED: "not started in 10 min",
     PodRisk.NO_SCHEDULER: "no scheduler has looked",
     PodRisk.DISRUPTED: "disrupted",
@@ -55,6 +56,7 @@ RISK_MEANINGS: Final = {
         "The node's taint is not tolerated, or only for a time: kube-controller-manager deletes once that is over."
     ),
     PodRisk.UNBOUND_CLAIM: "Nothing binds a claim of it, often because spec.nodeName passes the scheduler over.",
+    PodRisk.VOLUME_HELD: "A node that does not answer has a volume of it. The pod's page says what helps.",
     PodRisk.NEVER_STARTED: "A node is chosen, and the containers do not start by themselves.",
     PodRisk.NO_SCHEDULER: "Pending for 5 min or more without a PodScheduled condition: see spec.schedulerName.",
     PodRisk.DISRUPTED: "Condition DisruptionTarget is True: an eviction or preemption is under way.",

@@ -19,12 +19,14 @@ from podrules.second_writers import SecondWriters
 from podrules.volumes import REMOVED_SINCE, WriterGuard, WriterLock
 
 __all__ = [
+    "bound_words",
     "collected_too_early",
     "finalizer_words",
     "forcing_words",
     "guard_words",
     "guarded",
     "holder_words",
+    "off_sentences",
     "ordinal_words",
     "overdue_words",
     "owner_risk",
@@ -32,7 +34,6 @@ __all__ = [
     "reach_words",
     "second_writers_section",
     "second_writers_sentence",
-    "shut_down_sentences",
     "unfenced_from",
     "until_words",
 ]
@@ -53,9 +54,15 @@ _LOCKS: Final = {
         "a second node is kept off until it is detached{when}; from then on nothing keeps a second writer off: "
         "a detach fences nobody"
     ),
+    WriterLock.NODE: "on this node alone, for which the next pod waits{when}",
+    WriterLock.FOLDER: "another folder on another node{when}",
     WriterLock.NONE: "nothing keeps a second writer off",
     WriterLock.REMOVED: "no kubelet from {removed} on mounts it; this version does not tell what an older one does",
     WriterLock.UNKNOWN: "whether anything keeps a second writer off is unknown",
+}
+_NODE_BOUND: Final = {
+    WriterLock.NODE: "the next pod stays Pending: volume {volume} is on {node} alone",
+    WriterLock.FOLDER: "the next pod starts on other files: volume {volume} is another folder on another node",
 }
 _REACHES: Final = {
     Reach.ANSWERS: "{name} answers",
@@ -76,8 +83,14 @@ _ROLLOUTS: Final = {
 _REPLACED: Final = (
     "two at once after a drain, an eviction or a delete: the next pod starts while this one ends",
     "two at once on a silent node: the next pod starts after tolerationSeconds (300 by default); this one may run on",
-    "a StatefulSet makes no second pod of one name before the first is gone",
 )
+_STAYS: Final = "not on a silent node: this pod tolerates its taint for ever, so the next one does not start"
+_ON_ONE_NODE: Final = (
+    "two at once after an eviction or a delete: the next pod starts on the same node while this one ends",
+    "not after a drain or on a silent node: the next pod waits for the one node where it may run",
+)
+_STATEFUL: Final = "a StatefulSet makes no second pod of one name before the first is gone"
+_TOGETHER: Final = "nothing keeps a second writer off on the one node where these pods run"
 _APART: Final = "a pod on another node waits until it is detached; on the same node both may write"
 _REMOVERS: Final = {
     JOB_TRACKING: "the Job controller",
@@ -167,6 +180,8 @@ def guard_words(guard: WriterGuard, reach: Reach) -> str:
     when = " (once its kubelet has unmounted it)" if reach in {Reach.ANSWERS, Reach.RETURNING} else ""
     if detached_after(reach) is not None:
         when = f" ({_after(guard, reach)} the pod object is gone)"
+    if guard.lock.of_a_node:
+        when = "; here nothing keeps a second writer off" if lets_second_writer(guard, reach) else ""
     words = _LOCKS[guard.lock].format(when=when, removed=REMOVED_SINCE.get(guard.backend, ""))
     what = guarded(guard)
     return f"{what}: {words}" if what else words
@@ -174,7 +189,7 @@ def guard_words(guard: WriterGuard, reach: Reach) -> str:
 
 def second_writers_sentence(found: SecondWriters) -> str:
     """That two pods of a Deployment may write to volumes that nothing guards; empty: there are none."""
-    names = [guard.volume for guard in found.with_lock(WriterLock.NONE)]
+    names = [guard.volume for guard in found.unguarded]
     pods = "even with 1 replica two pods" if found.replicas == 1 else f"{found.replicas} replicas"
     what = f"{'volume' if len(names) == 1 else 'volumes'} {listed(names, most=3)}"
     return f"Nothing keeps a second writer off: {pods} may write to {what} at once." if names else ""
@@ -185,15 +200,21 @@ def second_writers_section(found: SecondWriters | None, *, wide: bool) -> Sectio
     if found is None:
         return Section("Writers", ())
     shared = found.with_lock(WriterLock.NOT_NEEDED) if found.replicas == 1 else ()
-    free = (*found.with_lock(WriterLock.NONE), *shared)
+    free = (*found.unguarded, *shared)
     rows = (Row((guard.volume, _both_words(guard))) for guard in (found.guards if wide else free))
-    return Section("Writers", (*rows, *((_ROLLOUTS[found.surges], *_REPLACED) if free else ())))
+    drained, silent = _ON_ONE_NODE if found.one_node else _REPLACED
+    if found.stays and not found.one_node:
+        silent = _STAYS
+    when = (_ROLLOUTS[found.surges], drained, silent, _STATEFUL)
+    return Section("Writers", (*rows, *(when if free else ())))
 
 
 def _both_words(guard: WriterGuard) -> str:
     """``NFS, ReadWriteMany: made for several pods, both may write``."""
     if guard.lock is WriterLock.NOT_NEEDED:
         return f"{guarded(guard)}: made for several pods, both may write"
+    if guard.lock is WriterLock.NODE:
+        return f"{guarded(guard)}: {_TOGETHER}"
     held = guard.lock in {WriterLock.ATTACHMENT, WriterLock.CONTROLLER}
     return f"{guarded(guard)}: {_APART}" if held else guard_words(guard, Reach.UNKNOWN)
 
@@ -212,9 +233,18 @@ def unfenced_from(guard: WriterGuard, reach: Reach) -> str:
     """
     if not lets_second_writer(guard, reach):
         return ""
-    if guard.lock is WriterLock.NONE:
+    if guard.lock is not WriterLock.CONTROLLER:
         return "nothing keeps a second writer off"
     return f"{_after(guard, reach)} its object is gone nothing keeps a second writer off"
+
+
+def bound_words(guards: Sequence[WriterGuard], node: NodeReach, *, pending: bool = False) -> str:
+    """What volumes that are of a node that does not answer mean for the next pod, or that it is `pending`; or empty."""
+    for lock, words in _NODE_BOUND.items():
+        named = [f"{one.volume} ({guarded(one)})" for one in guards if one.lock is lock]
+        if named and node.reach.quiet and (lock is WriterLock.NODE or not pending):
+            return words.format(volume=listed(named, most=3), node=node.name)
+    return ""
 
 
 def _after(guard: WriterGuard, reach: Reach) -> str:
@@ -223,9 +253,9 @@ def _after(guard: WriterGuard, reach: Reach) -> str:
     return f"{int(after.total_seconds()) // 60} min after" if after else "as soon as"
 
 
-def shut_down_sentences(node: NodeReach) -> tuple[str, ...]:
+def off_sentences(node: NodeReach | None) -> tuple[str, ...]:
     """What the cloud says of the machine of a node that is silent and not fenced; none: it says nothing."""
-    if not node.shut_down or node.reach is not Reach.SILENT:
+    if node is None or not node.shut_down or node.reach is not Reach.SILENT:
         return ()
     said = f"The cloud provider said that the machine of {node.name} is off (taint {SHUTDOWN})"
     return (f"{said}: check that in its console, then fence {node.name}.",)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from msgspec.structs import replace
+
 from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
@@ -18,11 +20,12 @@ from kubectl_plugin.views.pod.timeline_bar import bar_table
 from kubectl_plugin.views.pod.timeline_words import NOTES, WHAT, WHY
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import clock
+from kubectl_plugin.views.words import clock, listed
 from podrules.model.instant import later
 from podrules.timeline.events import (
     Cause,
     Event,
+    Note,
     PodTimeline,
     Reminder,
     Span,
@@ -36,7 +39,7 @@ __all__ = ["timeline_page"]
 
 _TITLES: Final = {
     Way.DELETE: "kubectl delete, or a controller; seconds from the DELETE",
-    Way.DRAIN: "kubectl drain; seconds from the eviction",
+    Way.DRAIN: "kubectl drain; seconds from the DELETE",
     Way.PREEMPT: "the scheduler makes room; seconds from the DELETE",
     Way.EVICT_HARD: "a hard threshold is met; seconds from the kubelet's choice",
     Way.EVICT_SOFT: "a soft threshold is met; seconds from the kubelet's choice",
@@ -49,7 +52,7 @@ _DELETED_NODE_LEAD: Final = "Its node is gone; nobody confirms that its processe
 _STANDINGS: Final = {
     Standing.NOT_RUNNING: "it is on no node (spec.nodeName is empty)",
     Standing.FINISHED: "nothing of it runs any more (status.phase)",
-    Standing.STOPPING: "it is being deleted already; nothing shortens that",
+    Standing.STOPPING: "it is being deleted already, see delete",
     Standing.HIGHEST: "nobody has a higher priority (spec.priority)",
     Standing.NO_PREEMPTION: "every profile of the scheduler disables DefaultPreemption",
     Standing.SILENT: "its kubelet, which would have to do it, does not answer",
@@ -150,13 +153,17 @@ def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tupl
     if not first.events:
         verb = "is not known" if first.standing in _NOT_KNOWN else "cannot be"
         return (f"{first.way.value} {verb}: {_STANDINGS[first.standing]}.",)
-    lead = _DELETED_NODE_LEAD if _node_is_deleted(first) else _LEADS[first.way]
+    assumed = ", with its kubelet's defaults (its own are not known)" if _DEFAULTS in first.notes else ""
+    lead = _DELETED_NODE_LEAD if _node_is_deleted(first) else f"{_LEADS[first.way]}{assumed}"
     if first.began is not None:
         since = f"Being deleted since {deletion_time(report.ending, now)}"
         lead = f"Last heartbeat {clock(first.began, now)}" if first.way is Way.NODE_LOST else since
+    decisive = _DECISIVE[first.way]
+    if Note(Reminder.SHORTER, 0) in first.notes:
+        lead, decisive = f"{lead}; with a second delete of 0 s now", (What.OBJECT_GONE, What.REPLACED, What.SIGKILL)
     if first.way is not Way.NODE_LOST and any(event.rule is Cause.MIRROR for event in first.events):
         return (f"{lead}: its mirror in the API goes, and the kubelet makes it again. Its processes run on.",)
-    words = (_decisive(first, what, now, report.ending.holders) for what in _DECISIVE[first.way])
+    words = (_decisive(first, what, now, report.ending.holders) for what in decisive)
     sentence = f"{', '.join(filter(None, words))}."
     refusal = _refusal(first)
     if refusal:
@@ -195,6 +202,8 @@ _SHORT: Final = {
     What.RESTARTED: "restarted",
 }
 
+_DEFAULTS: Final = Note(Reminder.KUBELET_NOT_READ)
+_GOES: Final = frozenset({Cause.MIRROR, Cause.SECOND_DELETE})
 _SEEN: Final = frozenset({What.NODE_UNKNOWN, What.TAINTED, What.DELETED, What.OBJECT_GONE})
 """What a pod and a node that can still be read show not to have come."""
 _RECORDED: Final = frozenset({Cause.NODE_TELLS, Cause.DELETED_BEFORE, Cause.START, Cause.ENDED_BEFORE})
@@ -206,7 +215,7 @@ def _held_by(report: PodReport, told: PodTimeline, now: datetime | None) -> Iter
     """What keeps the object of a pod that is being deleted, unless the verdict says it already."""
     first = told.ways[0]
     gone = next((event for event in first.events if event.what is What.OBJECT_GONE), None)
-    if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule is Cause.MIRROR:
+    if gone is None or report.ending.deleted_at is None or first.began is None or gone.rule in _GOES:
         return
     waits = gone.latest is None and gone.rule in {Cause.KUBELET_CONFIRMS, Cause.KUBELET_SILENT}
     if waits or _still_stops(first, now) or gone.earliest is None or _passed(gone, first.began, now):
@@ -218,6 +227,10 @@ def _decisive(told: WayTimeline, what: What, now: datetime | None, finalizers: S
     found = [event for event in told.events if event.what is what]
     if not found:
         return ""
+    stay = [event.subject for event in found if what is What.RESTARTED and event.earliest is None]
+    if stay and len(stay) < len(found):
+        others = [event for event in told.events if event.what is not what or event.subject not in stay]
+        return f"{_decisive(replace(told, events=tuple(others)), what, now, finalizers)}, {listed(stay)} never"
     event, name = found[-1], _SHORT[what]
     if what is What.SIGTERM:
         event, several = _first_signal(found)
@@ -320,6 +333,8 @@ def _overdue(event: Event, told: WayTimeline, now: datetime | None) -> bool:
     if told.began is None or event.rule in _RECORDED or not _passed(event, told.began, now):
         return False
     gone = next((other for other in told.events if other.what is What.OBJECT_GONE), None)
+    if gone is not None and gone.rule is Cause.SECOND_DELETE:
+        return event.rule in _FOLLOWS_END and _still_stops(told, now)
     late = _still_stops(told, now) or (gone is not None and _passed(gone, told.began, now))
     return event.what in _SEEN or event.rule in _FOLLOWS_OBJECT or (late and event.rule in _FOLLOWS_END)
 

@@ -105,6 +105,7 @@ WHY: Final[dict[Cause, Callable[[Event], str]]] = {
     Cause.ENDED_BEFORE: _named("its containers have ended ({field})"),
     Cause.KUBELET_CONFIRMS: _named("once the kubelet saw all end and unmounted: about 1 s, unmounting may take longer"),
     Cause.GRACE_ZERO: _grace_zero,
+    Cause.SECOND_DELETE: _named("a second delete with 0 s removes it, whatever still runs"),
     Cause.FINALIZERS: _finalizers,
     Cause.TOLD_BEFORE: _named("it was asked to end before its node went silent; nobody knows whether it ended"),
     Cause.DELETED_BEFORE: _named("it is already ({field})"),
@@ -112,7 +113,9 @@ WHY: Final[dict[Cause, Callable[[Event], str]]] = {
     Cause.KUBELET_GOES_TOO: _named("only its kubelet can do it, and that goes down with the machine"),
     Cause.PROBE_FOUND: lambda event: f"at once: {event.field.rpartition('.')[2]} failed",
     Cause.PROBE_PERIODS: _named("failureThreshold x periodSeconds ({seconds} s each) of {field}"),
-    Cause.RESTART_POLICY: _named("in the same pod, on the same node ({field})"),
+    Cause.RESTART_POLICY: lambda event: (
+        f"{'it stays ended' if event.latest is None else 'in the same pod, on the same node'} ({_path(event.field)})"
+    ),
     Cause.SHUTDOWN_GROUPS: _named("pods of lower priority go first; all groups have {seconds} s ({field})"),
     Cause.NOT_BY_KUBELET: _named("{field} {seconds}: the kubelet stops nothing, the machine itself decides"),
     Cause.NODE_MONITOR_GRACE: _named("--{field} {seconds} s, looked at every 5 s; Services drop the pod now"),
@@ -165,7 +168,7 @@ NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
     ),
     Reminder.NOT_LONGER: lambda note: f"a second delete with {note.seconds} s changes nothing: the pod has no more",
     Reminder.SHORTER: lambda note: (
-        f"a second delete with {note.seconds} s shortens the object's period, not the stop under way, shown here"
+        f"a second delete with {note.seconds} s shortens the object's period, not the stop under way"
     ),
     Reminder.ZERO_IS_FORCED: lambda _: "kubectl delete asks for 0 s with --force only; without it, 0 counts as 1 s",
     Reminder.EXITS_ZERO: lambda _: "when every process exits 0 the phase is Succeeded, with no reason",

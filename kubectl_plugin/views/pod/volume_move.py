@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.page import Row, Section
+from kubectl_plugin.views.pod.safety_words import overdue_words
 from kubectl_plugin.views.words import clock, listed
 from podrules.attachment import FORCE_DETACH_AFTER, MoveStep, VolumePosition, WaitsFor
 from podrules.ending import PATIENCE
@@ -53,9 +54,8 @@ def advice_words(entry: VolumePosition) -> str:
     """What helps while another node holds the volume; empty: it passes, or its driver has to do it."""
     if entry.reach is Reach.SILENT and entry.waits_for is not WaitsFor.DRIVER:
         return f"Make sure that the machine of {entry.node} is off, then fence {entry.node}."
-    if entry.rollout and not entry.reach.quiet:
-        return "The rolling update waits for itself: set strategy Recreate."
-    return ""
+    rollout = "The rolling update waits for itself: set strategy Recreate."
+    return rollout if entry.rollout and not entry.reach.quiet else ""
 
 
 def waiting_words(entry: VolumePosition, now: datetime | None) -> str:
@@ -65,9 +65,10 @@ def waiting_words(entry: VolumePosition, now: datetime | None) -> str:
         text = _UNMOUNT
     elif entry.step is MoveStep.DETACH and entry.waits_for is not WaitsFor.FORCE_DETACH and entry.reach.quiet:
         text += ", which does not answer"
-    by = entry.forced_by
-    if by is not None and now is not None and now - by > PATIENCE:
-        text = f"{{node}} does not answer; it {detach_overdue(by, now)}"
+    if entry.forced_by is not None and now is not None and now - entry.forced_by > PATIENCE:
+        text = f"{{node}} does not answer; it {detach_overdue(entry.forced_by, now)}"
+    if late := overdue_words(entry.collected_by, now):
+        text = f"{{holders}}{{deleted}} on {{node}}: {late[:1].lower()}{late[1:]}"
     at = clock(entry.since, now) if entry.since is not None else ""
     deleted, since = (f" (deleted at {at})", f", since {at}") if at else ("", "")
     holders = listed(entry.held_by, most=3) or "its pod"

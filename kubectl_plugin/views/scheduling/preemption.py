@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 _SHOWN = 3
+_DENIED = "kube-scheduler found no victims when it last tried"
 _CRITERIA = {
     "fewestPDBViolations": "it violates the fewest PodDisruptionBudgets",
     "lowestTopPriority": "its most important victim has the lowest priority",
@@ -55,11 +56,15 @@ def disabled_words(field: str) -> str:
     return f"its scheduler's profile disables DefaultPreemption ({field})"
 
 
-def room_words(preview: PreemptionPreview) -> str:
-    """For a verdict: that preemption makes room, and whom it costs."""
+def room_words(preview: PreemptionPreview, *, denied: bool) -> str:
+    """For a verdict: that preemption makes room, and whom it costs; or that kube-scheduler found no victims."""
     count = len(preview.victims)
     pods = "1 pod" if count == 1 else f"{count} pods"
     node = preview.nodes[0]
+    if any(victim.is_static for victim in preview.victims):
+        return f"Preemption makes no room on {node}: it would delete the object of a static pod, which runs on."
+    if denied:
+        return f"Preemption: {_DENIED}; by what is known here, {pods} on {node} would go."
     violated = list(dict.fromkeys(budget for victim in preview.victims for budget in victim.violates))
     against = f", against {_budgets(violated)}" if violated else ""
     return f"Preemption can make room on {node}: {pods} would go, within {preview.grace_seconds} s{against}."
@@ -220,6 +225,9 @@ def preempted_words(preempted: Preempted, now: datetime | None) -> str:
     """By whom a pod was preempted, and whether it was for nothing."""
     when = instant(preempted.at)
     at = f" at {clock(when, now)}" if when is not None else ""
+    if not preempted.uid and preempted.by is not None:
+        waits = f"{_pod(preempted.by)}, which alone is nominated to {preempted.node}"
+        return f"Preempted by the scheduler{at}, probably for {waits}: no event is left that names it."
     if not preempted.uid:
         return f"Preempted by the scheduler{at} for a pod of higher priority; no event is left that names it."
     by = f"Preempted{at} for {_pod(preempted.by) if preempted.by is not None else f'the pod with uid {preempted.uid}'}"
@@ -241,6 +249,9 @@ def preempted_words(preempted: Preempted, now: datetime | None) -> str:
 
 def preemptor_words(found: Sequence[Preemptor]) -> Iterator[str]:
     """For a verdict: the pending pods that would preempt a running one."""
+    if found and all(one.denied for one in found):
+        yield f"The pending pod {_preemptor(found[0])} might preempt it, but {_DENIED}."
+    found = [one for one in found if not one.denied]
     would = "may" if any(one.nodes > 1 or one.twin or one.sampled for one in found) else "would"
     names = listed([_preemptor(one) for one in found], most=_SHOWN)
     if len(found) == 1:
@@ -269,6 +280,8 @@ def preemptors_section(preemptors: Preemptors, *, wide: bool) -> Section:
 
 def _consequences(one: Preemptor) -> Iterator[str]:
     yield f"this pod{'' if one.victims == 1 else f' and {one.victims - 1} more'} would go"
+    if one.denied:
+        yield f"but {_DENIED}"
     if one.violates:
         yield f"violates {_budgets(one.violates)}"
     if one.nodes > 1:
@@ -287,7 +300,8 @@ def _preemptor(one: Preemptor) -> str:
 
 def _victim(victim: VictimPod) -> str:
     violates = f", violates {_budgets(victim.violates)}" if victim.violates else ""
-    return f"{_pod(victim.pod)} (priority {victim.priority}{violates})"
+    static = ", static: it runs on" if victim.is_static else ""
+    return f"{_pod(victim.pod)} (priority {victim.priority}{static}{violates})"
 
 
 def _budgets(names: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from podrules.cluster.capture.contents import KindContents
 from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
-from podrules.csi_translation import MIGRATED_PROVISIONERS
+from podrules.csi_translation import MIGRATED_PROVISIONERS, csi_source
 from podrules.model.storage import CSIVolumeSource, PersistentVolume, VolumeAttachment
 from podrules.pod_security.policy import LATEST, Level
 from podrules.volumes import attachment_name
@@ -67,9 +67,11 @@ _KEPT: Final = frozenset(
         *("cpu", "memory", "pods", "ephemeral-storage", "storage", "count/pods"),
         *(*Level, LATEST),
         *("v1", "apps/v1", "batch/v1", "127.0.0.1", "0.0.0.0"),  # noqa: S104 - an address that ports are compared with
-        *MIGRATED_PROVISIONERS.values(),
+        *("csi.vsphere.vmware.com", *MIGRATED_PROVISIONERS.values()),
     }
 )
+_OF_DISKS: Final = frozenset({"aws", "vol", "projects", "zones", "regions", "disks", "UNSPECIFIED", "Managed"})
+"""Words of in-tree disks, from which their drivers' names for them are made."""
 _HUGE_PAGES: Final = "hugepages-"
 _OF_QUOTA: Final = re.compile(r"(requests|limits)\.")
 """What a quota puts before the name of a resource."""
@@ -154,7 +156,9 @@ class Anonymiser:
             return attached[0] + "".join(map(self.text, values))
         own = _KUBERNETES_KEY.match(text)
         kept = own[0] if own else ""
-        return kept + _WORD.sub(lambda found: self._word(found[0]), text[len(kept) :])
+        return kept + _WORD.sub(
+            lambda found: found[0] if found[0] in _OF_DISKS else self._word(found[0]), text[len(kept) :]
+        )
 
     def _replacement(self, word: str) -> str:
         digest = blake2b(word.encode(), key=self._secret, digest_size=_DIGEST_BYTES).digest()
@@ -171,4 +175,4 @@ class Anonymiser:
 
 
 def _source(volume: Any) -> tuple[PersistentVolume, CSIVolumeSource | None]:
-    return volume, volume.spec.csi
+    return volume, csi_source(volume)

@@ -328,8 +328,10 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "image": (2, "string"),
         "ports": (6, "[]core/v1.ContainerPort"),
         "resources": (8, "core/v1.ResourceRequirements"),
+        "volumeMounts": (9, "[]core/v1.VolumeMount"),
         "livenessProbe": (10, "*core/v1.Probe"),
         "lifecycle": (12, "*core/v1.Lifecycle"),
+        "volumeDevices": (21, "[]core/v1.VolumeDevice"),
         "startupProbe": (22, "*core/v1.Probe"),
         "resizePolicy": (23, "[]core/v1.ContainerResizePolicy"),
         "restartPolicy": (24, "*string"),
@@ -394,8 +396,10 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "image": (2, "string"),
         "ports": (6, "[]core/v1.ContainerPort"),
         "resources": (8, "core/v1.ResourceRequirements"),
+        "volumeMounts": (9, "[]core/v1.VolumeMount"),
         "livenessProbe": (10, "*core/v1.Probe"),
         "lifecycle": (12, "*core/v1.Lifecycle"),
+        "volumeDevices": (21, "[]core/v1.VolumeDevice"),
         "startupProbe": (22, "*core/v1.Probe"),
         "resizePolicy": (23, "[]core/v1.ContainerResizePolicy"),
         "restartPolicy": (24, "*string"),
@@ -811,6 +815,14 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     "core/v1.Volume": {
         "name": (1, "string"),
         "volumeSource": (2, "<core/v1.VolumeSource"),
+    },
+    "core/v1.VolumeDevice": {
+        "name": (1, "string"),
+        "readOnly": None,
+    },
+    "core/v1.VolumeMount": {
+        "name": (1, "string"),
+        "readOnly": (2, "bool"),
     },
     "core/v1.VolumeNodeAffinity": {
         "required": (1, "*core/v1.NodeSelector"),

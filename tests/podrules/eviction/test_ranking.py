@@ -64,12 +64,27 @@ def test_Q6_what_a_pod_requested_it_does_not_exceed() -> None:
     assert not place.ranked.exceeds
 
 
+def test_Q6_two_pods_without_stats_tie_whatever_they_request() -> None:
+    """cmpBool(!p1Found, !p2Found) of memory(): the request is not subtracted from anything."""
+    pods = [pod("asks-much", None, "2Gi"), pod("asks-little", None, "1Mi")]
+    places = _rank(pods, [])
+    assert (_names(places), places[0].decided_by) == (["asks-much", "asks-little"], None)
+
+
 def test_Q6_stats_not_found_for_pod_goes_first() -> None:
     pods = [pod("measured", -1000), pod("unknown", 1000, "10Gi")]
     places = _rank(pods, [stats("measured", "5Gi")])
     assert (_names(places), places[0].decided_by) == (["unknown", "measured"], Comparator.NO_STATS)
     by_pids = _rank(pods, [stats("measured", process_stats={"process_count": 9})], PIDS)
     assert (_names(by_pids), by_pids[0].decided_by) == (["measured", "unknown"], Comparator.PRIORITY)
+
+
+@pytest.mark.parametrize("signal", [Signal.MEMORY_AVAILABLE, Signal.NODE_FS_AVAILABLE, PIDS])
+def test_Q6_of_pods_that_are_not_measured_priority_alone_decides(signal: Signal) -> None:
+    pods = [pod("large", 3, "9Gi"), pod("small", 3, "1Mi"), pod("low", 2, "5Gi")]
+    places = _rank(pods, [], signal)
+    assert _names(places) == ["low", "large", "small"]
+    assert [place.decided_by for place in places] == [Comparator.PRIORITY, None, None]
 
 
 def test_Q6_ordered_by_priority_process() -> None:

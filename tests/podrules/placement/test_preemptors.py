@@ -48,6 +48,7 @@ def test_only_the_victim_of_the_chosen_node_is_preempted() -> None:
         pod=PodReference("default", "high"),
         priority=1000,
         seen=False,
+        denied=False,
         node="a",
         victims=1,
         violates=(),
@@ -72,6 +73,15 @@ def test_only_the_victim_of_the_chosen_node_is_preempted() -> None:
 )
 def test_pod_that_would_not_preempt_is_not_named(pending: Json, why: str) -> None:
     assert preemptors(pending, on_node("x", "a", 10), [make_node("a")], []) is None, why
+
+
+@pytest.mark.parametrize(("added", "denied"), [("preemption: 0/1 nodes are available: 1 None.", True), ("", False)])
+def test_scheduler_that_found_no_victims_is_believed(added: str, *, denied: bool) -> None:
+    said = f"0/1 nodes are available: 1 Insufficient cpu. {added}"
+    waits = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": said}
+    found = preemptors({**HIGH, "status": {"conditions": [waits]}}, on_node("x", "a", 10), [make_node("a")], [])
+    assert found is not None
+    assert found.denied is denied
 
 
 def test_pod_that_waits_for_its_victims_preempts_no_other() -> None:

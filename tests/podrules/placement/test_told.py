@@ -19,6 +19,14 @@ def test_what_preemption_adds_does_not_count(message: str) -> None:
     assert (told.agrees, told.changed, told.message) == (True, (), message)
 
 
+@pytest.mark.parametrize(("room", "agrees"), [(True, False), (False, True)])
+def test_no_victims_is_not_the_same_as_room_by_preemption(*, room: bool, agrees: bool) -> None:
+    """Where pods have to go, kube-scheduler writes no sentence about preemption."""
+    told = told_before(f"{NOW} {PREEMPTION}", NOW, room=room)
+    assert (told.agrees, told.no_victims) == (agrees, room)
+    assert told_before(NOW, NOW, room=room).agrees
+
+
 LED: Final = "0/3 nodes are available: 1 Insufficient memory"
 
 

@@ -67,6 +67,22 @@ def test_P6_without_the_event_the_condition_tells_the_time() -> None:
     assert (found.by, found.at, found.became) == (None, "2026-01-01T10:00:00Z", PreemptedFor.UNKNOWN)
 
 
+@pytest.mark.parametrize(
+    ("waiting", "by"),
+    [
+        ([make_pod("vip", priority=9, nominated="a")], PodReference("shop", "vip")),
+        ([make_pod("vip", priority=9, nominated="a"), make_pod("top", priority=10, nominated="a")], None),
+        ([make_pod("vip", priority=9, nominated="b"), make_pod("same", priority=5, nominated="a")], None),
+        ([make_pod("bound", "c", priority=9, nominated="a")], None),
+    ],
+)
+def test_P6_without_the_event_the_pod_that_waits_for_the_room_is_named(
+    waiting: list[Pod], by: PodReference | None
+) -> None:
+    found = preempted(VICTIM, None, (VICTIM, *waiting))
+    assert (found.by, found.uid, found.became) == (by, "", PreemptedFor.UNKNOWN)
+
+
 def test_P6_lower_pods_elsewhere_that_were_left_alone_are_named() -> None:
     others = [make_pod("lower", "b", priority=1), make_pod("lowest", "b"), make_pod("same", "b", priority=5), VICTIM]
     found = preempted(VICTIM, make_event(), others)
