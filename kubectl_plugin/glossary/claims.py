@@ -68,7 +68,7 @@ ENTRIES: Final = (
         r"|found PV object .* pv\.Spec\.ClaimRef.*"
         r"|volume \S+ has volumeMode \S+, but is specified in volume\w+",
         means="The claim and the volume that it names do not belong together: other size, mode, class, or other claim.",
-        do=("Correct volumeName or volumeMode, or remove spec.claimRef of a released volume that may be used again.",),
+        do=("Correct volumeName or volumeMode; without claimRef a Released volume gives its data to the next claim.",),
         commands=(_CLAIM, "kubectl get pv"),
         source=(_CONTROLLER, "pkg/kubelet/volumemanager/populator/desired_state_of_world_populator.go"),
     ),
@@ -78,7 +78,7 @@ ENTRIES: Final = (
         pattern=r"Bound claim has lost .*",
         means="The PersistentVolume to which the claim is bound is gone, or was never there.",
         rule=("The claim stays Lost; it is not bound to another volume.",),
-        do=("Bring the PersistentVolume back if its disk still exists, else recreate the claim.",),
+        do=("Bring the PersistentVolume back if its disk still exists, else recreate the claim, which is empty then.",),
         commands=(_CLAIM,),
         source=(_CONTROLLER,),
         see=("claim without its volume",),

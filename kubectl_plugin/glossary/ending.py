@@ -30,12 +30,12 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Terminating",
-        also=("deletionTimestamp", "stuck terminating", "finalizers", "finalizer"),
+        also=("deletionTimestamp", "stuck terminating", "terminating pods", "finalizers", "finalizer"),
         pattern=r"skip schedule deleting pod: .*|pod \".*\" has DeletionTimestamp older than \S+ seconds, skipping"
         r"|error when waiting for pod \".*\" in namespace \".*\" to terminate: .*",
         means="The pod has a deletionTimestamp; it goes when the kubelet has stopped it and no finalizer is left.",
         rule=(
-            "A kubelet that does not answer never reports it: on a silent node it stays for ever.",
+            "On a silent node it stays until the kubelet answers, the node is fenced or its Node object is deleted.",
             "A second delete can shorten the period in the object; the stop that is under way lives its first one out.",
         ),
         do=("See which it waits for: process, finalizer or node.",),
@@ -90,7 +90,7 @@ ENTRIES: Final = (
         means="The kubelet begins to stop a container; any stop writes this event, and it does not say that it ended.",
         rule=(
             "Stopping container: the pod is deleted, evicted or preempted, or has ended. Read the pod for the cause.",
-            "failed liveness probe, failed startup probe: only the container is stopped, and started again.",
+            "failed liveness probe, failed startup probe: the container is stopped; restartPolicy decides the rest.",
         ),
         commands=("kubectl qos explain pod/NAME", _TIMELINE),
         source=(_CONTAINER, "pkg/kubelet/kuberuntime/kuberuntime_manager.go", "pkg/kubelet/events/event.go"),
@@ -133,11 +133,11 @@ ENTRIES: Final = (
         name="livenessProbe",
         also=("liveness probe", "liveness"),
         pattern=r"Liveness probe (failed|errored).*",
-        means="Fails failureThreshold times in a row: the container is stopped and started again, in the same pod.",
+        means="Fails failureThreshold times in a row: the container is stopped, and restarted as restartPolicy says.",
         rule=(
             "With a startupProbe it begins once that has succeeded.",
             "It has a grace period of its own (terminationGracePeriodSeconds of the probe), else the pod's.",
-            "It moves no pod to another node, and a pod that hangs for its node's sake hangs again.",
+            "It moves no pod to another node. With restartPolicy Never, as in many Jobs, the container stays ended.",
         ),
         do=("Let it ask only the process itself: a probe of a database restarts every copy when that is slow.",),
         commands=(f"{_TIMELINE}=probe",),
@@ -148,7 +148,7 @@ ENTRIES: Final = (
         name="startupProbe",
         also=("startup probe",),
         pattern=r"Startup probe (failed|errored).*",
-        means="Until it succeeds once, liveness and readiness are not asked; if it fails, the container is restarted.",
+        means="Until it succeeds once, no other probe runs; if it fails, the container is stopped (see restartPolicy).",
         rule=("A container has initialDelaySeconds, and then failureThreshold x periodSeconds, to start.",),
         do=("A slow start needs a larger failureThreshold here, not a longer initialDelaySeconds of liveness.",),
         commands=(f"{_TIMELINE}=probe",),
@@ -159,10 +159,10 @@ ENTRIES: Final = (
         name="Unhealthy",
         also=("readiness probe", "readinessProbe", "readiness", "probe failure"),
         pattern=r"Readiness probe (failed|errored).*",
-        means="A probe failed: liveness and startup restart the container, readiness only takes it out of Services.",
+        means="A probe failed: liveness and startup stop the container, readiness only takes its pod out of Services.",
         rule=(
             "The event comes with each failure; failureThreshold of them in a row, periodSeconds apart, act.",
-            "Before that nothing happens to the container.",
+            "Before that nothing happens to the container. Whether a stopped one starts again, restartPolicy decides.",
         ),
         do=("A slow start needs a startupProbe, not a longer initialDelaySeconds.",),
         commands=(f"{_TIMELINE}=probe",),
@@ -182,12 +182,17 @@ ENTRIES: Final = (
     ),
     Entry(
         name="eviction API",
-        also=("drain", "kubectl drain", "pods/eviction", "API-initiated eviction", "eviction subresource"),
+        also=(
+            *("drain", "kubectl drain", "pods/eviction", "API-initiated eviction", "eviction subresource"),
+            *("429", "TooManyRequests", "--disable-eviction"),
+        ),
         pattern=r"(node/\S+ )?drained|draining( node \S+)?"
         r"|evicting pod \S+|error when evicting pods/.* global timeout reached: .*",
         means="A deletion that asks the PodDisruptionBudgets first: with none allowed it is refused, and drain waits.",
         rule=(
-            "A pod with two budgets cannot be evicted at all.",
+            "Refused is 429 (TooManyRequests), which an overloaded API server answers, too.",
+            "kubectl drain --disable-eviction deletes the pods instead: it asks no budget.",
+            "A running pod with two budgets cannot be evicted at all.",
             "A pod that runs and is not Ready needs no leave while enough healthy pods are left (IfHealthyBudget).",
             "That is the default of unhealthyPodEvictionPolicy; with AlwaysAllow such a pod goes in any case.",
         ),
@@ -201,12 +206,13 @@ ENTRIES: Final = (
         also=(
             *("PDB", "budget", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
             *("currentHealthy", "desiredHealthy", "expectedPods", "voluntary disruption", "involuntary disruption"),
+            "Disruptions",
         ),
         pattern=r".*Cannot evict pod as it would violate the pod's disruption budget.*"
         r"|.*This pod has more than one PodDisruptionBudget.*|The disruption budget \S+ (needs|does not|is still) .*"
         r"|pdb disruptions allowed is negative|DisruptedPods map too big - .*"
         r"|Pod .* matches multiple PodDisruptionBudgets\..*"
-        r"|minAvailable and maxUnavailable cannot be both set|No matching pods found",
+        r"|minAvailable and maxUnavailable cannot be both set",
         means="How many of some pods may be missing: the eviction API, and so a drain, takes no more than it allows.",
         rule=(
             "Preemption takes other victims where it can, and breaks a budget where nothing else makes room.",
@@ -222,12 +228,24 @@ ENTRIES: Final = (
         see=("eviction API", "preemption", "Evicted"),
     ),
     Entry(
+        name="NoPods",
+        pattern=r"No matching pods found",
+        means="The budget's selector matches no pod of its namespace: it protects none.",
+        do=("Unless the workload is scaled to 0, compare spec.selector with the labels of its pods.",),
+        commands=("kubectl get pods --show-labels",),
+        source=("pkg/controller/disruption/disruption.go",),
+        see=("PodDisruptionBudget",),
+    ),
+    Entry(
         name="CalculateExpectedPodCountFailed",
         also=("UnmanagedPods", "SyncFailed"),
         pattern=r"Failed to calculate the number of expected pods: .*|found no controllers for pod .*"
         r"|Pods selected by this PodDisruptionBudget \(selector: .*\) were found to be unmanaged\..*"
         r"|\S+ does not implement the scale subresource",
-        means="The budget cannot be computed, so it allows no eviction: a pod of it has no controller with a scale.",
+        means="The budget has a pod without a controller that has a scale, so its numbers are missing or wrong.",
+        rule=(
+            "found no controllers: it allows no eviction. unmanaged: these are left out, and it may allow too many.",
+        ),
         do=("Use minAvailable with a number, not a percentage or maxUnavailable, for pods without such a controller.",),
         source=("pkg/controller/disruption/disruption.go",),
         see=("PodDisruptionBudget",),
@@ -236,8 +254,7 @@ ENTRIES: Final = (
         name="NodeShutdown",
         also=(
             *("Pod was terminated in response to imminent node shutdown.", "graceful node shutdown", "node shutdown"),
-            *("shutdownGracePeriod", "shutdownGracePeriodCriticalPods", "shutdownGracePeriodByPodPriority"),
-            "Shutdown",
+            *("shutdownGracePeriod", "shutdownGracePeriodCriticalPods", "shutdownGracePeriodByPodPriority", "Shutdown"),
         ),
         pattern=r"Pod was rejected as the node is shutting down\.?|node is shutting down"
         r"|Shutdown manager detected (pre)?shutdown (event|cancellation)",
@@ -260,7 +277,7 @@ ENTRIES: Final = (
         name="graceful termination",
         also=(
             *("graceful deletion", "pod termination", "termination of pods", "kubectl delete", "kubectl delete --now"),
-            *("--now", "deletion", "termination", "EndpointSlice", "terminating endpoint"),
+            *("graceful shutdown", "--now", "deletion", "termination", "EndpointSlice", "terminating endpoint"),
         ),
         means="A deleted pod gets deletionTimestamp, preStop and SIGTERM, then SIGKILL when its grace period is over.",
         rule=(
@@ -275,10 +292,8 @@ ENTRIES: Final = (
     Entry(
         name="probe",
         also=("periodSeconds", "failureThreshold", "initialDelaySeconds", "timeoutSeconds", "successThreshold"),
-        means="A check of the kubelet: startup and liveness restart the container, readiness takes it out of Services.",
-        rule=(
-            "Defaults: every 10 s (periodSeconds), 1 s to answer, 3 failures in a row, 1 success, no initial delay.",
-        ),
+        means="A check of the kubelet: startup and liveness stop the container, readiness ends its traffic.",
+        rule=("Defaults: each 10 s (periodSeconds), 1 s to answer, 3 failures in a row, 1 success, no initial delay.",),
         commands=(f"{_TIMELINE}=probe",),
         source=("pkg/apis/core/v1/defaults.go", "pkg/kubelet/prober/worker.go"),
         see=("livenessProbe", "startupProbe", "Unhealthy"),
@@ -287,15 +302,15 @@ ENTRIES: Final = (
         name="restartPolicy",
         also=("OnFailure", "restartCount", "restartPolicy: Always", "restartPolicy: Never"),
         means="Whether a container that ended is started again on its node: Always (default), OnFailure or Never.",
-        rule=("A pod that was deleted, evicted or preempted does not start again, whatever its restartPolicy.",),
+        rule=("A deleted, evicted or preempted pod does not start again; a container can have its own (since 1.35).",),
         source=("pkg/kubelet/container/helpers.go",),
         see=("CrashLoopBackOff", "phase"),
     ),
     Entry(
         name="pod condition",
         also=(
-            *("Initialized", "PodReadyToStartContainers", "PodHasNetwork", "AllContainersRestarting"),
-            *("readinessGates", "readiness gate", "ReadinessGatesNotReady"),
+            *("Initialized", "PodReadyToStartContainers", "PodHasNetwork", "AllContainersRestarting", "readinessGates"),
+            "ReadinessGatesNotReady",
         ),
         means="A step of the pod that is True or False: the first one that is False is where the pod waits.",
         rule=(
@@ -349,8 +364,7 @@ ENTRIES: Final = (
         name="garbage collection",
         also=(
             *("garbage collector", "owner", "ownerReferences", "dependents", "cascading deletion"),
-            *("foregroundDeletion", "foreground deletion", "--cascade", "propagationPolicy", "blockOwnerDeletion"),
-            "orphan",
+            *("foregroundDeletion", "--cascade", "propagationPolicy", "blockOwnerDeletion", "orphan"),
         ),
         means="An object is deleted once all owners in its ownerReferences are gone: so a Deployment's pods follow it.",
         rule=(
@@ -369,7 +383,7 @@ ENTRIES: Final = (
             "Met (IfHealthyBudget, the default): currentHealthy is at least desiredHealthy, which is above 0.",
             "Pending pods and pods that have ended are always let go. On by default since 1.27.",
         ),
-        do=("AlwaysAllow keeps crashing pods from blocking a drain.",),
+        do=("AlwaysAllow keeps crashing pods from blocking a drain, and lets pods go that are only starting, too.",),
         commands=("kubectl get pdb -A", "kubectl qos place --drain NODE"),
         source=("pkg/registry/core/pod/storage/eviction.go", "KEP-3017"),
         see=("PodDisruptionBudget", "eviction API"),

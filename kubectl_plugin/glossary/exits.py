@@ -15,13 +15,30 @@ _JOB: Final = "pkg/controller/job/job_controller.go"
 
 ENTRIES: Final = (
     Entry(
+        name="Unknown",
+        also=("255",),
+        pattern=r"(exit[ -]?(code|status)|code):? *255",
+        means="A state could not be learned: how a container ended (exit code 255), or whether a node's kubelet lives.",
+        rule=(
+            "A container: its runtime lost track of it, as after a reboot; the kubelet answers, and 255 is no signal.",
+            "With reason Error, 255 is the program's own. A node's Ready: no Lease was renewed for 50 s.",
+        ),
+        commands=(_EXPLAIN, "kubectl qos partitions"),
+        source=("pkg/controller/nodelifecycle/node_lifecycle_controller.go",),
+        see=("exit code", "Rebooted", "node.kubernetes.io/unreachable"),
+    ),
+    Entry(
         name="exit code",
-        also=("Completed", "Error", "exit code 0", "exit code 1", "exit code 139", "lastState.terminated"),
-        pattern=r"exit ?code:? *(\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])|Signal:\d+",
-        means="The number with which the container's first process ended: 0 is success, more than 128 is a signal.",
+        also=(
+            *("Completed", "Error", "exit code 0", "exit code 1", "exit code 139", "lastState.terminated"),
+            *("126", "127", "128", "130", "134", "139"),
+        ),
+        pattern=r"(exit[ -]?(code|status)|code):? *(\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])|Signal:\d+|signal [1-9]\d?",
+        means="The number with which the container's first process ended: 0 is success, 129 to 192 mostly a signal.",
         rule=(
             "1 to 125: the program's own; its log says why. 126: the command cannot be executed. 127: there is none.",
-            "Above 128: 128 and the signal. 134 aborted, 137 killed (SIGKILL), 139 segmentation fault, 143 SIGTERM.",
+            "128 with reason StartError: it did not start. 129 to 192: 128 and the signal; above: the program's own.",
+            "130 SIGINT, 134 aborted, 137 killed (SIGKILL), 139 segmentation fault, 143 SIGTERM.",
             "Completed is 0 and Error is not; OOMKilled means that the kernel killed for memory.",
         ),
         do=("Read the log of the container that ended, not of the one that runs now.",),
@@ -32,8 +49,8 @@ ENTRIES: Final = (
     *(
         Entry(
             name=exit_.name,
-            also=(str(code), str(code - 2**32), f"0x{code:08X}"),
-            pattern=rf"exit ?code:? *({code}|{code - 2**32}|0x{code:08X})",
+            also=(*dict.fromkeys((str(code), str(code - (code >> 31 << 32)))), f"0x{code:08X}"),
+            pattern=rf"exit ?code:? *({code}|{code - (code >> 31 << 32)}|0x{code:08X})",
             means=f"The Windows process {exit_.meaning}; exit code {code} is 0x{code:08X}.",
             do=("Read the log of the container that ended; Windows' event log names the module that failed.",),
             commands=(_LOG,),
@@ -77,7 +94,9 @@ ENTRIES: Final = (
         r"|Job has exceeded the specified maximal number of failed indexes",
         means="More pods of the Job failed than its backoffLimit allows: it is Failed, and makes no other pod.",
         rule=("It is 6 by default; failed pods and restarts count. Indexed Jobs can have one for each index.",),
-        do=("Read why its pods failed; then recreate the Job: a failed one does not continue.",),
+        do=(
+            "Read why its pods failed; then recreate the Job: a failed one does not go on, a new one starts from zero.",
+        ),
         commands=("kubectl describe job NAME",),
         source=(_JOB,),
         see=("exit code", "DeadlineExceeded"),
@@ -91,8 +110,8 @@ ENTRIES: Final = (
             "Nothing is rolled back or stopped by it: the Deployment goes on trying.",
             "Progress is a new pod that is made, becomes Ready or available, or an old one that goes.",
         ),
-        do=("See why the new pods are not Ready: pending, refused, crashing or failing their probe.",),
-        commands=("kubectl qos explain deployment/NAME", "kubectl rollout undo deployment/NAME"),
+        do=("See why the new pods are not Ready; kubectl rollout undo takes back the whole template, no ConfigMap.",),
+        commands=("kubectl qos explain deployment/NAME", "kubectl rollout history deployment/NAME"),
         source=("pkg/controller/deployment/progress.go",),
         see=("FailedCreate", "Unhealthy", "CrashLoopBackOff"),
     ),
@@ -130,17 +149,26 @@ ENTRIES: Final = (
     ),
     Entry(
         name="FailedGetResourceMetric",
-        also=("FailedComputeMetricsReplicas", "FailedGetScale"),
+        also=("FailedComputeMetricsReplicas",),
         pattern=r"the HPA was unable to compute the replica count: .*"
         r"|missing request for \S+ in container \S+ of Pod \S+"
         r"|failed to get .* (utilization|usage|metric( value)?): .*|no metrics returned from \w+ metrics API"
-        r"|the HPA controller was unable to get the target's current scale: .*|unable to get metrics for resource .*"
+        r"|unable to get metrics for resource .*"
         r"|did not receive metrics for targeted pods \(pods might be unready\)",
         means="The HorizontalPodAutoscaler gets no value for a metric, so it does not scale by it.",
         rule=("Utilization is usage divided by the request: each container needs a request of that resource.",),
         do=("Set the request that the text names; see that metrics-server runs and the pods are Ready.",),
         commands=("kubectl top pods",),
         source=("pkg/controller/podautoscaler/horizontal.go", "pkg/controller/podautoscaler/replica_calculator.go"),
+    ),
+    Entry(
+        name="FailedGetScale",
+        pattern=r"the HPA controller was unable to get the target's current scale: .*",
+        means="The HorizontalPodAutoscaler cannot read its scaleTargetRef: it is not there, or has no scale.",
+        do=("Correct kind, name and apiVersion of scaleTargetRef, or create that object; metrics do not matter yet.",),
+        commands=("kubectl describe hpa NAME",),
+        source=("pkg/controller/podautoscaler/horizontal.go",),
+        see=("FailedGetResourceMetric",),
     ),
     Entry(
         name="FailedDaemonPod",

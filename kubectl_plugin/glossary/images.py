@@ -93,7 +93,7 @@ ENTRIES: Final = (
     Entry(
         name="SandboxChanged",
         pattern=r"Pod sandbox changed, it will be killed and re-created\.?",
-        means="The pod's sandbox is gone or changed: its containers are stopped and started again in a new one.",
+        means="The pod's sandbox is gone or changed: its containers are stopped, and restarted as restartPolicy says.",
         rule=("It follows a restart of the node or of its runtime, or a sandbox whose network failed.",),
         commands=(_DESCRIBE,),
         source=(_RUNTIME,),

@@ -12,6 +12,7 @@ Source: FitError.Error in pkg/scheduler/framework/types.go at v1.37.1.
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -208,6 +209,8 @@ def _read_cause(reason: str, cause: str, frames: int) -> Reading:
 
 def _read_message(text: str, frames: int) -> Reading:
     """What is known of a text in one line, inside so many frames at most."""
+    if frames and text[:1] in ("{", "[") and (in_json := _read_json(text, frames - 1)).found:
+        return in_json
     if (counted := _counted(text)) is not None:
         return counted
     if frames and text[:1] == "[" and text[-1:] == "]":
@@ -231,6 +234,21 @@ def _read_message(text: str, frames: int) -> Reading:
     if len(parts) > 1 and all(parts):
         return Reading(_once(Found(entry, entry.name, None) for entry in parts if entry is not None))
     return Reading(_once(_terms_in_a_row(text)))
+
+
+def _read_json(text: str, frames: int) -> Reading:
+    """What is known of the reasons, messages and exit codes of objects in JSON, the inner ones first."""
+    objects: list[dict[str, object]] = []
+    try:
+        json.loads(text, object_hook=objects.append)
+    except (ValueError, RecursionError):
+        return Reading()
+    readings: list[Reading] = []
+    for one in objects:
+        reason, message = (" ".join(str(one.get(key) or "").split()) for key in ("reason", "message"))
+        code = _read_message(f"exit code {one['exitCode']}", 0) if "exitCode" in one else Reading()
+        readings += (_read_cause(reason, message, frames) if message else _read_message(reason, 0), code)
+    return _joined(readings)
 
 
 def _read_field(text: str, details: str) -> Reading:

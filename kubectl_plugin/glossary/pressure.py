@@ -18,7 +18,7 @@ ENTRIES: Final = (
         name="Evicted",
         also=(
             *("Evicting", "eviction", "node-pressure eviction", "node pressure", "The node was low on resource"),
-            *("kubelet eviction", "out of resource", "eviction order", "eviction ranking", "eviction manager"),
+            *("kubelet eviction", "out of resource", "eviction order", "eviction ranking", "eviction manager", "evict"),
         ),
         pattern=r"The node was low on resource: .*|Threshold quantity: \S+, available: .*"
         r"|(Container|Pod) \S+ was using \S+, request is \S+, has larger consumption of .*",
@@ -62,9 +62,8 @@ ENTRIES: Final = (
     Entry(
         name="allocatable",
         also=(
-            *("status.allocatable", "node allocatable", "kube-reserved", "system-reserved", "kubeReserved"),
-            *("systemReserved", "enforceNodeAllocatable", "NodeAllocatableEnforced", "reservedSystemCPUs"),
-            *("capacity", "status.capacity"),
+            *("status.allocatable", "node allocatable", "kubeReserved", "systemReserved", "capacity"),
+            *("status.capacity", "enforceNodeAllocatable", "NodeAllocatableEnforced", "reservedSystemCPUs"),
         ),
         means="What pods may request of a node: its capacity less what is kept for the system and the hard threshold.",
         rule=(
@@ -80,13 +79,13 @@ ENTRIES: Final = (
     ),
     Entry(
         name="overcommit",
-        also=("overcommitted", "overcommitment", "over-commit"),
+        also=("overcommitted", "overcommitment", "overcommitting", "over-commit"),
         means="The limits of a node's pods add up to more than it has. That is allowed: only requests are counted.",
         rule=(
             "When all use what they may, the node runs short: the kubelet evicts, or the kernel kills.",
             "Huge pages and devices cannot be overcommitted: their request has to equal the limit.",
         ),
-        do=("Request what is used; give a memory limit equal to the request to what must not be hurt.",),
+        do=("Request what is used: what stays below its memory request is evicted last.",),
         commands=("kubectl qos explain node/NODE", _NODE),
         source=(
             "pkg/scheduler/framework/plugins/noderesources/fit.go",
@@ -114,9 +113,10 @@ ENTRIES: Final = (
     Entry(
         name="eviction threshold",
         also=(
-            *("eviction signal", "memory.available", "nodefs.available", "imagefs.available", "nodefs.inodesFree"),
-            *("imagefs.inodesFree", "containerfs.available", "containerfs.inodesFree", "pid.available"),
-            *("allocatableMemory.available", "eviction monitoring interval", "kernelMemcgNotification"),
+            *("eviction signal", "memory.available", "nodefs.available", "imagefs.available", "inode"),
+            *("nodefs.inodesFree", "imagefs.inodesFree", "containerfs.available", "containerfs.inodesFree"),
+            *("pid.available", "allocatableMemory.available", "eviction monitoring interval"),
+            "kernelMemcgNotification",
         ),
         means="Below it the kubelet evicts: hard at once, soft after its own grace period.",
         rule=(
@@ -132,17 +132,17 @@ ENTRIES: Final = (
     Entry(
         name="MemoryPressure",
         also=(
-            *("DiskPressure", "PIDPressure", "pressure", "node condition", "memory pressure", "disk pressure"),
-            *("PID pressure", "node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure"),
-            *("kubelet has insufficient memory available", "KubeletHasInsufficientMemory"),
-            *("kubelet has disk pressure", "KubeletHasDiskPressure", "node.kubernetes.io/pid-pressure"),
+            *("DiskPressure", "PIDPressure", "pressure", "node condition", "node.kubernetes.io/memory-pressure"),
+            *("node.kubernetes.io/disk-pressure", "kubelet has insufficient memory available"),
+            *("KubeletHasInsufficientMemory", "kubelet has disk pressure", "node.kubernetes.io/pid-pressure"),
             *("kubelet has insufficient PID available", "KubeletHasInsufficientPID"),
         ),
         pattern=r"Node \S+ status is now: NodeHas(Insufficient|Disk).*",
         means="A condition of the node: an eviction threshold was crossed; it stays 5 minutes after that is over.",
         rule=(
-            "The node gets a NoSchedule taint of that name. Under memory pressure only BestEffort pods are kept out.",
-            "Under disk and process-id pressure all are, critical ones excepted.",
+            "The node gets a NoSchedule taint of that name: only pods that tolerate it come, such as a DaemonSet's.",
+            "Only PodTolerationRestriction, an admission plugin (off), lets all but BestEffort tolerate memory's.",
+            "The kubelet refuses too: BestEffort under memory pressure, all under another; critical pods never.",
         ),
         commands=(_NODE,),
         source=(_MANAGER, "pkg/controller/nodelifecycle/node_lifecycle_controller.go"),
@@ -211,7 +211,7 @@ ENTRIES: Final = (
     Entry(
         name="hard eviction",
         also=(
-            *("evictionHard", "--eviction-hard", "hard threshold", "hard eviction threshold", "hard eviction grace"),
+            *("evictionHard", "hard threshold", "hard eviction threshold", "hard eviction grace"),
             "mergeDefaultEvictionSettings",
         ),
         means="Below an evictionHard threshold the kubelet evicts at once: 1 s of grace, 2 s at the container.",
@@ -227,8 +227,8 @@ ENTRIES: Final = (
     Entry(
         name="soft eviction",
         also=(
-            *("evictionSoft", "--eviction-soft", "soft threshold", "soft eviction threshold", "soft eviction grace"),
-            *("evictionSoftGracePeriod", "--eviction-soft-grace-period"),
+            *("evictionSoft", "soft threshold", "soft eviction threshold", "soft eviction grace"),
+            "evictionSoftGracePeriod",
         ),
         means="An evictionSoft threshold evicts only after it was crossed for evictionSoftGracePeriod without a break.",
         rule=(
@@ -270,9 +270,7 @@ ENTRIES: Final = (
         name="gracePeriodOverride",
         also=("PodTerminationGracePeriodSecondsOverride",),
         means="A grace period that the kubelet sets itself, in place of the pod's: for an eviction or a node shutdown.",
-        rule=(
-            "It only shortens, to 1 s at the least. For a critical pod's place there is none: the pod's own counts.",
-        ),
+        rule=("It only shortens, to 1 s at the least. For a critical pod's place there is none: the pod's own holds.",),
         source=("pkg/kubelet/pod_workers.go", _MANAGER, "pkg/kubelet/preemption/preemption.go"),
         see=("hard eviction", "soft eviction", "minimumGracePeriodInSeconds"),
     ),
@@ -298,6 +296,14 @@ ENTRIES: Final = (
         rule=("It removes unused images from 85% on (imageGCHighThresholdPercent), and all of them before it evicts.",),
         source=(_HELPERS, _MANAGER),
         see=("eviction threshold", "ImageGCFailed", "ephemeral-storage"),
+    ),
+    Entry(
+        name="podPidsLimit",
+        also=("pid limit", "--pod-max-pids", "Process ID Limits And Reservations"),
+        means="The most processes and threads of one pod: a field of the kubelet's configuration, by default none.",
+        rule=("At the limit the pod's fork fails and nothing ends; pid.available is the threshold of the whole node.",),
+        source=("pkg/kubelet/apis/config/v1beta1/defaults.go", "pkg/kubelet/apis/config/types.go"),
+        see=("eviction threshold", "KubeletConfiguration"),
     ),
     Entry(
         name="ephemeral-storage",

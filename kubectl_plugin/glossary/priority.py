@@ -57,8 +57,8 @@ ENTRIES: Final = (
     Entry(
         name="preemption",
         also=(
-            *("preempt", "Preempted", "victim", "victims", "PreemptionByScheduler", "preemptor"),
-            *("priority and preemption", "victim's grace period", "victims' grace", "grace of victims"),
+            *("preempt", "Preempted", "victim", "PreemptionByScheduler", "preemptor", "priority and preemption"),
+            *("victim's grace period", "victims' grace", "grace of victims", "Pod Priority and Preemption"),
         ),
         pattern=r"Preempted by (\w+ [\da-f-]{36}|(a )?pod(group)?( \S+)?|[\w.-]+/[\w.-]+) on node .*"
         r"|\S+: preempting to accommodate a higher priority .*|Preemptor Pod preempted victim Pod",
@@ -90,10 +90,9 @@ ENTRIES: Final = (
     Entry(
         name="critical pod",
         also=(
-            *("critical", "CriticalPod", "node-critical", "node-critical pod", "cluster-critical"),
-            *("scheduler.alpha.kubernetes.io/critical-pod", "critical pod annotation"),
-            *("Preempting", "Preempted in order to admit critical pod"),
-            "Pod was preempted by Kubelet to accommodate a critical pod.",
+            *("critical", "critical pod annotation", "Pod was preempted by Kubelet to accommodate a critical pod."),
+            *("CriticalPod", "scheduler.alpha.kubernetes.io/critical-pod", "Preempted in order to admit critical pod"),
+            *("node-critical", "node-critical pod", "cluster-critical", "Preempting"),
         ),
         means="A static pod, a mirror pod, or one with a priority of 2000000000 or more: its kubelet never evicts it.",
         rule=(
@@ -168,10 +167,13 @@ ENTRIES: Final = (
     Entry(
         name="nominatedNodeName",
         also=("nomination", "status.nominatedNodeName", "nominated", "nominated node", "nominator"),
-        means="A reservation, not a promise: room is being made on that node, and another place may be taken instead.",
-        rule=("Lower pods do not use the room meanwhile; a higher one may take it, and the nomination is then gone.",),
+        means="A reservation, not a promise: the node on which the pod is expected, and another may be taken instead.",
+        rule=(
+            "After a preemption: victims are ending there. Lower pods do not use the room; a higher one may take it.",
+            "Since 1.35 also without any: the pod has its place, and waits for Permit or PreBind, such as its volumes.",
+        ),
         commands=(_EXPLAIN,),
-        source=(_PREEMPTION, "pkg/scheduler/backend/queue/nominator.go"),
+        source=(_PREEMPTION, "pkg/scheduler/backend/queue/nominator.go", "pkg/scheduler/schedule_one.go"),
         see=("preemption",),
     ),
     Entry(
@@ -199,7 +201,7 @@ ENTRIES: Final = (
             "It tries each node with that node's own victims; anti-affinity or spread by zone may need another's.",
             "Only for a PodGroup (1.37, gate GenericWorkload, off by default) it takes victims on several nodes.",
         ),
-        do=("Find the pod elsewhere that is in the way, and delete or move that one by hand.",),
+        do=("Find the pod elsewhere that is in the way. An eviction asks its budget, a delete does not.",),
         commands=(_EXPLAIN,),
         source=(_PREEMPTION, _DEFAULT),
         see=("preemption", "Preemption is not helpful for scheduling"),

@@ -13,7 +13,10 @@ _EXPLAIN: Final = "kubectl qos explain pod/NAME"
 ENTRIES: Final = (
     Entry(
         name="QoS class",
-        also=("qos", "qosClass", "quality of service", "status.qosClass", "QoS classes", "ephemeral container"),
+        also=(
+            *("qos", "quality of service", "status.qosClass", "QoS classes", "ephemeral container"),
+            "Pod Quality of Service Classes",
+        ),
         means="Guaranteed, Burstable or BestEffort: it follows from requests and limits, and nothing else sets it.",
         rule=(
             "Containers and init containers count, ephemeral ones do not; only cpu and memory; a 0 is none.",
@@ -28,11 +31,12 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Guaranteed",
+        also=("CPU manager", "cpuManagerPolicy", "exclusive cpus"),
         means="Every container has cpu and memory limits, and the requests of all of them equal the limits.",
-        rule=("Its containers get oom_score_adj -997: the kernel takes them after all others.",),
+        rule=("oom_score_adj is -997: killed last. Whole cpus are cores of its own if cpuManagerPolicy is static.",),
         do=("An injected sidecar or an init container without limits makes the pod Burstable: give it limits too.",),
         commands=(_EXPLAIN,),
-        source=("pkg/apis/core/v1/helper/qos/qos.go", "pkg/kubelet/qos/policy.go"),
+        source=("pkg/apis/core/v1/helper/qos/qos.go", "pkg/kubelet/cm/cpumanager/policy_static.go"),
         see=("QoS class", "oom_score_adj"),
     ),
     Entry(
@@ -75,7 +79,7 @@ ENTRIES: Final = (
     Entry(
         name="OOMKilled",
         also=("oom", "out of memory", "OOM kill", "OOM killer", "cgroup OOM"),
-        pattern=r"Memory cgroup out of memory: Killed process .*",
+        pattern=r"(.*[\]:] )?(Memory cgroup out of memory: Kill(ed)? process|oom-kill:constraint=CONSTRAINT_MEMCG,).*",
         means="The kernel killed a process of the container: a cgroup's memory limit, or the machine, ran out.",
         rule=(
             "At a container's own limit the kernel drops its file cache, then kills, even if the node has memory left.",
@@ -84,7 +88,7 @@ ENTRIES: Final = (
             "The exit code is mostly 137; a container whose child was killed can end with 0 and still say OOMKilled.",
         ),
         do=(
-            "At its own limit: raise the limit, or use less.",
+            "At its own limit: raise the limit (of a Guaranteed pod the request, too), or use less.",
             "On a full node: raise the request to what it uses, so that the scheduler counts it and adj falls.",
         ),
         commands=(_EXPLAIN, "kubectl qos node NODE"),
@@ -93,8 +97,8 @@ ENTRIES: Final = (
     ),
     Entry(
         name="exit code 137",
-        also=("137", "exit 137", "SIGKILL"),
-        means="The process was ended by SIGKILL (128 + 9): out of memory, or its grace period was over.",
+        also=("137", "exit 137", "exit status 137", "code 137", "SIGKILL", "signal 9", "kill -9"),
+        means="The process was ended by SIGKILL (128 + 9): mostly out of memory, or its grace period was over.",
         rule=("The container's reason tells which: OOMKilled, or Error after a deletion, eviction or failed probe.",),
         do=("Killed while stopping: make it obey SIGTERM, or give it a longer terminationGracePeriodSeconds.",),
         commands=(_EXPLAIN, f"{_EXPLAIN} --timeline"),
@@ -126,10 +130,8 @@ ENTRIES: Final = (
             *("cpuCFSQuota", "cpu quota", "nr_throttled"),
         ),
         means="A container with a cpu limit waits for the rest of each 100 ms once its quota is used up.",
-        rule=(
-            "It is never killed for cpu. A request alone does not throttle: it decides shares when cores are short.",
-        ),
-        do=("Raise or drop the cpu limit; keep the request.",),
+        rule=("It is never killed for cpu. A request alone never throttles: it gives shares when cores are short.",),
+        do=("Raise the cpu limit; in a Guaranteed pod the request, too, else it is Burstable (in place: refused).",),
         commands=(f"{_EXPLAIN} -o wide",),
         source=("pkg/kubelet/cm/helpers_linux.go",),
         see=("cgroup",),

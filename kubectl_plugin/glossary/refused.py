@@ -16,7 +16,7 @@ ENTRIES: Final = (
         also=("denied the request", "admission webhook", "failed calling webhook"),
         pattern=r".*admission webhook \".*\" (denied the request|does not support dry run).*"
         r"|.*failed (calling webhook \"|to call webhook: ).*|error calling webhook",
-        means="A webhook of this cluster refused the object, or did not answer; Kubernetes itself had no objection.",
+        means="A webhook of this cluster refused the object, or did not answer: it was not Kubernetes itself.",
         rule=(
             "The text behind the webhook's name is the webhook's own.",
             "failed calling webhook: it did not answer, and its failurePolicy is Fail.",
@@ -46,7 +46,7 @@ ENTRIES: Final = (
             "The label pod-security.kubernetes.io/enforce of the namespace sets the level.",
             "would violate is a warning: the object was accepted.",
         ),
-        do=("Set the fields of securityContext that the text names, or have the namespace's label changed.",),
+        do=("Set the fields that the text names; another label of the namespace would loosen it for all its pods.",),
         commands=("kubectl get namespace NAME --show-labels",),
         source=("pkg/features/kube_features.go", "KEP-2579"),
         see=("FailedCreate",),
@@ -57,9 +57,7 @@ ENTRIES: Final = (
         pattern=r".*(maximum|minimum) \S+ usage per (Container|Pod|PersistentVolumeClaim) is .*"
         r"|.*max limit to request ratio per \S+ is .*",
         means="A request or limit is outside what a LimitRange of the namespace allows.",
-        rule=(
-            "A LimitRange also fills in requests and limits that a container does not set; that can change its class.",
-        ),
+        rule=("A LimitRange also fills in requests and limits that a container lacks; that can change its class.",),
         do=("Set a request and a limit inside the range that the text names.",),
         commands=("kubectl describe limitrange -n NAMESPACE", _LINT),
         source=("plugin/pkg/admission/limitranger/admission.go",),
@@ -98,10 +96,10 @@ ENTRIES: Final = (
         r"|spec is immutable after creation.*|spec\.persistentvolumesource is immutable.*",
         means="That field of a pod, or of another object, cannot be changed once it exists.",
         rule=(
-            "A pod's spec can change only its image, tolerations (only more), activeDeadlineSeconds and grace.",
+            "A pod's spec can change only images, activeDeadlineSeconds, tolerations (more), a negative grace (to 1).",
             "Requests and limits of cpu and memory change by the subresource resize.",
         ),
-        do=("Change the workload's template: it makes new pods. Delete a bare pod and create it again.",),
+        do=("Change the workload's template: it makes new pods. Recreate a bare pod: its emptyDir is lost.",),
         commands=(_LINT,),
         source=("pkg/apis/core/validation/validation.go",),
         see=("PodResizePending", "Pod QoS is immutable"),
@@ -124,7 +122,7 @@ ENTRIES: Final = (
         r"|(non-sidecar init )?containers .*(on resize|cannot be resized)|initContainers may not be .* on resize"
         r"|resources for non-sidecar init containers are immutable|memory limits cannot be decreased unless .*",
         means="The API server refuses this resize in place: not each field, container or node can be resized.",
-        rule=("Only cpu and memory change: not of static or Windows pods, nor of init containers, except sidecars.",),
+        rule=("Only cpu and memory, not on static or Windows pods; init containers since 1.36, before only sidecars.",),
         do=("Change the workload's template instead: it makes new pods.",),
         source=("pkg/apis/core/validation/validation.go", "KEP-1287"),
         see=("PodResizePending", "Pod QoS is immutable"),
@@ -203,9 +201,7 @@ ENTRIES: Final = (
         r"|has received too many requests and has asked us to try again later).*"
         r"|The connection to the server \S+ was refused - did you specify the right host or port\?",
         means="The API server, or the program behind an aggregated API, is down or overloaded: nothing was decided.",
-        do=(
-            "Try again; if it stays, look at the API servers, or at the pods of the APIService that is not available.",
-        ),
+        do=("Try again; if it stays, look at the API servers, or at the pods of an APIService that is unavailable.",),
         commands=("kubectl get apiservices",),
         source=("pkg/registry/core/pod/storage/eviction.go",),
     ),
@@ -245,7 +241,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="drain stops",
-        also=("cannot delete Pods that declare no controller", "cannot delete DaemonSet-managed Pods"),
+        also=(
+            *("cannot delete Pods that declare no controller", "cannot delete DaemonSet-managed Pods"),
+            *("--ignore-daemonsets", "--delete-emptydir-data"),
+        ),
         pattern=r"(cannot delete |ignoring |deleting )?(DaemonSet-managed Pods|Pods with local storage"
         r"|Pods that declare no controller)( \(use --[\w-]+ to (ignore|override)\))?(: .*)?"
         r"|There are pending (nodes to be drained"

@@ -17,11 +17,10 @@ ENTRIES: Final = (
         name="force deletion",
         also=(
             *("--force", "force delete", "grace 0", "--grace-period=0", "Immediate deletion does not wait"),
-            *("forced pod termination", "forced deletion"),
+            *("forced pod termination", "forced deletion", "Force Delete StatefulSet Pods"),
         ),
-        pattern=r"(warning: )?Immediate deletion does not wait for confirmation.*"
-        r"|--force and --grace-period greater than 0 cannot be specified together"
-        r"|kubectl delete .*(--force|--grace-period[= ]0)\b.*",
+        pattern=r"(warning: )?Immediate deletion does not wait for confirmation.*|kubectl delete (?=.*--force\b).*"
+        r"|--force and --grace-period greater than 0 cannot be specified together",
         means="The object is removed at once; nobody waits for the processes, which may run on.",
         rule=(
             "A StatefulSet then makes the same name again: two may write to the same data.",
@@ -52,28 +51,25 @@ ENTRIES: Final = (
     Entry(
         name="node.kubernetes.io/unreachable",
         also=(
-            *("unreachable", "NotReady", "Unknown", "NodeNotReady", "node unreachable"),
-            *("Kubelet stopped posting node status", "NodeStatusUnknown"),
+            *("unreachable", "node unreachable", "NodeStatusUnknown", "NodeStatusNeverUpdated"),
+            *("Kubelet stopped posting node status", "Kubelet never posted node status."),
         ),
-        pattern=r"Node \S+ status is now: NodeNotReady|Node is not ready|Kubelet never posted node status\."
-        r"|NodeStatusNeverUpdated",
         means="The node's kubelet has not renewed its Lease for 50 s: Ready is Unknown, and the node is tainted.",
         rule=(
             "Its pods go on running, or not: nobody can tell.",
-            "NotReady is also shown where the kubelet answers and says so itself: Ready is False then.",
             "Pods are deleted when their tolerationSeconds are over, 300 s by default; they then stay Terminating.",
             "When most nodes of a zone go silent, deletions slow down or stop.",
         ),
         do=("Reach the machine; or prove that it is off, and fence it.",),
         commands=(_PARTITIONS, "kubectl qos fence node/NODE"),
         source=(_LIFECYCLE, "pkg/controller/tainteviction/taint_eviction.go"),
-        see=("Terminating", "out-of-service", "tolerationSeconds"),
+        see=("NodeNotReady", "Terminating", "out-of-service", "tolerationSeconds"),
     ),
     Entry(
         name="silent node",
         also=(
-            *("silent", "node silent", "does not answer", "node does not answer"),
-            *("NodeDown", "NodeLost", "node lost", "lost node", "node down", "dead node"),
+            *("silent", "node silent", "does not answer", "node does not answer", "NodeDown", "NodeLost", "lost node"),
+            "dead node",
         ),
         pattern=r"Node .* which was running pod .* is unresponsive",
         means="Its kubelet does not answer: what ran there may still run, and nobody can tell from the API.",
@@ -112,7 +108,7 @@ ENTRIES: Final = (
         means="Deleting a Node object stops no machine: its kubelet makes the object again when it is next started.",
         rule=(
             "It registers once in its life; one that goes on running only fails to report, until it is restarted.",
-            "Pods that name a Node which is not there are removed by PodGC, at once and without a grace period.",
+            "Pods that name a Node which has been away for 40 s are removed by PodGC, without a grace period.",
             "A kubelet that answers then stops them; on a machine that nobody reaches they run on.",
         ),
         do=("Drain it first, or make sure that it is off; a cloud provider deletes Nodes of machines that are gone.",),
@@ -160,9 +156,7 @@ ENTRIES: Final = (
         pattern=r"(Marking for|Cancelling) deletion (of )?Pod .*|Taint manager: deleting due to NoExecute taint"
         r"|effect must be 'NoExecute' when `tolerationSeconds` is set",
         means="How long a pod stays on a node with a NoExecute taint before it is deleted.",
-        rule=(
-            "300 s for not-ready and unreachable is added to each pod at creation; a DaemonSet's pods stay for ever.",
-        ),
+        rule=("At creation each pod gets 300 s for not-ready and unreachable; a DaemonSet's pods stay for ever.",),
         commands=("kubectl qos explain pod/NAME --timeline=node-lost",),
         source=(
             "pkg/controller/tainteviction/taint_eviction.go",
@@ -174,7 +168,7 @@ ENTRIES: Final = (
         name="out-of-service",
         also=(
             *("node.kubernetes.io/out-of-service", "node out of service", "non-graceful node shutdown", "fence"),
-            "fencing",
+            *("fencing", "Non-graceful node shutdown handling"),
         ),
         means="A taint by which you vouch that a machine is off: its pods are removed, its volumes detached at once.",
         rule=("Nothing checks it. On a machine that runs, two pods write to one volume.",),
@@ -224,7 +218,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Multi-Attach error",
-        also=("FailedAttachVolume", "Multi-Attach", "volume is already exclusively attached", "Waiting for detach"),
+        also=("Multi-Attach", "volume is already exclusively attached", "Waiting for detach"),
         pattern=r"(Multi-Attach error|Waiting for detach) for volume .*|Volume is already used by (pod\(s\) .*"
         r"|\d+ pod\(s\) .*)"
         r"|Volume is already exclusively attached to one node.*",
@@ -237,7 +231,7 @@ ENTRIES: Final = (
         ),
         do=(
             "If the node that holds it is silent, make sure that its machine is off, then fence it.",
-            "If an older pod of its Deployment holds it, the rolling update waits for itself: set strategy Recreate.",
+            "If an older pod of its Deployment holds it, the update waits for itself: set Recreate (with a gap).",
         ),
         commands=("kubectl qos explain pod/NAME", _PARTITIONS),
         source=(_RECONCILER, "pkg/volume/util/operationexecutor/operation_generator.go"),
@@ -282,7 +276,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="node controller",
-        also=("node lifecycle controller", "node-monitor-grace-period", "node-eviction-rate", "pod-eviction-timeout"),
+        also=(
+            *("node lifecycle controller", "node-monitor-grace-period", "node-eviction-rate", "pod-eviction-timeout"),
+            *("secondary-node-eviction-rate", "unhealthy-zone-threshold", "large-cluster-size-threshold"),
+        ),
         pattern=r"Controller detected that zone is now in new state",
         means="It marks nodes without heartbeats Unknown and taints them; NoExecute taints then delete their pods.",
         rule=(
@@ -371,9 +368,7 @@ ENTRIES: Final = (
         name="iSCSI",
         also=("FC", "Fibre Channel", "iscsi volume"),
         means="iSCSI and FC targets take writes from every node that logs in; attach and detach are bookkeeping only.",
-        rule=(
-            "A ReadWriteOnce volume is kept from a second node until its detach, but not from the old machine then.",
-        ),
+        rule=("A ReadWriteOnce volume is kept from a second node until its detach, not from the old machine then.",),
         do=("Cut the old node off at the target (initiator access, reservations) before you force or fence.",),
         source=("pkg/volume/iscsi/attacher.go", "pkg/volume/fc/attacher.go", _RECONCILER),
         see=("storage-side fencing", "detach", "access modes"),

@@ -43,7 +43,7 @@ ENTRIES: Final = (
         name="scheduler backoff",
         also=(
             *("backoff of the scheduler", "backoffQ", "podInitialBackoffSeconds", "podMaxBackoffSeconds"),
-            *("scheduling backoff", "scheduler back-off"),
+            "scheduling backoff",
         ),
         means="A pod that did not fit waits before its next try: 1 s, doubled with each try, up to 10 s.",
         rule=(
@@ -64,7 +64,7 @@ ENTRIES: Final = (
         means="What a node that fits is worth: each plugin gives 0 to 100 times its weight; the highest sum is taken.",
         rule=(
             "Of several with the highest sum any is taken, at random. ImageLocality prefers nodes with the images.",
-            "Weights by default: TaintToleration 3, NodeAffinity, PodTopologySpread and InterPodAffinity 2, others 1.",
+            "Weights: TaintToleration 3; PodTopologySpread, DynamicResources and both affinities 2, others 1.",
             "Only nodes that pass the filters have one; in large clusters a sample of them.",
         ),
         commands=(f"{_EXPLAIN} -o wide", "kubectl qos place -f FILE"),
@@ -174,9 +174,7 @@ ENTRIES: Final = (
         name="node(s) didn't have free ports for the requested pod ports",
         also=("hostPort", "hostNetwork", "NodePorts"),
         means="A hostPort of the pod is taken on the node, for the same protocol and an address that overlaps.",
-        rule=(
-            "0.0.0.0, and no hostIP, overlap with every address. With hostNetwork each containerPort is a hostPort.",
-        ),
+        rule=("0.0.0.0, and no hostIP, overlap with all. With hostNetwork each containerPort is a hostPort.",),
         do=("Drop the hostPort (a Service does mostly), or spread: one such pod fits on a node.",),
         commands=(_EXPLAIN,),
         source=(f"{_PLUGINS}/nodeports/node_ports.go",),
@@ -269,8 +267,8 @@ ENTRIES: Final = (
             r"node\(s\) unavailable due to one or more pvc\(s\) bound to non-existent pv\(s\)"
             r"|persistentvolumeclaim \".*\" bound to non-existent persistentvolume \".*\""
         ),
-        means="A claim names a volume that is gone: its data is gone with it, or the volume was deleted by hand.",
-        do=("Restore the PersistentVolume object if the disk is there; else recreate the claim.",),
+        means="A claim names a PersistentVolume that is gone; the disk itself may still be there.",
+        do=("Restore the PersistentVolume object if the disk is there; else recreate the claim, which is empty then.",),
         commands=("kubectl describe pvc CLAIM",),
         source=(f"{_VOLUMES}/binder.go", f"{_VOLUMES}/volume_binding.go"),
     ),
@@ -278,7 +276,10 @@ ENTRIES: Final = (
         name="persistentvolumeclaim is being deleted",
         pattern=r"persistentvolumeclaim \".*\" is being deleted|PVC is being deleted",
         means="The pod's claim is Terminating: no new pod can use it, and it goes when the last pod that uses it ends.",
-        do=("Wait until it is gone and create it again; a StatefulSet creates it by itself.",),
+        do=(
+            "With reclaim policy Delete its data goes with it: set Retain on the volume first if you need them.",
+            "When it is gone, create it again, empty; a StatefulSet creates it by itself.",
+        ),
         commands=("kubectl get pvc -n NAMESPACE", _EXPLAIN),
         source=(f"{_VOLUMES}/volume_binding.go", "pkg/controller/volume/pvcprotection/pvc_protection_controller.go"),
     ),
@@ -453,10 +454,8 @@ ENTRIES: Final = (
         pattern=r"running ((\w+ plugin|AddPod on PreFilter plugin|PreBindPreFlight) \".*\"|\"\w+\" filter plugin): .*"
         r"|plugin \"\w+\" failed with: .*|binding volumes: .*|failed \w+ with extender at URL .*|binding rejected: .*",
         means="A step of the scheduler failed with an error: no node was judged unfit, and it tries the pod again.",
-        rule=(
-            "A timeout in PreBind of VolumeBinding: the node's volumes were not provisioned and bound in 10 minutes.",
-        ),
-        commands=(_EXPLAIN, "kubectl describe pvc CLAIM"),
+        rule=("A timeout in PreBind of VolumeBinding: the volumes were not provisioned and bound in 10 minutes.",),
+        commands=(_EXPLAIN,),
         source=("pkg/scheduler/framework/runtime/framework.go", f"{_VOLUMES}/volume_binding.go"),
         see=("FailedScheduling", "ExternalProvisioning"),
     ),
@@ -481,8 +480,8 @@ ENTRIES: Final = (
     Entry(
         name="gang scheduling",
         also=(
-            *("PodGroup", "pod group", "minCount", "GangScheduling", "schedulingGroup", "workloadRef"),
-            *("PodGroupPodsCount", "TopologyPlacementGenerator", "GenericWorkload"),
+            *("PodGroup", "minCount", "schedulingGroup", "workloadRef", "PodGroupPodsCount"),
+            *("TopologyPlacementGenerator", "GenericWorkload"),
         ),
         pattern=r"waiting for (pods's pod group|minCount pods|composite pod group) .*|minCount \(\d+\) .*"
         r"|0/\d+ placements are available.*|no feasible placements found|pod group is unschedulable"

@@ -63,9 +63,7 @@ ENTRIES: Final = (
     Entry(
         name="skew",
         means="Matching pods in a domain minus the fewest matching pods in any eligible domain.",
-        rule=(
-            "Eligible are nodes that match the pod's node affinity (nodeAffinityPolicy) and have every topologyKey.",
-        ),
+        rule=("Eligible are nodes that match the pod's node affinity (nodeAffinityPolicy) and have each topologyKey.",),
         commands=(_EXPLAIN,),
         source=(f"{_PLUGIN}/filtering.go",),
         see=("maxSkew", "minDomains"),
@@ -152,7 +150,7 @@ ENTRIES: Final = (
     Entry(
         name="default constraints",
         also=(
-            *("defaultConstraints", "defaultingType", "cluster default constraints", "internal default constraints"),
+            *("defaultingType", "cluster default constraints", "internal default constraints"),
             *("cluster-level default constraints", "PodTopologySpreadArgs"),
         ),
         means="What the scheduler gives pods that have no constraint of their own, but a Service or controller.",

@@ -22,7 +22,7 @@ ENTRIES: Final = (
         means="The API server refused the object: with it the namespace would use more than a ResourceQuota allows.",
         rule=(
             "The text ends with what was requested, what is used and what the quota limits.",
-            "Pods that have ended do not count.",
+            "Pods that have ended count only for count/pods.",
         ),
         do=("Lower the requests, let something go, or ask for a larger quota; the controller tries again by itself.",),
         commands=("kubectl describe resourcequota -n NAMESPACE",),
@@ -82,9 +82,7 @@ ENTRIES: Final = (
             "The container has no process: nothing of it can be killed for memory, or has to be stopped.",
             "The pod keeps its node, and its requests count there.",
         ),
-        do=(
-            "Read the text of Failed to pull image: a wrong name or tag, no imagePullSecrets, no way to the registry.",
-        ),
+        do=("Read the text of Failed to pull image: wrong name or tag, no imagePullSecrets, no way to the registry.",),
         commands=(_DESCRIBE,),
         source=("pkg/kubelet/images/image_manager.go", "pkg/kubelet/images/types.go", "pkg/kubelet/kubelet.go"),
         see=("ContainerCreating", "CrashLoopBackOff"),
@@ -135,7 +133,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="phase",
-        also=("pod phase", "status.phase", "phases never go back", "Succeeded", "Failed", "Running"),
+        also=("pod phase", "status.phase", "phases never go back", "Succeeded", "Failed", "Running", "Pod Lifecycle"),
         pattern=r"cannot exec into a container in a completed pod; current phase is \w+",
         means="Pending, Running, then Succeeded or Failed; a phase never goes back from those two, which are final.",
         rule=(

@@ -19,9 +19,7 @@ ENTRIES: Final = (
         pattern=r"MountVolume\.SetUp failed for volume \"[^\"]*\" ?: ((configmap|secret) \".*\" not found"
         r"|object \".*\" not registered)",
         means="A volume of the pod is a ConfigMap or Secret that its namespace does not have.",
-        do=(
-            "Create it in the pod's namespace, or set optional: true on the volume; the kubelet tries again by itself.",
-        ),
+        do=("Create it in the pod's namespace, or set optional: true on the volume; the kubelet tries again.",),
         commands=(_EXPLAIN,),
         source=(_OPERATIONS, "pkg/volume/configmap/configmap.go", "pkg/volume/secret/secret.go"),
         see=("FailedMount",),
@@ -67,9 +65,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="AttachVolume.Attach failed",
+        also=("FailedAttachVolume",),
         pattern=r"AttachVolume\.\w+ failed for volume(?!.*external-attacher).*",
         means="The attach-detach controller could not attach a volume to the pod's node, and tries again.",
-        rule=("The end of the text is the storage's: rights, too many disks on that machine, or another zone.",),
+        rule=("The end of the text says why: rights, too many disks there, another zone, or attached elsewhere.",),
         commands=(_EXPLAIN, "kubectl get volumeattachments"),
         source=(_OPERATIONS, "pkg/controller/volume/attachdetach/reconciler/reconciler.go"),
         see=("Multi-Attach error", "FailedMount"),

@@ -344,6 +344,73 @@ def test_an_old_term_says_what_holds_today(asked: str, said: str) -> None:
             "force detach",
             "forced after 6 minutes",
         ),
+        ("pkg/controller/podgc/gc_controller.go", "quarantineTime = 40 * time.Second", "deleted Node", "away for 40 s"),
+        (
+            "pkg/scheduler/apis/config/v1/default_plugins.go",
+            "names.DynamicResources, Weight: ptr.To[int32](2)",
+            "score",
+            "PodTopologySpread, DynamicResources and both affinities 2",
+        ),
+        (
+            "pkg/kubelet/apis/config/v1beta1/defaults.go",
+            "obj.PodPidsLimit = ptr.To[int64](-1)",
+            "podPidsLimit",
+            "by default none",
+        ),
+        (
+            "plugin/pkg/admission/podtolerationrestriction/admission.go",
+            "if qoshelper.GetPodQOS(pod) != api.PodQOSBestEffort {",
+            "MemoryPressure",
+            "Only PodTolerationRestriction, an admission plugin (off), lets all but BestEffort tolerate",
+        ),
+        (
+            "pkg/features/kube_features.go",
+            'InPlacePodVerticalScalingInitContainers: {\n\t\t{Version: version.MustParse("1.36"), Default: true',
+            "resize is refused",
+            "init containers since 1.36",
+        ),
+        (
+            "pkg/features/kube_features.go",
+            (
+                'ContainerRestartRules: {\n\t\t{Version: version.MustParse("1.34"), Default: false, PreRelease: '
+                'featuregate.Alpha},\n\t\t{Version: version.MustParse("1.35"), Default: true'
+            ),
+            "restartPolicy",
+            "since 1.35",
+        ),
+        (
+            "pkg/features/kube_features.go",
+            (
+                'NominatedNodeNameForExpectation: {\n\t\t{Version: version.MustParse("1.34"), Default: false, '
+                'PreRelease: featuregate.Alpha},\n\t\t{Version: version.MustParse("1.35"), Default: true'
+            ),
+            "nominatedNodeName",
+            "Since 1.35",
+        ),
+        (
+            "pkg/apis/core/validation/validation.go",
+            "(allow it to be set to 1 if it was previously negative)",
+            "immutable",
+            "a negative grace (to 1)",
+        ),
+        (
+            "pkg/quota/v1/evaluator/core/pods.go",
+            "count/pods tracks all pods independent of state",
+            "quota",
+            "count only for count/pods",
+        ),
+        (
+            "pkg/controller/util/node/controller_utils.go",
+            '"NodeNotReady", "Node is not ready"',
+            "Node is not ready",
+            "False or Unknown alike",
+        ),
+        (
+            "pkg/kubelet/nodestatus/setters.go",
+            "recordEventFunc(logger, v1.EventTypeNormal, events.NodeNotReady)",
+            "NodeNotReady",
+            "its kubelet says so itself (False)",
+        ),
     ],
 )
 def test_numbers_of_entries_are_upstreams(source: str, written: str, asked: str, said: str) -> None:
@@ -458,6 +525,37 @@ def test_commands_of_an_entry_can_be_typed(entry: Entry) -> None:
         assert kubectl == "kubectl"
         if plugin == "qos":
             parse(words)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_the_next_commands_of_an_entry_change_nothing(entry: Entry) -> None:
+    reads = ("get", "describe", "explain", "logs", "top", "auth can-i", "api-resources", "rollout history", "qos")
+    assert [one for one in entry.commands if not one.removeprefix("kubectl ").startswith(reads)] == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "warning"),
+    [
+        ("ProgressDeadlineExceeded", "takes back the whole template"),
+        ("CPU throttling", "else it is Burstable (in place: refused)"),
+        ("PVC is being deleted", "set Retain on the volume first"),
+        ("ClaimLost", "which is empty then"),
+        ("ClaimMisbound", "gives its data to the next claim"),
+        ("--disable-eviction", "it asks no budget"),
+        ("AlwaysAllow", "lets pods go that are only starting"),
+        ("cross-node preemption", "An eviction asks its budget, a delete does not."),
+        ("BackoffLimitExceeded", "a new one starts from zero"),
+        ("immutable", "its emptyDir is lost"),
+        ("violates PodSecurity", "would loosen it for all its pods"),
+    ],
+)
+def test_advice_that_costs_something_says_what(asked: str, warning: str) -> None:
+    assert warning in " ".join(run("why", "--", asked).out.split())
+
+
+def test_nothing_is_fenced_for_a_node_that_may_answer() -> None:
+    for asked in ("NodeNotReady", "NotReady", "Unknown", "exit code 255"):
+        assert "fence" not in run("why", asked).out
 
 
 def test_sources_of_entries_exist() -> None:
