@@ -178,12 +178,7 @@ def read(text: str) -> Reading:
 def _read_line(line: str, fields: bool) -> Reading | None:
     """What is known of a line that kubectl or a component prints, of `fields` too; None: it is another."""
     if event := _first(_EVENTS, line):
-        source, reason = event.groupdict().get("source") or "", event["reason"]
-        named = _by_name("CreateContainerError" if (source, reason) == ("kubelet", "Failed") else reason)
-        said = _read_message(event["message"], _MAX_FRAMES)
-        if said.found or named is None:
-            return said
-        return Reading((Found(named, reason, None),) if _OURS.fullmatch(source) else (), (event["message"],))
+        return _read_event(event.groupdict().get("source") or "", event["reason"], event["message"])
     if row := _first(_ROWS, line):
         cause = row["cause"] or row["reason"]
         return Reading(_read_message(cause if " " in cause else cause.replace(",", ", "), _MAX_FRAMES).found)
@@ -193,6 +188,15 @@ def _read_line(line: str, fields: bool) -> Reading | None:
     if fields and (_LABEL.fullmatch(line) or _FIELD.fullmatch(line)):
         return Reading(_read_message(line, _MAX_FRAMES).found)
     return None
+
+
+def _read_event(source: str, reason: str, message: str) -> Reading:
+    """What is known of the message of an event, else of its reason, if its source is Kubernetes' own."""
+    named = _by_name("CreateContainerError" if (source, reason) == ("kubelet", "Failed") else reason)
+    said = _read_message(message, _MAX_FRAMES)
+    if said.found or named is None:
+        return said
+    return Reading((Found(named, reason, None),) if _OURS.fullmatch(source) else (), (message,))
 
 
 def _first(patterns: Iterable[str], text: str) -> re.Match[str] | None:
@@ -247,7 +251,10 @@ def _read_json(text: str, frames: int) -> Reading:
     for one in objects:
         reason, message = (" ".join(str(one.get(key) or "").split()) for key in ("reason", "message"))
         code = _read_message(f"exit code {one['exitCode']}", 0) if "exitCode" in one else Reading()
-        readings += (_read_cause(reason, message, frames) if message else _read_message(reason, 0), code)
+        said = _read_cause(reason, message, frames) if message else _read_message(reason, 0)
+        if message and one.get("type") in ("Normal", "Warning"):
+            said = _read_event(str(one.get("reportingComponent") or ""), reason, message)
+        readings += (said, code)
     return _joined(readings)
 
 
