@@ -168,6 +168,8 @@ def read(text: str) -> Reading:
     """What is known of a text; of one line its first `MAX_TEXT` characters count, of several the last `MAX_INPUT`."""
     lines = [" ".join(line[:MAX_TEXT].split()) for line in _LABELS.sub("\n", text[-MAX_INPUT:]).splitlines()]
     fields = len(lines) > 1 and not any(line.startswith("API Version: ") for line in lines)
+    if any(re.fullmatch(r"(?:- )?\"?kind\"?: \"?Event\"?,?", line) for line in lines):
+        lines = [line for line in lines if not re.match(r"(?:- )?\"?reason\"?: ", line)]
     readings = [_read_line(line, fields) for line in dict.fromkeys(lines)]
     by_line = _joined(reading for reading in readings if reading is not None)
     if by_line.found or by_line.unknown:

@@ -675,3 +675,9 @@ def test_fields_of_custom_resources_are_no_states_of_pods_and_nodes() -> None:
     )
     events = "Events:\n  Warning  Failed  2m  issuer  The order was not completed\n"
     assert find(described) == find(described + events) == ()
+
+
+def test_the_reason_of_an_event_in_yaml_explains_no_unknown_message() -> None:
+    event = "kind: Event\nmessage: {}\nreason: Evicted\nsource:\n  component: karpenter\ntype: Normal\n"
+    assert find(event.format("Evicted pod")) == ()
+    assert [found.entry.name for found in find(event.format("'Stopping container web'"))] == ["Killing"]
