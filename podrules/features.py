@@ -1,7 +1,7 @@
 """What differs between Kubernetes' minor versions, as data: feature gates, and what changed without one.
 
 Rules take a `Features` value and look nothing up globally. `CHANGES` lists what some rule reads and what differs among
-1.33 to 1.37. Not listed: gates with one default in all of them (SidecarContainers,
+1.33 to 1.37, and one change of 1.24. Not listed: gates with one default in all of them (SidecarContainers,
 NodeInclusionPolicyInPodTopologySpread: on; TaintTolerationComparisonOperators, DRANodeAllocatableResources,
 InPlacePodVerticalScalingSchedulerPreemption, InPlacePodVerticalScalingMemoryBackedVolumes, GenericWorkload,
 DRAFractionalCapacityRange: off), whose rules are those of that default, and gates that differ and change no answer
@@ -244,6 +244,9 @@ CHANGES: Final[Mapping[str, Change]] = {
     "dra_scoring": Change(
         35, "DynamicResources", "nodes score by the alternatives that a request gets there (firstAvailable)"
     ),
+    "spread_rounded": Change(
+        24, "PodTopologySpread", "the raw score of ScheduleAnyway constraints is rounded; before, it was cut"
+    ),
     "balance_compared": Change(
         36,
         "NodeResourcesBalancedAllocation",
@@ -378,6 +381,8 @@ class Features(Struct, frozen=True, kw_only=True):
     """IsForPod writes ``Pod is not owner``."""
     dra_scoring: bool
     """DynamicResources has a Score."""
+    spread_rounded: bool
+    """The raw score of soft spread constraints is math.Round of their sum (Score)."""
     balance_compared: bool
     """NodeResourcesBalancedAllocation compares the balance with and without the pod (balancedResourceScorer)."""
     qos_per_container: bool

@@ -60,6 +60,8 @@ BEST_EFFORT_OOM_SCORE_ADJ: Final = 1000
 MIN_BURSTABLE_OOM_SCORE_ADJ: Final = 1000 + GUARANTEED_OOM_SCORE_ADJ
 MAX_BURSTABLE_OOM_SCORE_ADJ: Final = BEST_EFFORT_OOM_SCORE_ADJ - 1
 _KUBE_PROXY: Final = "kube-proxy"
+_OF_OPENSHIFT: Final = "openshift-kube-proxy"
+"""Its DaemonSet and its namespace there."""
 _KUBE_PROXY_IMAGE: Final = re.compile(r"(?:.*/)?kube-proxy(?:-(?:amd64|arm|arm64|ppc64le|s390x))?(?:[:@].*)?")
 
 
@@ -82,7 +84,7 @@ class OwnScore(Struct, frozen=True, rename="camel"):
     kubelet_value: int
     """What the kubelet set before."""
     recognised_by: Literal["Image", "Label", "DaemonSet"]
-    """What shows that it is kube-proxy: its image, the label k8s-app, the name of the DaemonSet."""
+    """What shows that it is kube-proxy: its image, the label k8s-app or component, the name of the DaemonSet."""
 
 
 class OOMScoreAdj(Struct, frozen=True, rename="camel"):
@@ -164,10 +166,10 @@ def _with_own(pod: Pod, scores: tuple[OOMScoreAdj, ...]) -> tuple[OOMScoreAdj, .
     containers = pod.spec.containers
     found = [one.name for one in containers if _KUBE_PROXY_IMAGE.fullmatch(one.image)]
     by: Literal["Image", "Label", "DaemonSet"] = "Image"
-    if not found and pod.metadata.namespace == "kube-system":
+    if not found and pod.metadata.namespace in {"kube-system", _OF_OPENSHIFT}:
         owner = pod.metadata.controller
-        labelled = pod.metadata.labels.get("k8s-app") == _KUBE_PROXY
-        if labelled or (owner is not None and (owner.kind, owner.name) == ("DaemonSet", _KUBE_PROXY)):
+        labelled = _KUBE_PROXY in map(pod.metadata.labels.get, ("k8s-app", "component"))
+        if labelled or (owner is not None and owner.kind == "DaemonSet" and owner.name in {_KUBE_PROXY, _OF_OPENSHIFT}):
             by = "Label" if labelled else "DaemonSet"
             found = [one.name for one in containers if len(containers) == 1 or one.name == _KUBE_PROXY]
     return tuple(

@@ -35,6 +35,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from podrules.model.affinity import NodeSelector
 from podrules.model.pod import Pod
 from podrules.model.storage import CSIVolumeSource, PersistentVolume, PersistentVolumeClaim
 
@@ -48,7 +49,9 @@ __all__ = [
     "claimed_volumes",
     "inline_disks",
     "inline_guards",
+    "is_for_one_node",
     "is_multi_attach_allowed",
+    "is_nfs",
     "volume_backend",
     "writer_guard",
 ]
@@ -67,8 +70,9 @@ _SHARES: Final = {"azure_file": "Azure File", "nfs": "NFS"}
 """In-tree sources that let any node write."""
 _FOLDERS: Final = {"host_path": "hostPath", "local": "local"}
 """In-tree sources that are a folder of a node."""
-_ON_NODE: Final = re.compile(r"(?:^metadata\.name|/(?:host|node)(?:name|id)?) In$")
+_ON_NODE: Final = re.compile(r"(?:^metadata\.name|(?<!node-role\.kubernetes\.io)/(?:host|node)(?:name|id)?) In$")
 """Requirements of labels with another value on each node: the kubelet's, and those of CSI drivers for local disks."""
+_NFS: Final = re.compile(r"(?:^|[/.-])nfs(?:[/.-]|$)")
 _CONTROLLED: Final = {"fc": "FC", "iscsi": "iSCSI"}
 """In-tree sources that the attach/detach controller attaches."""
 _REMOVED: Final = {"cephfs": "CephFS", "glusterfs": "GlusterFS", "rbd": "Ceph RBD"}
@@ -232,10 +236,26 @@ def _backend(volume: PersistentVolume, *, attached: bool | None) -> tuple[str, W
     return "", WriterLock.UNKNOWN
 
 
+def is_for_one_node(pod: Pod) -> bool:
+    """Whether the nodeSelector of a pod, or its required affinity, names one node."""
+    affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    return any(_ON_NODE.search(f"{key} In") for key in pod.spec.node_selector) or _names_one_node(required)
+
+
+def is_nfs(name: str) -> bool:
+    """Whether the volumes of a CSI driver or a provisioner are NFS, by its name."""
+    return _NFS.search(name) is not None
+
+
 def _is_of_one_node(volume: PersistentVolume) -> bool:
-    """Whether its node affinity names one node, by a label that no two nodes share."""
-    affinity = volume.spec.node_affinity
-    terms = affinity.required.node_selector_terms if affinity is not None and affinity.required is not None else ()
+    """Whether its node affinity names one node."""
+    return volume.spec.node_affinity is not None and _names_one_node(volume.spec.node_affinity.required)
+
+
+def _names_one_node(selector: NodeSelector | None) -> bool:
+    """Whether all terms name the same node, by a label that no two nodes share."""
+    terms = () if selector is None else selector.node_selector_terms
     named = [
         [
             one.values

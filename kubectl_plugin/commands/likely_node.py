@@ -250,7 +250,7 @@ class LikelyNodes:
             ClusterError: the scheduler's configuration cannot be read.
         """
         if is_mirror_pod(bound):
-            # Its kubelet runs it on, whatever becomes of the object.
+            # Its kubelet runs it on, even if its object is deleted.
             return Preemptors()
         waiting = read_or_none(self._gatherer.waiting())
         higher = queued_above(bound, waiting or ())

@@ -46,7 +46,6 @@ from podrules.reading import read_or_none
 from podrules.refusals import newest_refusal
 from podrules.second_writers import SecondWriters
 from podrules.stuck import Stuck, event_subjects, stuck_by, waits
-from podrules.volumes import WriterLock
 
 __all__ = ["Overview", "Scope", "overview", "scope_of"]
 
@@ -255,7 +254,7 @@ def _writers(
         for key, one in workloads.items()
         if key[1] == DEPLOYMENTS.kind and one.spec.strategy.type != "Recreate"
     }
-    return {key: one for key, one in found.items() if one is not None and one.with_lock(WriterLock.NONE)}
+    return {key: one for key, one in found.items() if one is not None and one.unguarded}
 
 
 def _ended(

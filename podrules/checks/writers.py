@@ -1,7 +1,8 @@
 """A Deployment's rollout that starts a second writer on a volume that nothing guards.
 
 The rule is that of `podrules.second_writers`, for Deployments with strategy RollingUpdate. The PersistentVolume of a
-claim is known only when the same files hold it, by spec.volumeName or its claimRef; other claims are passed over.
+claim is known only when the same files hold it, by spec.volumeName or its claimRef, or its StorageClass, whose
+provisioner is for NFS by name; other claims are passed over.
 
 Source: that of `podrules.second_writers`.
 """
@@ -34,13 +35,15 @@ def _unguarded(case: PodCase, objects: Objects) -> Iterator[Finding]:
         lambda name: objects.claims.get((namespace, name)),
         lambda claim: volume_of(claim, objects.volumes),
         objects.drivers.get,
+        objects.storage_classes,
     )
-    found = second_writers(content, guards)
+    found = second_writers(content, case.pod, guards)
     if found is None or found.surges is None:
         return
     places = {volume.name: index for index, volume in enumerate(case.pod.spec.volumes)}
-    for guard in found.with_lock(WriterLock.NONE):
-        kind = tuple(filter(None, (guard.backend, *guard.access_modes)))
+    for guard in found.unguarded:
+        where = "all pods on one node" if guard.lock is WriterLock.NODE else ""
+        kind = tuple(filter(None, (guard.backend, *guard.access_modes, where)))
         place = case.at(f"spec.volumes[{places[guard.volume]}]")
         yield TwoWriters(*place, guard.volume, kind, found.surges)
 
@@ -59,7 +62,7 @@ class TwoWriters(Finding, frozen=True):
     )
     volume: str
     kind: tuple[str, ...]
-    """What it is stored on and its access modes, as far as they are known: ``NFS``, ``ReadWriteOnce``."""
+    """What it is stored on, its access modes, and whether one node has all pods: ``NFS``, ``ReadWriteOnce``."""
     surges: bool
     """Whether the next pod starts before the old one begins to end."""
 

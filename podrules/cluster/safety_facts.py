@@ -30,7 +30,7 @@ from podrules.csi_translation import csi_source
 from podrules.ending import pod_ending
 from podrules.model.base import KubeObject
 from podrules.model.instant import instant
-from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
+from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from podrules.model.workload import Workload
 from podrules.partitions import PartitionFacts, missing_nodes, nodes_down
 from podrules.reachability import LEASE_NAMESPACE, NodeReach
@@ -152,6 +152,7 @@ def coming_writers(
     read_at_most = {claimed.claim for claimed in claimed_volumes(pod)[:MOST_READ]}
     claims = {one.metadata.place: one for one in written if isinstance(one, PersistentVolumeClaim)}
     volumes = {one.metadata.name: one for one in written if isinstance(one, PersistentVolume)}
+    classes = {one.metadata.name: one for one in written if isinstance(one, StorageClass)}
 
     def read(kind: Kind[Any], name: str, own: Any = None) -> Any:
         if kind.namespaced and name not in read_at_most:
@@ -168,8 +169,9 @@ def coming_writers(
         lambda name: read(PERSISTENT_VOLUME_CLAIMS, name, claims.get((pod.metadata.namespace, name))),
         its_volume,
         lambda name: read(CSI_DRIVERS, name),
+        classes,
     )
-    return second_writers(deployment, guards)
+    return second_writers(deployment, pod, guards)
 
 
 def _others(gatherer: Gatherer, lost: Sequence[Pod], namespaces: Iterable[str]) -> Iterator[Pod]:

@@ -108,6 +108,7 @@ def _priority(first: RankedPod, second: RankedPod) -> int:
 
 
 def _over_request(first: RankedPod, second: RankedPod) -> int:
+    # Without measurements the request does not count either: it is a tie.
     return _sign(second.over_request - first.over_request) if first.measured and second.measured else 0
 
 

@@ -15,6 +15,7 @@ from podrules.model.quantity import Quantity
 from podrules.model.selectors import LabelSelector
 
 __all__ = [
+    "READ_WRITE_ONCE",
     "READ_WRITE_ONCE_POD",
     "AWSElasticBlockStoreVolumeSource",
     "AzureDiskVolumeSource",
@@ -46,6 +47,7 @@ __all__ = [
     "VsphereVirtualDiskVolumeSource",
 ]
 
+READ_WRITE_ONCE: Final = "ReadWriteOnce"
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 """The access mode that lets only one pod use a claim."""
 

@@ -129,8 +129,9 @@ def normalized_scores(filtered: Filtered, scored: Scored) -> Iterator[Normalized
         state, scores = scored.states.get(plugin.name), scored.by_plugin[plugin.name] // weight
         counted, found = np.full(len(rows), True), [("", plugin.raw_scores(context, state, rows), scores)]
         if isinstance(state, SpreadScoreState):
-            cut = raw_scores(state, rows, rounds=False)
             counted = ~state.ignored[rows]
+        if isinstance(state, SpreadScoreState) and state.rounds:
+            cut = raw_scores(replace(state, rounds=False), rows)
             found.append((ROUNDED_SINCE, cut, normalized(state, rows, cut)))
         if len(np.unique(scores[counted])) < 2:
             continue

@@ -52,6 +52,7 @@ from podrules.oom import KUBELET_OOM_SCORE_ADJ, OOMScoreAdj, container_oom_score
 from podrules.platform import Platform, node_platform
 from podrules.pressure.oom_order import OOMCandidate, OOMPlace, rank_oom
 from podrules.pressure.usage import NodeUsage, UsageSource
+from podrules.priority import is_critical_pod
 from podrules.processes import has_process, status_of
 from podrules.resources import MEMORY, allocated_pod
 
@@ -128,6 +129,8 @@ class EvictionOrder(Struct, frozen=True):
 
     signal: Signal
     places: tuple[EvictionPlace, ...]
+    unmeasured: tuple[Pod, ...]
+    """Pods that the metrics API lacks and the kubelet may measure: their place is not known."""
 
 
 class Headroom(Struct, frozen=True):
@@ -212,10 +215,7 @@ def node_pressure(
         disks=disks,
         oom_group=_oom_group(config, features),
         ooms=tuple(_ooms(node, stats, measured, config, features)),
-        evictions=tuple(
-            EvictionOrder(signal, rank(active, find, signal, disks, features=features))
-            for signal in _signals(usage.source, disks)
-        ),
+        evictions=tuple(_evictions(signal, active, usage, disks, features) for signal in _signals(usage.source, disks)),
         headrooms=tuple(_headrooms(thresholds, measured)),
         unmeasured=tuple(signal for signal in Signal if signal in unmeasured),
         over_limits=tuple(_over_limits(stats, settings, disks, features)),
@@ -251,8 +251,19 @@ def memory_orders(
         oom = _machine(node, capacity, measured, everyone, None)
     eviction: tuple[EvictionPlace, ...] = ()
     if Signal.MEMORY_AVAILABLE in _MEASURED_SIGNALS[usage.source]:
-        eviction = rank(active, find, Signal.MEMORY_AVAILABLE, _disks(measured), features=features)
+        eviction = _evictions(Signal.MEMORY_AVAILABLE, active, usage, _disks(measured), features).places
     return MemoryOrders(oom, eviction)
+
+
+def _evictions(
+    signal: Signal, active: Sequence[Pod], usage: NodeUsage, disks: Disks, features: Features
+) -> EvictionOrder:
+    find = stats_by_uid(usage.summary.pods)
+    able = [pod for pod in active if not is_critical_pod(pod)]
+    unsure = usage.source is UsageSource.METRICS and len(able) > 1
+    gaps = {pod.metadata.uid: pod for pod in able if unsure and find(pod) is None}
+    ranked = [pod for pod in active if pod.metadata.uid not in gaps]
+    return EvictionOrder(signal, rank(ranked, find, signal, disks, features=features), tuple(gaps.values()))
 
 
 def _threshold_source(config: KubeletConfiguration | None) -> ThresholdSource:

@@ -212,17 +212,22 @@ def test_Q6_threshold_that_is_met_comes_first(tmp_path: Path) -> None:
     full = {**NODE_METRICS, "usage": {"memory": "8150Mi"}}
     ran = _on(tmp_path, [_pod("web", "1Gi"), _pod("batch"), full, _metrics("web", "2Gi")], "node", "n1")
     assert ran.out.splitlines()[1].startswith("Under pressure: memory.available is 42Mi, below 100Mi: the kubelet")
-    # Of batch the metrics API knows nothing, which does not say that the kubelet measures none of it.
-    assert "evicts default/web now." in _flat(ran)
+    # The metrics API lacks batch; the kubelet measures by itself.
+    assert "evicts default/web now, unless 1 pod without measurements goes first." in _flat(ran)
+    assert "not measured default/batch: place unknown" in _flat(ran)
+    metered = [_pod("web", "1Gi"), _pod("batch"), full, _metrics("web", "2Gi")]
+    [memory] = json.loads(_on(tmp_path, metered, "node", "n1", "-o", "json").out)["evictions"]
+    assert [one["pod"] for one in memory["places"]] == ["web"]
+    assert [one["name"] for one in memory["unmeasured"]] == ["batch"]
     ran = _on(tmp_path, [_pod("web", "1Gi"), full], "node", "n1")
-    assert "evicts default/web now." in _flat(ran)
+    assert "evicts default/web now." in _flat(ran), "it is the only one"
 
 
 def test_Q6_node_of_critical_pods_alone(tmp_path: Path) -> None:
     full = {**NODE_METRICS, "usage": {"memory": "8150Mi"}}
     critical = _pod("etcd", priority=2_000_001_000)
     said = _flat(_on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "node", "n1"))
-    assert "there is no pod that the kubelet may evict" in said
+    assert "no pod is known that the kubelet may evict" in said
     assert "1 critical: never evicted" in said
     assert "the kubelet never evicts it: it is critical" in _flat(
         _on(tmp_path, [critical, full, _metrics("etcd", "2Gi")], "explain", "pod/etcd", "-n", "default", "-o", "wide")

@@ -122,9 +122,10 @@ def test_room_that_the_scheduler_did_not_find() -> None:
 def test_static_pods_make_no_room() -> None:
     """A kubelet runs them on, and makes their objects again."""
     preview = make_preview(candidates=1, nodes=("a",), victims=(replace(make_victim("v"), is_static=True),))
-    runs = "shop/v is a static pod, and runs on without the object that the scheduler deletes"
-    assert room_words(preview, denied=False) == f"Preemption makes no room on a: {runs}."
-    assert f"that makes no room: {runs}" in words(preview)
+    assert room_words(preview, denied=False) == (
+        "Preemption makes no room on a: it would delete the object of a static pod, which runs on."
+    )
+    assert words(preview)[0].startswith("would preempt shop/v (priority 3, static: it runs on) on a")
 
 
 def pending(name: str, *, denied: bool) -> Preemptor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,10 @@ from tests.tree import ROOT
 FIELD: Final = ROOT / "tests" / "testdata" / "cases" / "field"
 SENTENCE: Final = "Nothing keeps a second writer off: even with 1 replica two pods may write to volume data at once."
 RWO: Final = "ReadWriteOnce"
+UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 Json = dict[str, Any]
+TERM: Final[Json] = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["a"]}]}
+ON_NODE: Final[Json] = {"nodeAffinity": {"required": {"nodeSelectorTerms": [TERM]}}}
 
 
 def _told(*words: str) -> str:
@@ -23,13 +27,27 @@ def _told(*words: str) -> str:
 
 
 def _write(
-    folder: Path, source: Json, mode: str = RWO, *, kind: str = "Deployment", driver: Json | None = None, **spec: Any
+    folder: Path,
+    source: Json,
+    mode: str = RWO,
+    *,
+    kind: str = "Deployment",
+    driver: Json | None = None,
+    node: str = "",
+    tolerations: Sequence[Json] = (),
+    **spec: Any,
 ) -> tuple[str, str]:
     """The manifests of a workload, its claim and its volume; and a snapshot of the same."""
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
-    pod = {"containers": [{"name": "app", "image": "i"}], "volumes": volumes}
+    pod: Json = {"containers": [{"name": "app", "image": "i"}], "volumes": volumes}
     template = {"metadata": {"labels": {"app": "shop"}}, "spec": pod}
     selector = {"matchLabels": {"app": "shop"}}
+    if node:
+        pod["affinity"] = {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ON_NODE["nodeAffinity"]["required"]}
+        }
+    if tolerations:
+        pod["tolerations"] = tolerations
     name = {"name": "shop", "namespace": "default", "uid": "u"}
     items: list[Json] = [
         {
@@ -102,6 +120,40 @@ def test_F3_F4_one_replica_on_nfs_may_have_two_writers() -> None:
         pytest.param(
             CSI, {"driver": {"attachRequired": False}}, "data files.example.com, ReadWriteOnce: nothing", id="CSI"
         ),
+        pytest.param(
+            {"local": {"path": "/"}, **ON_NODE},
+            {},
+            "local, ReadWriteOnce: nothing keeps a second writer off on the one node",
+            id="local",
+        ),
+        pytest.param(
+            EBS,
+            {"node": "a"},
+            "not after a drain or on a silent node: the next pod waits for the one node",
+            id="one node",
+        ),
+        pytest.param(
+            NFS,
+            {"node": "a"},
+            "two at once after an eviction or a delete: the next pod starts on the same node",
+            id="NFS on one node",
+        ),
+        pytest.param(
+            NFS,
+            {"tolerations": [{"operator": "Exists"}]},
+            "not on a silent node: this pod tolerates its taint for ever",
+            id="stays",
+        ),
+        pytest.param(
+            NFS,
+            {
+                "tolerations": [
+                    {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 7}
+                ]
+            },
+            "two at once on a silent node: the next pod starts after tolerationSeconds (300 by default)",
+            id="its own tolerationSeconds",
+        ),
     ],
 )
 def test_F4_a_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Json, more: Json, says: str) -> None:
@@ -113,6 +165,7 @@ def test_F4_a_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Jso
     ):
         assert SENTENCE in told
         assert says in told
+    assert ("drain, an eviction" in told) != ("not after a drain or on a silent node" in told)
     in_rollouts = "two at once in a rollout" in _told("explain", f"{kind}/shop", "--snapshot", snapshot)
     assert ("two-writers" in _told("lint", "-f", manifest)) == in_rollouts
     assert ("two writers" in _told("report", "--snapshot", snapshot)) == in_rollouts
@@ -131,6 +184,7 @@ def test_F4_a_volume_without_a_guard_has_two_writers(tmp_path: Path, source: Jso
             CSI, RWO, {}, "whether anything keeps a second writer off is unknown", id="CSI without its driver"
         ),
         pytest.param(CSI, "ReadWriteOncePod", {}, "", id="ReadWriteOncePod"),
+        pytest.param({"hostPath": {"path": "/"}}, RWO, {}, "another folder on another node", id="hostPath"),
         pytest.param(NFS, RWO, {"kind": "StatefulSet", "serviceName": "s"}, "", id="StatefulSet"),
         pytest.param(NFS, RWO, {"kind": "ReplicaSet"}, "", id="ReplicaSet"),
         pytest.param(NFS, RWO, {"replicas": 0}, "", id="no replica"),

@@ -188,3 +188,17 @@ def test_normalized_scores_have_their_numbers_and_the_older_ones_beside() -> Non
         "node-y 100 x (12 + 5 - 12) / 12 = 41 "
     ) in said
     assert "NormalizeScore" not in told("explain", "pod/p", "--snapshot", str(SEEDS.parent / "field/unitsoft.json"))
+
+
+def test_scores_are_those_of_a_version_that_cut_them(tmp_path: Path) -> None:
+    cluster = json.loads((SEEDS.parent / "field/unitsoft.json").read_text())
+    for one in cluster["items"]:
+        if one["kind"] == "Node":
+            one["status"].setdefault("nodeInfo", {})["kubeletVersion"] = "v1.23.17"
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps(cluster))
+    said = told("explain", "pod/p", "--snapshot", str(file), "-o", "wide")
+    assert "the fewer pods the better; raw is cut" in said
+    assert "node-a 100 x (12 + 5 - 7) / 12 = 83" in said
+    assert "before 1.24" not in said
+    assert "VolumeBinding and PodTopologySpread; more may differ" in said

@@ -263,8 +263,8 @@ def lint_says_what_explain_says(told: ClusterTold, truths: Truths) -> Iterator[s
     for deployment in told.cluster.of("Deployment"):
         template = deployment["spec"]["template"]
         made = Truth(told.cluster, {**template, "metadata": deployment["metadata"], "status": {"phase": "Pending"}})
-        # What the controllers keep apart, or only some driver knows of, a rollout alone does not open.
-        expected = made.source in {"nfs", "hostPath"} and not made.is_shared
+        # What the controllers keep apart, other nodes have no part in, or only some driver knows of, no rollout opens.
+        expected = made.source == "nfs" and not made.is_shared
         if (key_of(deployment) in warned) is not expected:
             yield f"lint: deployment {key_of(deployment)} on {made.source}, {expected}"
 

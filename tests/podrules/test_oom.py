@@ -497,9 +497,11 @@ def test_Q2_share_of_what_containers_ask_too_much_is_cut_towards_zero() -> None:
     assert (score.pod_level_share, score.formula_value) == (0, 500)
 
 
-def _system_pod(*containers: Container, namespace: str = "kube-system", owner: str = "", label: str = "") -> Pod:
+def _system_pod(
+    *containers: Container, namespace: str = "kube-system", owner: str = "", label: str = "", key: str = "k8s-app"
+) -> Pod:
     owners = (OwnerReference(kind="DaemonSet", name=owner, controller=True),) if owner else ()
-    labels = {"k8s-app": label} if label else {}
+    labels = {key: label} if label else {}
     meta = ObjectMeta(name="p", namespace=namespace, labels=labels, owner_references=owners)
     return Pod(metadata=meta, spec=PodSpec(containers=containers))
 
@@ -520,6 +522,16 @@ def _system_pod(*containers: Container, namespace: str = "kube-system", owner: s
             {"kube-proxy": "DaemonSet"},
         ),
         (_system_pod(Container(name="one"), Container(name="two"), label="kube-proxy"), {}),
+        (_system_pod(Container(name="main"), label="kube-proxy", key="component"), {"main": "Label"}),
+        (
+            _system_pod(
+                Container(name="kube-proxy"),
+                Container(name="kube-rbac-proxy"),
+                owner="openshift-kube-proxy",
+                namespace="openshift-kube-proxy",
+            ),
+            {"kube-proxy": "DaemonSet"},
+        ),
     ],
 )
 def test_Q2_kube_proxy_writes_its_own_value(pod: Pod, own: Mapping[str, str]) -> None:

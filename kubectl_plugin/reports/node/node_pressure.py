@@ -28,6 +28,7 @@ from podrules.features import Features
 from podrules.model.kubelet import PSIStats
 from podrules.model.node import Node
 from podrules.model.pod import Pod, PodQOSClass
+from podrules.model.pod_reference import PodReference, reference
 from podrules.model.quantity import ZERO, Quantity
 from podrules.oom import OwnScore
 from podrules.placement.planned import Unmoved
@@ -141,6 +142,8 @@ class EvictionOrderReport(Struct, frozen=True, rename="camel"):
 
     signal: Signal
     places: tuple[EvictionPlaceReport, ...]
+    unmeasured: tuple[PodReference, ...] = ()
+    """Pods that the metrics API lacks: their place is not known."""
 
 
 class MemoryReport(Struct, frozen=True, rename="camel"):
@@ -252,6 +255,7 @@ def node_pressure_report(
             EvictionOrderReport(
                 order.signal,
                 tuple(eviction_place(rank, place, classes) for rank, place in enumerate(order.places, start=1)),
+                tuple(map(reference, order.unmeasured)),
             )
             for order in pressure.evictions
         ),
@@ -290,6 +294,7 @@ def node_use(report: NodePressureReport) -> NodeUse:
         threshold_source=report.threshold_source,
         met=met,
         evicted_first=_evicted_first(report, signal) if signal is not None else None,
+        unmeasured=len(report.evictions[0].unmeasured) if report.evictions else 0,
         memory_ahead=min(
             (one for one in ahead if one.signal.is_memory),
             key=lambda one: Quantity.parse(one.headroom),
@@ -304,10 +309,7 @@ def node_use(report: NodePressureReport) -> NodeUse:
 def _evicted_first(report: NodePressureReport, signal: Signal) -> EvictedPod | None:
     order = report.eviction_of(Signal.MEMORY_AVAILABLE if signal.is_memory else signal)
     places = () if order is None else order.places
-    # The kubelet puts first what it has no statistics of itself; a gap of the metrics API is none of those.
-    gap = report.usage_source is UsageSource.METRICS
-    found = sorted((place for place in places if not place.critical), key=lambda place: gap and not place.measured)
-    return EvictedPod(found[0].namespace, found[0].pod) if found else None
+    return next((EvictedPod(place.namespace, place.pod) for place in places if not place.critical), None)
 
 
 def _near_limits(report: NodePressureReport) -> list[NearLimit]:

@@ -70,6 +70,8 @@ class NodeUse(Struct, frozen=True, rename="camel"):
     """The threshold that is met, of several one of memory, then a hard one; None: none, or usage is not known."""
     evicted_first: EvictedPod | None
     """For the threshold that is met, else for memory if it has one, else for `other_ahead`; None: none, or unknown."""
+    unmeasured: int
+    """Pods that the metrics API lacks: each may go before `evicted_first`."""
     memory_ahead: ThresholdReport | None
     """Of memory the nearest that is not met; None: there is none, or what is left is not known."""
     other_ahead: ThresholdReport | None

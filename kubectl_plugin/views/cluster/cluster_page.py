@@ -148,7 +148,7 @@ def _of_writers(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding]:
     found = [f"{one.namespace}/deployment/{one.name}" for one in workloads if one.second_writers is not None]
     if found:
         fact = f"{counted(len(found), 'Deployment')}: two writers."
-        meaning = f"{listed(found, most=3)}. A rollout, a drain or a silent node starts the next pod while the old one "
+        meaning = f"{listed(found, most=3)}. A rollout starts the next pod while the old one "
         meaning += "may write to the same volume: nothing keeps it off, even with 1 replica."
         yield SummaryFinding(Severity.NOTICE, fact, meaning, "workloads")
 

@@ -15,7 +15,7 @@ from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.node.node_use import NodeUse, ThresholdReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.evictor_words import going_verdict
-from kubectl_plugin.views.node.pressure import SIGNAL_NAMES, eviction_amount, near_limit_words
+from kubectl_plugin.views.node.pressure import SIGNAL_NAMES, eviction_amount, near_limit_words, unless_words
 from kubectl_plugin.views.node.pressure_words import EVICTING, pressure_names
 from kubectl_plugin.views.node.taint_words import count_words
 from kubectl_plugin.views.pod.safety_words import off_sentences, reach_words
@@ -123,9 +123,9 @@ def _evicting(use: NodeUse) -> Iterator[Verdict]:
     met, first = use.met, use.evicted_first
     if met is not None:
         when = "now" if met.hard else f"once this has lasted {time_words(met.grace_period_seconds)}"
-        who = "there is no pod that the kubelet may evict"
+        who = "no pod is known that the kubelet may evict"
         if first is not None:
-            who = f"the kubelet evicts {first.namespace}/{first.pod} {when}"
+            who = f"the kubelet evicts {first.namespace}/{first.pod} {when}{unless_words(use)}"
         available, below = signal_amount(met.available, met.signal), signal_amount(met.quantity, met.signal)
         text = f"Under pressure: {met.signal.value} is {available}, below {below}: {who}."
         yield Verdict(VerdictCode.EVICTING, Severity.TROUBLE, (text,))

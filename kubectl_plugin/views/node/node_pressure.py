@@ -17,7 +17,7 @@ from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, joine
 from kubectl_plugin.views.node.node_findings import node_findings, shortage_verdict
 from kubectl_plugin.views.node.node_page import full_section, pods_on, promise_parts
 from kubectl_plugin.views.node.platform_words import node_platform_section, platform_name
-from kubectl_plugin.views.node.pressure import candidate_name, own_words
+from kubectl_plugin.views.node.pressure import candidate_name, own_words, unless_words
 from kubectl_plugin.views.node.pressure_orders import (
     cgroup_parts,
     eviction_tables,
@@ -137,7 +137,7 @@ def _first_to_go(report: NodePressureReport, use: NodeUse) -> Iterator[str]:
     if evicted is not None and use.met is None and any(one.is_memory for one in report.signals):
         same = (evicted.namespace, evicted.pod) == (first.namespace, first.pod)
         going = "that pod" if same else f"{evicted.namespace}/{evicted.pod}"
-        sentence += f"; if usage grows slowly, the kubelet evicts {going} before that"
+        sentence += f"; if usage grows slowly, the kubelet evicts {going} before that{unless_words(use)}"
     yield f"{sentence}."
 
 
@@ -204,10 +204,13 @@ def _kill(report: NodePressureReport, *, wide: bool) -> Iterator[str]:
         yield "processes of the host outside of pods are candidates too, usually with adj 0: they are not listed"
         yield "the kubelet writes its adj itself (its oomScoreAdj, by default -999)"
         order = report.oom_of(OOMScope.GLOBAL)
-        places = order.places if order is not None else ()
-        for adj, own in dict.fromkeys((place.oom_score_adj, place.own) for place in places if place.own is not None):
-            over = f"{adj} over the kubelet's {own.kubelet_value} ({own_words(own)})"
-            yield f"kube-proxy writes its adj itself: {over}"
+        writers: dict[str, list[str]] = {}
+        for place in order.places if order is not None else ():
+            if place.own is not None:
+                adj = f"{place.oom_score_adj} over the kubelet's {place.own.kubelet_value}"
+                writers.setdefault(f"{adj} ({own_words(place.own)})", []).append(f"{place.namespace}/{place.pod}")
+        for adj, pods in writers.items():
+            yield f"kube-proxy writes its adj itself: {adj}, in {listed(pods, most=3)}"
         yield "/proc/PID/oom_score is (1000 + 1000 x badness / total) x 2/3, before Linux 5.9 1000 x badness / total"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubectl_plugin.reports.node.node_pressure import EvictionPlaceReport, OOMPlaceReport
+from kubectl_plugin.reports.node.node_use import NodeUse
 from kubectl_plugin.views.words import memory
 from podrules.eviction.ranking import Comparator
 from podrules.eviction.signals import INODES, PIDS, Signal
@@ -23,6 +24,7 @@ __all__ = [
     "oom_terms",
     "over_words",
     "own_words",
+    "unless_words",
 ]
 
 LISTED_LIMIT_PERCENT: Final = 90
@@ -74,7 +76,7 @@ def oom_terms(place: OOMPlaceReport) -> str:
 
 def own_words(own: OwnScore) -> str:
     """``its default, unless --oom-score-adj or … says otherwise: neither is read; recognised by its image``."""
-    by = {"Image": "image", "Label": "label k8s-app", "DaemonSet": "DaemonSet"}[own.recognised_by]
+    by = {"Image": "image", "Label": "label", "DaemonSet": "DaemonSet"}[own.recognised_by]
     other = "unless --oom-score-adj or its configuration says otherwise: neither is read"
     return f"its default, {other}; recognised by its {by}"
 
@@ -93,6 +95,12 @@ def eviction_separator(place: EvictionPlaceReport, signal: Signal) -> str:
     if signal.resource == INODES and place.decided_by is Comparator.USAGE_OVER_REQUEST:
         return "more inodes, less its request of bytes"
     return _EVICTION[place.decided_by]
+
+
+def unless_words(use: NodeUse) -> str:
+    """That pods which the metrics API lacks may be evicted before another."""
+    pods = "1 pod" if use.unmeasured == 1 else f"one of {use.unmeasured} pods"
+    return f", unless {pods} without measurements goes first" if use.unmeasured else ""
 
 
 def eviction_amount(number: int, signal: Signal) -> str:

@@ -18,7 +18,7 @@ from kubectl_plugin.views.node.pressure import (
     over_words,
 )
 from kubectl_plugin.views.pod.pod_page import memory_qos_values
-from kubectl_plugin.views.words import memory
+from kubectl_plugin.views.words import listed, memory
 from podrules.eviction.signals import INODES, PIDS, Signal
 from podrules.pressure.cgroups import NodeCgroup
 from podrules.pressure.nearness import limit_percent
@@ -122,6 +122,8 @@ def _eviction_table(order: EvictionOrderReport, *, wide: bool) -> Table:
     rest = [*_rest(len(candidates) - len(shown), 4)]
     if spared:
         rest.append(("", "", "", f"{spared} critical: never evicted"))
+    if gaps := [f"{pod.namespace}/{pod.name}" for pod in order.unmeasured]:
+        rest.append(("", "not measured", "", f"{listed(gaps, most=None if wide else 3)}: place unknown"))
     used = "uses" if signal.resource in {INODES, PIDS} else "uses, over request"
     headings = ("", used, "priority", "pod, class: why ahead of the next")
     title = f"Eviction order for {SIGNAL_NAMES[signal]} ({by})"

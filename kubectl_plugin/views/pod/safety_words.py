@@ -83,8 +83,14 @@ _ROLLOUTS: Final = {
 _REPLACED: Final = (
     "two at once after a drain, an eviction or a delete: the next pod starts while this one ends",
     "two at once on a silent node: the next pod starts after tolerationSeconds (300 by default); this one may run on",
-    "a StatefulSet makes no second pod of one name before the first is gone",
 )
+_STAYS: Final = "not on a silent node: this pod tolerates its taint for ever, so the next one does not start"
+_ON_ONE_NODE: Final = (
+    "two at once after an eviction or a delete: the next pod starts on the same node while this one ends",
+    "not after a drain or on a silent node: the next pod waits for the one node where it may run",
+)
+_STATEFUL: Final = "a StatefulSet makes no second pod of one name before the first is gone"
+_TOGETHER: Final = "nothing keeps a second writer off on the one node where these pods run"
 _APART: Final = "a pod on another node waits until it is detached; on the same node both may write"
 _REMOVERS: Final = {
     JOB_TRACKING: "the Job controller",
@@ -183,7 +189,7 @@ def guard_words(guard: WriterGuard, reach: Reach) -> str:
 
 def second_writers_sentence(found: SecondWriters) -> str:
     """That two pods of a Deployment may write to volumes that nothing guards; empty: there are none."""
-    names = [guard.volume for guard in found.with_lock(WriterLock.NONE)]
+    names = [guard.volume for guard in found.unguarded]
     pods = "even with 1 replica two pods" if found.replicas == 1 else f"{found.replicas} replicas"
     what = f"{'volume' if len(names) == 1 else 'volumes'} {listed(names, most=3)}"
     return f"Nothing keeps a second writer off: {pods} may write to {what} at once." if names else ""
@@ -194,15 +200,21 @@ def second_writers_section(found: SecondWriters | None, *, wide: bool) -> Sectio
     if found is None:
         return Section("Writers", ())
     shared = found.with_lock(WriterLock.NOT_NEEDED) if found.replicas == 1 else ()
-    free = (*found.with_lock(WriterLock.NONE), *shared)
+    free = (*found.unguarded, *shared)
     rows = (Row((guard.volume, _both_words(guard))) for guard in (found.guards if wide else free))
-    return Section("Writers", (*rows, *((_ROLLOUTS[found.surges], *_REPLACED) if free else ())))
+    drained, silent = _ON_ONE_NODE if found.one_node else _REPLACED
+    if found.stays and not found.one_node:
+        silent = _STAYS
+    when = (_ROLLOUTS[found.surges], drained, silent, _STATEFUL)
+    return Section("Writers", (*rows, *(when if free else ())))
 
 
 def _both_words(guard: WriterGuard) -> str:
     """``NFS, ReadWriteMany: made for several pods, both may write``."""
     if guard.lock is WriterLock.NOT_NEEDED:
         return f"{guarded(guard)}: made for several pods, both may write"
+    if guard.lock is WriterLock.NODE:
+        return f"{guarded(guard)}: {_TOGETHER}"
     held = guard.lock in {WriterLock.ATTACHMENT, WriterLock.CONTROLLER}
     return f"{guarded(guard)}: {_APART}" if held else guard_words(guard, Reach.UNKNOWN)
 

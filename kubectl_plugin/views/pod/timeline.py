@@ -159,7 +159,7 @@ def _verdict(report: PodReport, told: PodTimeline, now: datetime | None) -> tupl
         since = f"Being deleted since {deletion_time(report.ending, now)}"
         lead = f"Last heartbeat {clock(first.began, now)}" if first.way is Way.NODE_LOST else since
     decisive = _DECISIVE[first.way]
-    if _FORCED in first.notes:
+    if Note(Reminder.SHORTER, 0) in first.notes:
         lead, decisive = f"{lead}; with a second delete of 0 s now", (What.OBJECT_GONE, What.REPLACED, What.SIGKILL)
     if first.way is not Way.NODE_LOST and any(event.rule is Cause.MIRROR for event in first.events):
         return (f"{lead}: its mirror in the API goes, and the kubelet makes it again. Its processes run on.",)
@@ -202,7 +202,6 @@ _SHORT: Final = {
     What.RESTARTED: "restarted",
 }
 
-_FORCED: Final = Note(Reminder.SHORTER, 0)
 _DEFAULTS: Final = Note(Reminder.KUBELET_NOT_READ)
 _GOES: Final = frozenset({Cause.MIRROR, Cause.SECOND_DELETE})
 _SEEN: Final = frozenset({What.NODE_UNKNOWN, What.TAINTED, What.DELETED, What.OBJECT_GONE})

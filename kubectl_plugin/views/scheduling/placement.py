@@ -207,8 +207,6 @@ def _message_words(placement: Placement, told: ToldBefore, *, wide: bool) -> Ite
         yield f"kube-scheduler said the same{said}"
         return
     yield f"kube-scheduler said before{said}" if wide else f"kube-scheduler said otherwise before{said}"
-    if told.no_victims:
-        yield "it found no victims for a preemption then"
     if not told.changed:
         return
     changes = [f"{entry.now} {entry.reason} (was {entry.then})" for entry in told.changed]

@@ -61,8 +61,8 @@ def room_words(preview: PreemptionPreview, *, denied: bool) -> str:
     count = len(preview.victims)
     pods = "1 pod" if count == 1 else f"{count} pods"
     node = preview.nodes[0]
-    if static := _static(preview.victims):
-        return f"Preemption makes no room on {node}: {static}."
+    if any(victim.is_static for victim in preview.victims):
+        return f"Preemption makes no room on {node}: it would delete the object of a static pod, which runs on."
     if denied:
         return f"Preemption: {_DENIED}; by what is known here, {pods} on {node} would go."
     violated = list(dict.fromkeys(budget for victim in preview.victims for budget in victim.violates))
@@ -119,8 +119,6 @@ def _victims(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
     rest = len(preview.victims) - len(shown)
     names += [f"{rest} more"] if rest else []
     yield f"would preempt {listed(names)} on {preview.nodes[0]}, then wait up to {preview.grace_seconds} s"
-    if static := _static(preview.victims):
-        yield f"that makes no room: {static}"
     if preview.decided_by:
         of = f"of {preview.candidates} nodes" if preview.candidates > 1 else ""
         yield f"{preview.nodes[0]} is chosen {of}: {_CRITERIA.get(preview.decided_by, preview.decided_by)}"
@@ -135,13 +133,6 @@ def _victims(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
             f"lower ones are left alone: {pods} on {entry.nodes} {'node' if entry.nodes == 1 else 'nodes'}, such as "
             f"{_pod(entry.lowest)} ({entry.lowest_priority}): {reason}"
         )
-
-
-def _static(victims: Sequence[VictimPod]) -> str:
-    """That some victims run on; empty: all of them end."""
-    pods = [victim.pod for victim in victims if victim.is_static]
-    runs = "is a static pod, and runs" if len(pods) == 1 else "are static pods, and run"
-    return f"{_pods(pods)} {runs} on without the object that the scheduler deletes" if pods else ""
 
 
 def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[str]:
@@ -258,14 +249,10 @@ def preempted_words(preempted: Preempted, now: datetime | None) -> str:
 
 def preemptor_words(found: Sequence[Preemptor]) -> Iterator[str]:
     """For a verdict: the pending pods that would preempt a running one."""
-    unsure = any(one.nodes > 1 or one.twin or one.sampled for one in found)
-    if certain := [one for one in found if not one.denied]:
-        found = certain
-    elif found:
-        others = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        yield f"The pending pod {_preemptor(found[0])}{others} might preempt it, but {_DENIED}."
-        return
-    would = "may" if unsure else "would"
+    if found and all(one.denied for one in found):
+        yield f"The pending pod {_preemptor(found[0])} might preempt it, but {_DENIED}."
+    found = [one for one in found if not one.denied]
+    would = "may" if any(one.nodes > 1 or one.twin or one.sampled for one in found) else "would"
     names = listed([_preemptor(one) for one in found], most=_SHOWN)
     if len(found) == 1:
         yield f"The pending pod {names} {would} preempt it now."
@@ -313,7 +300,8 @@ def _preemptor(one: Preemptor) -> str:
 
 def _victim(victim: VictimPod) -> str:
     violates = f", violates {_budgets(victim.violates)}" if victim.violates else ""
-    return f"{_pod(victim.pod)} (priority {victim.priority}{violates})"
+    static = ", static: it runs on" if victim.is_static else ""
+    return f"{_pod(victim.pod)} (priority {victim.priority}{static}{violates})"
 
 
 def _budgets(names: Sequence[str]) -> str:

@@ -69,8 +69,10 @@ def score_tables(scores: Sequence[NodeScore], normalized: Sequence[NormalizedSco
     """What the ScheduleAnyway constraints give each node that fits, and how NormalizeScore tells nodes apart."""
     told = [(entry.node, entry.soft_spread) for entry in scores if entry.soft_spread is not None]
     if told:
+        own = [one for one in normalized if one.plugin == "PodTopologySpread"]
+        cut = "cut" if len(own) == 1 else "rounded"
         yield Table(
-            "Soft topology spread (ScheduleAnyway), the fewer pods the better; raw is rounded",
+            f"Soft topology spread (ScheduleAnyway), the fewer pods the better; raw is {cut}",
             ("score", "of 100", "raw", "node", "terms"),
             (*_weights(told), *(_soft_row(node, soft) for node, soft in told)),
             right=frozenset({0, 1, 2}),

@@ -56,8 +56,8 @@ def _budget(name: str = "web", selector: Object | None = None, **spec: Any) -> O
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": body}
 
 
-def _claim(*modes: str) -> Object:
-    spec = {"accessModes": list(modes), "resources": {"requests": {"storage": "1Gi"}}}
+def _claim(*modes: str, **more: Any) -> Object:
+    spec = {"accessModes": list(modes), "resources": {"requests": {"storage": "1Gi"}}, **more}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
 
 
@@ -253,13 +253,31 @@ def _named(*modes: str) -> Object:
 
 
 NFS: Object = {"nfs": {"server": "s", "path": "/"}}
-CSI: Object = {"csi": {"driver": "nfs.example.com", "volumeHandle": "h"}}
+CSI: Object = {"csi": {"driver": "files.example.com", "volumeHandle": "h"}}
 RWO = "ReadWriteOnce"
 
 
 def _driver(**spec: Any) -> Object:
-    metadata = {"name": "nfs.example.com"}
+    metadata = {"name": "files.example.com"}
     return {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": metadata, "spec": spec}
+
+
+_NFS_CLASS: Object = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "nfs"},
+    "provisioner": "cluster.local/nfs-subdir-external-provisioner",
+}
+LOCAL: Object = {"local": {"path": "/disk"}}
+
+
+def _on_node(name: str) -> Object:
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [name]}]}
+    return {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}
+
+
+def _pinned(label: str) -> Object:
+    return _workload(volumes=_uses_claim(), nodeSelector={label: "node-7"})
 
 
 def _deployment(**strategy: Any) -> Object:
@@ -301,6 +319,9 @@ def _deployment(**strategy: Any) -> Object:
             True,
             id="iSCSI in the pod itself",
         ),
+        pytest.param([_deployment(), _claim(RWO, storageClassName="nfs"), _NFS_CLASS], True, id="NFS, by its class"),
+        pytest.param([_pinned("kubernetes.io/hostname"), _claim(RWO)], True, id="one node, whatever the volume is"),
+        pytest.param([_deployment(), _named(RWO), _volume({**LOCAL, **_on_node("a")})], True, id="local"),
     ],
 )
 def test_two_writers_of_a_deployment(objects: Sequence[Object], surges: bool) -> None:
@@ -318,6 +339,10 @@ def test_two_writers_of_a_deployment(objects: Sequence[Object], surges: bool) ->
         pytest.param([_deployment(), _named("ReadWriteOncePod"), _volume(CSI)], id="one pod: the scheduler keeps it"),
         pytest.param([_deployment(), _named(RWO), _volume({"fc": {"wwids": ["w"]}})], id="FC: two nodes kept apart"),
         pytest.param([_deployment(), _named(RWO), _volume(CSI)], id="CSI: not known from files"),
+        pytest.param([_deployment(), _named("ReadWriteOncePod"), _NFS_CLASS], id="one pod, by its class"),
+        pytest.param([_pinned("node-role.kubernetes.io/node"), _claim(RWO)], id="a label of many nodes"),
+        pytest.param([_pinned("kubernetes.io/hostname"), _claim("ReadWriteOncePod")], id="one pod on one node"),
+        pytest.param([_deployment(), _named(RWO), _volume({"hostPath": {"path": "/"}})], id="other folders"),
         pytest.param([_deployment(), _named(RWO)], id="a volume that is not in the files"),
         pytest.param([_deployment(), _claim(RWO), _volume(NFS)], id="a volume of another claim"),
         pytest.param([_workload(replicas=0, volumes=_uses_claim()), _named(RWO), _volume(NFS)], id="no replica"),

@@ -64,6 +64,13 @@ def test_Q6_what_a_pod_requested_it_does_not_exceed() -> None:
     assert not place.ranked.exceeds
 
 
+def test_Q6_two_pods_without_stats_tie_whatever_they_request() -> None:
+    """cmpBool(!p1Found, !p2Found) of memory(): the request is not subtracted from anything."""
+    pods = [pod("asks-much", None, "2Gi"), pod("asks-little", None, "1Mi")]
+    places = _rank(pods, [])
+    assert (_names(places), places[0].decided_by) == (["asks-much", "asks-little"], None)
+
+
 def test_Q6_stats_not_found_for_pod_goes_first() -> None:
     pods = [pod("measured", -1000), pod("unknown", 1000, "10Gi")]
     places = _rank(pods, [stats("measured", "5Gi")])

@@ -57,6 +57,8 @@ class SpreadScoreState(Struct, frozen=True):
     spreads: tuple[SoftSpread, ...]
     ignored: Mask
     """For each node whether it lacks a key that it needs."""
+    rounds: bool
+    """Whether sums are rounded, not cut."""
 
 
 def score_state(
@@ -77,7 +79,7 @@ def score_state(
         _soft_spread(context.table, constraint, scored, ~ignored & included, matching)
         for constraint, matching, included in zip(constraints, counts, masks, strict=True)
     )
-    return SpreadScoreState(tuple(spreads), ignored)
+    return SpreadScoreState(tuple(spreads), ignored, context.features.spread_rounded)
 
 
 def _soft_spread(
@@ -97,14 +99,14 @@ def _soft_spread(
     return SoftSpread(constraint, present, counts, domains_num, math.log(domains_num + 2))
 
 
-def raw_scores(state: SpreadScoreState, rows: NDArray[np.int32], *, rounds: bool = True) -> Column:
+def raw_scores(state: SpreadScoreState, rows: NDArray[np.int32]) -> Column:
     """What the constraints add up to on each row; 0 where it is ignored (Score). Before 1.24 it was cut."""
     total = np.zeros(len(rows))
     for spread in state.spreads:
         total += _parts(spread, rows)
     # As math.Round: half away from zero; nothing here is below zero.
     whole = np.trunc(total)
-    rounded = (whole + (rounds & (total - whole >= 0.5))).astype(np.int64)
+    rounded = (whole + (state.rounds & (total - whole >= 0.5))).astype(np.int64)
     return np.where(state.ignored[rows], 0, rounded)
 
 
