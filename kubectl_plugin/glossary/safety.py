@@ -277,13 +277,8 @@ ENTRIES: Final = (
     Entry(
         name="node controller",
         also=(
-            "node lifecycle controller",
-            "node-monitor-grace-period",
-            "node-eviction-rate",
-            "pod-eviction-timeout",
-            "secondary-node-eviction-rate",
-            "unhealthy-zone-threshold",
-            "large-cluster-size-threshold",
+            *("node lifecycle controller", "node-monitor-grace-period", "node-eviction-rate", "pod-eviction-timeout"),
+            *("secondary-node-eviction-rate", "unhealthy-zone-threshold", "large-cluster-size-threshold"),
         ),
         pattern=r"Controller detected that zone is now in new state",
         means="It marks nodes without heartbeats Unknown and taints them; NoExecute taints then delete their pods.",
