@@ -66,9 +66,10 @@ _ROWS: Final = (
     ),
     r"(?:[a-z\d][\w.-]* ){1,2}\d+/\d+ (?P<cause>[A-Z]\S*) \d+ (?:\([^)]* ago\) )?\d\w*(?: .*)?",
     r"\S+ (?P<cause>(?:NotReady|Ready|Unknown)(?:,SchedulingDisabled)?) \S+ \d\w* v\d+\.\d+\S*(?: .*)?",
+    r"(?P<cause>Unschedulable: true)",
     r"(?:Taints: )?(?P<cause>[\w.-]+/[\w.-]+)(?:=[\w.-]*)?:(?:NoSchedule|PreferNoSchedule|NoExecute)",
 )
-"""Lines that kubectl prints: a condition, a pod in a list, a node in a list, a taint."""
+"""Lines that kubectl prints: a condition, a pod in a list, a node in a list, a cordon, a taint."""
 _LOG: Final = re.compile(
     r"(?:[^\"]*\] )?\"(?P<said>[^\"]+ [^\"]+)\"(?= \w+=)(?:.*? err=\"(?P<error>(?:[^\"\\]|\\.)*)\")?.*"
 )
