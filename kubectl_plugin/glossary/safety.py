@@ -19,9 +19,8 @@ ENTRIES: Final = (
             *("--force", "force delete", "grace 0", "--grace-period=0", "Immediate deletion does not wait"),
             *("forced pod termination", "forced deletion", "Force Delete StatefulSet Pods"),
         ),
-        pattern=r"(warning: )?Immediate deletion does not wait for confirmation.*"
-        r"|--force and --grace-period greater than 0 cannot be specified together"
-        r"|kubectl delete .*(--force|--grace-period[= ]0)\b.*",
+        pattern=r"(warning: )?Immediate deletion does not wait for confirmation.*|kubectl delete (?=.*--force\b).*"
+        r"|--force and --grace-period greater than 0 cannot be specified together",
         means="The object is removed at once; nobody waits for the processes, which may run on.",
         rule=(
             "A StatefulSet then makes the same name again: two may write to the same data.",
