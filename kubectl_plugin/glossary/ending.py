@@ -45,7 +45,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="preStop",
-        also=("lifecycle.preStop", "preStop hook", "FailedPreStopHook", "PreStopHook"),
+        also=("lifecycle.preStop", "preStop hook", "FailedPreStopHook", "PreStopHook", "Container Lifecycle Hooks"),
         pattern=r"PreStopHook failed.*|must be non-negative and less than terminationGracePeriodSeconds \(\d+\)",
         means="Runs before SIGTERM, inside the grace period: what it takes is missing afterwards.",
         rule=("A hook that fails or hangs blocks nothing: SIGTERM comes, with at least 2 s.",),
@@ -184,7 +184,7 @@ ENTRIES: Final = (
         name="eviction API",
         also=(
             *("drain", "kubectl drain", "pods/eviction", "API-initiated eviction", "eviction subresource", "429"),
-            *("TooManyRequests", "--disable-eviction"),
+            *("TooManyRequests", "--disable-eviction", "Safely Drain a Node"),
         ),
         pattern=r"(node/\S+ )?drained|draining( node \S+)?"
         r"|evicting pod \S+|error when evicting pods/.* global timeout reached: .*",
@@ -206,7 +206,7 @@ ENTRIES: Final = (
         also=(
             *("PDB", "budget", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
             *("currentHealthy", "desiredHealthy", "expectedPods", "voluntary disruption", "involuntary disruption"),
-            "Disruptions",
+            *("Disruptions", "Specifying a Disruption Budget for your Application"),
         ),
         pattern=r".*Cannot evict pod as it would violate the pod's disruption budget.*"
         r"|.*This pod has more than one PodDisruptionBudget.*|The disruption budget \S+ (needs|does not|is still) .*"

@@ -347,7 +347,8 @@ def _less(text: str) -> list[str]:
     """The name of a flag without its value, or the ends of a field's path, the longest first."""
     steps = re.sub(r"\[[^]]*\]", "", text).split(".") if _PATH.fullmatch(text) else []
     flag = re.fullmatch(r"(--[a-z-]+)=\S+", text)
-    return [flag[1]] if flag else [".".join(steps[at:]) for at in range(1, len(steps))]
+    ends = [".".join(steps[at:]) for at in range(1, len(steps))]
+    return [flag[1]] if flag else [end for end in ends if end not in _VAGUE]
 
 
 def _by_name(text: str) -> Entry | None:

@@ -65,6 +65,7 @@ ENTRIES: Final = (
         also=(
             *("status.allocatable", "node allocatable", "kubeReserved", "systemReserved", "capacity"),
             *("status.capacity", "enforceNodeAllocatable", "NodeAllocatableEnforced", "reservedSystemCPUs"),
+            "Reserve Compute Resources for System Daemons",
         ),
         means="What pods may request of a node: its capacity less what is kept for the system and the hard threshold.",
         rule=(
@@ -135,7 +136,7 @@ ENTRIES: Final = (
             *("DiskPressure", "PIDPressure", "pressure", "node condition", "node.kubernetes.io/memory-pressure"),
             *("node.kubernetes.io/disk-pressure", "kubelet has insufficient memory available"),
             *("KubeletHasInsufficientMemory", "kubelet has disk pressure", "node.kubernetes.io/pid-pressure"),
-            *("kubelet has insufficient PID available", "KubeletHasInsufficientPID"),
+            *("kubelet has insufficient PID available", "KubeletHasInsufficientPID", "Node Status"),
         ),
         pattern=r"Node \S+ status is now: NodeHas(Insufficient|Disk).*",
         means="A condition of the node: an eviction threshold was crossed; it stays 5 minutes after that is over.",

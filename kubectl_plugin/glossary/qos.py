@@ -252,7 +252,7 @@ ENTRIES: Final = (
         name="swap",
         also=(
             *("memorySwap", "swapBehavior", "LimitedSwap", "NoSwap", "UnlimitedSwap", "NodeSwap", "failSwapOn"),
-            *("swap memory", "memory.swap.max"),
+            *("swap memory", "memory.swap.max", "Swap memory management"),
         ),
         means="No container swaps unless the kubelet's memorySwap.swapBehavior is LimitedSwap (default NoSwap).",
         rule=(

@@ -320,7 +320,7 @@ ENTRIES: Final = (
         name="PersistentVolume",
         also=(
             *("PV", "PVC", "PersistentVolumeClaim", "volume claim", "StorageClass", "storageClassName", "provisioner"),
-            *("reclaim policy", "persistentVolumeReclaimPolicy", "Retain", "Recycle", "Released"),
+            *("reclaim policy", "persistentVolumeReclaimPolicy", "Retain", "Recycle", "Released", "StorageClasses"),
         ),
         means="A disk or share (PV); a pod gets it by a claim (PVC) in its namespace, which is bound to one volume.",
         rule=(
@@ -400,7 +400,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="emptyDir",
-        also=("medium: Memory", "tmpfs"),
+        also=("medium: Memory", "tmpfs", "Ephemeral Volumes"),
         means="A pod's scratch volume on its node: it is deleted with the pod, and survives restarts of containers.",
         rule=("medium: Memory counts for the container's memory limit; else it is ephemeral-storage (sizeLimit).",),
         source=("pkg/volume/emptydir/empty_dir.go", "pkg/kubelet/eviction/eviction_manager.go"),

@@ -73,7 +73,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="SchedulingGated",
-        also=("schedulingGates", "spec.schedulingGates", "scheduling gate"),
+        also=("schedulingGates", "spec.schedulingGates", "scheduling gate", "Pod Scheduling Readiness"),
         pattern=r"waiting for scheduling gates: .*|Scheduling is blocked due to non-empty scheduling gates"
         r"|cannot be set until all schedulingGates have been cleared",
         means="The pod waits until every entry of spec.schedulingGates is removed; the scheduler does not look at it.",
@@ -404,6 +404,7 @@ ENTRIES: Final = (
         also=(
             *("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio", "NodeResourcesFit", "bin packing"),
             *("BalancedAllocation", "NodeResourcesBalancedAllocation", "NodeResourcesFitArgs", "shape"),
+            "Resource Bin Packing",
         ),
         means="How NodeResourcesFit scores: LeastAllocated (default) prefers empty nodes, MostAllocated full ones.",
         rule=(
@@ -423,6 +424,7 @@ ENTRIES: Final = (
             *("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"),
             *("requiredDuringSchedulingRequiredDuringExecution", "InterPodAffinity", "hardPodAffinityWeight"),
             *("required affinity", "preferred affinity", "IgnoredDuringExecution", "RequiredDuringExecution"),
+            "Assigning Pods to Nodes",
         ),
         means="Where a pod must or should run: near node labels (nodeAffinity), near other pods, or away from them.",
         rule=(
@@ -436,7 +438,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="percentageOfNodesToScore",
-        also=("node sampling", "minFeasibleNodesToFind"),
+        also=("node sampling", "minFeasibleNodesToFind", "Scheduler Performance Tuning"),
         means="With 100 nodes and more the scheduler stops filtering once enough nodes fit, and scores only those.",
         rule=("Default: 50% less 1% per 125 nodes, at least 5%, and at least 100 nodes. The best node may be missed.",),
         source=("pkg/scheduler/schedule_one.go",),
@@ -459,6 +461,13 @@ ENTRIES: Final = (
         commands=(_EXPLAIN,),
         source=("pkg/scheduler/framework/runtime/framework.go", f"{_VOLUMES}/volume_binding.go"),
         see=("FailedScheduling", "ExternalProvisioning"),
+    ),
+    Entry(
+        name="cluster-autoscaler",
+        also=("Node Autoscaling", "node autoscaler"),
+        means="A program that adds nodes for pods that fit on none, and removes those that are little used.",
+        source=("pkg/scheduler/framework/types.go",),
+        see=("NotTriggerScaleUp", "deleting pod for node scale down"),
     ),
     Entry(
         name="NotTriggerScaleUp",
