@@ -66,9 +66,10 @@ _ROWS: Final = (
     ),
     r"(?:[a-z\d][\w.-]* ){1,2}\d+/\d+ (?P<cause>[A-Z]\S*) \d+ (?:\([^)]* ago\) )?\d\w*(?: .*)?",
     r"\S+ (?P<cause>(?:NotReady|Ready|Unknown)(?:,SchedulingDisabled)?) \S+ \d\w* v\d+\.\d+\S*(?: .*)?",
+    r"(?P<cause>Unschedulable: true)",
     r"(?:Taints: )?(?P<cause>[\w.-]+/[\w.-]+)(?:=[\w.-]*)?:(?:NoSchedule|PreferNoSchedule|NoExecute)",
 )
-"""Lines that kubectl prints: a condition, a pod in a list, a node in a list, a taint."""
+"""Lines that kubectl prints: a condition, a pod in a list, a node in a list, a cordon, a taint."""
 _LOG: Final = re.compile(
     r"(?:[^\"]*\] )?\"(?P<said>[^\"]+ [^\"]+)\"(?= \w+=)(?:.*? err=\"(?P<error>(?:[^\"\\]|\\.)*)\")?.*"
 )
@@ -168,6 +169,8 @@ def read(text: str) -> Reading:
     """What is known of a text; of one line its first `MAX_TEXT` characters count, of several the last `MAX_INPUT`."""
     lines = [" ".join(line[:MAX_TEXT].split()) for line in _LABELS.sub("\n", text[-MAX_INPUT:]).splitlines()]
     fields = len(lines) > 1 and not any(line.startswith("API Version: ") for line in lines)
+    if any(re.fullmatch(r"(?:- )?\"?kind\"?: \"?Event\"?,?", line) for line in lines):
+        lines = [line for line in lines if not re.match(r"(?:- )?\"?reason\"?: ", line)]
     readings = [_read_line(line, fields) for line in dict.fromkeys(lines)]
     by_line = _joined(reading for reading in readings if reading is not None)
     if by_line.found or by_line.unknown:
@@ -178,12 +181,7 @@ def read(text: str) -> Reading:
 def _read_line(line: str, fields: bool) -> Reading | None:
     """What is known of a line that kubectl or a component prints, of `fields` too; None: it is another."""
     if event := _first(_EVENTS, line):
-        source, reason = event.groupdict().get("source") or "", event["reason"]
-        named = _by_name("CreateContainerError" if (source, reason) == ("kubelet", "Failed") else reason)
-        said = _read_message(event["message"], _MAX_FRAMES)
-        if said.found or named is None:
-            return said
-        return Reading((Found(named, reason, None),) if _OURS.fullmatch(source) else (), (event["message"],))
+        return _read_event(event.groupdict().get("source") or "", event["reason"], event["message"])
     if row := _first(_ROWS, line):
         cause = row["cause"] or row["reason"]
         return Reading(_read_message(cause if " " in cause else cause.replace(",", ", "), _MAX_FRAMES).found)
@@ -193,6 +191,15 @@ def _read_line(line: str, fields: bool) -> Reading | None:
     if fields and (_LABEL.fullmatch(line) or _FIELD.fullmatch(line)):
         return Reading(_read_message(line, _MAX_FRAMES).found)
     return None
+
+
+def _read_event(source: str, reason: str, message: str) -> Reading:
+    """What is known of the message of an event, else of its reason, if its source is Kubernetes' own."""
+    named = _by_name("CreateContainerError" if (source, reason) == ("kubelet", "Failed") else reason)
+    said = _read_message(message, _MAX_FRAMES)
+    if said.found or named is None:
+        return said
+    return Reading((Found(named, reason, None),) if _OURS.fullmatch(source) else (), (message,))
 
 
 def _first(patterns: Iterable[str], text: str) -> re.Match[str] | None:
@@ -247,7 +254,10 @@ def _read_json(text: str, frames: int) -> Reading:
     for one in objects:
         reason, message = (" ".join(str(one.get(key) or "").split()) for key in ("reason", "message"))
         code = _read_message(f"exit code {one['exitCode']}", 0) if "exitCode" in one else Reading()
-        readings += (_read_cause(reason, message, frames) if message else _read_message(reason, 0), code)
+        said = _read_cause(reason, message, frames) if message else _read_message(reason, 0)
+        if message and one.get("type") in ("Normal", "Warning"):
+            said = _read_event(str(one.get("reportingComponent") or ""), reason, message)
+        readings += (said, code)
     return _joined(readings)
 
 

@@ -95,7 +95,7 @@ ENTRIES: Final = (
     Entry(
         name="EvictionThresholdMet",
         pattern=r"Attempting to reclaim (memory|ephemeral-storage|inodes|pids|nodefs|imagefs)"
-        r"|Eviction manager: must evict pod\(s\) to reclaim",
+        r"|Eviction manager: (must evict pod\(s\)|attempting) to reclaim",
         means="The node crossed an eviction threshold: its kubelet frees what it can, then evicts pods.",
         rule=("Short of disk, it first removes dead containers and unused images; short of memory, it evicts.",),
         commands=(_NODE,),

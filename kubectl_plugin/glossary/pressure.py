@@ -20,7 +20,8 @@ ENTRIES: Final = (
             *("Evicting", "eviction", "node-pressure eviction", "node pressure", "The node was low on resource"),
             *("kubelet eviction", "out of resource", "eviction order", "eviction ranking", "eviction manager", "evict"),
         ),
-        pattern=r"The node was low on resource: .*|Threshold quantity: \S+, available: .*"
+        pattern=r"Eviction manager: pod is evicted successfully"
+        r"|The node was low on resource: .*|Threshold quantity: \S+, available: .*"
         r"|(Container|Pod) \S+ was using \S+, request is \S+, has larger consumption of .*",
         means="The kubelet ended the pod because its node ran short of memory, disk or process ids.",
         rule=(

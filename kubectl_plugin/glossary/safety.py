@@ -19,9 +19,8 @@ ENTRIES: Final = (
             *("--force", "force delete", "grace 0", "--grace-period=0", "Immediate deletion does not wait"),
             *("forced pod termination", "forced deletion", "Force Delete StatefulSet Pods"),
         ),
-        pattern=r"(warning: )?Immediate deletion does not wait for confirmation.*"
-        r"|--force and --grace-period greater than 0 cannot be specified together"
-        r"|kubectl delete .*(--force|--grace-period[= ]0)\b.*",
+        pattern=r"(warning: )?Immediate deletion does not wait for confirmation.*|kubectl delete (?=.*--force\b).*"
+        r"|--force and --grace-period greater than 0 cannot be specified together",
         means="The object is removed at once; nobody waits for the processes, which may run on.",
         rule=(
             "A StatefulSet then makes the same name again: two may write to the same data.",
@@ -278,13 +277,8 @@ ENTRIES: Final = (
     Entry(
         name="node controller",
         also=(
-            "node lifecycle controller",
-            "node-monitor-grace-period",
-            "node-eviction-rate",
-            "pod-eviction-timeout",
-            "secondary-node-eviction-rate",
-            "unhealthy-zone-threshold",
-            "large-cluster-size-threshold",
+            *("node lifecycle controller", "node-monitor-grace-period", "node-eviction-rate", "pod-eviction-timeout"),
+            *("secondary-node-eviction-rate", "unhealthy-zone-threshold", "large-cluster-size-threshold"),
         ),
         pattern=r"Controller detected that zone is now in new state",
         means="It marks nodes without heartbeats Unknown and taints them; NoExecute taints then delete their pods.",

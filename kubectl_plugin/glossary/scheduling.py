@@ -219,7 +219,8 @@ ENTRIES: Final = (
     Entry(
         name="ReadWriteOncePod in use",
         also=("ReadWriteOncePod", "RWOP"),
-        pattern=r"node\(s\) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode .*",
+        pattern=r"node\(s\) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode .*"
+        r"|volume uses the ReadWriteOncePod access mode and is already in use by another pod",
         means="Another pod uses the claim, and ReadWriteOncePod lets one pod in the whole cluster.",
         rule=("A pod of higher priority preempts the one that has it.",),
         do=("Let the other pod end first; a rolling update needs maxSurge 0.",),

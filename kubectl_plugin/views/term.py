@@ -18,6 +18,8 @@ __all__ = ["glossary_page", "term_pages", "unknown_text"]
 _EXAMPLES: Final = 5
 _SHORT_NAME: Final = 20
 """Characters of a name that stands for its topic."""
+_MISSES: Final = 10
+"""The most parts that are shown as not recognised."""
 _SHOWN: Final = 120
 """The most characters of a text that are repeated."""
 
@@ -33,10 +35,14 @@ def term_pages(report: TermReport) -> Iterator[Page]:
             parts=tuple(_parts(entry)),
             next_commands=tuple(map(as_typed, entry.commands)),
         )
+    more = len(report.unexplained) - _MISSES
     if report.unexplained:
         yield Page(
             title="Not recognised",
-            verdict=tuple(f"No entry explains {quoted(cut(part, _SHOWN))}." for part in report.unexplained),
+            verdict=(
+                *(f"No entry explains {quoted(cut(part, _SHOWN))}." for part in report.unexplained[:_MISSES]),
+                *((f"{counted(more, 'more part')}: -o json has them.",) if more > 0 else ()),
+            ),
             severity=Severity.FINE,
         )
 

@@ -675,3 +675,16 @@ def test_fields_of_custom_resources_are_no_states_of_pods_and_nodes() -> None:
     )
     events = "Events:\n  Warning  Failed  2m  issuer  The order was not completed\n"
     assert find(described) == find(described + events) == ()
+
+
+def test_the_reason_of_an_event_in_yaml_explains_no_unknown_message() -> None:
+    event = "kind: Event\nmessage: {}\nreason: Evicted\nsource:\n  component: karpenter\ntype: Normal\n"
+    assert find(event.format("Evicted pod")) == ()
+    assert [found.entry.name for found in find(event.format("'Stopping container web'"))] == ["Killing"]
+
+
+def test_parts_that_are_not_recognised_are_counted_where_there_are_many() -> None:
+    lines = "".join(f"Warning  BackOff  2m  kubelet  flux {at} is gone\n" for at in range(14))
+    ran = run("why", "-", stdin=lines)
+    assert ran.out.count("No entry explains") == 10
+    assert "4 more parts: -o json has them." in ran.out
