@@ -183,8 +183,8 @@ ENTRIES: Final = (
     Entry(
         name="eviction API",
         also=(
-            *("drain", "kubectl drain", "pods/eviction", "API-initiated eviction", "eviction subresource"),
-            *("429", "TooManyRequests", "--disable-eviction"),
+            *("drain", "kubectl drain", "pods/eviction", "API-initiated eviction", "eviction subresource", "429"),
+            *("TooManyRequests", "--disable-eviction"),
         ),
         pattern=r"(node/\S+ )?drained|draining( node \S+)?"
         r"|evicting pod \S+|error when evicting pods/.* global timeout reached: .*",

@@ -16,12 +16,10 @@ _JOB: Final = "pkg/controller/job/job_controller.go"
 ENTRIES: Final = (
     Entry(
         name="Unknown",
-        also=("255",),
-        pattern=r"(exit[ -]?(code|status)|code):? *255",
         means="A state could not be learned: how a container ended (exit code 255), or whether a node's kubelet lives.",
         rule=(
             "A container: its runtime lost track of it, as after a reboot; the kubelet answers, and 255 is no signal.",
-            "With reason Error, 255 is the program's own. A node's Ready: no Lease was renewed for 50 s.",
+            "A node's Ready, or another of its conditions: its kubelet has not renewed its Lease for 50 s.",
         ),
         commands=(_EXPLAIN, "kubectl qos partitions"),
         source=("pkg/controller/nodelifecycle/node_lifecycle_controller.go",),
@@ -31,20 +29,21 @@ ENTRIES: Final = (
         name="exit code",
         also=(
             *("Completed", "Error", "exit code 0", "exit code 1", "exit code 139", "lastState.terminated"),
-            *("126", "127", "128", "130", "134", "139"),
+            *("126", "127", "128", "130", "134", "139", "255"),
         ),
         pattern=r"(exit[ -]?(code|status)|code):? *(\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])|Signal:\d+|signal [1-9]\d?",
         means="The number with which the container's first process ended: 0 is success, 129 to 192 mostly a signal.",
         rule=(
             "1 to 125: the program's own; its log says why. 126: the command cannot be executed. 127: there is none.",
-            "128 with reason StartError: it did not start. 129 to 192: 128 and the signal; above: the program's own.",
+            "128 with reason StartError: it did not start. 129 to 192: 128 and the signal.",
+            "255 with reason Unknown: the runtime could not learn it, as after a reboot; else it is the program's own.",
             "130 SIGINT, 134 aborted, 137 killed (SIGKILL), 139 segmentation fault, 143 SIGTERM.",
             "Completed is 0 and Error is not; OOMKilled means that the kernel killed for memory.",
         ),
         do=("Read the log of the container that ended, not of the one that runs now.",),
         commands=(_LOG, _EXPLAIN),
         source=("pkg/apis/core/types.go",),
-        see=("exit code 137", "SIGTERM", "OOMKilled", "CrashLoopBackOff"),
+        see=("exit code 137", "SIGTERM", "OOMKilled", "CrashLoopBackOff", "Unknown"),
     ),
     *(
         Entry(
@@ -94,9 +93,7 @@ ENTRIES: Final = (
         r"|Job has exceeded the specified maximal number of failed indexes",
         means="More pods of the Job failed than its backoffLimit allows: it is Failed, and makes no other pod.",
         rule=("It is 6 by default; failed pods and restarts count. Indexed Jobs can have one for each index.",),
-        do=(
-            "Read why its pods failed; then recreate the Job: a failed one does not go on, a new one starts from zero.",
-        ),
+        do=("Read why its pods failed, then recreate the Job: a failed one stays so, and a new one starts from zero.",),
         commands=("kubectl describe job NAME",),
         source=(_JOB,),
         see=("exit code", "DeadlineExceeded"),
@@ -160,6 +157,13 @@ ENTRIES: Final = (
         do=("Set the request that the text names; see that metrics-server runs and the pods are Ready.",),
         commands=("kubectl top pods",),
         source=("pkg/controller/podautoscaler/horizontal.go", "pkg/controller/podautoscaler/replica_calculator.go"),
+    ),
+    Entry(
+        name="HorizontalPodAutoscaler",
+        also=("HPA", "horizontal pod autoscaling"),
+        means="Sets the replicas of its scaleTargetRef so that metrics, such as usage by request, stay near targets.",
+        source=("pkg/controller/podautoscaler/horizontal.go",),
+        see=("FailedGetResourceMetric", "FailedGetScale", "scale down"),
     ),
     Entry(
         name="FailedGetScale",

@@ -114,10 +114,9 @@ ENTRIES: Final = (
     Entry(
         name="eviction threshold",
         also=(
-            *("eviction signal", "memory.available", "nodefs.available", "imagefs.available", "inode"),
-            *("nodefs.inodesFree", "imagefs.inodesFree", "containerfs.available", "containerfs.inodesFree"),
-            *("pid.available", "allocatableMemory.available", "eviction monitoring interval"),
-            "kernelMemcgNotification",
+            *("eviction signal", "imagefs.inodesFree", "allocatableMemory.available", "eviction monitoring interval"),
+            *("memory.available", "nodefs.available", "inode", "nodefs.inodesFree", "pid.available"),
+            *("imagefs.available", "containerfs.available", "containerfs.inodesFree", "kernelMemcgNotification"),
         ),
         means="Below it the kubelet evicts: hard at once, soft after its own grace period.",
         rule=(
@@ -142,7 +141,7 @@ ENTRIES: Final = (
         means="A condition of the node: an eviction threshold was crossed; it stays 5 minutes after that is over.",
         rule=(
             "The node gets a NoSchedule taint of that name: only pods that tolerate it come, such as a DaemonSet's.",
-            "Only PodTolerationRestriction, an admission plugin (off), lets all but BestEffort tolerate memory's.",
+            "Only with PodTolerationRestriction (off by default) do all but BestEffort pods tolerate memory-pressure.",
             "The kubelet refuses too: BestEffort under memory pressure, all under another; critical pods never.",
         ),
         commands=(_NODE,),

@@ -148,7 +148,7 @@ ENTRIES: Final = (
     Entry(
         name="No preemption victims found for incoming pod",
         pattern=r"No preemption victims found for incoming preemptor",
-        means="Nobody on these nodes has a lower priority than the pod.",
+        means="No pod on these nodes has a lower priority than this pod.",
         do=("Give the pod a higher class, if that is what its owner means.",),
         commands=(_EXPLAIN, "kubectl get priorityclasses"),
         source=(_DEFAULT,),

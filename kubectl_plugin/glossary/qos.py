@@ -36,7 +36,7 @@ ENTRIES: Final = (
         rule=("oom_score_adj is -997: killed last. Whole cpus are cores of its own if cpuManagerPolicy is static.",),
         do=("An injected sidecar or an init container without limits makes the pod Burstable: give it limits too.",),
         commands=(_EXPLAIN,),
-        source=("pkg/apis/core/v1/helper/qos/qos.go", "pkg/kubelet/cm/cpumanager/policy_static.go"),
+        source=("pkg/kubelet/qos/policy.go", "pkg/kubelet/cm/cpumanager/policy_static.go"),
         see=("QoS class", "oom_score_adj"),
     ),
     Entry(

@@ -241,13 +241,10 @@ ENTRIES: Final = (
     ),
     Entry(
         name="drain stops",
-        also=(
-            *("cannot delete Pods that declare no controller", "cannot delete DaemonSet-managed Pods"),
-            *("--ignore-daemonsets", "--delete-emptydir-data"),
-        ),
+        also=("cannot delete Pods that declare no controller", "cannot delete DaemonSet-managed Pods"),
         pattern=r"(cannot delete |ignoring |deleting )?(DaemonSet-managed Pods|Pods with local storage"
         r"|Pods that declare no controller)( \(use --[\w-]+ to (ignore|override)\))?(: .*)?"
-        r"|There are pending (nodes to be drained"
+        r"|--ignore-daemonsets|--delete-emptydir-data|There are pending (nodes to be drained"
         r"|pods in node \".*\" when an error occurred): ?.*",
         means="kubectl drain evicts nothing before a flag covers each pod of the node; the node stays cordoned.",
         rule=(

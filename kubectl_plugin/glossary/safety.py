@@ -209,7 +209,7 @@ ENTRIES: Final = (
         means="The object by which a CSI driver is asked to attach a volume to a node; gone when it is detached.",
         rule=(
             "The attach/detach controller makes and deletes it; the driver's external-attacher sets status.attached.",
-            "It goes when no pod wants the volume there and the kubelet has unmounted it; by force after 6 minutes.",
+            "It goes when no pod wants the volume there and its kubelet unmounted it; if not Ready, after 6 minutes.",
             "Deleting it by hand, or its finalizer, detaches nothing safely: a second node may then write.",
         ),
         commands=("kubectl get volumeattachments", "kubectl qos explain pod/NAME"),
@@ -279,6 +279,7 @@ ENTRIES: Final = (
         also=(
             *("node lifecycle controller", "node-monitor-grace-period", "node-eviction-rate", "pod-eviction-timeout"),
             *("secondary-node-eviction-rate", "unhealthy-zone-threshold", "large-cluster-size-threshold"),
+            "zone disruption",
         ),
         pattern=r"Controller detected that zone is now in new state",
         means="It marks nodes without heartbeats Unknown and taints them; NoExecute taints then delete their pods.",
@@ -302,7 +303,7 @@ ENTRIES: Final = (
         name="quorum",
         also=("majority", "raft"),
         means="The majority of a group's members, n / 2 + 1: with fewer, etcd and its like accept no writes.",
-        do=("A lost member counts until it is removed: remove it in the application before its pod is replaced.",),
+        do=("A member that lost its data counts until the application removes it: do that before its pod is back.",),
         source=("cmd/kubeadm/app/cmd/phases/reset/removeetcdmember.go",),
         see=("etcd member", "force deletion"),
     ),

@@ -278,7 +278,7 @@ ENTRIES: Final = (
         pattern=r"persistentvolumeclaim \".*\" is being deleted|PVC is being deleted",
         means="The pod's claim is Terminating: no new pod can use it, and it goes when the last pod that uses it ends.",
         do=(
-            "With reclaim policy Delete its data goes with it: set Retain on the volume first if you need them.",
+            "With reclaim policy Delete its data goes with it: set Retain on the volume first if you need it.",
             "When it is gone, create it again, empty; a StatefulSet creates it by itself.",
         ),
         commands=("kubectl get pvc -n NAMESPACE", _EXPLAIN),

@@ -361,7 +361,7 @@ def test_an_old_term_says_what_holds_today(asked: str, said: str) -> None:
             "plugin/pkg/admission/podtolerationrestriction/admission.go",
             "if qoshelper.GetPodQOS(pod) != api.PodQOSBestEffort {",
             "MemoryPressure",
-            "Only PodTolerationRestriction, an admission plugin (off), lets all but BestEffort tolerate",
+            "Only with PodTolerationRestriction (off by default) do all but BestEffort pods tolerate memory-pressure",
         ),
         (
             "pkg/features/kube_features.go",
@@ -496,6 +496,13 @@ def test_all_parts_of_a_message_are_explained_or_named(
     assert ran.code == 0
     assert [part for part in unknown if f'No entry explains "{part}".' not in ran.out] == []
     assert ("Not recognised" in ran.out) == bool(unknown)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":' * 1600, '{"a":' * 900 + "1" + "}" * 900, "[" * 8000 + "]" * 8000, '{"exitCode":1e999}']
+)
+def test_json_that_says_nothing_is_unknown(text: str) -> None:
+    assert not find(text)
 
 
 def test_a_long_text_is_read_in_no_time() -> None:
