@@ -339,8 +339,12 @@ def _sharing_words(wanted: str) -> list[str]:
 
 
 def _entry(text: str) -> Entry | None:
-    by_pattern = (entry for pattern, entry in _patterns() if pattern.fullmatch(text))
-    return _by_name(text) or next(by_pattern, None) or next(filter(None, map(_by_name, _less(text))), None)
+    # Patterns are compiled only for a text that is no spelling.
+    return (
+        _by_name(text)
+        or next((entry for pattern, entry in _patterns() if pattern.fullmatch(text)), None)
+        or next(filter(None, map(_by_name, _less(text))), None)
+    )
 
 
 def _less(text: str) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from podrules.memory_qos import MemoryQoS
 from podrules.model.instant import instant
 from podrules.model.quantity import Quantity
 
@@ -24,6 +25,7 @@ __all__ = [
     "lasting",
     "listed",
     "memory",
+    "memory_qos_values",
     "now_words",
     "ordinal",
     "place_words",
@@ -216,3 +218,11 @@ def cut(message: str, most: int = 240) -> str:
         return text
     head, tail = text[: most // 2].rpartition(" ")[0], text[-(most // 2) :].partition(" ")[2]
     return f"{head or text[: most // 2]} … {tail or text[-(most // 2) :]}"
+
+
+def memory_qos_values(kept: MemoryQoS | None) -> Iterator[str]:
+    """What MemoryQoS sets, smallest first. Nothing is said of what is as without it."""
+    if kept is not None:
+        for file, value in (("memory.min", kept.min), ("memory.low", kept.low), ("memory.high", kept.high)):
+            if value:
+                yield f"{file} {memory(value)}"

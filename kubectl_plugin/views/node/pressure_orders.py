@@ -17,8 +17,7 @@ from kubectl_plugin.views.node.pressure import (
     oom_terms,
     over_words,
 )
-from kubectl_plugin.views.pod.pod_page import memory_qos_values
-from kubectl_plugin.views.words import listed, memory
+from kubectl_plugin.views.words import listed, memory, memory_qos_values
 from podrules.eviction.signals import INODES, PIDS, Signal
 from podrules.pressure.cgroups import NodeCgroup
 from podrules.pressure.nearness import limit_percent

@@ -34,7 +34,7 @@ from kubectl_plugin.views.scheduling.preemption import preemptors_section
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.verdict import refused_words, verdict
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import amount, listed, memory
+from kubectl_plugin.views.words import amount, listed, memory, memory_qos_values
 from podrules.attachment import WaitsFor
 from podrules.cgroup import ResourceConfig
 from podrules.container_state import ContainerKind
@@ -185,14 +185,6 @@ def _cgroup_values(config: ResourceConfig, weight: int | None, kept: MemoryQoS |
     limit = memory(config.memory) if config.memory else "max"
     cpu = f"cpu.weight {weight} (v1: cpu.shares {config.cpu_shares}), cpu.max {quota}"
     return ", ".join((cpu, *memory_qos_values(kept), f"memory.max {limit}"))
-
-
-def memory_qos_values(kept: MemoryQoS | None) -> Iterator[str]:
-    """What MemoryQoS sets, smallest first. Nothing is said of what is as without it."""
-    if kept is not None:
-        for file, value in (("memory.min", kept.min), ("memory.low", kept.low), ("memory.high", kept.high)):
-            if value:
-                yield f"{file} {memory(value)}"
 
 
 def _writers_section(report: PodReport) -> Section:
