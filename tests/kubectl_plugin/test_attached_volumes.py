@@ -300,7 +300,7 @@ def test_the_report_says_that_a_silent_node_has_the_volume_of_a_pod(old: bool, t
 
 def test_why_names_what_helps_against_a_silent_holder_first() -> None:
     _, text = _said("why", "Multi-Attach error")
-    fence, recreate = text.index("make sure that its machine is off, then fence it"), text.index("strategy Recreate")
+    fence, recreate = text.index("make sure that its machine is off, then fence it"), text.index("set Recreate")
     assert fence < recreate
 
 
