@@ -90,7 +90,7 @@ class Risk(Enum):
     """What is worst about a pod, the worst first."""
 
     TWO_WRITERS = "TwoWriters"
-    """Nothing keeps a second writer off its volume if another of it starts, or once the volume is detached."""
+    """Its owner makes a second writer, or one waits elsewhere, and nothing keeps it off, now or after the detach."""
     NO_REPLACEMENT = "NoReplacement"
     """Its owner starts no other while it is there, or its volume lets none start elsewhere."""
     VOLUME_AWAITED = "VolumeAwaited"
@@ -304,8 +304,15 @@ def ordinal_of(pod: Pod) -> int | None:
 
 
 def _worst(entry: NodeDown) -> int:
-    found = [pod.risk for pod in entry.pods] + [Risk.VOLUME_AWAITED] * bool(entry.waiting)
+    found = [pod.risk for pod in entry.pods]
+    found += [_awaited(held, entry.reach.reach) for held in entry.attachments if held.waiting]
     return min(map(_RISKS.index, found), default=len(_RISKS))
+
+
+def _awaited(held: HeldAttachment, reach: Reach) -> Risk:
+    """What is worst about a volume that no pod object uses here, and a pod elsewhere waits for."""
+    unfenced = held.writer is not None and lets_second_writer(held.writer, reach)
+    return Risk.TWO_WRITERS if unfenced else Risk.VOLUME_AWAITED
 
 
 def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: PartitionFacts) -> NodeDown:
@@ -355,7 +362,11 @@ def _pod_down(
 ) -> PodDown:
     reach, node = at
     owner, ending = owner_guarantee(pod), pod_ending(pod, node=node)
-    guards = (*(_guard(pod, claimed, attached, facts) for claimed in claimed_volumes(pod)), *inline_guards(pod))
+    replaced = owner.guarantee is not Guarantee.NOT_REPLACED
+    claims = {use.name: use.claim for use in claimed_volumes(pod)}
+    guards = (*(_guard(pod, use, attached, facts) for use in claimed_volumes(pod)), *inline_guards(pod))
+    written = [one for one in guards if replaced or _has_second_writer(pod, claims.get(one.volume), one.lock, facts)]
+    unfenced = any(lets_second_writer(guard, reach.reach) for guard in written)
     blocks = tuple(_blocks(pod, owner, attached, facts))
     return PodDown(
         namespace=pod.metadata.namespace,
@@ -370,16 +381,16 @@ def _pod_down(
         eviction=to_go,
         volumes=guards,
         blocks=blocks,
-        risk=_risk(owner.guarantee, guards, blocks, reach.reach),
+        risk=_risk(owner.guarantee, guards, blocks, unfenced=unfenced),
         force_safety=pod_force_safety(owner.guarantee, stop_plan(pod, 0, quiet=reach.ends_unknown), reach, guards),
     )
 
 
-def _risk(guarantee: Guarantee, guards: Sequence[WriterGuard], blocks: Sequence[Block], reach: Reach) -> Risk:
+def _risk(guarantee: Guarantee, guards: Sequence[WriterGuard], blocks: Sequence[Block], *, unfenced: bool) -> Risk:
     if guarantee in OF_ONE_NODE:
         return Risk.NODES_OWN
     replaced = guarantee is not Guarantee.NOT_REPLACED
-    if replaced and any(one.lock is WriterLock.CONTROLLER or lets_second_writer(one, reach) for one in guards):
+    if unfenced:
         return Risk.TWO_WRITERS
     if guarantee is Guarantee.AT_MOST_ONE or (replaced and any(guard.lock is WriterLock.NODE for guard in guards)):
         return Risk.NO_REPLACEMENT
@@ -428,11 +439,24 @@ def _blocks(pod: Pod, owner: OwnerGuarantee, attached: Mapping[str, str], facts:
 
 def _waiting(volume: PersistentVolume, namespace: str, claim: str, node: str, facts: PartitionFacts) -> Iterator[Pod]:
     """Pods that are bound to other nodes and cannot start there: they use the same claim."""
-    for other in () if is_multi_attach_allowed(volume) else facts.pods:
-        elsewhere = other.metadata.namespace == namespace and other.spec.node_name not in {"", node}
-        waits = elsewhere and not is_pod_terminated(other) and not has_started(other)
-        if waits and any(use.claim == claim for use in claimed_volumes(other)):
-            yield other
+    others = () if is_multi_attach_allowed(volume) else _elsewhere(namespace, claim, node, facts)
+    return (other for other, _ in others if not has_started(other))
+
+
+def _has_second_writer(pod: Pod, claim: str | None, lock: WriterLock, facts: PartitionFacts) -> bool:
+    """Whether a pod elsewhere writes to the volume of a claim of a pod, or will once it gets it."""
+    if claim is None or lock.of_a_node:
+        return False
+    return any(writes for _, writes in _elsewhere(pod.metadata.namespace, claim, pod.spec.node_name, facts))
+
+
+def _elsewhere(namespace: str, claim: str, node: str, facts: PartitionFacts) -> Iterator[tuple[Pod, bool]]:
+    """Pods that are bound to other nodes and use the same claim, and whether they write to it."""
+    for other in facts.pods:
+        bound = other.metadata.namespace == namespace and other.spec.node_name not in {"", node}
+        uses = [use for use in claimed_volumes(other) if use.claim == claim] if bound else []
+        if uses and not is_pod_terminated(other):
+            yield other, not all(use.read_only for use in uses)
 
 
 def _standings(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> Iterator[PartitionBudget]:

@@ -46,6 +46,14 @@ SOURCES: Final[dict[str, tuple[Json, str]]] = {
     ),
 }
 
+CONTROLLED: Final[dict[str, tuple[Json, str]]] = {
+    "iSCSI": (
+        {"iscsi": {"targetPortal": "192.0.2.9:3260", "iqn": "iqn.2026-11.com.example:b", "lun": 4}},
+        "kubernetes.io/iscsi/192.0.2.9:3260:iqn.2026-11.com.example:b:4",
+    ),
+    "FC": ({"fc": {"targetWWNs": ["50060e80104"], "lun": 9}}, "kubernetes.io/fc/[50060e80104]:9"),
+}
+
 
 def _object(api_version: str, kind: str, name: str, spec: Json, status: Json | None = None, **metadata: Any) -> Json:
     about = {"name": name, "uid": f"uid-{name}", **metadata}
@@ -72,7 +80,7 @@ def _pod(name: str, node: str, owner: str, *, created: str, runs: bool = False, 
         },
         namespace="bank",
         creationTimestamp=created,
-        ownerReferences=[reference],
+        ownerReferences=[reference] if owner else [],
         **metadata,
     )
 
@@ -102,7 +110,7 @@ def _cluster(
         attachment: The VolumeAttachment besides its node and volume; None: the file has none.
         more: Other objects.
     """
-    spec, name = SOURCES[source] if isinstance(source, str) else (source, "")
+    spec, name = {**SOURCES, **CONTROLLED}[source] if isinstance(source, str) else (source, "")
     volume = [name] if name else []
     condition = {"type": "Ready", "status": "Unknown", "lastTransitionTime": SILENT}
     taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SILENT}
@@ -321,3 +329,16 @@ def test_an_inline_disk_is_one_volume_with_its_attachment(tmp_path: Path) -> Non
     [held] = node["attachments"]
     assert (held["name"], held["usedBy"]) == ("csi-7", "bank/db-old")
     assert held["persistentVolume"] == "kubernetes.io/csi/ebs.csi.aws.com^vol-77"
+
+
+@pytest.mark.parametrize("source", CONTROLLED)
+@pytest.mark.parametrize(
+    ("old", "words"),
+    [
+        (True, "db-0 elsewhere waits for its volume tank-db-0; 6 min after its object is gone nothing keeps a second"),
+        (False, "waits for its volume tank-db-0, still attached here; then nothing keeps a second writer off ("),
+    ],
+)
+def test_pod_that_waits_is_second_writer(old: bool, words: str, source: str, tmp_path: Path) -> None:
+    file = _cluster(tmp_path, source, owner="", old=old)
+    assert f"{words}{'' if old else source}" in _said("partitions", "--snapshot", file)[1]

@@ -32,6 +32,7 @@ from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, cut, duration, listed
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.ending import PATIENCE
+from podrules.forcing import lets_second_writer
 from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, ZoneHealth, ZoneState
 from podrules.model.instant import later
 from podrules.owner_risk import REPLACED_RISK
@@ -432,7 +433,7 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
         for pod in shown
     ]
     rows += [
-        (age, pod, *([""] if priorities else []), f"elsewhere: waits for its volume {held.claim}, still attached here")
+        (age, pod, *([""] if priorities else []), _awaits(held, node.reach.reach))
         for held in node.attachments
         for pod in held.waiting
     ]
@@ -445,6 +446,12 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
         tuple(rows),
         right=frozenset({2}) if priorities else frozenset(),
     )
+
+
+def _awaits(held: HeldAttachment, reach: Reach) -> str:
+    unfenced = held.writer is not None and lets_second_writer(held.writer, reach)
+    then = f"; then nothing keeps a second writer off ({guarded(held.writer)})" if held.writer and unfenced else ""
+    return f"elsewhere: waits for its volume {held.claim}, still attached here{then}"
 
 
 def force_section(node: NodeDown) -> Section:
