@@ -36,6 +36,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.model.affinity import NodeSelector
+from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.storage import CSIVolumeSource, PersistentVolume, PersistentVolumeClaim
 
@@ -52,6 +53,7 @@ __all__ = [
     "is_for_one_node",
     "is_multi_attach_allowed",
     "is_nfs",
+    "is_of_node",
     "volume_backend",
     "writer_guard",
 ]
@@ -240,7 +242,7 @@ def is_for_one_node(pod: Pod) -> bool:
     """Whether the nodeSelector of a pod, or its required affinity, names one node."""
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    return any(_ON_NODE.search(f"{key} In") for key in pod.spec.node_selector) or _names_one_node(required)
+    return any(_ON_NODE.search(f"{key} In") for key in pod.spec.node_selector) or bool(_names_of_node(required))
 
 
 def is_nfs(name: str) -> bool:
@@ -248,21 +250,32 @@ def is_nfs(name: str) -> bool:
     return _NFS.search(name) is not None
 
 
+def is_of_node(volume: PersistentVolume, node: Node) -> bool:
+    """Whether the node affinity of a volume names this node and no other."""
+    labels = {**node.metadata.labels, "metadata.name": node.metadata.name}
+    return any(labels.get(key) == value for key, value in _names_of_node(_required(volume)))
+
+
 def _is_of_one_node(volume: PersistentVolume) -> bool:
     """Whether its node affinity names one node."""
-    return volume.spec.node_affinity is not None and _names_one_node(volume.spec.node_affinity.required)
+    return bool(_names_of_node(_required(volume)))
 
 
-def _names_one_node(selector: NodeSelector | None) -> bool:
-    """Whether all terms name the same node, by a label that no two nodes share."""
+def _required(volume: PersistentVolume) -> NodeSelector | None:
+    return volume.spec.node_affinity.required if volume.spec.node_affinity is not None else None
+
+
+def _names_of_node(selector: NodeSelector | None) -> set[tuple[str, str]]:
+    """The labels by which all terms name the same node, which no two nodes share; none if they do not."""
     terms = () if selector is None else selector.node_selector_terms
     named = [
         [
-            one.values
+            (one.key, value)
             for one in (*term.match_expressions, *term.match_fields)
             if _ON_NODE.search(f"{one.key} {one.operator}")
+            for value in one.values
         ]
         for term in terms
     ]
-    values = {value for found in named for each in found for value in each}
-    return all(named) and len(values) == 1
+    found = {label for labels in named for label in labels}
+    return found if all(named) and len({value for _, value in found}) == 1 else set()

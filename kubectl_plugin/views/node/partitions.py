@@ -198,10 +198,13 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
 
 
 def waiting_words(nodes: Sequence[NodeDown]) -> Iterator[str]:
-    """How many pods wait for volumes of nodes that no pod object uses there any more."""
-    pods = {pod for node in nodes for pod in node.waiting}
+    """How many pods wait for volumes of nodes that no pod object uses there any more, or can start there alone."""
+    pods, it = {pod for node in nodes for pod in node.waiting}, "it" if len(nodes) == 1 else "them"
+    if pending := {one.pod for node in nodes for one in node.pending}:
+        stay, volumes = ("stays", "a volume") if len(pending) == 1 else ("stay", "volumes")
+        yield f"{counted(len(pending), 'pod')} {stay} Pending for {volumes} on {it} alone"
     if pods:
-        wait, it = "waits" if len(pods) == 1 else "wait", "it" if len(nodes) == 1 else "them"
+        wait = "waits" if len(pods) == 1 else "wait"
         yield f"{counted(len(pods), 'pod')} elsewhere {wait} for a volume still attached to {it}"
 
 
@@ -437,6 +440,8 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
         for held in node.attachments
         for pod in held.waiting
     ]
+    alone = f"Pending until {node.reach.name} is back: its volume {{}} is on this node alone"
+    rows += [(age, one.pod, *([""] if priorities else []), alone.format(one.claim)) for one in node.pending]
     if own and not nodes_own:
         more = f"and {counted(len(own), 'pod')}"
         rows.append((age, more, *([""] if priorities else []), "belong to this node (DaemonSets, static pods)"))
@@ -566,5 +571,6 @@ def _next_commands(node: NodeDown) -> Iterator[Command]:
     if node.reach.reach is Reach.OUT_OF_SERVICE:
         yield from deletions(node)
     worst = [(pod.namespace, pod.name) for pod in node.pods]
-    for namespace, name in (*worst, *(tuple(pod.split("/", 1)) for pod in node.waiting))[:1]:
+    others = (*(one.pod for one in node.pending), *node.waiting)
+    for namespace, name in (*worst, *(tuple(pod.split("/", 1)) for pod in others))[:1]:
         yield qos("explain pod/{}", name, namespace=namespace)
