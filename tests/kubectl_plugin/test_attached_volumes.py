@@ -224,6 +224,7 @@ def test_a_driver_that_refuses_to_detach_is_not_helped_by_a_fence(tmp_path: Path
         assert "volumes 1 volume being detached by the driver, which no fence speeds up" in text
         assert "by force" not in text
         assert "detaches 1 volume" not in text
+    assert "kubectl qos fence" not in _said("partitions", "--snapshot", file)[1]
     cluster = json.loads(Path(file).read_text())
     [taints] = [item["spec"]["taints"] for item in cluster["items"] if item["metadata"]["name"] == "mute-1"]
     taints.append({"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"})
@@ -233,6 +234,13 @@ def test_a_driver_that_refuses_to_detach_is_not_helped_by_a_fence(tmp_path: Path
         _, text = _said(*command, "--snapshot", str(fenced))
         assert refused in text
         assert "further help" not in text
+    assert "kubectl qos fence" not in _said("partitions", "--snapshot", str(fenced))[1]
+    attachment = {"metadata": {"deletionTimestamp": "2026-11-28T11:40:00Z"}, "status": error}
+    pod_left = _cluster(tmp_path, attachment=attachment, old=True)
+    assert "kubectl qos fence node/mute-1" in _said("partitions", "--snapshot", pod_left)[1]
+    going = _cluster(tmp_path, attachment={"metadata": {"deletionTimestamp": "2026-11-28T11:40:00Z"}})
+    assert "kubectl qos fence node/mute-1" in _said("partitions", "--snapshot", going)[1]
+    file = _cluster(tmp_path, attachment=attachment)
     _, text = _said(*EXPLAIN, file)
     assert "its driver has to detach it at mute-1, which does not answer, since 11:40:00 UTC; it says: rpc" in text
     assert "fence" not in text

@@ -559,6 +559,12 @@ def deletions(node: NodeDown) -> Iterator[Command]:
         yield qos("delete pod/{}", pod.name, namespace=pod.namespace, changes=True, comment="it tolerates the taint")
 
 
+def _is_refused(node: NodeDown) -> bool:
+    """Whether only volumes are left that drivers refuse to detach, which no fence helps."""
+    lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
+    return not lost and bool(node.attachments) and all(held.error for held in node.attachments)
+
+
 def _next_commands(node: NodeDown) -> Iterator[Command]:
     name = node.reach.name
     match node.reach.reach:
@@ -566,7 +572,7 @@ def _next_commands(node: NodeDown) -> Iterator[Command]:
             yield qos("unfence node/{}", name, comment="once the machine is back")
         case Reach.MISSED_HEARTBEATS | Reach.RETURNING:
             yield qos("partitions", comment="in a minute")
-        case _:
+        case reach if not (reach.quiet and _is_refused(node)):
             yield from remedies(node.reach)
     if node.reach.reach is Reach.OUT_OF_SERVICE:
         yield from deletions(node)
