@@ -350,3 +350,18 @@ def test_an_inline_disk_is_one_volume_with_its_attachment(tmp_path: Path) -> Non
 def test_pod_that_waits_is_second_writer(old: bool, words: str, source: str, tmp_path: Path) -> None:
     file = _cluster(tmp_path, source, owner="", old=old)
     assert f"{words}{'' if old else source}" in _said("partitions", "--snapshot", file)[1]
+
+
+@pytest.mark.parametrize("way", ["node-lost", "delete"])
+@pytest.mark.parametrize("source", ["CSI", "AWS EBS", "FC"])
+def test_timeline_detaches_volume_not_in_use_with_the_object(source: str, way: str, tmp_path: Path) -> None:
+    held: Json | None = {} if source == "CSI" else None
+    words = ("explain", "pod/db-old", "-n", "bank", f"--timeline={way}", "--snapshot")
+    file = _cluster(tmp_path, source, old=True, in_use=False, attachment=held)
+    _, text = _said(*words, file)
+    assert "as soon as that is gone" in text
+    assert "status.volumesInUse does not list it" in text
+    assert "360 s" not in text
+    assert ("which fences nobody" in text) is (source == "FC")
+    _, text = _said(*words, _cluster(tmp_path, source, old=True, attachment=held))
+    assert "360 s after that is gone" in text
