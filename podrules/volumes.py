@@ -222,14 +222,14 @@ def _backend(volume: PersistentVolume, *, attached: bool | None) -> tuple[str, W
     if spec.csi is not None:
         # Only the driver of a volume for several nodes knows whether it takes a second one.
         kept = WriterLock.UNKNOWN if shared else WriterLock.ATTACHMENT
-        free = WriterLock.NODE if _is_of_one_node(volume) else WriterLock.NONE
+        free = WriterLock.NODE if _own_node(volume) else WriterLock.NONE
         locks = {True: kept, False: free, None: WriterLock.UNKNOWN}
         return spec.csi.driver, locks[attached]
     for sources, lock in (
         (_MIGRATED, WriterLock.UNKNOWN if shared else WriterLock.ATTACHMENT),
         (_CONTROLLED, WriterLock.NONE if shared else WriterLock.CONTROLLER),
         (_SHARES, WriterLock.NONE),
-        (_FOLDERS, WriterLock.NODE if _is_of_one_node(volume) else WriterLock.FOLDER),
+        (_FOLDERS, WriterLock.NODE if _own_node(volume) else WriterLock.FOLDER),
         (_REMOVED, WriterLock.REMOVED),
     ):
         for field, name in sources.items():
@@ -253,16 +253,12 @@ def is_nfs(name: str) -> bool:
 def is_of_node(volume: PersistentVolume, node: Node) -> bool:
     """Whether the node affinity of a volume names this node and no other."""
     labels = {**node.metadata.labels, "metadata.name": node.metadata.name}
-    return any(labels.get(key) == value for key, value in _names_of_node(_required(volume)))
+    return any(labels.get(key) == value for key, value in _own_node(volume))
 
 
-def _is_of_one_node(volume: PersistentVolume) -> bool:
-    """Whether its node affinity names one node."""
-    return bool(_names_of_node(_required(volume)))
-
-
-def _required(volume: PersistentVolume) -> NodeSelector | None:
-    return volume.spec.node_affinity.required if volume.spec.node_affinity is not None else None
+def _own_node(volume: PersistentVolume) -> set[tuple[str, str]]:
+    affinity = volume.spec.node_affinity
+    return _names_of_node(affinity.required if affinity is not None else None)
 
 
 def _names_of_node(selector: NodeSelector | None) -> set[tuple[str, str]]:

@@ -300,7 +300,8 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
     going = [pod for pod in collected if not pod.finalizers and _due(pod, now) is None]
     if going:
         count, whose = counted(len(going), "pod"), "its" if len(going) == 1 else "their"
-        text = f"{count} removed by pod garbage collection, at the latest; {whose} processes are not"
+        after = " after Ready became Unknown" if not gone and node.ready == "True" else ""
+        text = f"{count} removed by pod garbage collection, at the latest{after}; {whose} processes are not"
         yield Row((f"{within} s", text))
     if kept := sum(bool(pod.finalizers) for pod in (collected if gone else lost)):
         removed = "marked for deletion and not removed" if gone else "not removed even then"
