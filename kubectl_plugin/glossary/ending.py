@@ -121,7 +121,7 @@ ENTRIES: Final = (
         pattern=r"Starting kubelet\.",
         means="A restart of the kubelet alone stops no container; it finds them again when it is back.",
         rule=(
-            "While it is away nobody runs probes, preStop or SIGTERM, and the node may turn NotReady after 50 s.",
+            "While it is away nobody runs probes, preStop or SIGTERM; after 50 s (40 s before 1.32) it is NotReady.",
             "A stop that was under way begins again: preStop again, and the whole deletionGracePeriodSeconds.",
             "So a Terminating pod may live longer than its grace period.",
         ),

@@ -19,7 +19,7 @@ ENTRIES: Final = (
         means="A state could not be learned: how a container ended (exit code 255), or whether a node's kubelet lives.",
         rule=(
             "A container: its runtime lost track of it, as after a reboot; the kubelet answers, and 255 is no signal.",
-            "A node's Ready, or another of its conditions: its kubelet has not renewed its Lease for 50 s.",
+            "A condition of a node, as Ready: its kubelet has not renewed its Lease for 50 s (40 s before 1.32).",
         ),
         commands=(_EXPLAIN, "kubectl qos partitions"),
         source=("pkg/controller/nodelifecycle/node_lifecycle_controller.go",),

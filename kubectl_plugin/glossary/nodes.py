@@ -63,7 +63,7 @@ ENTRIES: Final = (
         means="The node's Ready is no longer True: its kubelet says so itself (False), or is silent (Unknown).",
         rule=(
             "From kubelet: it answers, and its Ready condition names what is missing, mostly runtime or network.",
-            "From node-controller: False or Unknown alike. Unknown is a Lease that was not renewed for 50 s.",
+            "From node-controller: False or Unknown alike. Unknown: no renewed Lease for 50 s (40 s before 1.32).",
             "Both taint the node: pods are deleted when their tolerationSeconds are over, 300 s by default.",
         ),
         do=("Read status and message of the Ready condition before you act on the node.",),

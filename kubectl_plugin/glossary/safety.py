@@ -55,7 +55,7 @@ ENTRIES: Final = (
             *("unreachable", "node unreachable", "NodeStatusUnknown", "NodeStatusNeverUpdated"),
             *("Kubelet stopped posting node status", "Kubelet never posted node status."),
         ),
-        means="The node's kubelet has not renewed its Lease for 50 s: Ready is Unknown, and the node is tainted.",
+        means="Its kubelet has not renewed its Lease for 50 s (40 s before 1.32): Ready is Unknown, the node tainted.",
         rule=(
             "Its pods go on running, or not: nobody can tell.",
             "Pods are deleted when their tolerationSeconds are over, 300 s by default; they then stay Terminating.",
