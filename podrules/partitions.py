@@ -65,6 +65,7 @@ from podrules.volumes import (
     claimed_volumes,
     inline_guards,
     is_multi_attach_allowed,
+    is_of_node,
     writer_guard,
 )
 
@@ -75,6 +76,7 @@ __all__ = [
     "NodeDown",
     "PartitionBudget",
     "PartitionFacts",
+    "PendingHere",
     "PodDown",
     "Risk",
     "hangs_on_its_node",
@@ -91,7 +93,7 @@ class Risk(Enum):
     """What is worst about a pod, the worst first."""
 
     TWO_WRITERS = "TwoWriters"
-    """Nothing keeps a second writer off its volume if another of it starts, or once the volume is detached."""
+    """Its owner makes a second writer, or one waits elsewhere, and nothing keeps it off, now or after the detach."""
     NO_REPLACEMENT = "NoReplacement"
     """Its owner starts no other while it is there, or its volume lets none start elsewhere."""
     VOLUME_AWAITED = "VolumeAwaited"
@@ -181,6 +183,14 @@ class HeldAttachment(Struct, frozen=True, rename="camel"):
     """What keeps a second writer off that volume; None: a pod here uses it, or its PersistentVolume is not known."""
 
 
+class PendingHere(Struct, frozen=True, rename="camel"):
+    """A pod on no node that can start on a node that does not answer alone: there is its volume."""
+
+    pod: str
+    """``namespace/pod``."""
+    claim: str
+
+
 class PartitionBudget(Struct, frozen=True, rename="camel"):
     """A PodDisruptionBudget that counts pods of a lost node, and what it has left on other nodes."""
 
@@ -218,6 +228,7 @@ class NodeDown(Struct, frozen=True, rename="camel"):
     budgets: tuple[PartitionBudget, ...]
     """The budgets of those pods, the fewest to spare first. Neither fencing nor the taint manager asks them."""
     attachments: tuple[HeldAttachment, ...]
+    pending: tuple[PendingHere, ...] = ()
 
     @property
     def waiting(self) -> tuple[str, ...]:
@@ -254,6 +265,10 @@ class PartitionFacts(Struct, frozen=True, kw_only=True):
     drivers: Mapping[str, CSIDriver] = {}
     """The CSIDrivers of volumes without a VolumeAttachment, as far as they were read."""
     budgets: Sequence[PodDisruptionBudget] = ()
+    pending: Sequence[Pod] = ()
+    """Pods on no node."""
+    all_volumes: Sequence[PersistentVolume] = ()
+    """All PersistentVolumes, if any of those pods has a claim."""
 
     def volume_of(self, pod: Pod, claimed: ClaimedVolume) -> PersistentVolume | None:
         """The PersistentVolume behind a pod's claim, as far as it was read."""
@@ -308,7 +323,12 @@ def ordinal_of(pod: Pod) -> int | None:
 
 
 def _worst(entry: NodeDown) -> int:
-    found = [pod.risk for pod in entry.pods] + [Risk.VOLUME_AWAITED] * bool(entry.waiting)
+    found = [pod.risk for pod in entry.pods]
+    found += [Risk.NO_REPLACEMENT] * bool(entry.pending)
+    for held in entry.attachments:
+        if held.waiting:
+            unfenced = held.writer is not None and lets_second_writer(held.writer, entry.reach.reach)
+            found.append(Risk.TWO_WRITERS if unfenced else Risk.VOLUME_AWAITED)
     return min(map(_RISKS.index, found), default=len(_RISKS))
 
 
@@ -340,7 +360,18 @@ def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: Par
         pods=tuple(sorted((_pod_down(pod, (reach, node), to_go(pod), attached, facts) for pod in pods), key=_rank)),
         budgets=tuple(sorted(_standings(pods, facts.budgets), key=lambda entry: entry.healthy - entry.needed)),
         attachments=tuple(_held(reach, node, pods, attached, facts)),
+        pending=tuple(_pending(node, facts)) if node is not None else (),
     )
+
+
+def _pending(node: Node, facts: PartitionFacts) -> Iterator[PendingHere]:
+    bound = [volume for volume in facts.all_volumes if volume.status.phase == "Bound" and is_of_node(volume, node)]
+    here = {(claim.namespace, claim.name) for volume in bound if (claim := volume.spec.claim_ref) is not None}
+    for pod in facts.pending if here else ():
+        namespace, name = pod.metadata.place
+        used = next((use.claim for use in claimed_volumes(pod) if (namespace, use.claim) in here), "")
+        if used and pod.metadata.deletion_timestamp is None:
+            yield PendingHere(f"{namespace}/{name}", used)
 
 
 def _rank(pod: PodDown) -> tuple[object, ...]:
@@ -360,7 +391,10 @@ def _pod_down(
 ) -> PodDown:
     reach, node = at
     owner, ending = owner_guarantee(pod), pod_ending(pod, node=node)
-    guards = (*(_guard(pod, claimed, attached, facts) for claimed in claimed_volumes(pod)), *inline_guards(pod))
+    guards = (*(_guard(pod, use, attached, facts) for use in claimed_volumes(pod)), *inline_guards(pod))
+    replaced = owner.guarantee is not Guarantee.NOT_REPLACED
+    shared = guards if replaced else _written_elsewhere(pod, guards, facts)
+    unfenced = any(lets_second_writer(guard, reach.reach) for guard in shared)
     blocks = tuple(_blocks(pod, owner, attached, facts))
     return PodDown(
         namespace=pod.metadata.namespace,
@@ -375,16 +409,16 @@ def _pod_down(
         eviction=to_go,
         volumes=guards,
         blocks=blocks,
-        risk=_risk(owner.guarantee, guards, blocks, reach.reach),
+        risk=_risk(owner.guarantee, guards, blocks, unfenced=unfenced),
         force_safety=pod_force_safety(owner.guarantee, stop_plan(pod, 0, quiet=reach.ends_unknown), reach, guards),
     )
 
 
-def _risk(guarantee: Guarantee, guards: Sequence[WriterGuard], blocks: Sequence[Block], reach: Reach) -> Risk:
+def _risk(guarantee: Guarantee, guards: Sequence[WriterGuard], blocks: Sequence[Block], *, unfenced: bool) -> Risk:
     if guarantee in OF_ONE_NODE:
         return Risk.NODES_OWN
     replaced = guarantee is not Guarantee.NOT_REPLACED
-    if replaced and any(one.lock is WriterLock.CONTROLLER or lets_second_writer(one, reach) for one in guards):
+    if unfenced:
         return Risk.TWO_WRITERS
     if guarantee is Guarantee.AT_MOST_ONE or (replaced and any(guard.lock is WriterLock.NODE for guard in guards)):
         return Risk.NO_REPLACEMENT
@@ -433,11 +467,25 @@ def _blocks(pod: Pod, owner: OwnerGuarantee, attached: Mapping[str, str], facts:
 
 def _waiting(volume: PersistentVolume, namespace: str, claim: str, node: str, facts: PartitionFacts) -> Iterator[Pod]:
     """Pods that are bound to other nodes and cannot start there: they use the same claim."""
-    for other in () if is_multi_attach_allowed(volume) else facts.pods:
-        elsewhere = other.metadata.namespace == namespace and other.spec.node_name not in {"", node}
-        waits = elsewhere and not is_pod_terminated(other) and not has_started(other)
-        if waits and any(use.claim == claim for use in claimed_volumes(other)):
-            yield other
+    others = () if is_multi_attach_allowed(volume) else _elsewhere(namespace, claim, node, facts)
+    return (other for other, _ in others if not has_started(other))
+
+
+def _written_elsewhere(pod: Pod, guards: Iterable[WriterGuard], facts: PartitionFacts) -> Iterator[WriterGuard]:
+    """The claimed volumes to which a pod elsewhere writes, or will once it gets them."""
+    for use, guard in zip(claimed_volumes(pod), guards, strict=False):
+        others = _elsewhere(pod.metadata.namespace, use.claim, pod.spec.node_name, facts)
+        if not guard.lock.of_a_node and any(writes for _, writes in others):
+            yield guard
+
+
+def _elsewhere(namespace: str, claim: str, node: str, facts: PartitionFacts) -> Iterator[tuple[Pod, bool]]:
+    """Pods that are bound to other nodes and use the same claim, and whether they write to it."""
+    for other in facts.pods:
+        bound = other.metadata.namespace == namespace and other.spec.node_name not in {"", node}
+        uses = [use for use in claimed_volumes(other) if use.claim == claim] if bound else []
+        if uses and not is_pod_terminated(other):
+            yield other, not all(use.read_only for use in uses)
 
 
 def _standings(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> Iterator[PartitionBudget]:

@@ -36,6 +36,7 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.model.affinity import NodeSelector
+from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.storage import CSIVolumeSource, PersistentVolume, PersistentVolumeClaim
 
@@ -52,6 +53,7 @@ __all__ = [
     "is_for_one_node",
     "is_multi_attach_allowed",
     "is_nfs",
+    "is_of_node",
     "volume_backend",
     "writer_guard",
 ]
@@ -220,14 +222,14 @@ def _backend(volume: PersistentVolume, *, attached: bool | None) -> tuple[str, W
     if spec.csi is not None:
         # Only the driver of a volume for several nodes knows whether it takes a second one.
         kept = WriterLock.UNKNOWN if shared else WriterLock.ATTACHMENT
-        free = WriterLock.NODE if _is_of_one_node(volume) else WriterLock.NONE
+        free = WriterLock.NODE if _own_node(volume) else WriterLock.NONE
         locks = {True: kept, False: free, None: WriterLock.UNKNOWN}
         return spec.csi.driver, locks[attached]
     for sources, lock in (
         (_MIGRATED, WriterLock.UNKNOWN if shared else WriterLock.ATTACHMENT),
         (_CONTROLLED, WriterLock.NONE if shared else WriterLock.CONTROLLER),
         (_SHARES, WriterLock.NONE),
-        (_FOLDERS, WriterLock.NODE if _is_of_one_node(volume) else WriterLock.FOLDER),
+        (_FOLDERS, WriterLock.NODE if _own_node(volume) else WriterLock.FOLDER),
         (_REMOVED, WriterLock.REMOVED),
     ):
         for field, name in sources.items():
@@ -240,7 +242,7 @@ def is_for_one_node(pod: Pod) -> bool:
     """Whether the nodeSelector of a pod, or its required affinity, names one node."""
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    return any(_ON_NODE.search(f"{key} In") for key in pod.spec.node_selector) or _names_one_node(required)
+    return any(_ON_NODE.search(f"{key} In") for key in pod.spec.node_selector) or bool(_names_of_node(required))
 
 
 def is_nfs(name: str) -> bool:
@@ -248,21 +250,28 @@ def is_nfs(name: str) -> bool:
     return _NFS.search(name) is not None
 
 
-def _is_of_one_node(volume: PersistentVolume) -> bool:
-    """Whether its node affinity names one node."""
-    return volume.spec.node_affinity is not None and _names_one_node(volume.spec.node_affinity.required)
+def is_of_node(volume: PersistentVolume, node: Node) -> bool:
+    """Whether the node affinity of a volume names this node and no other."""
+    labels = {**node.metadata.labels, "metadata.name": node.metadata.name}
+    return any(labels.get(key) == value for key, value in _own_node(volume))
 
 
-def _names_one_node(selector: NodeSelector | None) -> bool:
-    """Whether all terms name the same node, by a label that no two nodes share."""
+def _own_node(volume: PersistentVolume) -> set[tuple[str, str]]:
+    affinity = volume.spec.node_affinity
+    return _names_of_node(affinity.required if affinity is not None else None)
+
+
+def _names_of_node(selector: NodeSelector | None) -> set[tuple[str, str]]:
+    """The labels by which all terms name the same node, which no two nodes share; none if they do not."""
     terms = () if selector is None else selector.node_selector_terms
     named = [
         [
-            one.values
+            (one.key, value)
             for one in (*term.match_expressions, *term.match_fields)
             if _ON_NODE.search(f"{one.key} {one.operator}")
+            for value in one.values
         ]
         for term in terms
     ]
-    values = {value for found in named for each in found for value in each}
-    return all(named) and len(values) == 1
+    found = {label for labels in named for label in labels}
+    return found if all(named) and len({value for _, value in found}) == 1 else set()

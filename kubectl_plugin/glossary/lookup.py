@@ -117,8 +117,7 @@ _FRAMES: Final = (
     r"invalid metrics \(\d+ invalid out of \d+\), first error is: (?P<cause>.+)",
     r"failed to create new replica set \"[^\"]*\": (?P<cause>.+)",
     r"what (?:is|are|does) (?:(?:an?|the) )?(?P<cause>.+?)(?: mean)?\??",
-    r"(?:why )?(?:is|are|was) (?:my|our|the) (?:pod|node|container)s? (?:stuck )?(?:in )?"
-    r"(?P<cause>(?!killed|stuck\b).+?)\??",
+    r"(?:why )?(?:is|are|was) (?:my|our|the) (?:pod|node|container)s? (?:stuck |in )*(?P<cause>(?!killed|stuck).+?)\??",
     r"unable to attach or mount volumes: unmounted .* failed to process volumes=\S*: (?P<cause>.+)",
 )
 """What Kubernetes puts before the text of a cause; the cause counts first."""

@@ -1,7 +1,7 @@
 """Reads the objects that the rules of partitions and of moving volumes need; the gatherer notes what cannot be read.
 
-It reads only the pods on nodes that are down, and the pods in namespaces whose claims those use. A large cluster has
-too many pods to read them all while somebody waits.
+It reads only the pods on nodes that are down, those on no node, and the pods in namespaces whose claims the lost ones
+use. A large cluster has too many pods to read them all while somebody waits.
 """
 
 from __future__ import annotations
@@ -91,6 +91,8 @@ def partition_facts(
                 volumes[volume.metadata.name] = volume
     by_name = {node.metadata.name: node for node in nodes}
     _read_attached(gatherer, {name: by_name.get(name) for name in down}, attachments or (), lost, volumes)
+    pending = gatherer.noted(gatherer.waiting()) or ()
+    claiming = any(map(claimed_volumes, pending))
     awaited = {bound.namespace for volume in volumes.values() if (bound := volume.spec.claim_ref) is not None}
     return PartitionFacts(
         nodes=nodes,
@@ -119,6 +121,8 @@ def partition_facts(
             if (csi := volume.spec.csi) and (driver := read_or_none(gatherer.get(CSI_DRIVERS, csi.driver)))
         },
         budgets=gatherer.noted(gatherer.list(PDBS)) or (),
+        pending=pending,
+        all_volumes=(gatherer.noted(gatherer.list(PERSISTENT_VOLUMES)) or ()) if claiming else (),
     )
 
 

@@ -147,18 +147,22 @@ def after_kubelet_kill(owner: Ownership, ended: Span) -> Aftermath:
     return Aftermath((phase, gone, _replaced(owner, failed, ended, ended, gone.span)), tuple(notes))
 
 
-def forced_detach(after: Aftermath, reach: Reach) -> Span:
-    """When volumes are detached from a node that does not answer: the out-of-service taint waits for the object alone.
+def forced_detach(after: Aftermath, reach: Reach) -> tuple[Span, Span]:
+    """When volumes are detached from a node that does not answer, and when those that it does not list as in use are.
+
+    The latter wait for the object alone; with the out-of-service taint all do.
 
     Args:
         after: What follows the deletion.
         reach: The node's.
     """
     gone = next((event.span for event in after.events if event.what is What.OBJECT_GONE), NEVER)
-    return gone if reach.declared else gone.later(FORCE_DETACH_SECONDS)
+    return gone if reach.declared else gone.later(FORCE_DETACH_SECONDS), gone
 
 
-def free_volumes(guards: Sequence[WriterGuard], ended: Span, *, forced: Span | None = None) -> Iterator[Event]:
+def free_volumes(
+    guards: Sequence[WriterGuard], ended: Span, *, forced: tuple[Span, Span] | None = None
+) -> Iterator[Event]:
     """When another node may have each volume; volumes for several pods need not wait and are left out.
 
     Args:
@@ -176,11 +180,13 @@ def free_volumes(guards: Sequence[WriterGuard], ended: Span, *, forced: Span | N
                 span, rule, field, seconds = AT_ONCE, Cause.NOT_LOCKED, "", None
             case WriterLock.UNKNOWN:
                 span, rule, field, seconds = NEVER, Cause.VOLUME_UNKNOWN, "", None
+            case _ if forced is not None and not guard.mounted:
+                span, field, seconds = forced[1], "status.volumesInUse", None
+                rule = Cause.NOT_IN_USE_UNFENCED if guard.lock is WriterLock.CONTROLLER else Cause.NOT_IN_USE
             case _ if forced is not None:
-                span, field = forced, "disable-force-detach-on-timeout"
+                span, field, seconds = forced[0], "disable-force-detach-on-timeout", FORCE_DETACH_SECONDS
                 unfenced = guard.lock is WriterLock.CONTROLLER
                 rule = Cause.FORCE_DETACH_UNFENCED if unfenced else Cause.FORCE_DETACH
-                seconds = FORCE_DETACH_SECONDS
             case _:
                 span, rule = ended.later(0, _REPORTED_SECONDS), Cause.UNMOUNTED
                 field, seconds = "status.volumesInUse", _REPORTED_SECONDS

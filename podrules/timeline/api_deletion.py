@@ -123,7 +123,8 @@ def second_delete(told: WayTimeline, again: Span, *, kept: bool) -> WayTimeline:
         if event.rule in {Cause.FORCE_DETACH, Cause.FORCE_DETACH_UNFENCED}:
             # An out-of-service taint does not wait.
             return event.during(gone.later(0 if event.span == before != NEVER else FORCE_DETACH_SECONDS))
-        return event.during(gone) if event.rule in {Cause.AFTER_OBJECT, Cause.MIRROR} else event
+        follows = {Cause.AFTER_OBJECT, Cause.MIRROR, Cause.NOT_IN_USE, Cause.NOT_IN_USE_UNFENCED}
+        return event.during(gone) if event.rule in follows else event
 
     return replace(told, events=tuple(map(moved, told.events)))
 

@@ -46,6 +46,14 @@ SOURCES: Final[dict[str, tuple[Json, str]]] = {
     ),
 }
 
+CONTROLLED: Final[dict[str, tuple[Json, str]]] = {
+    "iSCSI": (
+        {"iscsi": {"targetPortal": "192.0.2.9:3260", "iqn": "iqn.2026-11.com.example:b", "lun": 4}},
+        "kubernetes.io/iscsi/192.0.2.9:3260:iqn.2026-11.com.example:b:4",
+    ),
+    "FC": ({"fc": {"targetWWNs": ["50060e80104"], "lun": 9}}, "kubernetes.io/fc/[50060e80104]:9"),
+}
+
 
 def _object(api_version: str, kind: str, name: str, spec: Json, status: Json | None = None, **metadata: Any) -> Json:
     about = {"name": name, "uid": f"uid-{name}", **metadata}
@@ -72,7 +80,7 @@ def _pod(name: str, node: str, owner: str, *, created: str, runs: bool = False, 
         },
         namespace="bank",
         creationTimestamp=created,
-        ownerReferences=[reference],
+        ownerReferences=[reference] if owner else [],
         **metadata,
     )
 
@@ -102,7 +110,7 @@ def _cluster(
         attachment: The VolumeAttachment besides its node and volume; None: the file has none.
         more: Other objects.
     """
-    spec, name = SOURCES[source] if isinstance(source, str) else (source, "")
+    spec, name = {**SOURCES, **CONTROLLED}[source] if isinstance(source, str) else (source, "")
     volume = [name] if name else []
     condition = {"type": "Ready", "status": "Unknown", "lastTransitionTime": SILENT}
     taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": SILENT}
@@ -216,6 +224,7 @@ def test_a_driver_that_refuses_to_detach_is_not_helped_by_a_fence(tmp_path: Path
         assert "volumes 1 volume being detached by the driver, which no fence speeds up" in text
         assert "by force" not in text
         assert "detaches 1 volume" not in text
+    assert "kubectl qos fence" not in _said("partitions", "--snapshot", file)[1]
     cluster = json.loads(Path(file).read_text())
     [taints] = [item["spec"]["taints"] for item in cluster["items"] if item["metadata"]["name"] == "mute-1"]
     taints.append({"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"})
@@ -225,6 +234,13 @@ def test_a_driver_that_refuses_to_detach_is_not_helped_by_a_fence(tmp_path: Path
         _, text = _said(*command, "--snapshot", str(fenced))
         assert refused in text
         assert "further help" not in text
+    assert "kubectl qos fence" not in _said("partitions", "--snapshot", str(fenced))[1]
+    attachment = {"metadata": {"deletionTimestamp": "2026-11-28T11:40:00Z"}, "status": error}
+    pod_left = _cluster(tmp_path, attachment=attachment, old=True)
+    assert "kubectl qos fence node/mute-1" in _said("partitions", "--snapshot", pod_left)[1]
+    going = _cluster(tmp_path, attachment={"metadata": {"deletionTimestamp": "2026-11-28T11:40:00Z"}})
+    assert "kubectl qos fence node/mute-1" in _said("partitions", "--snapshot", going)[1]
+    file = _cluster(tmp_path, attachment=attachment)
     _, text = _said(*EXPLAIN, file)
     assert "its driver has to detach it at mute-1, which does not answer, since 11:40:00 UTC; it says: rpc" in text
     assert "fence" not in text
@@ -300,7 +316,7 @@ def test_the_report_says_that_a_silent_node_has_the_volume_of_a_pod(old: bool, t
 
 def test_why_names_what_helps_against_a_silent_holder_first() -> None:
     _, text = _said("why", "Multi-Attach error")
-    fence, recreate = text.index("make sure that its machine is off, then fence it"), text.index("strategy Recreate")
+    fence, recreate = text.index("make sure that its machine is off, then fence it"), text.index("set Recreate")
     assert fence < recreate
 
 
@@ -321,3 +337,31 @@ def test_an_inline_disk_is_one_volume_with_its_attachment(tmp_path: Path) -> Non
     [held] = node["attachments"]
     assert (held["name"], held["usedBy"]) == ("csi-7", "bank/db-old")
     assert held["persistentVolume"] == "kubernetes.io/csi/ebs.csi.aws.com^vol-77"
+
+
+@pytest.mark.parametrize("source", CONTROLLED)
+@pytest.mark.parametrize(
+    ("old", "words"),
+    [
+        (True, "db-0 elsewhere waits for its volume tank-db-0; 6 min after its object is gone nothing keeps a second"),
+        (False, "waits for its volume tank-db-0, still attached here; then nothing keeps a second writer off ("),
+    ],
+)
+def test_pod_that_waits_is_second_writer(old: bool, words: str, source: str, tmp_path: Path) -> None:
+    file = _cluster(tmp_path, source, owner="", old=old)
+    assert f"{words}{'' if old else source}" in _said("partitions", "--snapshot", file)[1]
+
+
+@pytest.mark.parametrize("way", ["node-lost", "delete"])
+@pytest.mark.parametrize("source", ["CSI", "AWS EBS", "FC"])
+def test_timeline_detaches_volume_not_in_use_with_the_object(source: str, way: str, tmp_path: Path) -> None:
+    held: Json | None = {} if source == "CSI" else None
+    words = ("explain", "pod/db-old", "-n", "bank", f"--timeline={way}", "--snapshot")
+    file = _cluster(tmp_path, source, old=True, in_use=False, attachment=held)
+    _, text = _said(*words, file)
+    assert "as soon as that is gone" in text
+    assert "status.volumesInUse does not list it" in text
+    assert "360 s" not in text
+    assert ("which fences nobody" in text) is (source == "FC")
+    _, text = _said(*words, _cluster(tmp_path, source, old=True, attachment=held))
+    assert "360 s after that is gone" in text

@@ -138,3 +138,48 @@ def test_F5_a_local_volume_of_a_node_that_answers_gets_a_second_writer(tmp_path:
     told = _told(tmp_path, answers, "delete", "pod/pet-2", "--grace-period=0")
     assert "both would write to volume data (local, ReadWriteOnce: nothing keeps a second writer off)" in told
     assert "stays Pending" not in told
+
+
+def _pending(on: str, *, phase: str = "Bound", source: Json | None = None) -> Callable[[Json], None]:
+    """The same with pet-2 on no node, and its volume on one node."""
+    folder = _folder(source or {"local": {"path": "/disk"}}, on)
+
+    def change(one: Json) -> None:
+        folder(one)
+        if one["metadata"]["name"] == "pv2":
+            one["status"] = {"phase": phase}
+            one["spec"]["claimRef"] = {"namespace": "default", "name": "data-pet-2"}
+        if (one["kind"], one["metadata"]["name"]) == ("Pod", "pet-2"):
+            del one["spec"]["nodeName"]
+            one["metadata"].pop("deletionTimestamp", None)
+            one["status"] = {"phase": "Pending"}
+
+    return change
+
+
+@pytest.mark.parametrize("words", [("partitions",), ("fence", "node/node-a")])
+def test_pod_pending_for_local_volume_of_silent_node(words: tuple[str, ...], tmp_path: Path) -> None:
+    row = "default/pet-2 Pending until node-a is back: its volume data-pet-2 is on this node alone"
+    assert row in _told(tmp_path, _pending("node-a"), *words)
+    csi = {"csi": {"driver": "local.csi.example.com", "volumeHandle": "h"}}
+    assert row in _told(tmp_path, _pending("node-a", source=csi), *words)
+    for other in (_pending("node-b"), _pending("node-a", phase="Released")):
+        assert row not in _told(tmp_path, other, *words)
+
+
+def test_pending_pods_are_counted(tmp_path: Path) -> None:
+    assert "1 pod stays Pending for a volume on it alone." in _told(tmp_path, _pending("node-a"), "partitions")
+    report = _told(tmp_path, _pending("node-a"), "report")
+    assert "1 pod stays Pending for a volume on it alone." in report
+
+
+def test_pending_pods_without_volumes_in_the_file_are_unknown(tmp_path: Path) -> None:
+    change = _pending("node-a")
+
+    def lacking(one: Json) -> None:
+        change(one)
+        if one["kind"] == "PersistentVolume":
+            one |= {"kind": "ConfigMap", "apiVersion": "v1"}
+
+    told = _told(tmp_path, lacking, "partitions")
+    assert "persistentvolumes" in told.partition("Unknown")[2]

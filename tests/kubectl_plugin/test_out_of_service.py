@@ -113,6 +113,17 @@ def test_garbage_collection_does_not_wait_for_a_kubelet_that_answers(tmp_path: P
     assert "Changes" not in fenced
 
 
+@pytest.mark.parametrize(("ready", "waits"), [("True", True), ("Unknown", False)])
+def test_garbage_collection_waits_until_ready_is_unknown(ready: str, waits: bool, tmp_path: Path) -> None:
+    source = _cluster(tmp_path, ready=ready, renewed="44:13", deleted="44:50")
+    when = " after Ready became Unknown" if waits else ""
+    explained = _said("explain", "pod/ledger-0", "-n", "bank", *source)
+    assert f"Pod garbage collection removes its object within 20 s{when}; nobody has confirmed" in explained
+    assert f"pod garbage collection does the same by itself within 20 s{when} already being" in explained
+    page = _said("partitions", *source)
+    assert f"20 s 1 pod removed by pod garbage collection, at the latest{when}; its processes are not" in page
+
+
 def test_nothing_is_deleted_where_the_kubelet_answers_and_is_not_waited_for(tmp_path: Path) -> None:
     source = _cluster(tmp_path, ready="False", renewed="44:55", tolerations=TOLERATES)
     explained, listed, forced, _ = _answers(source)

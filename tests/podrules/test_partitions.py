@@ -276,6 +276,43 @@ def test_F5_what_is_worst_about_a_pod(pod: Pod, source: str, risk: Risk) -> None
     assert the_node(partitions(facts(pod, **storage(source)), NOW)).pods[0].risk is risk
 
 
+@pytest.mark.parametrize(
+    ("other", "source", "risk"),
+    [
+        pytest.param({"running": False}, "iscsi", Risk.TWO_WRITERS, id="waits for iSCSI"),
+        pytest.param({"running": False}, "fc", Risk.TWO_WRITERS, id="waits for FC"),
+        pytest.param({}, "nfs", Risk.TWO_WRITERS, id="runs on NFS"),
+        pytest.param({"running": False}, "csi", Risk.VOLUME_AWAITED, id="its driver detaches"),
+        pytest.param({"phase": "Failed"}, "nfs", Risk.NOBODY_REPLACES, id="has finished"),
+        pytest.param({"node": "lost"}, "fc", Risk.NOBODY_REPLACES, id="on the same node"),
+        pytest.param({"namespace": "other"}, "fc", Risk.NOBODY_REPLACES, id="another claim of that name"),
+        pytest.param({"claims": ["more"]}, "fc", Risk.NOBODY_REPLACES, id="another claim"),
+    ],
+)
+def test_second_writer_elsewhere(other: Mapping[str, Any], source: str, risk: Risk) -> None:
+    second = make_lost_pod("bare-b", **{"node": "well", "owner": "", "claims": ["data"], **other})
+    first = make_lost_pod("bare-a", owner="", claims=["data"])
+    risks = {pod.name: pod.risk for pod in the_node(partitions(facts(first, second, **storage(source)), NOW)).pods}
+    assert risks["bare-a"] is risk
+
+
+def test_reader_elsewhere_is_no_second_writer() -> None:
+    second = make_lost_pod("bare-b", "well", owner="", claims=["data"], running=False)
+    claim = second.spec.volumes[0].persistent_volume_claim
+    assert claim is not None
+    volume = replace(second.spec.volumes[0], persistent_volume_claim=replace(claim, read_only=True))
+    reader = replace(second, spec=replace(second.spec, volumes=(volume,)))
+    told = facts(make_lost_pod("bare-a", owner="", claims=["data"]), reader, **storage("fc"))
+    assert the_node(partitions(told, NOW)).pods[0].risk is Risk.VOLUME_AWAITED
+
+
+def test_second_writer_of_unused_volume_comes_first() -> None:
+    older = make_zone_node("older", ready="Unknown")
+    waiting = make_lost_pod("bare-b", "well", owner="", claims=["data"], running=False, phase="Pending")
+    told = facts(waiting, make_lost_pod("db-0", "older"), nodes=[older, *attached(FC)], **storage("fc"))
+    assert [node.reach.name for node in partitions(told, NOW)] == ["lost", "older"]
+
+
 def test_F4_who_guards_the_volumes_of_a_lost_pod() -> None:
     locks = [
         the_node(partitions(facts(make_lost_pod(claims=["data"]), **more), NOW)).pods[0].volumes[0].lock

@@ -142,6 +142,19 @@ def test_F2_deny_names_what_to_do_instead(node: Object, stopping: bool, remedy: 
     assert denial.endswith(f"; {FORBIDDEN}; {remedy}")
 
 
+@pytest.mark.parametrize(
+    ("finalizers", "kept"),
+    [(["example.com/backup"], True), (["a.example/x", "orphan"], True), (["batch.kubernetes.io/job-tracking"], False)],
+)
+def test_finalizers_keep_what_garbage_collection_deletes(finalizers: list[str], kept: bool) -> None:
+    pod = make_pod()
+    pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:11:20Z", "deletionGracePeriodSeconds": 30}
+    pod["metadata"] |= {"finalizers": finalizers}
+    denial = answer_to(pod, "deny", node=OUT_OF_SERVICE).denial
+    words = "pod garbage collection deletes it by itself, and finalizers keep the object until they are removed"
+    assert denial.endswith(words) is kept
+
+
 def test_F2_deny_advises_no_deletion_where_garbage_collection_does_not_wait_for_the_kubelet() -> None:
     node = raw_node("node-1", conditions=[raw_condition("Ready", "False")], taints=TAINTS)
     cluster = make_cluster([make_namespace(force_delete="deny"), node, make_lease(FRESH), make_pod()])

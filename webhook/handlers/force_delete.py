@@ -24,6 +24,7 @@ from typing import Final
 
 from podrules.cluster.errors import ClusterError, NotFound
 from podrules.cluster.kinds import PODS
+from podrules.ending import holders
 from podrules.model.pod import Pod
 from podrules.plain_names import command, is_plain_name
 from podrules.pod_gc import collected_within
@@ -164,7 +165,8 @@ def _instead(pod: Pod, risk: ForceDeleteRisk) -> str:
     deleted = pod.metadata.deletion_timestamp is not None
     # Of a pod whose node has no plain name pod garbage collection cannot write the status (ValidatePodStatusUpdate).
     if is_plain_name(pod.spec.node_name) and collected_within(node.reach, deleted=deleted) is not None:
-        return "pod garbage collection removes it by itself"
+        kept = "pod garbage collection deletes it by itself, and finalizers keep the object until they are removed"
+        return kept if holders(pod.metadata.finalizers) else "pod garbage collection removes it by itself"
     match node.reach:
         case Reach.BACK_NOT_READY if not deleted:
             return "first take its node back: until it is Ready, pod garbage collection removes what is deleted there"

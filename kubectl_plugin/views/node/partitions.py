@@ -32,6 +32,7 @@ from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, cut, duration, listed
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.ending import PATIENCE
+from podrules.forcing import lets_second_writer
 from podrules.lost_node import UNREACHABLE, ZoneHealth, ZoneState
 from podrules.model.instant import later
 from podrules.owner_risk import REPLACED_RISK
@@ -197,10 +198,13 @@ def _verdict(node: NodeDown, report: PartitionsReport) -> Iterator[str]:
 
 
 def waiting_words(nodes: Sequence[NodeDown]) -> Iterator[str]:
-    """How many pods wait for volumes of nodes that no pod object uses there any more."""
-    pods = {pod for node in nodes for pod in node.waiting}
+    """How many pods wait for volumes of nodes that no pod object uses there any more, or can start there alone."""
+    pods, it = {pod for node in nodes for pod in node.waiting}, "it" if len(nodes) == 1 else "them"
+    if pending := {one.pod for node in nodes for one in node.pending}:
+        stay, volumes = ("stays", "a volume") if len(pending) == 1 else ("stay", "volumes")
+        yield f"{counted(len(pending), 'pod')} {stay} Pending for {volumes} on {it} alone"
     if pods:
-        wait, it = "waits" if len(pods) == 1 else "wait", "it" if len(nodes) == 1 else "them"
+        wait = "waits" if len(pods) == 1 else "wait"
         yield f"{counted(len(pods), 'pod')} elsewhere {wait} for a volume still attached to {it}"
 
 
@@ -296,7 +300,8 @@ def by_itself(node: NodeDown, now: datetime) -> Iterator[str | Row]:
     going = [pod for pod in collected if not pod.finalizers and _due(pod, now) is None]
     if going:
         count, whose = counted(len(going), "pod"), "its" if len(going) == 1 else "their"
-        text = f"{count} removed by pod garbage collection, at the latest; {whose} processes are not"
+        after = " after Ready became Unknown" if not gone and node.ready == "True" else ""
+        text = f"{count} removed by pod garbage collection, at the latest{after}; {whose} processes are not"
         yield Row((f"{within} s", text))
     if kept := sum(bool(pod.finalizers) for pod in (collected if gone else lost)):
         removed = "marked for deletion and not removed" if gone else "not removed even then"
@@ -433,10 +438,12 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
         for pod in shown
     ]
     rows += [
-        (age, pod, *([""] if priorities else []), f"elsewhere: waits for its volume {held.claim}, still attached here")
+        (age, pod, *([""] if priorities else []), _awaits(held, node.reach.reach))
         for held in node.attachments
         for pod in held.waiting
     ]
+    alone = f"Pending until {node.reach.name} is back: its volume {{}} is on this node alone"
+    rows += [(age, one.pod, *([""] if priorities else []), alone.format(one.claim)) for one in node.pending]
     if own and not nodes_own:
         more = f"and {counted(len(own), 'pod')}"
         rows.append((age, more, *([""] if priorities else []), "belong to this node (DaemonSets, static pods)"))
@@ -446,6 +453,12 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
         tuple(rows),
         right=frozenset({2}) if priorities else frozenset(),
     )
+
+
+def _awaits(held: HeldAttachment, reach: Reach) -> str:
+    unfenced = held.writer is not None and lets_second_writer(held.writer, reach)
+    then = f"; then nothing keeps a second writer off ({guarded(held.writer)})" if held.writer and unfenced else ""
+    return f"elsewhere: waits for its volume {held.claim}, still attached here{then}"
 
 
 def force_section(node: NodeDown) -> Section:
@@ -548,6 +561,12 @@ def deletions(node: NodeDown) -> Iterator[Command]:
         yield qos("delete pod/{}", pod.name, namespace=pod.namespace, changes=True, comment="it tolerates the taint")
 
 
+def _is_refused(node: NodeDown) -> bool:
+    """Whether only volumes are left that drivers refuse to detach, which no fence helps."""
+    lost = [pod for pod in node.pods if pod.risk is not Risk.NODES_OWN]
+    return not lost and bool(node.attachments) and all(held.error for held in node.attachments)
+
+
 def _next_commands(node: NodeDown) -> Iterator[Command]:
     name = node.reach.name
     match node.reach.reach:
@@ -555,10 +574,11 @@ def _next_commands(node: NodeDown) -> Iterator[Command]:
             yield qos("unfence node/{}", name, comment="once the machine is back")
         case Reach.MISSED_HEARTBEATS | Reach.RETURNING:
             yield qos("partitions", comment="in a minute")
-        case _:
+        case reach if not (reach.quiet and _is_refused(node)):
             yield from remedies(node.reach)
     if node.reach.reach is Reach.OUT_OF_SERVICE:
         yield from deletions(node)
     worst = [(pod.namespace, pod.name) for pod in node.pods]
-    for namespace, name in (*worst, *(tuple(pod.split("/", 1)) for pod in node.waiting))[:1]:
+    others = (*(one.pod for one in node.pending), *node.waiting)
+    for namespace, name in (*worst, *(tuple(pod.split("/", 1)) for pod in others))[:1]:
         yield qos("explain pod/{}", name, namespace=namespace)

@@ -135,7 +135,7 @@ def force_lines(report: PodReport, node: NodeFacts, now: datetime | None) -> Ite
     within = collected_within(_reach(node), deleted=deleted)
     late = overdue_words(report.ending.collected_by, now)
     if within is not None and not report.ending.holders and not late:
-        yield f"pod garbage collection does the same by itself within {within} s"
+        yield f"pod garbage collection does the same by itself within {within} s{_from_unknown(node)}"
     if deleted:
         yield (f"already being deleted: {forcing_words(report.ending.holders)}; nobody knows when its processes end")
 
@@ -169,7 +169,12 @@ def _collected(report: PodReport, node: NodeFacts, now: datetime | None) -> str:
     within = collected_within(_reach(node), deleted=True)
     held = report.ending.finalizers
     kept = f" once {finalizer_words(held, 'is', 'are')} done" if held else ""
-    return f"Pod garbage collection removes its object within {within} s{kept}"
+    return f"Pod garbage collection removes its object within {within} s{_from_unknown(node)}{kept}"
+
+
+def _from_unknown(node: NodeFacts) -> str:
+    """Garbage collection waits until a node out of service that misses heartbeats is not Ready."""
+    return " after Ready became Unknown" if node.ready == "True" else ""
 
 
 def _unconfirmed(report: PodReport, node: NodeFacts, now: datetime | None) -> str:

@@ -207,7 +207,9 @@ _GOES: Final = frozenset({Cause.MIRROR, Cause.SECOND_DELETE})
 _SEEN: Final = frozenset({What.NODE_UNKNOWN, What.TAINTED, What.DELETED, What.OBJECT_GONE})
 """What a pod and a node that can still be read show not to have come."""
 _RECORDED: Final = frozenset({Cause.NODE_TELLS, Cause.DELETED_BEFORE, Cause.START, Cause.ENDED_BEFORE})
-_FOLLOWS_OBJECT: Final = frozenset({Cause.AFTER_OBJECT, Cause.FORCE_DETACH, Cause.FORCE_DETACH_UNFENCED})
+_FOLLOWS_OBJECT: Final = frozenset(
+    {Cause.AFTER_OBJECT, Cause.FORCE_DETACH, Cause.FORCE_DETACH_UNFENCED, Cause.NOT_IN_USE, Cause.NOT_IN_USE_UNFENCED}
+)
 _FOLLOWS_END: Final = frozenset({Cause.STOPPED, Cause.UNMOUNTED, Cause.JOB_FAILED})
 
 

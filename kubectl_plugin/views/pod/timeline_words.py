@@ -12,7 +12,7 @@ from podrules.timeline.events import Cause, Event, Note, Reminder, What
 __all__ = ["NOTES", "WHAT", "WHY"]
 
 _LONGEST_PATH: Final = 50
-_UNFENCED: Final = frozenset({Cause.NOT_LOCKED, Cause.FORCE_DETACH_UNFENCED})
+_UNFENCED: Final = frozenset({Cause.NOT_LOCKED, Cause.FORCE_DETACH_UNFENCED, Cause.NOT_IN_USE_UNFENCED})
 
 
 def _path(field: str) -> str:
@@ -147,6 +147,11 @@ WHY: Final[dict[Cause, Callable[[Event], str]]] = {
     ),
     Cause.FORCE_DETACH_UNFENCED: _named(
         "the pod's object holds it; {seconds} s after that is gone (out-of-service taint: at once) it is detached, "
+        "which fences nobody"
+    ),
+    Cause.NOT_IN_USE: _named("the pod's object holds it; detached as soon as that is gone: {field} does not list it"),
+    Cause.NOT_IN_USE_UNFENCED: _named(
+        "the pod's object holds it; as soon as that is gone it is detached ({field} does not list it), "
         "which fences nobody"
     ),
     Cause.NOT_LOCKED: _named("nothing keeps another node off it, even while this pod still writes"),
