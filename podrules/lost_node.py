@@ -22,22 +22,24 @@ k8s.io/component-helpers/node/topology/helpers.go (GetZoneKey) at v0.36.3; KEP-2
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podrules.features import minor_of
 from podrules.model.affinity import Toleration
 from podrules.model.instant import instant, later
 from podrules.model.node import Node, Taint
 from podrules.taint_eviction import Eviction, taint_eviction
 from podrules.tolerations import NO_EXECUTE
+from podrules.versions import Versions
 
 __all__ = [
-    "NODE_MONITOR_GRACE",
     "UNREACHABLE",
+    "MonitorGrace",
     "ZoneHealth",
     "ZoneState",
     "compute_zone_state",
@@ -49,8 +51,6 @@ __all__ = [
     "zone_key",
 ]
 
-NODE_MONITOR_GRACE: Final = timedelta(seconds=50)
-"""--node-monitor-grace-period; 40 s before 1.32."""
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
 _UNHEALTHY_ZONE_THRESHOLD: Final = 0.55
@@ -59,6 +59,21 @@ _RATE: Final = 0.1
 _SECONDARY_RATE: Final = 0.01
 _ZONE_LABELS: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 _REGION_LABELS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+
+
+class MonitorGrace(NamedTuple):
+    """--node-monitor-grace-period, unless somebody set it: 50 s, and 40 s before 1.32."""
+
+    seconds: int = 50
+    known: bool = False
+    """Whether the control plane's version decides; it is as new as its newest kubelet, at least."""
+
+    @classmethod
+    def of(cls, versions: Versions) -> MonitorGrace:
+        """That of a cluster."""
+        old = versions.api_server.minor < 32
+        version = versions.server_version or ("" if old else versions.newest_kubelet)
+        return cls(40 if old else 50, minor_of(version) is not None)
 
 
 class ZoneState(Enum):
@@ -127,7 +142,7 @@ def eviction_rate(state: ZoneState, nodes: int, *, cluster_down: bool) -> float:
     return _SECONDARY_RATE if nodes > _LARGE_ZONE else 0.0
 
 
-def unknown_at(node: Node, renewed: datetime | None) -> datetime | None:
+def unknown_at(node: Node, renewed: datetime | None, grace: MonitorGrace) -> datetime | None:
     """When Ready became Unknown, or will if the heartbeat at ``renewed`` was the last; None if not known.
 
     An Unknown condition without a time counts as one that will become so, by its Lease.
@@ -136,7 +151,7 @@ def unknown_at(node: Node, renewed: datetime | None) -> datetime | None:
     since = instant(ready.last_transition_time) if ready is not None and ready.status == "Unknown" else None
     if since is not None:
         return since
-    return later(renewed, NODE_MONITOR_GRACE.total_seconds()) if renewed is not None else None
+    return later(renewed, grace.seconds) if renewed is not None else None
 
 
 def taint_added(node: Node | None, key: str) -> datetime | None:

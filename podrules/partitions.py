@@ -37,6 +37,7 @@ from podrules.ending import pod_ending, stop_plan
 from podrules.forcing import lets_second_writer, pod_force_safety
 from podrules.lost_node import (
     UNREACHABLE,
+    MonitorGrace,
     ZoneHealth,
     ZoneState,
     eviction,
@@ -213,6 +214,8 @@ class NodeDown(Struct, frozen=True, rename="camel"):
     """Its last heartbeat."""
     unknown_at: datetime | None
     """When Ready became Unknown, or will; None: nothing tells, or it answers."""
+    grace_assumed: bool
+    """Whether that is to come, by --node-monitor-grace-period of a control plane of unknown version."""
     tainted_at: datetime | None
     """When it got the unreachable taint; None: it has none."""
     out_of_service_at: datetime | None
@@ -247,6 +250,7 @@ class PartitionFacts(Struct, frozen=True, kw_only=True):
     """Whether these are all of the cluster: another that a pod names is gone then."""
     renewed: Mapping[str, datetime]
     """``spec.renewTime`` of the nodes' Leases."""
+    grace: MonitorGrace = MonitorGrace()
     pods: Sequence[Pod]
     """Those of the nodes that are down, and all of the namespaces whose claims these use."""
     stateful_sets: Mapping[tuple[str, str], Workload] = {}
@@ -334,7 +338,7 @@ def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: Par
     ready = node.ready.status if node is not None and node.ready is not None else None
     # Of one that answers the heartbeat is not the last, and Ready does not become Unknown.
     lost = reach.reach.quiet or ready == "Unknown"
-    unknown = unknown_at(node, renewed) if node is not None and lost else None
+    unknown = unknown_at(node, renewed, facts.grace) if node is not None and lost else None
 
     def to_go(pod: Pod) -> Eviction:
         if node is None:
@@ -348,6 +352,7 @@ def _node_down(reach: NodeReach, node: Node | None, zone: ZoneHealth, facts: Par
         ready=ready,
         renewed=renewed,
         unknown_at=unknown,
+        grace_assumed=unknown is not None and ready != "Unknown" and not facts.grace.known,
         tainted_at=taint_added(node, UNREACHABLE),
         out_of_service_at=taint_added(node, OUT_OF_SERVICE),
         taints=tuple(taint.text for taint in node.spec.taints) if node is not None else (),

@@ -11,6 +11,7 @@ from kubectl_plugin.reports.pod.pod_report import as_if_running
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.force_delete_objects import read_renewed
 from podrules.cluster.kinds import DAEMON_SETS, JOBS, NODES, PDBS, Kind
+from podrules.lost_node import MonitorGrace
 from podrules.model.pod import Pod
 from podrules.model.workload import CronJob, Workload, WorkloadSpec
 from podrules.reading import read_or_none
@@ -73,6 +74,7 @@ class Timelines:
             node=node,
             reach=reach,
             renewed=None if answers else self._renewed(name),
+            grace=MonitorGrace.of(self._gatherer.versions),
             # A kubelet on a silent node is not asked: that would take the whole time-out.
             kubelet=read_or_none(self._gatherer.kubelet_config(name))
             if name and answers and not pod.finished
@@ -90,6 +92,7 @@ class Timelines:
             pod=as_if_running(pod),
             owner=Ownership(owner_guarantee(pod), Workload(spec=spec) if isinstance(spec, WorkloadSpec) else None),
             tolerations=tolerations_of(pod, daemon=kind is DAEMON_SETS),
+            grace=MonitorGrace.of(self._gatherer.versions),
             kubelet=self._gatherer.source.told.kubelet,
             guards=self._guards(pod),
             budgets=self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace)),

@@ -6,6 +6,7 @@ from typing import Final
 
 from kubectl_plugin.glossary import (
     claims,
+    codes,
     devices,
     ending,
     exits,
@@ -38,4 +39,5 @@ CATALOGUE: Final[dict[Topic, tuple[Entry, ...]]] = {
     Topic.NODES: nodes.ENTRIES,
     Topic.SAFETY: safety.ENTRIES,
     Topic.DEVICES: devices.ENTRIES,
+    Topic.CODES: codes.ENTRIES,
 }

@@ -55,7 +55,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="sidecar",
-        also=("sidecars", "sidecar container", "restartable init container", "native sidecar"),
+        also=("sidecars", "sidecar container", "restartable init container", "native sidecar", "SidecarStopped"),
         pattern=r"may not be set for (non-init containers|init containers without restartPolicy=Always)",
         means="An init container with restartPolicy Always: it starts before the others, ends after them, last first.",
         rule=(
@@ -121,7 +121,7 @@ ENTRIES: Final = (
         pattern=r"Starting kubelet\.",
         means="A restart of the kubelet alone stops no container; it finds them again when it is back.",
         rule=(
-            "While it is away nobody runs probes, preStop or SIGTERM, and the node may turn NotReady after 50 s.",
+            "While it is away nobody runs probes, preStop or SIGTERM; after 50 s (40 s before 1.32) it is NotReady.",
             "A stop that was under way begins again: preStop again, and the whole deletionGracePeriodSeconds.",
             "So a Terminating pod may live longer than its grace period.",
         ),
@@ -184,7 +184,7 @@ ENTRIES: Final = (
         name="eviction API",
         also=(
             *("drain", "kubectl drain", "pods/eviction", "API-initiated eviction", "eviction subresource", "429"),
-            *("TooManyRequests", "--disable-eviction", "Safely Drain a Node"),
+            *("TooManyRequests", "--disable-eviction", "Safely Drain a Node", "ApiEviction"),
         ),
         pattern=r"(node/\S+ )?drained|draining( node \S+)?"
         r"|evicting pod \S+|error when evicting pods/.* global timeout reached: .*",
@@ -204,7 +204,7 @@ ENTRIES: Final = (
     Entry(
         name="PodDisruptionBudget",
         also=(
-            *("PDB", "budget", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable of a budget"),
+            *("PDB", "budget", "disruption budget", "disruptionsAllowed", "minAvailable", "maxUnavailable"),
             *("currentHealthy", "desiredHealthy", "expectedPods", "voluntary disruption", "involuntary disruption"),
             *("Disruptions", "Specifying a Disruption Budget for your Application"),
         ),
@@ -217,6 +217,8 @@ ENTRIES: Final = (
         rule=(
             "Preemption takes other victims where it can, and breaks a budget where nothing else makes room.",
             "Node pressure, NoExecute taints, a deletion and a rolling update do not ask it.",
+            "maxUnavailable of a Deployment (25%) or DaemonSet (1) is another field: it limits an update only.",
+            "Overlaps: two select one pod, no eviction goes. Blocks…, Uncounted: a drain waits. Allows: it goes on.",
         ),
         do=("One replica and minAvailable 1 never lets a drain through: run two.",),
         commands=("kubectl get pdb -A", "kubectl qos place --drain NODE"),
@@ -266,7 +268,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="DeadlineExceeded",
-        also=("activeDeadlineSeconds",),
+        also=("activeDeadlineSeconds", "ActiveDeadline"),
         pattern=r"Pod was active on the node longer than the specified deadline"
         r"|Job was active longer than specified deadline",
         means="The pod, or its Job, ran longer than activeDeadlineSeconds.",
@@ -300,7 +302,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="restartPolicy",
-        also=("OnFailure", "restartCount", "restartPolicy: Always", "restartPolicy: Never"),
+        also=("OnFailure", "restartCount", "restartPolicy: Always", "restartPolicy: Never", "RestartAllContainers"),
         means="Whether a container that ended is started again on its node: Always (default), OnFailure or Never.",
         rule=("A deleted, evicted or preempted pod does not start again; a container can have its own (since 1.35).",),
         source=("pkg/kubelet/container/helpers.go",),
@@ -343,9 +345,12 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Job",
-        also=("podReplacementPolicy", "TerminatingOrFailed"),
+        also=("podReplacementPolicy", "TerminatingOrFailed", "CronJob", "ttlSecondsAfterFinished"),
         means="Runs pods until enough have succeeded; a pod that is Terminating is replaced at once, by default.",
-        rule=("podReplacementPolicy Failed, the default with a podFailurePolicy, waits until the old pod has ended.",),
+        rule=(
+            "podReplacementPolicy Failed, the default with a podFailurePolicy, waits until the old pod has ended.",
+            "A CronJob makes Jobs by its schedule. A finished Job stays, or for ttlSecondsAfterFinished.",
+        ),
         source=("pkg/controller/job/job_controller.go", "pkg/apis/batch/v1/defaults.go"),
         see=("BackoffLimitExceeded", "DisruptionTarget"),
     ),

@@ -24,6 +24,7 @@ class Topic(Enum):
     NODES = "what a node reports"
     SAFETY = "silent nodes, volumes, force deletion"
     DEVICES = "devices (dynamic resource allocation)"
+    CODES = "what kubectl qos says"
 
 
 class Entry(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -44,6 +45,6 @@ class Entry(Struct, frozen=True, kw_only=True, rename="camel"):
     commands: tuple[str, ...] = ()
     """To look closer."""
     source: tuple[str, ...]
-    """Files of kubernetes v1.37.1, KEPs, or kernel files."""
+    """Files of kubernetes v1.37.1, KEPs, or kernel files; none of a term of this program."""
     see: tuple[str, ...] = ()
     """Names of other entries."""

@@ -19,7 +19,7 @@ ENTRIES: Final = (
         means="A state could not be learned: how a container ended (exit code 255), or whether a node's kubelet lives.",
         rule=(
             "A container: its runtime lost track of it, as after a reboot; the kubelet answers, and 255 is no signal.",
-            "A node's Ready, or another of its conditions: its kubelet has not renewed its Lease for 50 s.",
+            "A condition of a node, as Ready: its kubelet has not renewed its Lease for 50 s (40 s before 1.32).",
         ),
         commands=(_EXPLAIN, "kubectl qos partitions"),
         source=("pkg/controller/nodelifecycle/node_lifecycle_controller.go",),
@@ -29,11 +29,12 @@ ENTRIES: Final = (
         name="exit code",
         also=(
             *("Completed", "Error", "exit code 0", "exit code 1", "exit code 139", "lastState.terminated"),
-            *("126", "127", "128", "130", "134", "139", "255"),
+            *("126", "127", "128", "130", "134", "139", "255", "ContainerEnded", "Ended", "Application"),
         ),
-        pattern=r"(exit[ -]?(code|status)|code):? *(\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])|Signal:\d+|signal [1-9]\d?",
+        pattern=r"(exit[ -]?(code|status)|code):? *(\d|[1-9]\d{1,2})|Signal:\d+|signal [1-9]\d?",
         means="The number with which the container's first process ended: 0 is success, 129 to 192 mostly a signal.",
         rule=(
+            "0 to 255 on Linux: a larger one is no exit code there, only a Windows program has such.",
             "1 to 125: the program's own; its log says why. 126: the command cannot be executed. 127: there is none.",
             "128 with reason StartError: it did not start. 129 to 192: 128 and the signal.",
             "255 with reason Unknown: the runtime could not learn it, as after a reboot; else it is the program's own.",
@@ -100,7 +101,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="ProgressDeadlineExceeded",
-        also=("progressDeadlineSeconds",),
+        also=("progressDeadlineSeconds", "RolloutStuck"),
         pattern=r"(Deployment|ReplicaSet) .* (has timed out progressing|exceeded its progress deadline)\.?",
         means="A rollout made no progress for progressDeadlineSeconds, 600 by default.",
         rule=(
@@ -129,7 +130,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="rollout is not finished",
-        also=("MinimumReplicasUnavailable",),
+        also=("MinimumReplicasUnavailable", "RolloutPaused", "RolloutPartial", "SpecNotObserved"),
         pattern=r"Waiting for (deployment|daemon set) .* rollout to finish: .*|Waiting for \d+ pods to be ready\.\.\."
         r"|Waiting for partitioned roll out to finish: .*|waiting for statefulset rolling update to complete .*"
         r"|Deployment does not have minimum availability\.|(Deployment|ReplicaSet) .* is progressing\.",

@@ -69,7 +69,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="RunContainerError",
-        also=("StartError", "OCI runtime create failed", "PreCreateHookError", "PreStartHookError"),
+        also=("StartError", "OCI runtime create failed", "PreCreateHookError", "PreStartHookError", "Runtime"),
         pattern=r"(?!Failed to create pod sandbox)"
         r"(.*: )?(OCI runtime create failed|failed to create shim task|failed to create containerd task): .*"
         r"|Error: failed to (create|start) container( .*|d .*)?|Internal Pre(Create|Start)Container hook failed: .*",
@@ -114,7 +114,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="FailedPostStartHook",
-        also=("PostStartHookError", "postStart"),
+        also=("PostStartHookError", "postStart", "PostStartHook"),
         pattern=r"PostStartHook failed.*",
         means="A container's postStart hook failed: the kubelet kills the container, and restartPolicy decides.",
         commands=(_DESCRIBE,),
@@ -123,7 +123,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="ContainersNotReady",
-        also=("ContainersNotInitialized", "ContainersReady"),
+        also=("ContainersNotInitialized", "ContainersReady", "PodsNotReady"),
         pattern=r"containers with (unready|unknown|incomplete) status: .*|.* pod readiness gate \".*\" .*",
         means="Why a pod is not Ready, or not Initialized: the containers in brackets are not.",
         rule=(

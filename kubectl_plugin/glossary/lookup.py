@@ -21,6 +21,7 @@ from math import log
 from typing import Final, NamedTuple
 
 from kubectl_plugin.glossary.catalogue import CATALOGUE
+from kubectl_plugin.glossary.codes import CODES
 from kubectl_plugin.glossary.entry import Entry
 from podrules.model.quantity import whole_number
 
@@ -99,7 +100,7 @@ _FRAMES: Final = (
     r"(?:error: )?unable to (?:drain|cordon|uncordon) node [^:]+: (?P<cause>.+?)(?:, continuing command\.\.\.)?",
     r"(?:the )?[\w.]+(?: \"[^\"]*\")? is (?:forbidden|invalid): (?P<cause>.+)",
     r"internal error occurred: (?P<cause>.+)",
-    r"pod was rejected: (?P<cause>.+)",
+    r"pod (?:was rejected: |(?=(?:the )?node |predicate ))(?P<cause>.+)",
     r"rpc error: code = \w+ desc = (?P<cause>.+)",
     r"running [\w \"]+ plugin(?: for pod)?(?: \"[^\"]*\")?: (?P<cause>.+)",
     r"(?:last state: |(?:command )?terminated with )(?P<cause>exit code.+)",
@@ -116,7 +117,7 @@ _FRAMES: Final = (
     r"invalid metrics \(\d+ invalid out of \d+\), first error is: (?P<cause>.+)",
     r"failed to create new replica set \"[^\"]*\": (?P<cause>.+)",
     r"what (?:is|are|does) (?:(?:an?|the) )?(?P<cause>.+?)(?: mean)?\??",
-    r"(?:why )?(?:is|are|was) (?:my|our|the) (?:pod|node|container)s? (?:stuck )?(?:in )?(?P<cause>(?!killed).+?)\??",
+    r"(?:why )?(?:is|are|was) (?:my|our|the) (?:pod|node|container)s? (?:stuck |in )*(?P<cause>(?!killed|stuck).+?)\??",
     r"unable to attach or mount volumes: unmounted .* failed to process volumes=\S*: (?P<cause>.+)",
 )
 """What Kubernetes puts before the text of a cause; the cause counts first."""
@@ -128,9 +129,22 @@ _FIELD: Final = re.compile(
 """What validation says of a field: a value may follow, then the rule."""
 _VAGUE: Final = frozenset(
     (
-        *("completed", "created", "critical", "failed", "immediate", "killing", "lost", "never", "pulled", "pulling"),
-        *("queue", "ready", "request", "requests", "restart", "running", "scheduled", "started", "succeeded"),
-        "unknown",
+        *(
+            "answers",
+            "application",
+            "back",
+            "broken",
+            "certain",
+            "completed",
+            "configuration",
+            "conflict",
+            "created",
+            "critical",
+        ),
+        *("deleted", "done", "ended", "failed", "fits", "image", "immediate", "kept", "killing", "likely", "lost"),
+        *("never", "normal", "planned", "possible", "pulled", "pulling", "queue", "ready", "refused", "rejected"),
+        *("replaced", "request", "requests", "restart", "restarted", "running", "runtime", "safe", "scheduled"),
+        *("several", "started", "stuck", "succeeded", "suspended", "unknown"),
     )
 )
 """Words of any program: with another term behind or before them they are no message of Kubernetes."""
@@ -348,9 +362,9 @@ def _entry(text: str) -> Entry | None:
 
 
 def _less(text: str) -> list[str]:
-    """The name of a flag without its value, or the ends of a field's path, the longest first."""
+    """The name of a flag or field without its value, or the ends of a field's path, the longest first."""
     steps = re.sub(r"\[[^]]*\]", "", text).split(".") if _PATH.fullmatch(text) else []
-    flag = re.fullmatch(r"(--[a-z-]+)=\S+", text)
+    flag = re.fullmatch(r"(--[a-z-]+(?==)|[a-z]+[A-Z]\w+(?=: ))(?:=|: )\S+", text)
     ends = [".".join(steps[at:]) for at in range(1, len(steps))]
     return [flag[1]] if flag else [end for end in ends if end not in _VAGUE]
 
@@ -407,7 +421,7 @@ def _letters(text: str) -> str:
 
 def _spelt(entries: Iterable[Entry]) -> Iterator[tuple[str, Entry]]:
     for entry in entries:
-        for spelling in (entry.name, *entry.also):
+        for spelling in (entry.name, *entry.also, *CODES.get(entry.name, "").split()):
             yield spelling, entry
 
 

@@ -63,7 +63,7 @@ ENTRIES: Final = (
         means="The node's Ready is no longer True: its kubelet says so itself (False), or is silent (Unknown).",
         rule=(
             "From kubelet: it answers, and its Ready condition names what is missing, mostly runtime or network.",
-            "From node-controller: False or Unknown alike. Unknown is a Lease that was not renewed for 50 s.",
+            "From node-controller: False or Unknown alike. Unknown: no renewed Lease for 50 s (40 s before 1.32).",
             "Both taint the node: pods are deleted when their tolerationSeconds are over, 300 s by default.",
         ),
         do=("Read status and message of the Ready condition before you act on the node.",),
@@ -73,11 +73,14 @@ ENTRIES: Final = (
     ),
     Entry(
         name="SystemOOM",
-        also=("global OOM", "kernel OOM", "node OOM"),
+        also=("global OOM", "kernel OOM", "node OOM", "NodeOOMKill", "NodeOutOfMemory", "systemd-oomd", "PSI"),
         pattern=r"System OOM encountered.*|(.*[\]:] )?(Out of memory: Kill(ed)? process .*"
         r"|oom-kill:constraint=CONSTRAINT_NONE,.*)",
         means="The kernel of the node ran out of memory as a whole, and killed a process: no container's own limit.",
-        rule=("The process with the most points is killed: usage and oom_score_adj count, not the QoS class.",),
+        rule=(
+            "The process with the most points is killed: usage and oom_score_adj count, not the QoS class.",
+            "systemd-oomd kills sooner, a whole cgroup, by PSI (time lost to shortage): exit code 137, not OOMKilled.",
+        ),
         do=("See who stands first there now, and which pods use more than they request.",),
         commands=(_NODE,),
         source=("pkg/kubelet/oom/oom_watcher_linux.go",),

@@ -20,7 +20,7 @@ ENTRIES: Final = (
             *("Evicting", "eviction", "node-pressure eviction", "node pressure", "The node was low on resource"),
             *("kubelet eviction", "out of resource", "eviction order", "eviction ranking", "eviction manager", "evict"),
         ),
-        pattern=r"Eviction manager: pod is evicted successfully"
+        pattern=r"Eviction manager: (pod is evicted successfully|unable to evict any pods from the node)"
         r"|The node was low on resource: .*|Threshold quantity: \S+, available: .*"
         r"|(Container|Pod) \S+ was using \S+, request is \S+, has larger consumption of .*",
         means="The kubelet ended the pod because its node ran short of memory, disk or process ids.",
@@ -29,6 +29,7 @@ ENTRIES: Final = (
             "Disk: the same order, by usage. Process ids: lower priority, then most processes.",
             "Critical pods are spared: static and mirror pods, and every pod with a priority of 2000000000 or more.",
             "The object stays as Failed with its message, until it is deleted or collected.",
+            "Unable to evict any pods: each one is critical or could not be stopped in time, and the node stays short.",
         ),
         do=("Request what it uses: a pod below its requests goes after all that are above theirs.",),
         commands=(_NODE, "kubectl qos explain pod/NAME"),
@@ -37,7 +38,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="headroom",
-        also=("near an eviction",),
+        also=("near an eviction", "NearEviction"),
         means="What a node has left of memory, disk, inodes or process ids above the threshold of an eviction.",
         rule=(
             "It is the available amount less the threshold; the signal nearest to its threshold comes first.",
@@ -65,11 +66,12 @@ ENTRIES: Final = (
         also=(
             *("status.allocatable", "node allocatable", "kubeReserved", "systemReserved", "capacity"),
             *("status.capacity", "enforceNodeAllocatable", "NodeAllocatableEnforced", "reservedSystemCPUs"),
-            "Reserve Compute Resources for System Daemons",
+            *("Reserve Compute Resources for System Daemons", "RequestsOverAllocatable"),
         ),
         means="What pods may request of a node: its capacity less what is kept for the system and the hard threshold.",
         rule=(
             "Kept are kubeReserved, systemReserved and, of memory and disk, evictionHard.",
+            "enforceNodeAllocatable names the cgroups that get limits: pods (default), kube-reserved, system-reserved.",
             "The scheduler compares the sum of requests with it; usage does not count.",
         ),
         commands=("kubectl qos explain node/NODE -o wide",),
@@ -81,7 +83,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="overcommit",
-        also=("overcommitted", "overcommitment", "overcommitting", "over-commit"),
+        also=("overcommitted", "overcommitment", "overcommitting", "over-commit", "memory overcommit"),
         means="The limits of a node's pods add up to more than it has. That is allowed: only requests are counted.",
         rule=(
             "When all use what they may, the node runs short: the kubelet evicts, or the kernel kills.",
@@ -160,7 +162,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="OutOfmemory",
-        also=("OutOfcpu", "OutOfpods", "OutOfephemeral-storage"),
+        also=("OutOfcpu", "OutOfpods", "OutOfephemeral-storage", "NodeRefuses", "Rejected"),
         pattern=r"OutOf(hugepages-\S+|[\w.-]+/\S+)|Node didn't have enough resource: .*",
         means="The kubelet refused the pod on arrival: by its own count it does not fit on the node any more.",
         rule=(

@@ -92,7 +92,7 @@ ENTRIES: Final = (
         also=(
             *("critical", "critical pod annotation", "Pod was preempted by Kubelet to accommodate a critical pod."),
             *("CriticalPod", "scheduler.alpha.kubernetes.io/critical-pod", "Preempted in order to admit critical pod"),
-            *("node-critical", "node-critical pod", "cluster-critical", "Preempting"),
+            *("node-critical", "node-critical pod", "cluster-critical", "Preempting", "KubeletPreemption"),
         ),
         means="A static pod, a mirror pod, or one with a priority of 2000000000 or more: its kubelet never evicts it.",
         rule=(

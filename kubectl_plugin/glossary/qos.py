@@ -31,7 +31,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Guaranteed",
-        also=("CPU manager", "cpuManagerPolicy", "exclusive cpus"),
+        also=("CPU manager", "cpuManagerPolicy", "exclusive cpus", "cpuset", "cpuset.cpus"),
         means="Every container has cpu and memory limits, and the requests of all of them equal the limits.",
         rule=("oom_score_adj is -997: killed last. Whole cpus are cores of its own if cpuManagerPolicy is static.",),
         do=("An injected sidecar or an init container without limits makes the pod Burstable: give it limits too.",),
@@ -111,7 +111,7 @@ ENTRIES: Final = (
             *("cgroups", "cgroup v2", "cgroup v1", "kubepods", "QoS cgroup", "pod cgroup", "cgroup driver"),
             *("cgroupDriver", "systemd", "cgroupfs", "kubepods.slice", "cpu.weight", "cpu.shares", "failCgroupV1"),
         ),
-        pattern=r"cgroup v1 support is in maintenance mode, .*",
+        pattern=r"cgroup v1 support is in maintenance mode, .*|kubepods-(besteffort|burstable)\S*",
         means="The kernel's groups that hold limits: kubepods, then the QoS class, then the pod, then its containers.",
         rule=(
             "A cpu request becomes shares (v1) or weight (v2), a cpu limit a quota, a memory limit memory.max.",
@@ -141,7 +141,7 @@ ENTRIES: Final = (
         also=(
             *("request", "resources.requests", "effective request", "promised", "promised memory", "promised cpu"),
             *("memory request", "cpu request", "requests.cpu", "requests.memory", "resource requests", "overhead"),
-            "pod overhead",
+            *("pod overhead", "OverRequest"),
         ),
         means="What the scheduler keeps for a pod: the larger of its containers' sum and its init containers' peak.",
         rule=(
@@ -157,7 +157,7 @@ ENTRIES: Final = (
         also=(
             *("Deferred", "Infeasible", "resize", "in-place resize", "ResizeDeferred", "ResizeInfeasible"),
             *("ResizeStarted", "PodResizeInProgress", "resizePolicy", "allocatedResources", "DeferredPodScheduling"),
-            "ResizeError",
+            *("ResizeError", "ResizePending"),
         ),
         pattern=r"node had resize preemption disabled|Node didn't have enough capacity: .*"
         r"|pod resize fits, waiting for Kubelet actuation|In-place resize of containers with swap is not supported\."
@@ -222,7 +222,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="pod-level resources",
-        also=("PodLevelResources", "spec.resources", "pod resources"),
+        also=("PodLevelResources", "spec.resources", "pod resources", "PodMemoryLimit"),
         pattern=r"pod level (request|limit) for \S+ is insufficient to cover the aggregated container and .*",
         means="Requests and limits of the pod as a whole (spec.resources): where set, they alone decide the QoS class.",
         rule=(

@@ -76,7 +76,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="namespace is being terminated",
-        also=("NamespaceTerminating", "namespace terminating"),
+        also=("NamespaceTerminating", "namespace terminating", "NamespaceHeld"),
         pattern=r"(unable to create new content in )?namespace \S+ (because it )?is being terminated"
         r"|Some (resources are|content in the namespace has finalizers) remaining: .*"
         r"|(Failed to delete all resource types|Discovery failed for some groups), \d+ (remaining|failing): .*",
@@ -216,7 +216,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="mirror pod",
-        also=("static pod", "kubernetes.io/config.mirror", "staticPodPath"),
+        also=("static pod", "kubernetes.io/config.mirror", "staticPodPath", "KubeletOwned", "StaticManifest"),
         pattern=r"a mirror pod may not .*|static pods do not support .*",
         means="A static pod comes from a file of its node, and the API server shows a mirror of it.",
         rule=(

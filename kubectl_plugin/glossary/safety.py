@@ -25,6 +25,7 @@ ENTRIES: Final = (
         rule=(
             "A StatefulSet then makes the same name again: two may write to the same data.",
             "A pod that is already Terminating does not stop sooner by it: only its name is free.",
+            "NotSafe: a second copy or writer may start. NotSafeYet: its node is silent. Safe: no container runs.",
         ),
         do=("Make sure that the machine is off first, or wait for the grace period.",),
         commands=("kubectl qos delete pod/NAME --grace-period=0", "kubectl qos explain pod/NAME"),
@@ -35,7 +36,7 @@ ENTRIES: Final = (
         name="StatefulSet",
         also=(
             *("at most one", "at most once", "statefulset guarantee", "ordinal", "pod safety", "PetSet", "pet"),
-            *("podManagementPolicy", "OrderedReady", "volumeClaimTemplates", "stable identity"),
+            *("podManagementPolicy", "OrderedReady", "volumeClaimTemplates", "stable identity", "NoReplacement"),
         ),
         means="At most one pod of each name: a new one is made only when the old object is gone.",
         rule=(
@@ -54,7 +55,7 @@ ENTRIES: Final = (
             *("unreachable", "node unreachable", "NodeStatusUnknown", "NodeStatusNeverUpdated"),
             *("Kubelet stopped posting node status", "Kubelet never posted node status."),
         ),
-        means="The node's kubelet has not renewed its Lease for 50 s: Ready is Unknown, and the node is tainted.",
+        means="Its kubelet has not renewed its Lease for 50 s (40 s before 1.32): Ready is Unknown, the node tainted.",
         rule=(
             "Its pods go on running, or not: nobody can tell.",
             "Pods are deleted when their tolerationSeconds are over, 300 s by default; they then stay Terminating.",
@@ -69,12 +70,13 @@ ENTRIES: Final = (
         name="silent node",
         also=(
             *("silent", "node silent", "does not answer", "node does not answer", "NodeDown", "NodeLost", "lost node"),
-            "dead node",
+            *("dead node", "NodesLost", "PodsUnreachable", "MissedHeartbeats", "Returning", "NodeReturning"),
         ),
         pattern=r"Node .* which was running pod .* is unresponsive",
         means="Its kubelet does not answer: what ran there may still run, and nobody can tell from the API.",
         rule=(
             "Nothing ends there by itself: pods are marked for deletion after 300 s, and stay Terminating.",
+            "MissedHeartbeats, TooEarly to fence: Ready is not Unknown yet. Returning: the Lease is renewed again.",
             "A ReplicaSet makes others at that mark; a StatefulSet waits until the old objects are gone.",
             "Older texts say NodeLost: until 1.26 a controller without taint evictions wrote that reason into pods.",
             "Today no one writes it; kubectl still shows Unknown for a Terminating pod that has it.",
@@ -86,7 +88,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="partition",
-        also=("network partition", "split brain", "split-brain"),
+        also=("network partition", "split brain", "split-brain", "zone outage"),
         means="A node, or a zone, and the control plane cannot reach each other: its processes go on, unseen.",
         rule=(
             "From the API it looks like a machine that is off: only the machine or its power supply can tell.",
@@ -118,7 +120,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="PodGC",
-        also=("podgc", "pod garbage collection", "pod garbage collector", "terminated-pod-gc-threshold"),
+        also=("pod garbage collection", "pod garbage collector", "terminated-pod-gc-threshold", "orphaned pod"),
         pattern=r"PodGC: .*|PodGC is force deleting Pod",
         means="The controller that removes pods nobody else ends: it looks every 20 s, and uses no grace period.",
         rule=(
@@ -154,7 +156,8 @@ ENTRIES: Final = (
             "taint-eviction-controller",
         ),
         pattern=r"(Marking for|Cancelling) deletion (of )?Pod .*|Taint manager: deleting due to NoExecute taint"
-        r"|effect must be 'NoExecute' when `tolerationSeconds` is set",
+        r"|effect must be 'NoExecute' when `tolerationSeconds` is set"
+        r"|(--)?default-(not-ready|unreachable)-toleration-seconds(=\d+)?",
         means="How long a pod stays on a node with a NoExecute taint before it is deleted.",
         rule=("At creation each pod gets 300 s for not-ready and unreachable; a DaemonSet's pods stay for ever.",),
         commands=("kubectl qos explain pod/NAME --timeline=node-lost",),
@@ -171,7 +174,7 @@ ENTRIES: Final = (
             *("fencing", "Non-graceful node shutdown handling"),
         ),
         means="A taint by which you vouch that a machine is off: its pods are removed, its volumes detached at once.",
-        rule=("Nothing checks it. On a machine that runs, two pods write to one volume.",),
+        rule=("Nothing checks it: on a machine that runs, two pods write to one volume. Back: it answers again.",),
         do=("Take the taint off again when the node comes back: kubectl qos unfence node/NODE.",),
         commands=("kubectl qos fence node/NODE",),
         source=("pkg/controller/podgc/gc_controller.go", _RECONCILER, "KEP-2268"),
@@ -279,12 +282,13 @@ ENTRIES: Final = (
         also=(
             *("node lifecycle controller", "node-monitor-grace-period", "node-eviction-rate", "pod-eviction-timeout"),
             *("secondary-node-eviction-rate", "unhealthy-zone-threshold", "large-cluster-size-threshold"),
-            "zone disruption",
+            *("zone disruption", "FullDisruption", "PartialDisruption"),
         ),
         pattern=r"Controller detected that zone is now in new state",
         means="It marks nodes without heartbeats Unknown and taints them; NoExecute taints then delete their pods.",
         rule=(
             "One node per 10 s is tainted; with 55% of a zone silent one per 100 s, with 50 nodes or fewer there none.",
+            "FullDisruption: no node of a zone is Ready. PartialDisruption: at least 3, and 55% of them, are not.",
             "It never forces: the pods stay Terminating until the node answers.",
             "Older texts wait for pod-eviction-timeout (gone since 1.27): today each pod's tolerationSeconds count.",
         ),
@@ -321,9 +325,11 @@ ENTRIES: Final = (
         also=(
             *("PV", "PVC", "PersistentVolumeClaim", "volume claim", "StorageClass", "storageClassName", "provisioner"),
             *("reclaim policy", "persistentVolumeReclaimPolicy", "Retain", "Recycle", "Released", "StorageClasses"),
+            "volumeMode",
         ),
         means="A disk or share (PV); a pod gets it by a claim (PVC) in its namespace, which is bound to one volume.",
         rule=(
+            "volumeMode Filesystem (default) mounts it, Block hands over the raw device; claim and volume agree in it.",
             "A pod starts only when its claims are bound. A claim in use is not removed (pvc-protection).",
             "The StorageClass says which driver makes it, and whether at once or for a placed pod (volumeBindingMode).",
             "After its claim is deleted, Delete (StorageClass's default) removes the disk, Retain keeps it: Released.",

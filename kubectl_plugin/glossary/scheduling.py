@@ -84,7 +84,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="Insufficient resource",
-        also=("Insufficient cpu", "Insufficient memory", "Insufficient ephemeral-storage"),
+        also=("Insufficient cpu", "Insufficient memory", "Insufficient ephemeral-storage", "NodeFull"),
         pattern=r"Insufficient (cpu|memory|(ephemeral-)?storage|hugepages-\S+|attachable-\S+|[\w.-]+\.[\w.-]+/\S+)",
         means="The node's allocatable minus what its pods request is less than this pod requests.",
         rule=(
@@ -341,11 +341,12 @@ ENTRIES: Final = (
         name="kube-scheduler",
         also=(
             *("scheduler", "placement", "default-scheduler", "schedulerName", "rescheduler", "descheduler"),
-            "live migration",
+            *("live migration", "NoScheduler", "leader election"),
         ),
         means="It binds each pending pod of its schedulerName to one node, and does not look at the pod afterwards.",
         rule=(
             "A pod with a schedulerName that no scheduler has stays Pending without an event.",
+            "Of several replicas the one that holds the Lease works (leader election); without it another, after 15 s.",
             "Nothing moves a running pod; a descheduler only evicts, and a controller makes another pod.",
         ),
         source=("pkg/scheduler/schedule_one.go", "pkg/scheduler/eventhandlers.go"),
@@ -464,8 +465,9 @@ ENTRIES: Final = (
     ),
     Entry(
         name="cluster-autoscaler",
-        also=("Node Autoscaling", "node autoscaler"),
+        also=("Node Autoscaling", "node autoscaler", "Karpenter", "NodeGoing"),
         means="A program that adds nodes for pods that fit on none, and removes those that are little used.",
+        rule=("NodeGoing: it, Karpenter, a drainer or the cloud has marked a node, and removes or restarts it.",),
         source=("pkg/scheduler/framework/types.go",),
         see=("NotTriggerScaleUp", "deleting pod for node scale down"),
     ),

@@ -56,7 +56,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="FailedCreate",
-        also=("ReplicaFailure",),
+        also=("ReplicaFailure", "PodsRefused", "PodsMissing", "AdmissionRefused"),
         pattern=r"Error creating: (pods? |Internal error|Post |context |etcdserver|the server |Unauthorized"
         r"|.* is forbidden).*"
         r"|(create|update) (Claim|Pod) .* failed error: .*",
@@ -72,7 +72,7 @@ ENTRIES: Final = (
     ),
     Entry(
         name="ImagePullBackOff",
-        also=("ErrImagePull", "image pull", "image pull back-off", "Failed to pull image"),
+        also=("ErrImagePull", "image pull", "image pull back-off", "Failed to pull image", "Image"),
         pattern=r"Back-off pulling image .*|Failed to pull image .*|Error: (ImagePullBackOff|ErrImagePull)"
         r"|pull QPS exceeded|trying and failing to pull image"
         r"|image pull failed for \S+ because the (registry is unavailable|signature validation failed).*"
@@ -104,8 +104,9 @@ ENTRIES: Final = (
     Entry(
         name="CreateContainerError",
         pattern=r"Error: (rpc error: code = \w+ desc = )?failed to (create container|prepare subPath"
-        r"|reserve container name|generate container \".*\" spec)\b.*",
+        r"|reserve container name|generate container \".*\" spec)\b.*|Error: context deadline exceeded",
         means="One try of the kubelet to make or start a container failed: the pod is not Failed, and it tries again.",
+        rule=("context deadline exceeded: the runtime did not answer in time, if an event of the kubelet says so.",),
         do=("Read the end of the text; where it is a timeout, see that the container runtime of the node answers.",),
         commands=(_DESCRIBE,),
         source=(_CONTAINER, "pkg/kubelet/events/event.go"),

@@ -80,9 +80,8 @@ def _title(explained: ExplainedText) -> str:
 
 
 def _parts(entry: Entry) -> Iterator[Section]:
-    for label, lines in (("Rule", entry.rule), ("What helps", entry.do)):
+    for label, lines in (("Rule", entry.rule), ("What helps", entry.do), ("Written in", entry.source)):
         if lines:
             yield Section(label, lines)
-    yield Section("Written in", entry.source)
     if entry.see:
         yield Section("See also", (listed(entry.see),))

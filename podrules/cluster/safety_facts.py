@@ -28,6 +28,7 @@ from podrules.cluster.kinds import (
 )
 from podrules.csi_translation import csi_source
 from podrules.ending import pod_ending
+from podrules.lost_node import MonitorGrace
 from podrules.model.base import KubeObject
 from podrules.model.instant import instant
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -97,6 +98,7 @@ def partition_facts(
         nodes=nodes,
         all_nodes=all_nodes,
         renewed=renewed,
+        grace=MonitorGrace.of(gatherer.versions),
         pods=(*lost, *_others(gatherer, lost, awaited | {namespace for namespace, _ in claims})),
         stateful_sets={
             (pod.metadata.namespace, owner.name): found

@@ -281,7 +281,7 @@ class Reminder(Enum):
     KUBELET_NOT_READ = "KubeletNotRead"
     """The kubelet's configuration could not be read: its defaults are assumed."""
     THEN_NODE_LOST = "ThenNodeLost"
-    """A machine that goes off like this is a lost node afterwards."""
+    """A machine that goes off like this is a lost node; what ends after ``seconds`` may come too late."""
     NODE_RETURNS = "NodeReturns"
     """What ends it: the kubelet answers again, and stops the pod then."""
     NODE_RETURNS_LATE = "NodeReturnsLate"
@@ -292,6 +292,8 @@ class Reminder(Enum):
     OUT_OF_SERVICE = "OutOfService"
     """What ends it: the out-of-service taint; podgc removes the pod within ``seconds`` unless finalizer ``subject``
     keeps it, volumes go at once."""
+    VERSION_UNKNOWN = "VersionUnknown"
+    """The control plane's version, which decides when a node becomes Unknown, is not known."""
     MAX_SILENT = "MostSilent"
     """Nodes are tainted more slowly or not at all when most of a zone is silent."""
     NOT_RUNNING = "NotRunning"

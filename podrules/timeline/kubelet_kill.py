@@ -197,17 +197,16 @@ def shutdown(
     stop = stop_of(pod, grace)
     ended = stop.ended.after(start)
     after = after_kubelet_kill(owner, ended)
-    off = Event.of(
-        What.MACHINE_OFF,
-        Span(0, sum(group.seconds for group in groups)),
-        Cause.SHUTDOWN_GROUPS,
-        field=groups[-1].field,
-        seconds=sum(group.seconds for group in groups),
-    )
+    # The kubelet holds the shutdown up for no longer: what comes later comes only while the machine still runs.
+    most = sum(group.seconds for group in groups)
+    field = groups[0].field.partition("[")[0]
+    off = Event.of(What.MACHINE_OFF, Span(0, most), Cause.SHUTDOWN_GROUPS, field=field, seconds=most)
     told_events = tuple(_after(event, start) for event in stop.events)
-    notes = (*_kubelet_notes(kubelet), *idle_notes(pod), *after.notes, Note(Reminder.THEN_NODE_LOST))
     events = (*told_events, off, *after.events, *free_volumes(guards, ended))
-    return WayTimeline(way=Way.SHUTDOWN, standing=Standing.APPLIES, grace_seconds=seconds, events=events, notes=notes)
+    held = tuple(one if (one.latest or 0) <= most else one.during(Span(one.earliest, None)) for one in events)
+    lost = Note(Reminder.THEN_NODE_LOST, None if held == events else most)
+    notes = (*_kubelet_notes(kubelet), *idle_notes(pod), *after.notes, lost)
+    return WayTimeline(way=Way.SHUTDOWN, standing=Standing.APPLIES, grace_seconds=seconds, events=held, notes=notes)
 
 
 def _abrupt(pod: Pod, kubelet: KubeletConfiguration | None) -> WayTimeline:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.ending import grace_of, holders
-from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE
+from podrules.lost_node import UNREACHABLE, MonitorGrace
 from podrules.model.affinity import Toleration
 from podrules.model.node import Taint
 from podrules.model.pod import Pod
@@ -94,6 +94,7 @@ def node_lost(
     owner: Ownership,
     guards: Sequence[WriterGuard],
     tolerations: Sequence[Toleration],
+    monitor: MonitorGrace,
     *,
     noted: Noted = NOTHING_NOTED,
     deleted_after: int | None = None,
@@ -106,11 +107,12 @@ def node_lost(
         owner: Its controller.
         guards: Of its volumes.
         tolerations: As it is stored with them.
+        monitor: Of the control plane.
         noted: What its node tells of what has come.
         deleted_after: For a pod that was deleted already, seconds from the last heartbeat; 0 and less: before it.
         fenced: Of a node that is declared out of service: since when, in the same seconds.
     """
-    heartbeat, unknown, tainted = _falls_silent(noted)
+    heartbeat, unknown, tainted = _falls_silent(noted, monitor.seconds)
     deletion, signal = _deletion_and_signal(tolerations, tainted.span, deleted_after)
     grace = grace_of(pod)
     given = grace.seconds if grace.given is None else grace.given
@@ -119,6 +121,7 @@ def node_lost(
     returns = Reminder.NODE_RETURNS if deleted_after is None else Reminder.NODE_RETURNS_LATE
     # Nothing of a pod that has finished has to stop.
     notes = [] if pod.finished else [Note(returns)]
+    notes += [Note(Reminder.VERSION_UNKNOWN)] if noted.unknown is None and not monitor.known else []
     held = next(iter(holders(pod.metadata.finalizers)), "")
     deleted = deletion.span
     if pod.finished:
@@ -162,10 +165,9 @@ def node_lost(
     )
 
 
-def _falls_silent(noted: Noted) -> tuple[Event, Event, Event]:
+def _falls_silent(noted: Noted, monitor: int) -> tuple[Event, Event, Event]:
     """The last heartbeat, the Ready condition that becomes Unknown, and the taint that follows."""
     heartbeat = Event.of(What.LAST_HEARTBEAT, AT_ONCE, Cause.START, field="Lease spec.renewTime")
-    monitor = int(NODE_MONITOR_GRACE.total_seconds())
     if noted.unknown is None:
         span = AT_ONCE.later(monitor, monitor + 2 * _MONITOR_PERIOD)
         unknown = Event.of(

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from podrules.ending import deleted_at, holders
 from podrules.eviction.signals import pressures_of
-from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, taint_added, unknown_at
+from podrules.lost_node import UNREACHABLE, MonitorGrace, taint_added, unknown_at
 from podrules.model.affinity import Toleration
 from podrules.model.instant import later
 from podrules.model.kubelet import KubeletConfiguration
@@ -52,6 +52,8 @@ class TimelineFacts(Struct, frozen=True, kw_only=True):
     """Whether its node answers; None: it has none, or that is not known."""
     renewed: datetime | None = None
     """The last heartbeat of its node."""
+    grace: MonitorGrace = MonitorGrace()
+    """After which its silent node becomes Unknown."""
     kubelet: KubeletConfiguration | None = None
     guards: tuple[WriterGuard, ...] = ()
     """Who keeps a second writer out of each volume."""
@@ -118,6 +120,7 @@ def _way(way: Way, facts: TimelineFacts, *, silent: bool) -> WayTimeline:
                 owner,
                 guards,
                 facts.tolerations,
+                facts.grace,
                 noted=_noted(facts) if silent else NOTHING_NOTED,
                 deleted_after=_deleted_after(facts, silent=silent),
                 fenced=_fenced(facts) if reach is Reach.OUT_OF_SERVICE else None,
@@ -177,7 +180,7 @@ def _noted(facts: TimelineFacts) -> Noted:
         return None if moment is None else ceil((moment - heartbeat).total_seconds())
 
     # Without its Lease the rule tells of a condition that has changed, and of nothing to come.
-    return Noted(seconds(unknown_at(facts.node, None)), seconds(taint_added(facts.node, UNREACHABLE)))
+    return Noted(seconds(unknown_at(facts.node, None, facts.grace)), seconds(taint_added(facts.node, UNREACHABLE)))
 
 
 def _fenced(facts: TimelineFacts) -> Span:
@@ -226,8 +229,8 @@ def _began(facts: TimelineFacts, way: Way, *, silent: bool) -> datetime | None:
 
 
 def _last_heartbeat(facts: TimelineFacts) -> datetime | None:
-    """The last heartbeat of a silent node: from its Lease, else 50 s before its Ready condition became Unknown."""
+    """The last heartbeat of a silent node: from its Lease, else so long before its Ready condition became Unknown."""
     if facts.renewed is not None:
         return facts.renewed
     since = facts.reach.since if facts.reach is not None else None
-    return later(since, -NODE_MONITOR_GRACE.total_seconds()) if since is not None else None
+    return later(since, -facts.grace.seconds) if since is not None else None

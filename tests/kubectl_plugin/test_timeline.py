@@ -18,7 +18,7 @@ from podrules.cluster.demo import DEMO_NOW, demo_objects
 from podrules.timeline.events import Way
 from tests.controlplane.client import Object
 from tests.golden import check
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_container, raw_node, raw_pod, raw_workload
 
 GOLDEN = Path(__file__).resolve().parents[1] / "testdata" / "golden"
@@ -47,6 +47,20 @@ def test_T5_demo(name: str) -> None:
     prose = [line for line in ran.out.splitlines() if "kubectl qos " not in line]
     assert max(map(len, prose)) <= 80
     check(GOLDEN / f"{name}.txt", ran.out)
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "seconds", "assumed"), [("v1.35.1", 50, False), ("v1.31.4", 40, True), ("", 50, True)]
+)
+def test_T5_the_version_decides_when_a_silent_node_is_unknown(
+    kubelet: str, seconds: int, assumed: bool, tmp_path: Path
+) -> None:
+    """A control plane is as new as its newest kubelet; that of an old kubelet may be newer."""
+    node = raw_node("n1", status={"nodeInfo": {"kubeletVersion": kubelet}})
+    file = write_cluster(tmp_path / "cluster.json", [node, raw_pod("web", nodeName="n1")])
+    out = " ".join(run("explain", "pod/web", "--timeline=node-lost", "--snapshot", file).out.split())
+    assert f"--node-monitor-grace-period {seconds} s," in out
+    assert ("the control plane's version is unknown: 50 s since 1.32, 40 s before" in out) is assumed
 
 
 def test_T5_every_way_can_be_asked_for() -> None:

@@ -7,6 +7,7 @@ import re
 import shlex
 import time
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,20 +16,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_plugin.glossary.catalogue import CATALOGUE
+from kubectl_plugin.glossary.codes import CODES
 from kubectl_plugin.glossary.entry import Entry
 from kubectl_plugin.glossary.lookup import MAX_INPUT, MAX_TEXT, find, read, similar
 from kubectl_plugin.parsing import parse
+from kubectl_plugin.reports.pod.pod_risk import PodRisk
+from kubectl_plugin.reports.steps import StepOutcome
+from kubectl_plugin.reports.verdict import VerdictCode
 from kubectl_plugin.views.workload_words import node_word
+from podrules.budget_risk import BudgetRisk
 from podrules.cluster.demo import demo_objects
-from podrules.eviction.signals import NodeCondition
+from podrules.died.cause import Cause, Grade
+from podrules.eviction.signals import NodeCondition, Signal
+from podrules.fencing import FenceState
+from podrules.health import TroubleKind
+from podrules.lost_node import ZoneState
+from podrules.model.pod import PodQOSClass
+from podrules.partitions import Risk
 from podrules.placement.scheduler_condition import histogram
+from podrules.pod_state import PodState
 from podrules.reachability import NodeReach, Reach
+from podrules.safety import ForceSafety, Guarantee
 from tests.golden import check
 from tests.kubectl_plugin.running import run
 from tests.recorded import MINORS, recorded
 from tests.upstream import MODULES, upstream_source
 
 TESTDATA = Path(__file__).resolve().parents[1] / "testdata"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 ENTRIES = [entry for entries in CATALOGUE.values() for entry in entries]
 MESSAGE = next(
     condition["message"]
@@ -169,6 +184,30 @@ _STATES: Final = sorted(
 @pytest.mark.parametrize("word", _STATES)
 def test_the_states_of_our_lists_are_terms(word: str) -> None:
     assert find(word), word
+
+
+_CODES: Final = (
+    *(BudgetRisk, Cause, FenceState, ForceSafety, Grade, Guarantee, NodeCondition, PodQOSClass, PodRisk, PodState),
+    *(Reach, Risk, Signal, StepOutcome, TroubleKind, VerdictCode, ZoneState),
+)
+"""Enumerations with words that pages and docs show, or that scripts branch on."""
+
+
+@pytest.mark.parametrize("codes", _CODES, ids=lambda codes: codes.__name__)
+def test_each_code_and_state_has_an_entry(codes: type[Enum]) -> None:
+    """But for words that everyone uses: why cannot know that kubectl qos is meant."""
+    assert [code.value for code in codes if code.value not in {"Normal", "Nothing"} and not find(code.value)] == []
+
+
+def test_codes_of_the_documents_have_an_entry() -> None:
+    tables = [(DOCS / name).read_text(encoding="utf-8") for name in ("formats.md", "partitions.md")]
+    codes = {code for table in tables for code in re.findall(r"^\| `?([A-Z][A-Za-z]+)`? \|", table, re.MULTILINE)}
+    assert {"TwoWriters", "NodesOwn", "NodeGoing", "Interrupted"} <= codes
+    assert [code for code in sorted(codes) if not find(code)] == []
+
+
+def test_each_entry_of_our_codes_exists() -> None:
+    assert [name for name in CODES if name not in {entry.name for entry in ENTRIES}] == []
 
 
 def test_the_lists_of_the_demo_have_states() -> None:

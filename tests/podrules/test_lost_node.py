@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from podrules.lost_node import (
+    MonitorGrace,
     ZoneState,
     compute_zone_state,
     eviction,
@@ -21,6 +22,7 @@ from podrules.model.affinity import Toleration
 from podrules.model.decode import from_object
 from podrules.model.node import Taint
 from podrules.taint_eviction import Eviction, eviction_after
+from podrules.versions import Versions
 from tests.podrules.lost import (
     HEARTBEAT,
     OUT_OF_SERVICE,
@@ -30,6 +32,7 @@ from tests.podrules.lost import (
     make_zone_node,
     tolerating,
 )
+from tests.upstream import upstream_source
 
 SECOND = timedelta(seconds=1)
 KEY = "node.kubernetes.io/unreachable"
@@ -164,9 +167,35 @@ def test_F5_excluded_nodes_do_not_count() -> None:
 
 
 def test_T5_unknown_50_s_after_the_last_heartbeat() -> None:
-    assert unknown_at(make_zone_node("n"), HEARTBEAT) == HEARTBEAT + 50 * SECOND
-    assert unknown_at(make_zone_node("n", ready="Unknown"), HEARTBEAT) == UNKNOWN
-    assert unknown_at(make_zone_node("n"), None) is None
+    assert unknown_at(make_zone_node("n"), HEARTBEAT, MonitorGrace()) == HEARTBEAT + 50 * SECOND
+    assert unknown_at(make_zone_node("n"), HEARTBEAT, MonitorGrace(40)) == HEARTBEAT + 40 * SECOND
+    assert unknown_at(make_zone_node("n", ready="Unknown"), HEARTBEAT, MonitorGrace()) == UNKNOWN
+    assert unknown_at(make_zone_node("n"), None, MonitorGrace()) is None
+
+
+@pytest.mark.parametrize(
+    ("server", "kubelets", "grace"),
+    [
+        ("v1.31.9", [], (40, True)),
+        ("v1.32.0", [], (50, True)),
+        ("v1.29.3-eks-1", ["v1.28.1"], (40, True)),
+        (None, ["v1.31.2", "v1.33.1"], (50, True)),
+        (None, ["v1.31.2"], (40, False)),
+        (None, [], (50, False)),
+        ("edge", ["v1.36.0"], (50, False)),
+    ],
+)
+def test_T5_the_version_decides_how_long_after(
+    server: str | None, kubelets: list[str], grace: tuple[int, bool]
+) -> None:
+    """A control plane is as new as its newest kubelet, at least."""
+    assert MonitorGrace.of(Versions.of(server, kubelets=kubelets)) == grace
+
+
+def test_T5_the_default_is_upstreams() -> None:
+    path = "pkg/controller/nodelifecycle/config/v1alpha1/defaults.go"
+    written = (upstream_source() / path).read_text(encoding="utf-8")
+    assert f"NodeMonitorGracePeriod = metav1.Duration{{Duration: {MonitorGrace().seconds} * time.Second}}" in written
 
 
 HEALTHY = zone_health([make_zone_node("n")])[""]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from podrules.lost_node import MonitorGrace
 from podrules.model.decode import from_object
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -95,6 +96,15 @@ def test_F5_since_when_and_what_follows() -> None:
     told, waiting = node.pods
     assert told.deleted == datetime.fromisoformat("2026-11-21T03:08:00Z")
     assert (waiting.deleted, waiting.eviction.at) == (None, UNKNOWN + timedelta(seconds=300))
+
+
+@pytest.mark.parametrize("grace", [MonitorGrace(40, known=True), MonitorGrace(), MonitorGrace(40)])
+def test_F5_when_ready_will_be_unknown(grace: MonitorGrace) -> None:
+    missed = {"lost": NOW - timedelta(seconds=41)}
+    facts = PartitionFacts(nodes=[make_zone_node("lost")], renewed=missed, pods=(), grace=grace)
+    node = the_node(partitions(facts, NOW))
+    assert node.unknown_at == NOW + timedelta(seconds=grace.seconds - 41)
+    assert node.grace_assumed is not grace.known
 
 
 def test_F5_finished_pods_hang_on_nothing() -> None:

@@ -648,6 +648,30 @@ def test_T5_shutdown_gives_a_pod_its_own_time_at_most(grace: int, kill: tuple[in
     assert _span(told, What.REPLACED) == (0, kill[1] + 2)
 
 
+BOTH = {"shutdownGracePeriod": "45s", "shutdownGracePeriodCriticalPods": "15s"}
+
+
+@pytest.mark.parametrize(
+    ("config", "grace", "late"),
+    [
+        pytest.param({"shutdownGracePeriod": "20s"}, 30, {What.SIGKILL, What.FAILED}, id="critical pods have 0 s"),
+        pytest.param(BOTH, 30, {What.FAILED}, id="15 s"),
+        pytest.param(BOTH, 3, set(), id="3 s of its 15 s"),
+    ],
+)
+def test_T5_once_the_machine_may_be_off_no_end_is_certain(
+    config: Mapping[str, str], grace: int, late: set[What]
+) -> None:
+    """The kubelet holds the shutdown up for shutdownGracePeriod, and no longer."""
+    pod = _pod(grace, priority=2_000_001_000)
+    told = _way(Way.SHUTDOWN, pod, kubelet=from_object(dict(config), KubeletConfiguration))
+    off = _event(told, What.MACHINE_OFF)
+    assert (off.latest, off.field) == (off.seconds, "shutdownGracePeriod")
+    assert {one.what for one in told.events if one.earliest is not None and one.latest is None} == late
+    assert [one.what for one in told.events if one.latest is not None and one.latest > (off.latest or 0)] == []
+    assert told.notes[-1] == Note(Reminder.THEN_NODE_LOST, off.latest if late else None)
+
+
 def test_T5_shutdown_without_a_grace_period_is_not_the_kubelets() -> None:
     told = _way(Way.SHUTDOWN, _pod(), kubelet=KubeletConfiguration())
     assert _event(told, What.SIGTERM).rule is Cause.NOT_BY_KUBELET
@@ -753,7 +777,7 @@ def test_T5_tolerations_of_a_pod_to_come(own: list[Toleration], seconds: list[in
 def test_T5_finished_pod_of_a_lost_node_goes_with_its_deletion() -> None:
     told = _way(Way.NODE_LOST, _pod(phase="Succeeded"))
     assert _span(told, What.OBJECT_GONE) == _span(told, What.DELETED) == (350, 361)
-    assert not told.notes
+    assert [note.reminder for note in told.notes] == [Reminder.VERSION_UNKNOWN]
 
 
 @pytest.mark.parametrize("reach", [Reach.SILENT, Reach.MISSED_HEARTBEATS, Reach.OUT_OF_SERVICE])

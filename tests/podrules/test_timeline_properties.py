@@ -97,6 +97,8 @@ def test_T5_signals_come_in_order_two_seconds_apart(drawn: tuple[Pod, PodTimelin
         for kill in _of(entry.events, What.SIGKILL):
             term = terms[kill.subject]
             assert kill.earliest is not None
+            if entry.way is Way.SHUTDOWN and kill.latest is None:
+                continue  # Its machine may be off by then.
             assert kill.latest is not None
             assert term.earliest is not None
             assert term.latest is not None

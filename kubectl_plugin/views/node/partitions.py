@@ -33,7 +33,7 @@ from kubectl_plugin.views.words import clock, counted, cut, duration, listed
 from podrules.attachment import FORCE_DETACH_AFTER
 from podrules.ending import PATIENCE
 from podrules.forcing import lets_second_writer
-from podrules.lost_node import NODE_MONITOR_GRACE, UNREACHABLE, ZoneHealth, ZoneState
+from podrules.lost_node import UNREACHABLE, ZoneHealth, ZoneState
 from podrules.model.instant import later
 from podrules.owner_risk import REPLACED_RISK
 from podrules.partitions import Block, BlockKind, HeldAttachment, NodeDown, PodDown, Risk
@@ -367,12 +367,13 @@ def _node_events(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]
 
 
 def _became_unknown(node: NodeDown, unknown: datetime, late: str) -> str:
-    seconds = ceil((unknown - node.renewed if node.renewed is not None else NODE_MONITOR_GRACE).total_seconds())
-    after = f", {seconds} s after the last heartbeat" if node.renewed is not None and seconds > 0 else ""
+    seconds = ceil((unknown - node.renewed).total_seconds()) if node.renewed is not None else 0
+    after = f", {seconds} s after the last heartbeat" if seconds > 0 else ""
     if node.ready == "Unknown":
         return f"Ready became Unknown{after}"
     verb = "should have become" if late else "becomes"
-    return f"Ready {verb} Unknown{after} (--node-monitor-grace-period){late}"
+    version = "; the version is unknown: 50 s since 1.32, 40 s before" if node.grace_assumed else ""
+    return f"Ready {verb} Unknown{after} (--node-monitor-grace-period{version}){late}"
 
 
 def _deletions(node: NodeDown, now: datetime) -> Iterator[tuple[datetime, str]]:

@@ -66,7 +66,7 @@ def _container(events: list[Event], end: int) -> str:
     killed = by_what[What.SIGKILL]
     hook, found = by_what.get(What.PRE_STOP), by_what.get(What.PROBE_FAILED)
     told = by_what[What.SIGTERM].latest or 0
-    kill = killed.latest or 0
+    kill = end if killed.latest is None else killed.latest
     begins = (found.latest if found is not None else hook.latest if hook is not None else None) or 0
     hooked = begins
     if hook is not None:

@@ -37,7 +37,7 @@ WHAT: Final[dict[What, Callable[[Event], str]]] = {
     What.PROCESSES_ENDED: lambda _: "all ended",
     What.RESTARTED: _container("restart"),
     What.FAILED: lambda _: "phase Failed",
-    What.MACHINE_OFF: lambda _: "machine goes off",
+    What.MACHINE_OFF: lambda _: "machine may go off",
     What.OBJECT_GONE: lambda _: "object gone",
     What.REPLACED: lambda _: "another pod",
     What.VOLUME_FREE: lambda event: f"volume {event.subject} {'open' if event.rule in _UNFENCED else 'free'}",
@@ -188,13 +188,17 @@ NOTES: Final[dict[Reminder, Callable[[Note], str]]] = {
     Reminder.THRESHOLDS: lambda note: f"its kubelet's thresholds: {note.subject}",
     Reminder.NO_THRESHOLD: lambda note: f"its kubelet never does so: {note.subject} sets no threshold",
     Reminder.KUBELET_NOT_READ: lambda _: "the kubelet's configuration is not known: its defaults are assumed",
-    Reminder.THEN_NODE_LOST: lambda _: "once the machine is off, its node is lost: see node-lost",
+    Reminder.THEN_NODE_LOST: lambda note: (
+        f"{f'what takes longer than {note.seconds} s may not come; ' if note.seconds is not None else ''}"
+        "once the machine is off, its node is lost: see node-lost"
+    ),
     Reminder.NODE_RETURNS: lambda _: (
         "the node answers again: before the deletion the pod stays; after it its kubelet stops it then"
     ),
     Reminder.NODE_RETURNS_LATE: lambda _: "the node answers again: its kubelet stops it then",
     Reminder.NODE_DELETED: lambda note: f"the Node is deleted: {_swept(note)}",
     Reminder.OUT_OF_SERVICE: lambda note: f"taint {OUT_OF_SERVICE}: {_swept(note)}, volumes detached at once",
+    Reminder.VERSION_UNKNOWN: lambda _: "the control plane's version is unknown: 50 s since 1.32, 40 s before",
     Reminder.MAX_SILENT: lambda _: "when most nodes of a zone are silent they are tainted later, or not at all",
     Reminder.NOT_RUNNING: lambda note: f"container {note.subject} does not run now: nothing of it has to stop",
     Reminder.STATIC_NOT_BACK: lambda _: "a static pod that the kubelet stopped does not come back by itself",

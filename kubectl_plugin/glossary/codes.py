@@ -1,0 +1,58 @@
+"""Codes and states that `kubectl qos` itself prints: in `CODES` what entries of Kubernetes' terms explain."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_plugin.glossary.entry import Entry
+
+__all__ = ["CODES", "ENTRIES"]
+
+CODES: Final = {
+    "ContainerCreating": "Initializing NotStarted NeverStarted PodsStarting WaitingForVolume",
+    "ContainerStatusUnknown": "ContainerLost",
+    "CrashLoopBackOff": "Restarted HeldUp ContainerWaiting PodsBroken Broken",
+    "CreateContainerConfigError": "Configuration",
+    "DaemonSet": "OnePerNode NodesOwn",
+    "DisruptionTarget": "Disrupted",
+    "Evicted": "EvictedMemory EvictedDisk EvictedInodes EvictedPids",
+    "FailedScheduling": "PodsUnschedulable DoesNotFit PodsPending NotBound NotYetBound",
+    "Job": "JobRunning JobComplete JobFailed JobEnded RunsToCompletion Suspended",
+    "Killing": "DefinitionChanged",
+    "Multi-Attach error": "VolumeHeld VolumeAwaited",
+    "PodDisruptionBudget": "Overlaps BlocksAlways BlocksNow Uncounted NotObserved SelectsNothing Allows",
+    "Rebooted": "NodeReboot",
+    "ReplicaSet": "Replaced AvailabilityFirst",
+    "Terminating": "TerminatingLate TerminatingStuck Kept Deleted",
+    "Unknown": "PhaseUnknown",
+    "drain stops": "NobodyReplaces NotReplaced",
+    "exceeded its local ephemeral storage limit": "ContainerStorageLimit EmptyDirLimit PodStorageLimit",
+    "force deletion": "NoGracePeriod ForceDeleted Safe NotSafe NotSafeYet StopsNothing NoPromiseBroken",
+    "memory limit": "NearMemoryLimit NearLimit OwnMemoryLimit",
+    "nominatedNodeName": "AwaitingPreemption",
+    "out-of-service": "Fenced Back BackNotReady NodeBack",
+    "silent node": "TooEarly",
+    "tolerationSeconds": "NodeTaintEvicts Tainted",
+}
+"""By the name of an entry."""
+
+ENTRIES: Final = (
+    Entry(
+        name="verdict code",
+        also=(
+            *("AllReady", "AllNodesAnswer", "Answers", "Fits", "Planned", "Done", "NothingEnded", "NothingFound"),
+            *("NothingChanges", "VersionsListed", "NotModelled", "PlacementNotModelled", "FitUnknown", "NodesUnread"),
+            *("PodsUnread", "Unreadable", "NotConfirmed", "NotPossible", "Refused", "NothingAtStake", "DryRun"),
+            *("UnderWay", "Interrupted", "EndCertain", "EndLikely", "EndSeveral", "EndUnknown", "Certain", "Likely"),
+            *("Several", "Possible", "Stuck", "PodsStuck", "Findings", "AnswersChange"),
+        ),
+        means="What kubectl qos itself says of an object, for scripts (-o json): docs/formats.md explains each code.",
+        rule=(
+            "AllReady, AllNodesAnswer, Answers, Fits, Planned, Nothing…: no trouble. …Unread, NotModelled: not known.",
+            "NotConfirmed, NotPossible, Refused: delete or fence changed nothing. UnderWay: it did, and is not over.",
+            "Certain, Likely, Several: how well died knows the cause. Stuck: a warning has repeated for 5 min or more.",
+        ),
+        commands=("kubectl qos explain pod/NAME -o json",),
+        source=(),
+    ),
+)
