@@ -182,7 +182,7 @@ class _Deletion(ClusterAction):
 
     def _read_stakes(self, known: Node | None) -> Stakes:
         pod, source, now = self._pod, self._source, present(self._source)
-        node = read_node_reach(pod.spec.node_name, source, now)
+        node = read_node_reach(pod.spec.node_name, source, now, known)
         budgets = self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace))
         refused = None if budgets is None else Evictions(budgets).refused(pod)
         ending = pod_ending(pod, quiet=node.ends_unknown, node=known)

@@ -43,10 +43,10 @@ MOST_READ: Final = 50
 """Claims of one pod: each takes up to three requests, and a tenant may name thousands."""
 
 
-def read_node_reach(name: str, source: Source, now: datetime) -> NodeReach:
-    """Whether a node answers; unknown where it may exist and cannot be read."""
+def read_node_reach(name: str, source: Source, now: datetime, node: Node | None = None) -> NodeReach:
+    """Whether a node answers; unknown where it may exist and cannot be read. A ``node`` that is given is not read."""
     try:
-        node = source.get(NODES, name)
+        node = source.get(NODES, name) if node is None else node
     except NotFound as error:
         if isinstance(error, NotListed):
             return NodeReach(name, Reach.UNKNOWN, "")
