@@ -171,18 +171,14 @@ class _Planner:
         entries = sorted(_placeable(asked), key=lambda entry: queue_key(entry.origin, entry.pod))
         demands = [self._demand(entry, table, snapshot, changed.pods) for entry in entries]
         specs = tuple(map(self._with_writer, plan(demands, preemption=self._options.preemption), entries))
-        versions, judged = (
-            self._gatherer.versions,
-            {self._drained_node, *(name for spec in specs for name in spec.nodes)},
-        )
+        versions = self._gatherer.versions
+        judged = {self._drained_node, *(name for spec in specs for name in spec.nodes)}
         return PlanReport(
             source=self._source.description,
             rules_version=versions.scheduler.nearest_verified,
             server_version=versions.server_version,
             verified=versions.scheduler.verified,
-            version_notes=version_notes(
-                versions, [node for node in request.read.nodes if node.metadata.name in judged]
-            ),
+            version_notes=version_notes(versions, [one for one in request.read.nodes if one.metadata.name in judged]),
             what_if=WhatIf(
                 excluded_nodes=self._options.exclude_nodes,
                 added_nodes=tuple(node.name for node in self._added),
