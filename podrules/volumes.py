@@ -196,20 +196,21 @@ def writer_guard(
         volume: The PersistentVolume behind the claim.
         attached: Whether its VolumeAttachment to the pod's node says so; None when that is not known. Counts for CSI.
     """
-    modes = claim.spec.access_modes
-    backend, lock = _backend(volume, attached=attached)
-    if claimed.read_only or _SHARED_MODES & set(modes):
-        lock = WriterLock.NOT_NEEDED
-    return WriterGuard(claimed.name, lock, backend, modes)
+    return _guard(claimed.name, claim.spec.access_modes, volume, attached=attached, read_only=claimed.read_only)
 
 
 def attached_guard(volume: PersistentVolume) -> WriterGuard:
     """Who keeps a second writer out of an attached volume that no pod object uses any more."""
-    backend, lock = _backend(volume, attached=True)
-    modes = volume.spec.access_modes
-    return WriterGuard(
-        volume.metadata.name, WriterLock.NOT_NEEDED if _SHARED_MODES & set(modes) else lock, backend, modes
-    )
+    return _guard(volume.metadata.name, volume.spec.access_modes, volume, attached=True)
+
+
+def _guard(
+    name: str, modes: tuple[str, ...], volume: PersistentVolume, *, attached: bool | None, read_only: bool = False
+) -> WriterGuard:
+    """A volume that is only read, or is made for several pods, needs no guard."""
+    backend, lock = _backend(volume, attached=attached)
+    unneeded = read_only or not _SHARED_MODES.isdisjoint(modes)
+    return WriterGuard(name, WriterLock.NOT_NEEDED if unneeded else lock, backend, modes)
 
 
 def volume_backend(volume: PersistentVolume) -> str:
