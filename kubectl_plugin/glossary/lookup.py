@@ -35,7 +35,7 @@ _MAX_FRAMES: Final = 8
 """Frames around one cause, and details behind one field."""
 _COUNTED: Final = re.compile(r"(?:\b\d+/(\d+) )?nodes are available:", re.IGNORECASE)
 _PREEMPTION: Final = re.compile(r"(^|, )preemption:( |$)")
-"""Says whose the text behind it is."""
+"""The text behind it is of preemption."""
 _ENTRY: Final = re.compile(r"(?:^|, )(\d+) (?=\D)")
 _NO_SCALE_UP: Final = re.compile(r"(pod didn't trigger scale-up[^:]*): (.+)")
 """cluster-autoscaler's event; its numbers count groups of nodes."""
