@@ -57,6 +57,7 @@ __all__ = [
     "UNEXPECTED",
     "UNREADABLE",
     "certainty",
+    "explained",
     "tell",
     "warn",
     "words_of",
@@ -92,12 +93,7 @@ def certainty(reports: Iterable[Struct]) -> int:
 
 
 def words_of(error: ClusterError, target: Target) -> str:
-    """The error's message, with the command that helps.
-
-    Args:
-        error: What went wrong.
-        target: The flags for that command.
-    """
+    """The error's message, with the command that helps."""
     from kubectl_plugin.render.command import Command, Hint, Prose
 
     if not error.remedy:
@@ -106,30 +102,31 @@ def words_of(error: ClusterError, target: Target) -> str:
 
 
 def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int:
-    """Print an error, and below it what helps; returns the exit code.
-
-    Args:
-        error: What went wrong.
-        err: Standard error.
-        target: The flags for suggested commands; None: they are not known yet.
-    """
+    """Print an error, and below it what helps; returns the exit code. Without a target its flags are not known yet."""
+    if isinstance(error, Unreachable) and (target is None or target.live):
+        error = explained(error, target)
     print(f"error: {escape(error.message)}", file=err)
     if helps := _helps(error, target):
         print(escape(helps), file=err)
     return next((code for kind, code in _ERRORS if isinstance(error, kind)), 1)
 
 
+def explained(error: Unreachable, target: Target | None) -> Unreachable:
+    """The error by what kubectl is configured with, which is read only now."""
+    from podrules.cluster.live.kubeconfig import plain, read_kubeconfig
+
+    return plain(error, read_kubeconfig(dict(target.connection if target is not None else ())))
+
+
 def _helps(error: ClusterError, target: Target | None) -> str:
     """The advice, and the command that helps, with the flags of the target."""
-    from kubectl_plugin.render.command import Command, Hint, Prose, Target
+    from kubectl_plugin.render.command import Command, Hint, Prose, Target, kubectl
 
     target = target or Target()
     if isinstance(error, NotFound) and error.advice in {"", error.meant}:
         hint = Hint(_listing(error), "To list them: ")
         if not error.may_list:
-            from kubectl_plugin.views.unread import can_i
-
-            ask = can_i("list", error.resource, error.namespace)
+            ask = kubectl("auth can-i list {}", error.resource, namespace=error.namespace)
             hint = Hint(ask, f"Whether a similar name exists is unknown: you may not list {error.plural} (", ")")
     elif error.remedy:
         hint = Hint(target.corrected(error.remedy) if error.corrects else Command(error.remedy), "Try ")
@@ -150,11 +147,6 @@ def _listing(error: NotFound) -> Command:
 
 
 def warn(warnings: Iterable[str], err: IO[str]) -> None:
-    """Print warnings, which change no exit code.
-
-    Args:
-        warnings: One line each.
-        err: Standard error.
-    """
+    """Print warnings, one line each, which change no exit code."""
     for warning in warnings:
         print(f"warning: {escape(warning)}", file=err)
