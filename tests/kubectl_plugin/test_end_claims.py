@@ -313,6 +313,48 @@ def test_a_capture_without_pods_leaves_the_replacement_open(tmp_path: Path) -> N
     assert "ReplicaSet mail-55d: unknown whether it made a replacement" in page
 
 
+# Containers that never began
+
+
+def waits(name: str, reason: str, **more: Any) -> Object:
+    state = {"waiting": {"reason": reason, "message": "x"}}
+    status = {"name": "app", "ready": False, "restartCount": 0, "image": "i", "state": state, **more}
+    return pod(name, made=-500, status={"phase": "Pending", "containerStatuses": [status]})
+
+
+NOT_STARTED: Final = {"terminated": exited(128, "StartError", -20, -20)}
+
+
+def test_containers_that_never_began_are_not_among_what_ended(tmp_path: Path) -> None:
+    waiting = [
+        waits("image", "ImagePullBackOff"),
+        waits("key", "CreateContainerConfigError"),
+        waits("init", "PodInitializing"),
+        waits("path", "CrashLoopBackOff", lastState=NOT_STARTED),
+    ]
+    crashed = pod("crashed", status={"containerStatuses": [ran(exited(1, "Error", -100))]})
+    page = said(tmp_path, [node(), *waiting, crashed], "died", "-A")
+    assert "What ended: 1 pod in the last 60 min All by one cause: its own process." in page
+    assert "Not counted: 3 pods with a container that never began." in page
+    counted, _, apart = page.partition("Never began WHEN")
+    assert "crashed/app" in counted.partition("By cause")[0]
+    assert [name in apart for name in ("image/app", "key/app", "path/app", "init/app")] == [True, True, True, False]
+    page = said(tmp_path, [node(), *waiting], "died", "-A")
+    assert (
+        "What ended Nothing has ended in the last 60 min, as far as pods and events tell. Not counted: 3 pods" in page
+    )
+    assert "Ended in the last hour" not in said(tmp_path, [node(), *waiting], "node", NODE)
+    file = str(tmp_path / "list.json")
+    ends = json.loads(run("died", "-A", "-o", "json", "--snapshot", file).out)["items"]
+    assert {one["name"] for one in ends} == {"image", "key", "path"}
+
+
+def test_a_failed_hook_ended_a_container_that_began(tmp_path: Path) -> None:
+    page = said(tmp_path, [node(), waits("hook", "PostStartHookError")], "died", "-A")
+    assert "What ended: 1 pod" in page
+    assert "Not counted" not in page
+
+
 # A node that restarted
 
 

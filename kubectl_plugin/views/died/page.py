@@ -322,7 +322,8 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
     if found is not None:
         yield f"replacement {_shown(found, now)}"
     elif report.younger is not None:
-        yield f"perhaps replaced by {_shown(report.younger, now)}: unknown, because no event shows when this pod was deleted"
+        known = "unknown, because no event shows when this pod was deleted"
+        yield f"perhaps replaced by {_shown(report.younger, now)}: {known}"
     elif report.end.of is EndOf.POD and report.owner is not None and not report.owner_gone:
         what = "no replacement was found" if report.replacement_sought else "unknown whether it made a replacement"
         yield f"{report.owner.kind} {report.owner.name}: {what}"
