@@ -28,6 +28,7 @@ from podrules.died.gone import evictor_clue
 from podrules.died.manner import Manner
 from podrules.died.messages import CLEANED_UP
 from podrules.died.of_pod import ContainerEnd, EndOf, PodEnd
+from podrules.died.replacement import Replacement
 from podrules.died.verdict import Clue, Source
 from podrules.evictors import Agent
 from podrules.model.instant import instant, later
@@ -98,7 +99,9 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
     if end.verdict.grade is Grade.NOTHING:
         which = "the pod before this one" if report.earlier else "it"
         said = (
-            "What is left of it does not tell" if end.verdict.clues else f"Nothing is left of {which} that would tell"
+            f"What is left of {which} does not tell"
+            if end.verdict.clues
+            else f"Nothing is left of {which} that would tell"
         )
         yield f"{said} what ended it."
         return
@@ -320,17 +323,19 @@ def _container_words(one: ContainerEnd, report: EndReport, now: datetime | None)
 
 
 def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
-    if report.end.verdict.grade is Grade.NOTHING:
+    if report.end.verdict.grade is Grade.NOTHING and not report.end.verdict.clues:
         return
     one, found = report.end.end_of(report.end.container), report.replacement
     if report.silent and report.exists and report.end.of is EndOf.POD:
         yield f"{report.node} does not answer: nobody knows whether its processes have ended, and they may run on"
     if found is not None:
-        state = "Ready" if found.ready else f"{found.phase}, not Ready"
-        where = f" on {found.node}" if found.node else ""
-        yield f"replacement {found.name}{where}: {state}, created {when_words(found.created, now)}"
-    elif report.end.of is EndOf.POD and report.owner is not None and report.replacement_sought:
-        yield f"{report.owner.kind} {report.owner.name}: no replacement was found"
+        yield f"replacement {_shown(found, now)}"
+    elif report.younger is not None:
+        known = "unknown, because no event shows when this pod was deleted"
+        yield f"perhaps replaced by {_shown(report.younger, now)}: {known}"
+    elif report.end.of is EndOf.POD and report.owner is not None and not report.owner_gone:
+        what = "no replacement was found" if report.replacement_sought else "unknown whether it made a replacement"
+        yield f"{report.owner.kind} {report.owner.name}: {what}"
     elif report.end.of is EndOf.POD and report.exists and report.owner is None:
         yield "nobody replaces it: it has no controller"
     if report.end.stuck is not None and report.end.running:
@@ -341,6 +346,11 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
         yield f"container {one.container} runs again, after {counted(one.restarts, 'restart')}"
     elif one.waits:
         yield f"container {one.container} waits: {one.waits}, after {counted(one.restarts, 'restart')}"
+
+
+def _shown(pod: Replacement, now: datetime | None) -> str:
+    state = "Ready" if pod.ready else f"{pod.phase}, not Ready"
+    return f"{pod.name}{f' on {pod.node}' if pod.node else ''}: {state}, created {when_words(pod.created, now)}"
 
 
 def _next(report: EndReport) -> Iterator[Command]:
