@@ -234,18 +234,21 @@ def unfence_page(report: FenceReport, *, now: datetime | None) -> Page:
         verdict=tuple(_unfence_verdict(report, now)),
         severity=Severity.NOTICE if fenced else Severity.FINE,
         parts=(versions_section(report.version_notes),),
-        next_commands=(_unfencing(report.name),) if fenced else (),
+        next_commands=(_unfencing(report.name),) if fenced and report.refusal is None else (),
     )
 
 
 def _unfence_verdict(report: FenceReport, now: datetime | None) -> Iterator[str]:
     since = report.node.out_of_service_at if report.node is not None else None
     when = f" since {clock(since, now)}" if since is not None else ""
+    if report.refusal is not None:
+        yield from refused_sentences("Not taken back, and --confirm does not help", report.refusal)
+    lead = "" if report.refusal is not None else "Not taken back: add --confirm. "
     match report.state:
         case FenceState.BACK:
-            yield f"Not taken back: add --confirm. It answers again, and is declared out of service{when}."
+            yield f"{lead}It answers again, and is declared out of service{when}."
         case FenceState.FENCED:
-            yield f"Not taken back: add --confirm. It is declared out of service{when}, and still does not answer."
+            yield f"{lead}It is declared out of service{when}, and still does not answer."
             if report.left.pods:
                 count = counted(len(report.left.pods), "pod")
                 yield f"Garbage collection would leave {count} Terminating that it removes now."
