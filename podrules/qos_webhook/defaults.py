@@ -42,6 +42,7 @@ __all__ = [
     "as_json",
     "default_spread",
     "disallowed",
+    "may_get_constraints",
     "namespace_default",
     "not_given",
     "scheduler_defaults",
@@ -115,6 +116,12 @@ def scheduler_defaults(
     return args.constraints if write_system or args.defaulting_type == LIST_DEFAULTING else ()
 
 
+def may_get_constraints(pod: Pod, space: Space) -> bool:
+    """Whether default constraints are for such a pod, and for such a namespace."""
+    own = pod.spec.topology_spread_constraints or pod.spec.node_name
+    return not own and space.labels.get(OPT_OUT_LABEL) != "disabled"
+
+
 def default_spread(
     pod: Pod,
     space: Space,
@@ -131,9 +138,7 @@ def default_spread(
         of_scheduler: See `scheduler_defaults`.
         siblings: What its selector is built from. It may raise what reading it raises.
     """
-    if pod.spec.topology_spread_constraints or pod.spec.node_name:
-        return DefaultSpread()
-    if space.labels.get(OPT_OUT_LABEL) == "disabled":
+    if not may_get_constraints(pod, space):
         return DefaultSpread()
     if not options.default_constraints:
         ignored = f"namespace {space.name}: annotation {CONSTRAINTS_ANNOTATION} is ignored"
