@@ -13,15 +13,14 @@ import pytest
 from podrules.cluster.demo import demo_objects
 from podrules.model.config import ConfigMap
 from podrules.model.decode import from_object
+from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION, OPT_OUT_LABEL
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, read_constraints
 from tests.webhook.clusters import SilentSource, make_cluster
 from tests.webhook.reviews import controlled_by, create_review, patched, pod_object, update_review
 from webhook.admission_review import decode_review
-from webhook.cached import CONSTRAINTS_ANNOTATION
 from webhook.cluster import Cluster
 from webhook.default_spread import SpreadDefaults
 from webhook.handlers import mutate
-from webhook.handlers.topology_spread import OPT_OUT_LABEL
-from webhook.namespace_rules import NamespaceRule, NamespaceRules, read_constraints
 from webhook.response import ALLOWED
 from webhook.settings import Options
 

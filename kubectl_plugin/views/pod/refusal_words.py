@@ -24,6 +24,7 @@ _TERMS: Final = {
     RefusedBy.LIMIT_RANGER: "LimitRange",
     RefusedBy.POD_SECURITY: "violates PodSecurity",
     RefusedBy.RESOURCE_QUOTA: "exceeded quota",
+    RefusedBy.WEBHOOK: "admission webhook denied the request",
 }
 
 _REMEDIES: Final = {
@@ -116,6 +117,8 @@ def refusal_remedy(refusal: PodRefusal, namespace: str) -> Iterator[str]:
             yield f"Correct these fields; a looser label {label} would count for all pods of the namespace."
         case RefusedBy.RESOURCE_QUOTA if refusal.resources:
             yield f"Ask for less, or have quota {refusal.quota} raised."
+        case RefusedBy.WEBHOOK:
+            yield "Name an allowed class, or have it allowed (priorityClasses.allowed of the chart)."
         case RefusedBy.RESOURCE_QUOTA if said := creation_remedy(refusal.message, namespace):
             yield said
 
