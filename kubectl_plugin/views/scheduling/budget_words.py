@@ -9,7 +9,7 @@ from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.words import counted, listed
 from podrules.budget_risk import BudgetRisk
 from podrules.model.pod_reference import PodReference
-from podrules.placement.planned import Budgets, HeldPods, PlannedBudget, Unmoved
+from podrules.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec, Unmoved
 
 __all__ = ["BUDGET_REMEDIES", "blocked_words", "budget_section", "budgets_table", "hold_words"]
 
@@ -41,8 +41,14 @@ def blocked_words(found: Budgets) -> Iterator[str]:
         yield f"So it is for {len(told) - _SENTENCES} more (below)."
 
 
-def hold_words(unmoved: Iterable[Unmoved]) -> Iterator[str]:
-    """What lets the pods go that budgets hold, after the API server's words."""
+def hold_words(unmoved: Iterable[Unmoved], *, pending: Iterable[PlannedSpec] = ()) -> Iterator[str]:
+    """What lets the pods go that budgets hold, after the API server's words.
+
+    Args:
+        unmoved: Pods of drained nodes.
+        pending: Replacements of evicted pods without a place.
+    """
+    replaced = {(spec.namespace, spec.name) for spec in pending if spec.origin == "drain"}
     held: dict[tuple[BudgetRisk, str, PodReference | None], list[str]] = {}
     for entry in unmoved:
         if entry.hold is not None:
@@ -52,7 +58,9 @@ def hold_words(unmoved: Iterable[Unmoved]) -> Iterator[str]:
     for (hold, detail, lacks), names in held.items():
         remedy = BUDGET_REMEDIES[hold]
         if lacks is not None:
-            remedy = f"pod {lacks.namespace}/{lacks.name} has to be Ready first, and fits on no node: explain says why"
+            name, evicted = f"{lacks.namespace}/{lacks.name}", (lacks.namespace, f"pod/{lacks.name}") in replaced
+            which = f"the replacement of {name}" if evicted else f"pod {name}"
+            remedy = f"{which} has to be Ready first, and fits on no node{'' if evicted else ': explain says why'}"
         yield f"{listed(names, most=2)}: {detail.rstrip('.')}. {remedy[:1].upper()}{remedy[1:]}."
 
 

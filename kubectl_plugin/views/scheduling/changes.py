@@ -42,21 +42,21 @@ _WHEN_LOST: Final[Mapping[str, str]] = {
 """What has to be before a taint goes that tells of a node's trouble: nobody takes it away by hand to any effect."""
 
 
-def ways_out(placement: Placement, *, drained: str = "", most: int = 3) -> list[str]:
+def ways_out(placement: Placement, *, drained: Sequence[str] = (), most: int = 3) -> list[str]:
     """Remedies of all groups: first what changes no spec and little else, then the rest as they are ordered.
 
     Those that take a larger machine come only when there is no other.
 
     Args:
         placement: Of a pod that fits nowhere.
-        drained: A node that is being emptied, which nobody uncordons for a pod; empty: none.
+        drained: Nodes that are being emptied, which nobody uncordons for a pod.
         most: How many.
     """
     found = [
         (group, remedy)
         for group in placement.rejected
         for remedy in (group.remedy, group.softened)
-        if remedy is not None and not (drained and remedy.node == drained)
+        if remedy is not None and remedy.node not in drained
     ]
     small = [remedy for _, remedy in found if all(change.kind is not ChangeKind.ENLARGE for change in remedy.changes)]
     remedies = [remedy for _, remedy in sorted(found, key=lambda one: (_place(*one), one[1].cost))]

@@ -43,12 +43,12 @@ _SHOWN_GROUPS = 5
 _SHOWN_CHANGED = 4
 
 
-def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
+def why_no_node(placement: Placement, *, drained: Sequence[str] = ()) -> tuple[str, ...]:
     """For a verdict: what keeps a pod from every node, its claims first, and the ways out.
 
     Args:
         placement: The pod's.
-        drained: The node that is being emptied: to let the pod onto that is no way out.
+        drained: The nodes that are being emptied: to let the pod onto one is no way out.
     """
     if placement.named is not None:
         claims = claim_sentences(placement.claims) if placement.claims else ()
