@@ -126,6 +126,11 @@ def _helps(error: ClusterError, target: Target | None) -> str:
     target = target or Target()
     if isinstance(error, NotFound) and error.advice in {"", error.meant}:
         hint = Hint(_listing(error), "To list them: ")
+        if not error.may_list:
+            from kubectl_plugin.views.unread import can_i
+
+            ask = can_i("list", error.resource, error.namespace)
+            hint = Hint(ask, f"Whether a similar name exists is unknown: you may not list {error.plural} (", ")")
     elif error.remedy:
         hint = Hint(target.corrected(error.remedy) if error.corrects else Command(error.remedy), "Try ")
     else:
