@@ -28,7 +28,7 @@ class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):
     """STATUS as kubectl prints it."""
     ready: bool
     refused: str = ""
-    """Of a budget: why the API server would not evict it now, in its words; empty: it would."""
+    """Why the API server would not evict it now, in its words; empty: it would, or the object is no budget."""
 
 
 class RelatedReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind"):

@@ -216,7 +216,7 @@ class PersistentVolumeClaimStatus(Model, frozen=True):
     phase: str = ""
     capacity: ResourceList = {}
     conditions: tuple[Condition, ...] = ()
-    """Of a resize: Resizing, FileSystemResizePending, ControllerResizeError, NodeResizeError."""
+    """The progress of a resize: Resizing, FileSystemResizePending, ControllerResizeError, NodeResizeError."""
 
 
 class PersistentVolumeClaim(KubeObject, frozen=True):
