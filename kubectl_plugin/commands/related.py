@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from kubectl_plugin.commands.admission import Admission
 from kubectl_plugin.commands.manifest_objects import NO_OBJECTS
 from kubectl_plugin.commands.manifest_pods import template_pod
-from kubectl_plugin.commands.targets import pod_selector
 from kubectl_plugin.reports.related import (
     BudgetReport,
     ClaimReport,
@@ -37,13 +36,17 @@ from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass, ResourceQuota, ScopeSelector
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim
+from podrules.model.workload import Workload
+from podrules.placement.outcome import ClaimTrouble
 from podrules.priority import PREEMPT_LOWER_PRIORITY, default_priority_class
-from podrules.reading import Unread
-from podrules.refusals import refuser
+from podrules.reading import read_or_none
+from podrules.refusals import pods_short, refuser
 from podrules.volumes import WriterLock, attached_guard, claimed_volumes
 
 __all__ = ["RelatedReports"]
 
+_SURE: Final = frozenset({ClaimTrouble.LOST, ClaimTrouble.BEING_DELETED, ClaimTrouble.NEEDS_SCHEDULER})
+"""Whatever could not be read."""
 _ATTACHED: Final = frozenset({WriterLock.ATTACHMENT, WriterLock.CONTROLLER})
 
 
@@ -94,11 +97,12 @@ class RelatedReports:
         from podrules.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE
 
         gatherer, meta, spec = self._gatherer, claim.metadata, claim.spec
-        named, bound = storage.claim_class(claim), storage.is_bound(claim)
+        named, bound = storage.claim_class(claim), storage.is_bound(claim) or claim.status.phase == "Bound"
         wanted, has = (amounts.get(storage.STORAGE) for amounts in (spec.resources.requests, claim.status.capacity))
         pods, nodes = self._unfinished(meta.namespace), self._list(kinds.NODES)
         own = gatherer.noted(gatherer.get(kinds.PERSISTENT_VOLUMES, spec.volume_name)) if spec.volume_name else None
-        kind = gatherer.noted(gatherer.get(kinds.STORAGE_CLASSES, named)) if named else None
+        kind = gatherer.get(kinds.STORAGE_CLASSES, named) if named else None
+        kind = read_or_none(kind) if bound else gatherer.noted(kind)
         snapshot = ClusterSnapshot(
             nodes=tuple(nodes or ()),
             pods=tuple(pods or ()),
@@ -126,8 +130,10 @@ class RelatedReports:
             event=None if bound else self._event(claim),
             **self._head(claim),
         )
-        sure = claim.status.phase == "Lost" or meta.deletion_timestamp is not None or not report.lacks
-        return replace(report, problem=claim_problem(claim, snapshot) if sure else None)
+        node = users[0].spec.node_name if users and all(pod.spec.node_name for pod in users) else ""
+        problem = claim_problem(claim, snapshot, node=node)
+        sure = problem is not None and (not report.lacks or problem.trouble in _SURE)
+        return replace(report, problem=problem if sure else None)
 
     def _event(self, claim: PersistentVolumeClaim) -> Said | None:
         meta = claim.metadata
@@ -165,7 +171,8 @@ class RelatedReports:
         owner = owners[-1]
         kind = next((one for one in kinds.WORKLOADS if one.kind == owner.kind), None)
         found = None if kind is None else self._gatherer.get(kind, owner.name, pod.metadata.namespace)
-        wanted = None if found is None or isinstance(found, Unread) else pods_wanted(owner.kind, found)
+        known = None if found is None else read_or_none(found)
+        wanted = None if known is None else pods_wanted(owner.kind, known)
         return CoveredPods(owner.kind, f"{owner.kind}/{owner.name}", 1, healthy, wanted)
 
     def _quota(self, quota: ResourceQuota) -> QuotaReport:
@@ -200,15 +207,13 @@ class RelatedReports:
     def _counted(self, quota: ResourceQuota) -> Iterator[QuotaWorkload]:
         """The workloads whose pods the quota counts."""
         most, features = quota.status.hard, self._gatherer.versions.api_server
-        pods = self._unfinished(quota.metadata.namespace) or ()
         for kind, entry in self._workloads(quota.metadata.namespace):
             pod = self._admission.review(template_pod(entry, kind), (), NO_OBJECTS).admitted.pod
             room = quota_room(pod, [quota], features=features)
             if room is None:
                 continue
-            wanted, chosen = pods_wanted(kind.kind, entry), None if kind is kinds.CRON_JOBS else pod_selector(entry)
-            there = sum(chosen is not None and chosen.matches(one.metadata.labels) for one in pods)
-            missing = max(0, (wanted or 0) - there)
+            wanted = pods_wanted(kind.kind, entry)
+            missing = pods_short(kind.kind, entry, wanted) if isinstance(entry, Workload) else 0
             said = self._refused(entry, kind) if missing else None
             by = refuser(said.message) if said is not None else None
             full = with_pods(pod, missing, [quota], features=features)[0].status.used

@@ -118,7 +118,7 @@ class QuotaWorkload(Struct, frozen=True, kw_only=True, rename="camel"):
 class QuotaReport(RelatedReport, frozen=True, kw_only=True, tag="QuotaExplanation"):
     """A ResourceQuota."""
 
-    DECIDING = frozenset(one.rbac_name for one in (*WORKLOADS, PODS, EVENTS, LIMIT_RANGES, PRIORITY_CLASSES))
+    DECIDING = frozenset(one.rbac_name for one in (*WORKLOADS, EVENTS, LIMIT_RANGES, PRIORITY_CLASSES))
     scopes: tuple[str, ...]
     resources: tuple[QuotaShare, ...]
     """The fullest first; ``used`` is empty where it is not counted yet."""
@@ -134,7 +134,7 @@ class QuotaReport(RelatedReport, frozen=True, kw_only=True, tag="QuotaExplanatio
 class ClassReport(RelatedReport, frozen=True, kw_only=True, tag="PriorityClassExplanation"):
     """A PriorityClass."""
 
-    DECIDING = frozenset({"pods", "priorityclasses.scheduling.k8s.io"})
+    DECIDING = frozenset(one.rbac_name for one in (*WORKLOADS, PODS, PRIORITY_CLASSES))
     value: int
     preemption_policy: str
     pods: dict[str, int] | None

@@ -70,6 +70,10 @@ def _pods(pods: Sequence[RelatedPod]) -> str:
     return _names("pod", [pod.name for pod in pods])
 
 
+def _waiting(pods: Sequence[RelatedPod]) -> Sequence[RelatedPod]:
+    return [pod for pod in pods if not pod.ready and pod.status != "Terminating"]
+
+
 def _pods_table(title: str, pods: Sequence[RelatedPod], most: int | None, *, budget: bool = False) -> Table:
     """The pods, those that are not Ready first."""
     last, ordered = ("evicted now",) if budget else (), sorted(pods, key=lambda pod: pod.ready)
@@ -82,7 +86,7 @@ def _pods_table(title: str, pods: Sequence[RelatedPod], most: int | None, *, bud
 
 
 def _pod_commands(pods: Sequence[RelatedPod], namespace: str) -> Iterator[Command]:
-    for pod in [one for one in pods if not one.ready][:2]:
+    for pod in (_waiting(pods) or [one for one in pods if not one.ready])[:2]:
         yield qos("explain pod/{}", pod.name, namespace=namespace)
 
 
@@ -109,7 +113,7 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         return _unbound(report, pods, held)
     if report.volume is not None and not report.volume.count:
         return _C.CLAIM_NO_NODE, _TROUBLE, tuple(volume_sentences([report.volume]))
-    nodes, waiting = sorted({pod.node for pod in pods if pod.node}), [pod for pod in pods if not pod.ready]
+    nodes, waiting = sorted({pod.node for pod in pods if pod.node}), _waiting(pods)
     if READ_WRITE_ONCE_POD in report.access_modes and len(pods) > 1:
         lead = f"ReadWriteOncePod lets one pod use it, and {len(pods)} want to: {_pods(pods)}."
         return _C.CLAIM_CONTENDED, _TROUBLE, (lead, "Way out: one replica, or a claim with another access mode.")
@@ -136,9 +140,11 @@ def _unbound(report: ClaimReport, pods: Sequence[RelatedPod], held: Sequence[str
         return _C.CLAIM_UNBOUND, _TROUBLE, (lead, *held, way)
     if not report.waits_for_consumer or report.pods is None:
         return _C.CLAIM_UNBOUND, _NOTICE, ("Unbound.",)
-    wait = "Unbound: its StorageClass waits until a pod is given a node (WaitForFirstConsumer), and"
-    lead = f"{wait} {_pods(pods)} {'has' if len(pods) == 1 else 'have'} none." if pods else f"{wait} no pod uses it."
-    return _C.CLAIM_WAITS_FOR_POD, _NOTICE if pods else _FINE, (lead,)
+    wait, free = "Unbound: its StorageClass waits for a pod with a node", [pod for pod in pods if not pod.node]
+    none = f"{_pods(free)} {'has' if len(free) == 1 else 'have'} none" if free else "no pod uses it"
+    if pods and not free:
+        return _C.CLAIM_UNBOUND, _NOTICE, (f"Unbound, and {_pods(pods)} may wait for it.",)
+    return _C.CLAIM_WAITS_FOR_POD, _NOTICE if pods else _FINE, (f"{wait} (WaitForFirstConsumer), and {none}.",)
 
 
 def _claim_parts(report: ClaimReport, now: datetime | None, most: int | None) -> Iterator[Section | Table]:
@@ -146,7 +152,8 @@ def _claim_parts(report: ClaimReport, now: datetime | None, most: int | None) ->
     own = (report.phase, *report.access_modes, f"requests {report.requested or 'no size'}", has)
     yield Section("Claim", (", ".join(filter(None, own)),))
     waits = ["WaitForFirstConsumer"] if report.waits_for_consumer else []
-    yield Section("StorageClass", (", ".join(filter(None, (report.storage_class, report.provisioner, *waits))),))
+    kind = (report.storage_class or "none", report.provisioner, *waits)
+    yield Section("StorageClass", (", ".join(filter(None, kind)),))
     if (one := report.volume) is not None:
         where = [f"{key} {' or '.join(values[:_SHOWN])}" for key, values in one.labels.items()]
         usable = f"{counted(one.count, 'node')} can use it{f' ({listed(where)})' if where else ''}"
@@ -282,9 +289,10 @@ def _amounts(resource: str, used: str, hard: str) -> str:
 
 
 def _shares(one: QuotaWorkload) -> str:
-    """``requests.cpu is 2 of 2``: what its next pod finds too little of."""
-    then = " then" if one.room.pods else ""
-    return listed([f"{own.resource} is{then} {_amounts(own.resource, own.used, own.hard)}" for own in one.room.shares])
+    """``requests.cpu is 2 of 2``: what its next pod finds too little of; else the words of the refusal."""
+    room, then = one.room, " then" if one.room.pods else ""
+    shares = [f"{own.resource} is{then} {_amounts(own.resource, own.used, own.hard)}" for own in room.shares]
+    return listed(shares) or cut(room.refusal.partition(f"quota: {room.quota}: ")[2] or room.refusal).rstrip(".")
 
 
 def _refuses(one: QuotaWorkload) -> str:
@@ -292,7 +300,7 @@ def _refuses(one: QuotaWorkload) -> str:
     if one.room.pods >= one.missing:
         return f"{lead} by its last event; by now there is room, and the controller tries again."
     room = f"room for {one.room.pods}, " if one.room.pods else ""
-    return f"{lead}: {room}{_shares(one) or cut(one.room.refusal.rpartition('quota: ')[2]).rstrip('.')}."
+    return f"{lead}: {room}{_shares(one)}."
 
 
 def _way_in(short: Sequence[QuotaWorkload]) -> Iterator[str]:
@@ -311,7 +319,7 @@ def _quota_parts(report: QuotaReport, now: datetime | None, most: int | None) ->
     needs = (f"each container has to set {listed(report.required)}; {filled}",) if report.required else ()
     yield Section("Requires", needs)
     shown = [
-        (one.name, str(one.wanted or ""), str(one.missing), str(one.room.pods), _shares(one) or cut(one.room.refusal))
+        (one.name, str(one.wanted or ""), str(one.missing), str(one.room.pods), _shares(one))
         for one in report.workloads[:most]
     ]
     headings = ("workload", "wanted", "missing", "more fit", "limit")

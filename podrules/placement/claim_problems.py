@@ -107,15 +107,18 @@ def claims_never_bound(
     return tuple(replace(one, hostname=labels.get(HOSTNAME, "")) for one in sure), lacks
 
 
-def claim_problem(claim: PersistentVolumeClaim, snapshot: ClusterSnapshot) -> ClaimProblem | None:
-    """What is wrong with a claim, whatever pod uses it; None: it has its volume, or waits for its first pod."""
-    source = PersistentVolumeClaimVolumeSource(claim_name=claim.metadata.name)
-    meta, spec = (
-        ObjectMeta(namespace=claim.metadata.namespace),
-        PodSpec(volumes=(Volume(persistent_volume_claim=source),)),
-    )
+def claim_problem(claim: PersistentVolumeClaim, snapshot: ClusterSnapshot, *, node: str) -> ClaimProblem | None:
+    """What is wrong with a claim, whatever pod uses it; None: it has its volume, or waits for its first pod.
+
+    Args:
+        claim: The claim.
+        snapshot: Pods, nodes, volumes and classes.
+        node: The node of its pods, where all of them have one; else empty.
+    """
+    volume = Volume(persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=claim.metadata.name))
+    user = Pod(ObjectMeta(namespace=claim.metadata.namespace), PodSpec(volumes=(volume,), node_name=node))
     snapshot = replace(snapshot, persistent_volume_claims=(claim,))
-    return next(_problems(StorageIndex(Nodes(snapshot.nodes), snapshot), Pod(metadata=meta, spec=spec)), None)
+    return next(_problems(StorageIndex(Nodes(snapshot.nodes), snapshot), user), None)
 
 
 def _rank(problem: ClaimProblem) -> int:

@@ -89,10 +89,13 @@ def quota(hard: Mapping[str, str], used: Mapping[str, str], name: str = "compute
     return {**kind, "metadata": meta, "spec": {"hard": hard, **spec}, "status": {"hard": hard, "used": used}}
 
 
-def deployment(name: str = "web", replicas: int = 3, requests: Mapping[str, str] | None = None, **spec: Any) -> Object:
+def deployment(
+    name: str = "web", replicas: int = 3, made: int = 3, requests: Mapping[str, str] | None = None, **spec: Any
+) -> Object:
     pod = {**raw_pod(requests=requests)["spec"], **spec}
-    made = raw_workload("Deployment", name, "default", pod_spec=pod, replicas=replicas)
-    return {**made, "metadata": {**made["metadata"], "uid": name}}
+    found = raw_workload("Deployment", name, "default", pod_spec=pod, replicas=replicas)
+    status = {"observedGeneration": 1, "replicas": made}
+    return {**found, "metadata": {**found["metadata"], "uid": name}, "status": status}
 
 
 def node(name: str = "n1", zone: str = "a") -> Object:
@@ -241,19 +244,15 @@ def test_budget_with_a_status_of_an_older_spec_is_counted(tmp_path: Path) -> Non
 HARD: Final = {"pods": "10", "requests.cpu": "2"}
 QUOTAS: Final[Mapping[str, tuple[Sequence[Object], str]]] = {
     "QuotaHasRoom": (
-        [
-            quota(HARD, {"pods": "3", "requests.cpu": "1500m"}),
-            deployment(requests={"cpu": "250m"}),
-            *map(web, range(3)),
-        ],
+        [quota(HARD, {"pods": "3", "requests.cpu": "1500m"}), deployment(requests={"cpu": "250m"})],
         "Has room; the fullest: requests.cpu, 1.5 of 2. Room for 2 more pods of deployment/web.",
     ),
     "QuotaFull": (
-        [quota(HARD, {"pods": "3", "requests.cpu": "2"}), deployment(requests={"cpu": "500m"}), *map(web, range(3))],
+        [quota(HARD, {"pods": "3", "requests.cpu": "2"}), deployment(requests={"cpu": "500m"})],
         "Lets in no further pod of deployment/web: requests.cpu is 2 of 2.",
     ),
     "QuotaRefuses": (
-        [quota(HARD, {"pods": "1", "requests.cpu": "1"}), deployment(requests={"cpu": "1"}), web(0)],
+        [quota(HARD, {"pods": "1", "requests.cpu": "1"}), deployment(made=1, requests={"cpu": "1"})],
         "deployment/web: room for 1, requests.cpu is then 2 of 2. Way out: raise requests.cpu 3 for all pods of",
     ),
     "QuotaNotCounted": ([quota(HARD, {"pods": "1"}), deployment()], "Not counted yet"),
@@ -269,7 +268,7 @@ def test_quota(tmp_path: Path, code: str) -> None:
 
 
 def test_quota_that_requires_what_a_template_does_not_set(tmp_path: Path) -> None:
-    objects = [quota(HARD, {"pods": "1", "requests.cpu": "0"}), deployment(replicas=1), web(0)]
+    objects = [quota(HARD, {"pods": "1", "requests.cpu": "0"}), deployment(replicas=1)]
     out = " ".join(ask(tmp_path, objects, "quota/compute").out.split())
     assert "Refuses new pods of deployment/web: not all containers set requests.cpu." in out
     defaults = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small", "namespace": "default"}}
