@@ -11,7 +11,7 @@ from kubectl_plugin.commands.admission import Admission
 from kubectl_plugin.commands.likely_node import LikelyNodes, Maker, Schedulers
 from kubectl_plugin.commands.manifest_objects import NO_OBJECTS, ManifestObjects, applied
 from kubectl_plugin.commands.manifest_pods import PodManifest, made_pods, template_pod
-from kubectl_plugin.commands.targets import pod_selector
+from kubectl_plugin.commands.targets import RELATED, pod_selector
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.node.node_report import NodeReport, node_report
@@ -19,6 +19,7 @@ from kubectl_plugin.reports.node.node_use import NearLimit
 from kubectl_plugin.reports.pod.pending_resize import pending_resize, resize_message
 from kubectl_plugin.reports.pod.pod_pressure import near_limits
 from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
+from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.workload.ordinals import missing_pods
 from kubectl_plugin.reports.workload.rollout import Said, rollout, said, schedule
 from kubectl_plugin.reports.workload.workload_pods import (
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "ReportBuilder"]
 
-Report = PodReport | NodeReport | WorkloadReport
+Report = PodReport | NodeReport | WorkloadReport | RelatedReport
 
 
 class ReportBuilder:
@@ -111,6 +112,11 @@ class ReportBuilder:
             return self._pod(entry, named=named, in_line=in_line)
         if isinstance(entry, Node):
             return self._node(entry, named=named, in_line=in_line)
+        if kind in RELATED:
+            # Loaded on demand.
+            from kubectl_plugin.commands.related import RelatedReports
+
+            return RelatedReports(self._gatherer, self._admission, self._refused).report(entry)
         pods = self._pods_of(entry, entry.metadata.namespace)
         maker = Maker(kind, entry)
         made, writers = template_pod(entry, kind), None

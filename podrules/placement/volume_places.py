@@ -11,7 +11,8 @@ Source: pkg/scheduler/framework/plugins/volumebinding/binder.go at v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Final
 
@@ -19,7 +20,10 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from podrules.csi_translation import TranslationError, translate_volume
+from podrules.model.node import Node
 from podrules.model.selectors import SelectorError
+from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
 from podrules.placement.outcome import VolumePlace
 from podrules.scheduler.cycle import Filtered
@@ -36,7 +40,7 @@ from podrules.scheduler.plugins.volume_binding.matching import affinity_labels, 
 from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class, storage_index
 from podrules.volumes import volume_backend
 
-__all__ = ["HOSTNAME", "volume_place", "volume_places"]
+__all__ = ["HOSTNAME", "claimed_place", "volume_place", "volume_places"]
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 _TOPOLOGY: Final = "topology.kubernetes.io/"
@@ -99,6 +103,17 @@ def volume_place(index: StorageIndex, claim: PersistentVolumeClaim, volume: Pers
         labels=labels,
         hostnames={node.name: node.labels.get(HOSTNAME, "") for node in named[:_SHOWN_NODES]},
     )
+
+
+def claimed_place(claim: PersistentVolumeClaim, volume: PersistentVolume, nodes: Sequence[Node]) -> VolumePlace:
+    """The volume of a bound claim, with the nodes that its node affinity matches, as it is or in its CSI form."""
+    index = StorageIndex(Nodes(nodes), ClusterSnapshot())
+    place, matched = volume_place(index, claim, volume), matches_node_affinity(index.nodes, volume)
+    with suppress(TranslationError):
+        matched |= matches_node_affinity(index.nodes, translate_volume(volume))
+    found = [index.nodes.names[row] for row in np.flatnonzero(matched).tolist()]
+    lacking = () if found else tuple(islice(_lacking(index.nodes, place), _SHOWN_NODES))
+    return replace(place, nodes=tuple(found[:_SHOWN_NODES]), count=len(found), lacking=lacking)
 
 
 def _of_waiting(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[tuple[VolumePlace, Mask]]:
