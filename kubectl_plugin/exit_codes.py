@@ -121,14 +121,12 @@ def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int
 
 def _helps(error: ClusterError, target: Target | None) -> str:
     """The advice, and the command that helps, with the flags of the target."""
-    from kubectl_plugin.render.command import Command, Hint, Prose, Target
+    from kubectl_plugin.render.command import Command, Hint, Prose, Target, can_i
 
     target = target or Target()
     if isinstance(error, NotFound) and error.advice in {"", error.meant}:
         hint = Hint(_listing(error), "To list them: ")
         if not error.may_list:
-            from kubectl_plugin.views.unread import can_i
-
             ask = can_i("list", error.resource, error.namespace)
             hint = Hint(ask, f"Whether a similar name exists is unknown: you may not list {error.plural} (", ")")
     elif error.remedy:

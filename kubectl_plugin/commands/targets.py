@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_plugin.options import Selection
 from kubectl_plugin.views.words import listed
-from podrules.cluster.errors import BadObject, ClusterError, NotCaptured, NotFound, NotListed, UsageError
+from podrules.cluster.errors import BadObject, ClusterError, NotFound, NotListed, UsageError
 from podrules.cluster.field_selector import check_fields, equal_fields
 from podrules.cluster.kinds import (
     ALL_KINDS,

@@ -127,8 +127,7 @@ def _unreadable_pod(request: Request, cluster: Cluster, error: ClusterError) -> 
     if mode_of_namespace(namespace, cluster).mode is ForceDeletionMode.WARN:
         return Answer(warnings=(f"{unknown}, so what its force deletion puts at stake is unknown",))
     return denied(
-        f"{unknown}, and namespace {namespace} does not let all force deletions through; "
-        f"try again, or {_EVICT}"
+        f"{unknown}, and namespace {namespace} does not let all force deletions through; try again, or {_EVICT}"
     )
 
 
@@ -171,13 +170,17 @@ def _instead(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
     deleted = pod.metadata.deletion_timestamp is not None
     # Of a pod whose node has no plain name pod garbage collection cannot write the status (ValidatePodStatusUpdate).
     if is_plain_name(pod.spec.node_name) and collected_within(node.reach, deleted=deleted) is not None:
-        kept = "pod garbage collection deletes it by itself, and finalizers keep the object until their owners remove them"
+        kept = (
+            "pod garbage collection deletes it by itself, and finalizers keep the object until their owners remove them"
+        )
         return kept if holders(pod.metadata.finalizers) else "pod garbage collection removes it by itself"
     match node.reach:
         case Reach.BACK_NOT_READY if not deleted:
             return "first take its node back: until it is Ready, pod garbage collection removes what is deleted there"
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK | Reach.OUT_OF_SERVICE if not deleted:
-            return _EVICT if evicted else f"delete it with grace: {command('kubectl delete pod {} -n {}', *_names(pod))}"
+            return (
+                _EVICT if evicted else f"delete it with grace: {command('kubectl delete pod {} -n {}', *_names(pod))}"
+            )
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK:
             return "wait until it has stopped"
     if risk.withheld:
