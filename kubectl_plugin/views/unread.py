@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_plugin.render.command import Hint, Prose
+from kubectl_plugin.render.command import Hint, Prose, can_i
 from kubectl_plugin.views.words import listed
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.reading import FORBIDDEN, NOT_ALL_IN_FILE, NOT_ASKED, Unread
