@@ -26,6 +26,7 @@ TAINTS = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
 OUT_OF_SERVICE = raw_node("node-1", conditions=[raw_condition("Ready", "Unknown")], taints=TAINTS)
 BACK = raw_node("node-1", conditions=READY, taints=TAINTS)
 RISK = "db on node-1: its processes may run on, and nobody replaces it"
+CHECK = "Check now whether container app still runs on node-1: kubectl qos died pod/db -n shop; kubectl qos node node-1"
 COMMAND = f"kubectl annotate pod db -n shop {CONFIRM}={UID} --overwrite"
 EXEMPT = [
     pytest.param("system:node:node-1", ("system:nodes",), id="kubelet"),
@@ -286,7 +287,7 @@ def evicted(options: Object | None, *, user: str = "jane", mode: str = "warn", p
 def test_F1_eviction_without_grace_is_warned_of() -> None:
     answer = evicted({"gracePeriodSeconds": 0})
     assert answer.allowed
-    assert answer.warnings == (RISK, "Check first: kubectl qos explain pod/db -n shop")
+    assert answer.warnings == (RISK, CHECK)
 
 
 @pytest.mark.parametrize("options", [None, {}, {"gracePeriodSeconds": 1}, {"gracePeriodSeconds": None}])

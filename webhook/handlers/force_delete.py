@@ -8,8 +8,8 @@ The API server fills the grace period in before the review. So a plain delete of
 finished says 0 as well, and the pod tells the two apart. For a collection the API server fills nothing in: each pod's
 own period counts. ``kubectl delete --force`` makes two or three reviews; the last holds the object with a period of 0
 and is passed over. An eviction makes one review, of ``pods/eviction``, which holds no pod; the delete that follows
-makes none. A dry run gets the same answer. The only side effects are Events of refusals (`webhook.events`), and a dry
-run makes none.
+makes none. A warning arrives when the pod is gone, except in a dry run; the rest of a dry run's answer is the same. The
+only side effects are Events (`webhook.events`), and a dry run makes none.
 
 Any client that reaches the port can invent an eviction. Unless clients authenticate, the answer to an eviction holds no
 name and no uid that the webhook read: its commands read them with the permissions of the user who runs them. The review
@@ -40,7 +40,15 @@ from webhook.handlers.force_delete_policy import (
     may_run,
     mode_of_namespace,
 )
-from webhook.handlers.force_delete_words import FENCE, fencing, first_line, refusal, second_line, volumes_at_stake
+from webhook.handlers.force_delete_words import (
+    FENCE,
+    fencing,
+    first_line,
+    pod_names,
+    refusal,
+    second_line,
+    volumes_at_stake,
+)
 from webhook.partial_objects import Seen
 from webhook.response import ALLOWED, Answer, Forced, denied
 from webhook.settings import ForceDeletionMode
@@ -68,7 +76,7 @@ def review_deletion(request: Request, cluster: Cluster) -> Answer:
     seen = old_object(request, Pod)
     if seen is None or (seconds is None and not _goes_at_once(seen.object)):
         return ALLOWED
-    return _answer(seen, cluster)
+    return _answer(seen, cluster, request)
 
 
 def review_eviction(request: Request, cluster: Cluster) -> Answer:
@@ -85,7 +93,7 @@ def review_eviction(request: Request, cluster: Cluster) -> Answer:
         return _unreadable_pod(request, cluster, error)
     if not pod.spec.node_name and options.preconditions.resource_version != pod.metadata.resource_version:
         return _unscheduled_pod(request, cluster)
-    return _answer(Seen(pod), cluster, withheld=not cluster.knows_clients, evicted=True)
+    return _answer(Seen(pod), cluster, request, withheld=not cluster.knows_clients, evicted=True)
 
 
 def _goes_at_once(pod: Pod) -> bool:
@@ -93,7 +101,9 @@ def _goes_at_once(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is None and pod.spec.termination_grace_period_seconds == 0
 
 
-def _answer(seen: Seen[Pod], cluster: Cluster, *, withheld: bool = False, evicted: bool = False) -> Answer:
+def _answer(
+    seen: Seen[Pod], cluster: Cluster, request: Request, *, withheld: bool = False, evicted: bool = False
+) -> Answer:
     pod = seen.object
     if not may_run(pod):
         return ALLOWED
@@ -112,7 +122,7 @@ def _answer(seen: Seen[Pod], cluster: Cluster, *, withheld: bool = False, evicte
                     refusal(_details(pod, risk), _forbidding(pod, risk, evicted=evicted)),
                     Forced("Pod", pod.metadata, namespace.mode),
                 )
-    lines = (first_line(pod, risk), second_line(pod, risk), namespace.note)
+    lines = (first_line(pod, risk), second_line(pod, risk, dry_run=bool(request.dry_run)), namespace.note)
     return Answer(warnings=tuple(line for line in lines if line))
 
 
@@ -152,12 +162,8 @@ def _details(pod: Pod, risk: ForceDeleteRisk) -> Sequence[str]:
 
 def _confirming(pod: Pod, risk: ForceDeleteRisk) -> str:
     """The command that confirms the deletion."""
-    how = command(_CONFIRM_UNSEEN if risk.withheld else _CONFIRM, *_names(pod), pod.metadata.uid)
+    how = command(_CONFIRM_UNSEEN if risk.withheld else _CONFIRM, *pod_names(pod), pod.metadata.uid)
     return f"namespace {pod.metadata.namespace} wants it confirmed: {how}"
-
-
-def _names(pod: Pod) -> tuple[str, str]:
-    return pod.metadata.name, pod.metadata.namespace
 
 
 def _forbidding(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
@@ -178,11 +184,10 @@ def _instead(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
         case Reach.BACK_NOT_READY if not deleted:
             return "first take its node back: until it is Ready, pod garbage collection removes what is deleted there"
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK | Reach.OUT_OF_SERVICE if not deleted:
-            return (
-                _EVICT if evicted else f"delete it with grace: {command('kubectl delete pod {} -n {}', *_names(pod))}"
-            )
+            delete = command("kubectl delete pod {} -n {}", *pod_names(pod))
+            return _EVICT if evicted else f"delete it with grace: {delete}"
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK:
             return "wait until it has stopped"
     if risk.withheld:
-        return f"once {node.name} is off for certain: {command(_FENCE_UNSEEN, *_names(pod), pod.spec.node_name)}"
+        return f"once {node.name} is off for certain: {command(_FENCE_UNSEEN, *pod_names(pod), pod.spec.node_name)}"
     return fencing(node.name, pod.spec.node_name)
