@@ -142,7 +142,8 @@ def test_pods_of_a_daemon_set_that_stay_pending_are_told_by_node() -> None:
     assert ran.code == 7
     assert words.startswith(
         "3 of 6 pods of daemonset/agent stay pending: node-a2, node-b1 and node-c2 lack memory. "
-        "Way out: free 269Mi memory on node-a2. daemonset/agent runs on 3 of 12 nodes."
+        "Way out: free 269Mi memory on node-a2 by moving payments/card-vault-ljj5qpgbh-6m2fw. "
+        "daemonset/agent runs on 3 of 12 nodes."
     )
     assert "node-b1 NodeResourcesFit Insufficient memory: lacks 591Mi memory" in words
     # explain takes it from the same rule.
@@ -290,7 +291,7 @@ def test_a_drain_builds_its_cluster_once() -> None:
 
 def test_what_fills_a_drained_node_is_no_way_out() -> None:
     said = run("place", "--demo", "--drain", "node/node-a1").out
-    assert "Ways out: free 817Mi memory on node-a2; or tolerate" in " ".join(said.split())
+    assert "Ways out: free 817Mi memory on node-a2 by moving shop/catalog-8wstmlzv2-nrz7h; or tolerate" in " ".join(said.split())
     assert "uncordon node-a1" not in said
 
 

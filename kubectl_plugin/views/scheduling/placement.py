@@ -70,7 +70,10 @@ def why_no_node(placement: Placement, *, drained: Sequence[str] = ()) -> tuple[s
         sentences.append(
             f"None of {counted(placement.nodes, 'node')} has {' or '.join(placement.nowhere[:_SHOWN_BEST])}."
         )
-    if phrases:
+    if placement.offered_nowhere:
+        # What else keeps nodes out decides nothing then; the table has it.
+        sentences.append(f"No node offers {listed(placement.offered_nowhere)}.")
+    elif phrases:
         sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")
     if any(group.plugin == "PodTopologySpread" for group in groups):
         sentences += conflict_words(placement.spread)
