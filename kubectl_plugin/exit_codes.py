@@ -139,9 +139,9 @@ def _helps(error: ClusterError, target: Target | None) -> str:
 def _listing(error: NotFound) -> Command:
     """The command that lists the names that exist."""
     from kubectl_plugin.render.command import kubectl, qos
-    from podrules.cluster.kinds import NODES, PODS, WORKLOADS
+    from podrules.cluster.kinds import NODES, PODS, RELATED, WORKLOADS
 
-    ours = error.resource in {kind.rbac_name for kind in (PODS, NODES, *WORKLOADS)}
+    ours = error.resource in {kind.rbac_name for kind in (PODS, NODES, *WORKLOADS, *RELATED)}
     if ours:
         return qos("explain {}", error.plural, namespace=error.namespace)
     return kubectl("get {}", error.plural, namespace=error.namespace)

@@ -16,11 +16,8 @@ from podrules.cluster.kinds import (
     EVENTS,
     NAMESPACES,
     NODES,
-    PDBS,
-    PERSISTENT_VOLUME_CLAIMS,
     PODS,
-    PRIORITY_CLASSES,
-    RESOURCE_QUOTAS,
+    RELATED,
     WORKLOADS,
     Kind,
     find_kind,
@@ -35,7 +32,6 @@ from podrules.similar_names import near_names, nearest_word
 
 __all__ = [
     "EXPLAINED",
-    "RELATED",
     "ObjectQuery",
     "check_namespace",
     "find",
@@ -51,8 +47,6 @@ __all__ = [
 
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
 _MAX_NAMESPACES: Final = 3
-RELATED: Final[tuple[Kind[Any], ...]] = (PERSISTENT_VOLUME_CLAIMS, PDBS, RESOURCE_QUOTAS, PRIORITY_CLASSES)
-"""What pods hang on: only `explain` takes them."""
 _EXPLAIN: Final = ("kubectl", "qos", "explain")
 _COMMANDS: Final = {"explained": "explain", "placed": "place", "told of in a report": "report", "looked into": "died"}
 """Of what is done to targets."""

@@ -305,7 +305,7 @@ def _refuses(one: QuotaWorkload) -> str:
 
 def _way_in(short: Sequence[QuotaWorkload]) -> Iterator[str]:
     for one in [one for one in short if one.needs][:1]:
-        hard = [f"{name} {amount(name.rpartition('.')[2], text)}" for name, text in one.needs.items()]
+        hard = [f"{name} to {amount(name.rpartition('.')[2], text)}" for name, text in one.needs.items()]
         yield f"Way out: raise {listed(hard)} for all pods of {one.name}, or ask for less."
     if not any(one.room.resources for one in short):
         yield _UNSET

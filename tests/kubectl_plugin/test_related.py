@@ -253,7 +253,7 @@ QUOTAS: Final[Mapping[str, tuple[Sequence[Object], str]]] = {
     ),
     "QuotaRefuses": (
         [quota(HARD, {"pods": "1", "requests.cpu": "1"}), deployment(made=1, requests={"cpu": "1"})],
-        "deployment/web: room for 1, requests.cpu is then 2 of 2. Way out: raise requests.cpu 3 for all pods of",
+        "deployment/web: room for 1, requests.cpu is then 2 of 2. Way out: raise requests.cpu to 3 for all pods of",
     ),
     "QuotaNotCounted": ([quota(HARD, {"pods": "1"}), deployment()], "Not counted yet"),
 }
