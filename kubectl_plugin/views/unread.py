@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_plugin.render.command import Hint, Prose, can_i
-from kubectl_plugin.views.words import listed
+from kubectl_plugin.views.words import counted, listed
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.reading import FORBIDDEN, NOT_ALL_IN_FILE, NOT_ASKED, Unread
 
@@ -134,7 +134,7 @@ def _of_kubelets(entry: Unread, names: Sequence[str], *, known: bool) -> str:
     """What is unknown where kubelets could not be read."""
     nodes = listed(names, most=_MAX_NODES)
     if len(names) > _MAX_NODES:
-        nodes = f"{len(names)} nodes ({nodes})"
+        nodes = f"{counted(len(names), 'node')} ({nodes})"
     if entry.path == CONFIGZ.path:
         return f"the kubelet's configuration of {nodes} is unknown"
     if known:
