@@ -120,13 +120,13 @@ def explained(error: Unreachable, target: Target | None) -> Unreachable:
 
 def _helps(error: ClusterError, target: Target | None) -> str:
     """The advice, and the command that helps, with the flags of the target."""
-    from kubectl_plugin.render.command import Command, Hint, Prose, Target, kubectl
+    from kubectl_plugin.render.command import Command, Hint, Prose, Target, can_i
 
     target = target or Target()
     if isinstance(error, NotFound) and error.advice in {"", error.meant}:
         hint = Hint(_listing(error), "To list them: ")
         if not error.may_list:
-            ask = kubectl("auth can-i list {}", error.resource, namespace=error.namespace)
+            ask = can_i("list", error.resource, error.namespace)
             hint = Hint(ask, f"Whether a similar name exists is unknown: you may not list {error.plural} (", ")")
     elif error.remedy:
         hint = Hint(target.corrected(error.remedy) if error.corrects else Command(error.remedy), "Try ")
@@ -138,9 +138,9 @@ def _helps(error: ClusterError, target: Target | None) -> str:
 def _listing(error: NotFound) -> Command:
     """The command that lists the names that exist."""
     from kubectl_plugin.render.command import kubectl, qos
-    from podrules.cluster.kinds import NODES, PODS, WORKLOADS
+    from podrules.cluster.kinds import NODES, PODS, RELATED, WORKLOADS
 
-    ours = error.resource in {kind.rbac_name for kind in (PODS, NODES, *WORKLOADS)}
+    ours = error.resource in {kind.rbac_name for kind in (PODS, NODES, *WORKLOADS, *RELATED)}
     if ours:
         return qos("explain {}", error.plural, namespace=error.namespace)
     return kubectl("get {}", error.plural, namespace=error.namespace)

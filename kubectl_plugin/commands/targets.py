@@ -10,7 +10,18 @@ from kubectl_plugin.options import Selection
 from kubectl_plugin.views.words import listed
 from podrules.cluster.errors import BadObject, ClusterError, NotFound, NotListed, UsageError
 from podrules.cluster.field_selector import check_fields, equal_fields
-from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, WORKLOADS, Kind, find_kind
+from podrules.cluster.kinds import (
+    ALL_KINDS,
+    CONFIG_MAPS,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    RELATED,
+    WORKLOADS,
+    Kind,
+    find_kind,
+)
 from podrules.cluster.source import Source
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
@@ -36,6 +47,7 @@ __all__ = [
 
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
 _MAX_NAMESPACES: Final = 3
+_EXPLAIN: Final = ("kubectl", "qos", "explain")
 _COMMANDS: Final = {"explained": "explain", "placed": "place", "told of in a report": "report", "looked into": "died"}
 """Of what is done to targets."""
 _ELSEWHERE: Final[tuple[Kind[Any], ...]] = (*ALL_KINDS, CONFIG_MAPS, EVENTS)
@@ -154,12 +166,16 @@ def _asked(words: Sequence[str], verb: str) -> list[ObjectQuery]:
     return [ObjectQuery(kind, name) for kind in kinds for name in words[1:] or [""]]
 
 
+def _taken(verb: str) -> tuple[Kind[Any], ...]:
+    return (*EXPLAINED, *RELATED) if verb == "explained" else EXPLAINED
+
+
 def _kinds(word: str, verb: str) -> list[Kind[Any]]:
     """``pod`` or ``pod,deploy``; none: it is no type."""
     if "/" in word:
         return []
     names = word.split(",")
-    kinds = {name: find_kind(name, EXPLAINED) for name in names if name}
+    kinds = {name: find_kind(name, _taken(verb)) for name in names if name}
     strange = next((name for name, kind in kinds.items() if kind is None), None)
     if strange is None:
         return list(dict.fromkeys(kind for kind in kinds.values() if kind is not None))
@@ -175,11 +191,11 @@ def _one(word: str, verb: str) -> ObjectQuery:
         raise _with_comma(word)
     if "/" in name:
         raise UsageError(f'"{word}": a name has no "/"', advice="Write TYPE/NAME, and the namespace with -n")
-    if not slash and word and find_kind(word, EXPLAINED) is None:
+    if not slash and word and find_kind(word, _taken(verb)) is None:
         return ObjectQuery(PODS, word, bare=True)
     if not name:
         raise UsageError(f'"{word}": no name', advice="Write TYPE/NAME, e.g. pod/web-0")
-    kind = find_kind(typed, EXPLAINED)
+    kind = find_kind(typed, _taken(verb))
     if kind is None:
         if is_namespace_of_pod(typed):
             raise namespace_in_front(word, _COMMANDS[verb])
@@ -216,8 +232,8 @@ def _with_comma(word: str) -> UsageError:
 
 
 def _not_explained(word: str, verb: str) -> UsageError:
-    near = _near_type(word)
-    known = ", ".join(kind.singular for kind in EXPLAINED)
+    near = _near_type(word, among=_taken(verb))
+    known = ", ".join(kind.singular for kind in _taken(verb))
     return UsageError(f'"{word}" cannot be {verb}', advice=f"{f'Did you mean {near}? ' if near else ''}Types: {known}")
 
 
@@ -293,12 +309,13 @@ def _type_advice(name: str) -> str:
     return f"A name alone is a pod's; write TYPE/NAME for others, e.g. deployment/{name}"
 
 
-def _near_type(word: str, *, closeness: float = 0.65) -> str:
+def _near_type(word: str, *, closeness: float = 0.65, among: Sequence[Kind[Any]] = EXPLAINED) -> str:
     """The type that a word nearly is; empty: none.
 
     Args:
         word: As it was typed.
         closeness: How alike they have to be; see `nearest_word`.
+        among: The types.
     """
-    names = {name: kind.singular for kind in EXPLAINED for name in (kind.singular, kind.plural)}
+    names = {name: kind.singular for kind in among for name in (kind.singular, kind.plural)}
     return names.get(nearest_word(word.lower(), names, closeness=closeness), "")

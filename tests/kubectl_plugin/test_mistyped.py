@@ -22,7 +22,10 @@ WAYS = "all, delete, drain, preempt, evict-hard, evict-soft, probe, shutdown, no
 IN_KUBECONFIG = "Put it into a kubeconfig (kubectl config --help), and name that with --kubeconfig or --context"
 CHANGES_NOTHING = "It changes nothing. To delete a pod without grace: kubectl qos delete pod/NAME --grace-period=0"
 FORCED = "kubectl qos delete pod/x --grace-period=0"
-TYPES = "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, cronjob, replicationcontroller"
+TYPES = (
+    "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, cronjob, replicationcontroller, "
+    "persistentvolumeclaim, poddisruptionbudget, resourcequota, priorityclass"
+)
 
 
 @pytest.mark.parametrize(
