@@ -17,6 +17,7 @@ Source: pkg/scheduler/schedule_one.go (bindingCycle, handleBindingCycleError), p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -43,8 +44,8 @@ __all__ = ["awaited_binding"]
 _NAMES_NODE: Final = 35
 """The first minor whose kube-scheduler names the node before it binds."""
 _LONG: Final = 300
-_DEVICES_SECONDS: Final = 600
-"""bindingTimeout of DynamicResources, by default."""
+_AWAITED: Final = re.compile(r"binding (volumes:|timeout|failed)")
+"""An attempt failed of what it waited for; other errors pass, such as two writers of one claim."""
 
 
 def awaited_binding(situation: Situation, filtered: Filtered) -> Binding | None:
@@ -64,7 +65,7 @@ def awaited_binding(situation: Situation, filtered: Filtered) -> Binding | None:
     if not failed and not (waits and passed and (claims or (told is None and names_node))):
         return None
     made = instant(pod.metadata.creation_timestamp)
-    is_long = bool(claims) and made is not None and now is not None and now >= later(made, _LONG)
+    is_long = bool(claims or failed) and made is not None and now is not None and now >= later(made, _LONG)
     args = situation.framework.args.get("VolumeBinding") or VolumeBindingArgs()
     of_claims = BindingStage.VOLUMES if volumes else BindingStage.DEVICES
     of_others = BindingStage.PERMIT if situation.framework.unknown else BindingStage.UNKNOWN
@@ -72,9 +73,9 @@ def awaited_binding(situation: Situation, filtered: Filtered) -> Binding | None:
         stage=BindingStage.FAILED if not waits else of_claims if claims else of_others,
         node=node,
         claims=claims,
-        timeout_seconds=args.bind_timeout_seconds if volumes else _DEVICES_SECONDS,
+        timeout_seconds=args.bind_timeout_seconds if volumes else 600,
         error=told.message if told is not None and failed else "",
-        late=failed or is_long,
+        late=is_long or (told is not None and failed and _AWAITED.search(told.message) is not None),
         missing=_missing(situation, index, volumes[0].provisioner if volumes else "", row),
     )
 

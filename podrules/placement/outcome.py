@@ -163,13 +163,12 @@ class Binding(Struct, frozen=True, kw_only=True, rename="camel"):
     node: str
     """Empty: none is chosen any more."""
     claims: tuple[ClaimProblem, ...]
-    """Of volumes, else of devices."""
     timeout_seconds: int
     """The scheduler waits so long for these, then it tries again."""
     error: str
     """Why an attempt failed."""
     late: bool
-    """Whether an attempt failed, or the pod has waited for 5 min."""
+    """Whether an attempt waited in vain, or the pod has waited for 5 min."""
     missing: str
     """``CSIDriver``: none has the provisioner's name; ``CSINode``: that of the node does not list it."""
 

@@ -264,3 +264,18 @@ def test_a_claim_that_keeps_the_pod_on_a_node_that_rejects_it(tmp_path: Path) ->
         "(volume.kubernetes.io/selected-node): on n1, which rejects the pod: Insufficient cpu. Way out: remove "
         'annotation volume.kubernetes.io/selected-node from claim "data": the scheduler selects a node again.'
     ) in said
+
+
+CONFLICT: Final = (
+    'running PreBind plugin "VolumeBinding": Operation cannot be fulfilled on persistentvolumeclaims "data"'
+)
+
+
+def test_an_attempt_that_failed_of_something_else_is_no_trouble_yet(tmp_path: Path) -> None:
+    """As of two pods that share a claim."""
+    given = pod(reason="SchedulerError")
+    given["status"]["conditions"][0]["message"] = CONFLICT
+    for at, late in (("12:00:20", False), ("12:06:00", True)):
+        cluster = Cluster(tmp_path, given, claim(), CLASS, waiting(at))
+        assert f"An attempt failed: {CONFLICT}." in cluster.explained()
+        assert ("trouble 1 pod: claim stays unbound" in cluster.said("report", "-n", "shop")) is late
