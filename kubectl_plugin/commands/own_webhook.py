@@ -79,7 +79,7 @@ class Judged(NamedTuple):
     rules: PodRules | None = None
     """None: they are not known."""
     labels: Mapping[str, str] = {}
-    """Of the namespace."""
+    """The labels of the namespace."""
 
 
 class _UnknownError(Exception):

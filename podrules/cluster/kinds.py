@@ -229,7 +229,7 @@ OUR_DEPLOYMENTS: Final = Kind(
 )
 """The Deployment of the webhook of kubectl qos, with its arguments."""
 OF_OUR_WEBHOOK: Final[frozenset[Kind[Any]]] = frozenset({MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, OUR_DEPLOYMENTS})
-"""Of these, a snapshot has only those of our webhook."""
+"""Kinds that a snapshot has only of our webhook."""
 
 WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     DEPLOYMENTS,

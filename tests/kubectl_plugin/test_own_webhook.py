@@ -167,7 +167,7 @@ def written(folder: Path, *objects: Object) -> str:
 )
 def test_default_constraints(space_: Object, kind: str, expected: list[str], tmp_path: Path) -> None:
     namespace = space_["metadata"]["name"]
-    more = {"serviceName": "web"} if kind == "StatefulSet" else {}
+    more: dict[str, Any] = {"serviceName": "web"} if kind == "StatefulSet" else {}
     workload = raw_workload(kind, "web", namespace, **more)
     objects = [*SPREADING, space_, workload]
     assert keys(asked(tmp_path, objects, "explain", "-f", written(tmp_path, workload))) == expected

@@ -16,7 +16,7 @@ class OwnWebhookReport(Struct, frozen=True, kw_only=True, rename="camel"):
     webhook: str = ""
     """Namespace and name of its Deployment, else the name of its configuration; empty: not known."""
     namespace: str = ""
-    """Of the pod."""
+    """The namespace of the pod."""
     spec: str = ""
     """``deployment/web``, in a plan."""
     priority_class_name: str = ""
