@@ -21,7 +21,7 @@ from kubectl_plugin.commands.pods_to_place import PlaceableSpec, PlaceableSpecs,
 from kubectl_plugin.exit_codes import NO_PLACE, NOT_CERTAIN, REFUSED, certainty, tell, warn
 from kubectl_plugin.options import PlaceOptions, Streams, Validation
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WebhookOfSpec, WhatIf
+from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from podrules.cluster.errors import ManifestError, NotFound, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
@@ -210,7 +210,7 @@ class _Planner:
             silent=tuple(self._silent(specs)),
             flags=flags,
             unread=self._gatherer.unread,
-            webhook=tuple(WebhookOfSpec(*spec, does) for spec, does in self._placeable_specs.webhooks.items()),
+            webhook=tuple(self._placeable_specs.webhooks),
         )
 
     def _with_writer(self, spec: PlannedSpec, entry: PlaceableSpec) -> PlannedSpec:

@@ -110,7 +110,7 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     yield _owner_section(report)
     yield budget_section(report.budgets)
     yield pod_security_section(report.warning)
-    yield Section("Webhook", tuple(webhook_lines(report.webhook, report.namespace)))
+    yield Section("Webhook", tuple(webhook_lines(report.webhook)))
     yield dry_run_section(report.dry_run)
     yield versions_section(report.version_notes, report.assumed_gates)
     yield unread_section((*report.unread, *report.placement_unread))

@@ -394,7 +394,7 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
         yield _victims_table(report, wide=wide)
     if report.unmoved:
         yield _unmoved_table(report, wide=wide)
-    lines = (f"{one.spec}: {line}" for one in report.webhook for line in webhook_lines(one.does, one.namespace))
+    lines = (f"{one.spec}: {line}" for one in report.webhook for line in webhook_lines(one))
     yield Section("Webhook", tuple(lines))
     yield versions_section(report.version_notes)
     yield unread_section(tuple(dict.fromkeys((*report.unread, *report.lacks))))
