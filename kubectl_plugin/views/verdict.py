@@ -38,13 +38,7 @@ from kubectl_plugin.views.pod.stuck_words import (
 from kubectl_plugin.views.pod.volume_move import advice_words, waiting_words
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.scheduling.placement import why_no_node
-from kubectl_plugin.views.scheduling.preemption import (
-    awaited_words,
-    makes_room,
-    preempted_words,
-    preemptor_words,
-    room_words,
-)
+from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
 from podrules.attachment import MoveStep
@@ -208,7 +202,7 @@ def _to_come(report: PodReport) -> Verdict:
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         nowhere = " ".join(("No node fits now.", *_why_and_room(placement)))
         # A claim that no node can use keeps the pod waiting whatever the cluster has room for.
-        first = placement.claims or _preempts(placement)
+        first = placement.claims or placement.preempts
         sentences = (nowhere, _standing(report)) if first else (_standing(report), nowhere)
         return _notice(VerdictCode.UNSCHEDULABLE, *sentences)
     if placement is not None and placement.named is not None and placement.named.fate is not NamedFate.RUNS:
@@ -226,17 +220,8 @@ def _why_and_room(placement: Placement) -> tuple[str, ...]:
     preview, why = placement.preemption, why_no_node(placement)
     if preview is None or not preview.nodes:
         return why
-    room = room_words(preview, denied=_is_denied(placement))
-    return (room, *why) if _preempts(placement) else (*why, room)
-
-
-def _preempts(placement: Placement) -> bool:
-    return makes_room(placement.preemption, denied=_is_denied(placement))
-
-
-def _is_denied(placement: Placement) -> bool:
-    """Whether kube-scheduler found no victims."""
-    return placement.told is not None and placement.told.no_victims
+    room = room_words(preview, denied=placement.is_denied)
+    return (room, *why) if placement.preempts else (*why, room)
 
 
 def _stuck(report: PodReport) -> tuple[str, ...]:

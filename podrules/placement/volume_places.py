@@ -41,7 +41,7 @@ from podrules.scheduler.plugins.volume_binding.binder import (
 )
 from podrules.scheduler.plugins.volume_binding.matching import affinity_labels, matches_node_affinity, suitable_volumes
 from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class, storage_index
-from podrules.scheduler.plugins.volume_zone import VolumeTopology, VolumeZone, VolumeZoneState, outside
+from podrules.scheduler.plugins.volume_zone import VolumeZone, VolumeZoneState, outside
 from podrules.volumes import volume_backend
 
 __all__ = ["HOSTNAME", "claimed_place", "volume_place", "volume_places"]
@@ -69,12 +69,11 @@ def volume_places(filtered: Filtered) -> tuple[VolumePlace, ...]:
         if (volume := index.volumes.get(one.claim.spec.volume_name)) is not None
     ]
     zones = context.states.get(VolumeZone.name)
-    for topology in zones.topologies if isinstance(zones, VolumeZoneState) else ():
-        out = outside(index.nodes, topology)
-        bound = [
-            (_in_zone(place, topology), nodes & ~out) if place.volume == topology.volume else (place, nodes)
-            for place, nodes in bound
-        ]
+    for zone in zones.topologies if isinstance(zones, VolumeZoneState) else ():
+        for at, (place, nodes) in enumerate(bound):
+            if place.volume == zone.volume:
+                labels = {zone.key: zone.values, **place.labels}
+                bound[at] = replace(place, labels=labels), nodes & ~outside(index.nodes, zone)
     waiting = [found for claim in state.delayed for found in _of_waiting(index, claim)]
     return tuple(
         replace(
@@ -88,11 +87,6 @@ def volume_places(filtered: Filtered) -> tuple[VolumePlace, ...]:
         for place, nodes in (*bound, *waiting)
         if not nodes.all()
     )
-
-
-def _in_zone(place: VolumePlace, topology: VolumeTopology) -> VolumePlace:
-    """The place with a label of the volume itself, where its node affinity asks for none such."""
-    return replace(place, labels={topology.key: topology.values, **place.labels})
 
 
 def _lacking(nodes: Nodes, place: VolumePlace) -> Iterator[str]:
