@@ -57,6 +57,7 @@ __all__ = [
     "UNEXPECTED",
     "UNREADABLE",
     "certainty",
+    "explained",
     "tell",
     "warn",
     "words_of",
@@ -92,12 +93,7 @@ def certainty(reports: Iterable[Struct]) -> int:
 
 
 def words_of(error: ClusterError, target: Target) -> str:
-    """The error's message, with the command that helps.
-
-    Args:
-        error: What went wrong.
-        target: The flags for that command.
-    """
+    """The error's message, with the command that helps."""
     from kubectl_plugin.render.command import Command, Hint, Prose
 
     if not error.remedy:
@@ -106,17 +102,20 @@ def words_of(error: ClusterError, target: Target) -> str:
 
 
 def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int:
-    """Print an error, and below it what helps; returns the exit code.
-
-    Args:
-        error: What went wrong.
-        err: Standard error.
-        target: The flags for suggested commands; None: they are not known yet.
-    """
+    """Print an error, and below it what helps; returns the exit code. Without a target its flags are not known yet."""
+    if isinstance(error, Unreachable) and (target is None or target.live):
+        error = explained(error, target)
     print(f"error: {escape(error.message)}", file=err)
     if helps := _helps(error, target):
         print(escape(helps), file=err)
     return next((code for kind, code in _ERRORS if isinstance(error, kind)), 1)
+
+
+def explained(error: Unreachable, target: Target | None) -> Unreachable:
+    """The error by what kubectl is configured with, which is read only now."""
+    from podrules.cluster.live.kubeconfig import plain, read_kubeconfig
+
+    return plain(error, read_kubeconfig(dict(target.connection if target is not None else ())))
 
 
 def _helps(error: ClusterError, target: Target | None) -> str:
@@ -148,11 +147,6 @@ def _listing(error: NotFound) -> Command:
 
 
 def warn(warnings: Iterable[str], err: IO[str]) -> None:
-    """Print warnings, which change no exit code.
-
-    Args:
-        warnings: One line each.
-        err: Standard error.
-    """
+    """Print warnings, one line each, which change no exit code."""
     for warning in warnings:
         print(f"warning: {escape(warning)}", file=err)

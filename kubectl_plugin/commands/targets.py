@@ -70,12 +70,7 @@ class ObjectQuery(NamedTuple):
 
 
 def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "explained") -> list[ObjectQuery]:
-    """``TYPE/NAME …``, ``TYPE[,TYPE] [NAME …]``, or ``NAME …`` of pods.
-
-    Args:
-        words: As they were typed.
-        selection: Which of a type.
-        verb: What is done to them, for the error.
+    """``TYPE/NAME …``, ``TYPE[,TYPE] [NAME …]``, or ``NAME …`` of pods; ``verb`` is for the error.
 
     Raises:
         UsageError: something else was typed, or a name together with a selection.
@@ -98,14 +93,7 @@ def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "expla
 def find(
     asked: ObjectQuery, selection: Selection, source: Source, *, live: bool, command: str = "explain"
 ) -> Sequence[KubeObject]:
-    """The objects of a query.
-
-    Args:
-        asked: What.
-        selection: Which of a type.
-        source: Where.
-        live: Whether an API server answers.
-        command: Ours that asks, for the error.
+    """The objects of a query; ``command`` is ours that asks, for the error.
 
     Raises:
         UsageError: the selection cannot be read.
@@ -126,11 +114,6 @@ def find(
 
 def source_pods(selection: Selection, source: Source, *, live: bool) -> Sequence[Pod]:
     """The pods that a selection leaves.
-
-    Args:
-        selection: Which.
-        source: Where.
-        live: Whether an API server answers.
 
     Raises:
         ClusterError: the selection cannot be read, or they cannot.
@@ -267,13 +250,9 @@ def _advice(asked: ObjectQuery, error: NotFound, source: Source) -> str:
 
 
 def suggest_namespace(asked: ObjectQuery, error: NotFound, source: Source, command: str = "explain") -> None:
-    """Add to the error where an object of the name exists, if nothing else is wrong.
+    """Add to the error where an object of the name exists, if nothing else is wrong, and ``command`` for it.
 
-    Args:
-        asked: What was asked for. A name without a type may be a workload's, too.
-        error: That it is not there.
-        source: Where.
-        command: Ours to be tried there.
+    A name without a type may be a workload's, too.
     """
     name, typeless = asked.name, _type_advice(asked.name)
     if not asked.kind.namespaced or not is_plain_name(name) or error.advice not in {"", error.meant, typeless}:
