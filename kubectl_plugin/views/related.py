@@ -35,6 +35,7 @@ _C: Final = VerdictCode
 _FINE, _NOTICE, _TROUBLE = Severity.FINE, Severity.NOTICE, Severity.TROUBLE
 _SHOWN: Final = 3
 _MAX_ROWS: Final = 10
+_UNSET_BUDGET: Final = "no setting"
 _UNSET: Final = "Way out: set these in the template, or give the namespace a LimitRange with a default."
 
 
@@ -195,7 +196,7 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
         case BudgetRisk.NOT_OBSERVED:
             lead, never = "Lets no pod be evicted until the disruption controller has seen its newest spec.", False
         case _:
-            never = False
+            never = _setting(report) == _UNSET_BUDGET
     if not never:
         return _C.BUDGET_BLOCKS_NOW, _NOTICE, (lead, *way)
     return _C.BUDGET_BLOCKS_ALWAYS, _TROUBLE, (lead, *drains, *way)
@@ -208,7 +209,7 @@ def _others(report: BudgetReport) -> str:
 def _setting(report: BudgetReport) -> str:
     if report.max_unavailable is not None:
         return f"maxUnavailable {report.max_unavailable}"
-    return "no setting" if report.min_available is None else f"minAvailable {report.min_available}"
+    return _UNSET_BUDGET if report.min_available is None else f"minAvailable {report.min_available}"
 
 
 def _changes(report: BudgetReport) -> Iterator[str]:
@@ -219,6 +220,8 @@ def _changes(report: BudgetReport) -> Iterator[str]:
     match found.risk:
         case BudgetRisk.BLOCKS_ALWAYS if report.max_unavailable is not None:
             yield "maxUnavailable 1"
+        case BudgetRisk.BLOCKS_ALWAYS | BudgetRisk.BLOCKS_NOW if _setting(report) == _UNSET_BUDGET:
+            yield "set maxUnavailable 1"
         case BudgetRisk.BLOCKS_ALWAYS if isinstance(least, int):
             yield f"minAvailable {max(0, min(least, found.pods) - 1)}, or {least + 1} pods (now {found.pods})"
         case BudgetRisk.BLOCKS_ALWAYS:

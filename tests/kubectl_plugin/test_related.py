@@ -218,6 +218,19 @@ def test_budget_that_blocks_for_ever_names_the_numbers(tmp_path: Path, spec: Obj
     assert f"Way out: {change}" in ran.out
 
 
+def test_budget_without_a_setting_never_lets_go(tmp_path: Path) -> None:
+    out = ask(tmp_path, [budget(status=counts(2, 0, 0, disruptionsAllowed=0)), web(0), web(1)], "pdb/web").out
+    assert "Way out: set maxUnavailable 1." in out
+    assert "A drain of n1 does not end." in out
+
+
+def test_budget_whose_controller_lacks_a_pod_blocks_only_now(tmp_path: Path) -> None:
+    short = [budget(maxUnavailable=1, status=counts(2, 2, 3)), web(0), web(1)]
+    out = ask(tmp_path, short, "pdb/web").out
+    assert "Lets no pod be evicted now" in out
+    assert "Way out: 1 more healthy pod." in out
+
+
 def test_budget_beside_another(tmp_path: Path) -> None:
     both = [budget(minAvailable=1, status=counts(2, 1, 2)), budget("all", minAvailable=0, status=counts(2, 0, 2))]
     out = " ".join(ask(tmp_path, [*both, web(0), web(1)], "pdb/web").out.split())
