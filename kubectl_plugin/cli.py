@@ -36,7 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if argv is None:
             _exit_on_signals()
-        parsed = parse(sys.argv[1:] if argv is None else argv)
+        try:
+            parsed = parse(sys.argv[1:] if argv is None else argv)
+        finally:
+            # Help and the version end the process.
+            sys.stdout.flush()
         if argv is None and not parsed.options.cluster.live:
             _limit_memory()
         code = _run(parsed)

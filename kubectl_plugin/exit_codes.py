@@ -121,11 +121,14 @@ def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int
 
 def _helps(error: ClusterError, target: Target | None) -> str:
     """The advice, and the command that helps, with the flags of the target."""
-    from kubectl_plugin.render.command import Command, Hint, Prose, Target
+    from kubectl_plugin.render.command import Command, Hint, Prose, Target, can_i
 
     target = target or Target()
     if isinstance(error, NotFound) and error.advice in {"", error.meant}:
         hint = Hint(_listing(error), "To list them: ")
+        if not error.may_list:
+            ask = can_i("list", error.resource, error.namespace)
+            hint = Hint(ask, f"Whether a similar name exists is unknown: you may not list {error.plural} (", ")")
     elif error.remedy:
         hint = Hint(target.corrected(error.remedy) if error.corrects else Command(error.remedy), "Try ")
     else:

@@ -389,9 +389,7 @@ class ReportBuilder:
         """The report of a pod that does not exist yet: of a manifest, or the next one of a workload."""
         gatherer, kind = self._gatherer, maker.kind
         existing = self._existing(pod) if kind is PODS else None
-        reviewed = self._admission.review(
-            pod, maker.refusals, objects, maker.asked, written=maker.written, exists=existing is not None
-        )
+        reviewed = self._admission.review(pod, maker, objects, exists=existing is not None)
         facts = PodFacts(
             pod=reviewed.admitted.pod,
             admitted=reviewed.admitted,
@@ -401,6 +399,7 @@ class ReportBuilder:
             refusal=reviewed.refusal,
             warning=reviewed.warning,
             dry_run=reviewed.dry_run,
+            webhook=reviewed.webhook,
             source=self._source.description,
             versions=gatherer.versions,
             named=True,

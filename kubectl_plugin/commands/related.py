@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import Admission
+from kubectl_plugin.commands.likely_node import Maker
 from kubectl_plugin.commands.manifest_objects import NO_OBJECTS
 from kubectl_plugin.commands.manifest_pods import template_pod
 from kubectl_plugin.reports.related import (
@@ -208,7 +209,7 @@ class RelatedReports:
         """The workloads whose pods the quota counts."""
         most, features = quota.status.hard, self._gatherer.versions.api_server
         for kind, entry in self._workloads(quota.metadata.namespace):
-            pod = self._admission.review(template_pod(entry, kind), (), NO_OBJECTS).admitted.pod
+            pod = self._admission.review(template_pod(entry, kind), Maker(kind, entry), NO_OBJECTS).admitted.pod
             room = quota_room(pod, [quota], features=features)
             if room is None:
                 continue

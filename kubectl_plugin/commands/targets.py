@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_plugin.options import Selection
 from kubectl_plugin.views.words import listed
-from podrules.cluster.errors import BadObject, ClusterError, NotCaptured, NotFound, NotListed, UsageError
-from podrules.cluster.field_selector import check_fields
+from podrules.cluster.errors import BadObject, ClusterError, NotFound, NotListed, UsageError
+from podrules.cluster.field_selector import check_fields, equal_fields
 from podrules.cluster.kinds import (
     ALL_KINDS,
     CONFIG_MAPS,
@@ -46,6 +46,7 @@ __all__ = [
 ]
 
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
+_MAX_NAMESPACES: Final = 3
 _EXPLAIN: Final = ("kubectl", "qos", "explain")
 _COMMANDS: Final = {"explained": "explain", "placed": "place", "told of in a report": "report", "looked into": "died"}
 """Of what is done to targets."""
@@ -119,12 +120,7 @@ def find(
         return [source.get(asked.kind, asked.name, source.namespace)]
     except NotFound as error:
         error.advice = _advice(asked, error, source)
-        if error.advice == _type_advice(asked.name) and _suggest_workload(asked, error, source, command, live=live):
-            raise
-        if live:
-            _suggest_search(asked, error)
-        else:
-            suggest_namespace(asked, error, source, command)
+        suggest_namespace(asked, error, source, command)
         raise
 
 
@@ -270,59 +266,37 @@ def _advice(asked: ObjectQuery, error: NotFound, source: Source) -> str:
     return error.advice if own or not asked.bare else _type_advice(asked.name)
 
 
-def _suggest_workload(asked: ObjectQuery, error: NotFound, source: Source, command: str, *, live: bool) -> bool:
-    """Add to the error the workload of that name; False: there is none."""
-    found = next(_workloads(asked.name, source, live=live), None)
-    if found is None or not is_plain_name(found[1]):
-        return False
-    kind, namespace = found
-    error.advice = f"{kind.singular}/{asked.name} is in namespace {namespace}."
-    error.remedy = ("kubectl", "qos", command, f"{kind.singular}/{asked.name}", "-n", namespace)
-    error.corrects = True
-    return True
-
-
-def _workloads(name: str, source: Source, *, live: bool) -> Iterator[tuple[Kind[Any], str]]:
-    """The workloads of a name, first in the namespace of the source. A live cluster is asked for no others."""
-    for kind in WORKLOADS:
-        try:
-            source.get(kind, name, source.namespace)
-        except ClusterError:
-            continue
-        yield kind, source.namespace
-    for kind in () if live else WORKLOADS:
-        with contextlib.suppress(NotCaptured):
-            yield from ((kind, one.metadata.namespace) for one in source.list(kind) if one.metadata.name == name)
-
-
-def _suggest_search(asked: ObjectQuery, error: NotFound) -> None:
-    """Add to the error the command that searches all namespaces. A live cluster is not asked for all pods unasked."""
-    if error.advice == _type_advice(asked.name) and is_plain_name(asked.name):
-        error.advice = f"{error.advice}."
-        error.remedy = (*_EXPLAIN, PODS.plural, "-A", "--field-selector", f"metadata.name={asked.name}")
-
-
 def suggest_namespace(asked: ObjectQuery, error: NotFound, source: Source, command: str = "explain") -> None:
-    """Add to the error the namespace that has an object of the name, if nothing else is wrong.
+    """Add to the error where an object of the name exists, if nothing else is wrong.
 
     Args:
-        asked: What was asked for.
+        asked: What was asked for. A name without a type may be a workload's, too.
         error: That it is not there.
-        source: Where; no cluster, for one is not asked for all its pods unbidden.
+        source: Where.
         command: Ours to be tried there.
     """
-    if not asked.kind.namespaced or error.advice not in {"", error.meant, _type_advice(asked.name)}:
+    name, typeless = asked.name, _type_advice(asked.name)
+    if not asked.kind.namespaced or not is_plain_name(name) or error.advice not in {"", error.meant, typeless}:
         return
-    try:
-        places = sorted(
-            entry.metadata.namespace for entry in source.list(asked.kind) if entry.metadata.name == asked.name
-        )
-    except ClusterError:
+    kinds = [asked.kind, *(WORKLOADS if asked.bare and error.advice == typeless else ())]
+    found = [(kind, place) for kind in kinds for place in _places(kind, name, source) if is_plain_name(place)]
+    if not found:
         return
-    if places and is_plain_name(places[0]):
-        error.advice = f"It is in {'namespace' if len(places) == 1 else 'namespaces'} {listed(places, most=3)}."
-        error.remedy = ("kubectl", "qos", command, f"{asked.kind.singular}/{asked.name}", "-n", places[0])
-        error.corrects = True
+    kind, place = min(found, key=lambda one: one[1] != source.namespace)
+    places = [place, *(other for of, other in found if of is kind and other != place)]
+    spaces = f"namespace{'' if len(places) == 1 else 's'} {listed(places, most=_MAX_NAMESPACES)}"
+    error.advice = f"{kind.singular}/{name} exists in {spaces}."
+    error.remedy = ("kubectl", "qos", command, f"{kind.singular}/{name}", "-n", place)
+    error.corrects = True
+
+
+def _places(kind: Kind[Any], name: str, source: Source) -> Sequence[str]:
+    """The namespaces that have an object of the name, as far as the user may list them."""
+    for namespace in (None, source.namespace):
+        with contextlib.suppress(ClusterError):
+            found = source.list(kind, namespace, field_selector=equal_fields(("metadata.name", name)))
+            return sorted(one.metadata.namespace for one in found)
+    return ()
 
 
 def namespace_hint(source: Source) -> str:

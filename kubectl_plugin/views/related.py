@@ -223,7 +223,8 @@ def _changes(report: BudgetReport) -> Iterator[str]:
         case BudgetRisk.BLOCKS_ALWAYS | BudgetRisk.BLOCKS_NOW if _setting(report) == _UNSET_BUDGET:
             yield "set maxUnavailable 1"
         case BudgetRisk.BLOCKS_ALWAYS if isinstance(least, int):
-            yield f"minAvailable {max(0, min(least, found.pods) - 1)}, or {least + 1} pods (now {found.pods})"
+            kept = max(0, min(least, found.pods) - 1)
+            yield f"minAvailable {kept}, or {counted(least + 1, 'pod')} (now {found.pods})"
         case BudgetRisk.BLOCKS_ALWAYS:
             yield f"minAvailable {(found.pods - 1) * 100 // found.pods}%, or maxUnavailable 1 in its place"
         case BudgetRisk.UNCOUNTED:

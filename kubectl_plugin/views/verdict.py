@@ -38,7 +38,13 @@ from kubectl_plugin.views.pod.stuck_words import (
 from kubectl_plugin.views.pod.volume_move import advice_words, waiting_words
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.scheduling.placement import why_no_node
-from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words
+from kubectl_plugin.views.scheduling.preemption import (
+    awaited_words,
+    makes_room,
+    preempted_words,
+    preemptor_words,
+    room_words,
+)
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
 from podrules.attachment import MoveStep
@@ -198,10 +204,10 @@ def _to_come(report: PodReport) -> Verdict:
     if stuck := _stuck(report):
         return _notice(VerdictCode.UNSCHEDULABLE, _standing(report), *stuck)
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
-        room = _room(placement)
-        nowhere = " ".join(("No node fits now.", *why_no_node(placement), *room))
+        nowhere = " ".join(("No node fits now.", *_why_and_room(placement)))
         # A claim that no node can use keeps the pod waiting whatever the cluster has room for.
-        sentences = (nowhere, _standing(report)) if placement.claims else (_standing(report), nowhere)
+        first = placement.claims or _preempts(placement)
+        sentences = (nowhere, _standing(report)) if first else (_standing(report), nowhere)
         return _notice(VerdictCode.UNSCHEDULABLE, *sentences)
     if placement is not None and placement.named is not None and placement.named.fate is not NamedFate.RUNS:
         return _trouble(_NAMED[placement.named.fate], *why_no_node(placement), _standing(report))
@@ -213,10 +219,22 @@ def _to_come(report: PodReport) -> Verdict:
     return _fine(VerdictCode.PLANNED, _standing(report))
 
 
-def _room(placement: Placement) -> tuple[str, ...]:
-    preview, told = placement.preemption, placement.told
-    denied = told is not None and told.no_victims
-    return () if preview is None or not preview.nodes else (room_words(preview, denied=denied),)
+def _why_and_room(placement: Placement) -> tuple[str, ...]:
+    """What keeps a pod from every node, after the preemption that comes by itself."""
+    preview, why = placement.preemption, why_no_node(placement)
+    if preview is None or not preview.nodes:
+        return why
+    room = room_words(preview, denied=_is_denied(placement))
+    return (room, *why) if _preempts(placement) else (*why, room)
+
+
+def _preempts(placement: Placement) -> bool:
+    return makes_room(placement.preemption, denied=_is_denied(placement))
+
+
+def _is_denied(placement: Placement) -> bool:
+    """Whether kube-scheduler found no victims."""
+    return placement.told is not None and placement.told.no_victims
 
 
 def _stuck(report: PodReport) -> tuple[str, ...]:
@@ -247,15 +265,14 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
         return _notice(VerdictCode.SCHEDULING_GATED, f"{waiting}: the {_gated(status.gates)}")
     placement = report.placement
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
-        room = _room(placement)
         nominated = placement.nominated
         if nominated is None or not nominated.victims:
-            said = (f"{waiting}: no node fits.", *why_no_node(placement), *room, *autoscaler_words(report, now))
+            said = (f"{waiting}: no node fits.", *_why_and_room(placement), *autoscaler_words(report, now))
             return _trouble(VerdictCode.UNSCHEDULABLE, *said)
         first, *more = awaited_words(nominated, now)
         if nominated.under_way:
             return _notice(VerdictCode.AWAITING_PREEMPTION, f"{waiting}: {first}", *more)
-        said = (f"{waiting}: {first}", *more, *why_no_node(placement), *room)
+        said = (f"{waiting}: {first}", *more, *_why_and_room(placement))
         return _trouble(VerdictCode.AWAITING_PREEMPTION, *said)
     if placement is not None and placement.outcome is PlacementOutcome.NOT_MODELLED:
         said = (f"Its scheduler said: {status.unschedulable}",) if status.unschedulable else ()

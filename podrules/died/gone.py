@@ -33,7 +33,7 @@ from podrules.died.stop_order import stopped_at
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, Weight, of_event, proven, weighed
 from podrules.evictors import Evictor, Where, going, pod_evictor, remover
 from podrules.model.event import Event
-from podrules.model.instant import instant
+from podrules.model.instant import instant, later
 from podrules.tolerations import NO_EXECUTE
 
 __all__ = [
@@ -42,11 +42,13 @@ __all__ = [
     "LOST_NODE",
     "NODE_LOST",
     "announced",
+    "asked_at",
     "deletes_active",
     "evictor_clue",
     "gone_verdict",
     "node_evictor",
     "told_by_event",
+    "told_by_owner",
 ]
 
 _SILENT: Final = (
@@ -151,7 +153,7 @@ def gone_verdict(evidence: Evidence) -> Verdict:
             # That controller looks at nodes that are there.
             del ends[Cause.NODE_GONE]
         return weighed(ends, {cause: [cleanup] for cause in ends})
-    by_controller = told_by_controller(evidence, _made(evidence))
+    by_controller = told_by_owner(evidence)
     if by_controller:
         return _by_controller(evidence, stops, by_controller)
     if began is not None:
@@ -244,6 +246,24 @@ def told_by_event(evidence: Evidence) -> tuple[Cause, Event] | None:
     return None
 
 
+def told_by_owner(evidence: Evidence) -> dict[Cause, list[Clue]]:
+    """The causes for which the controller says that it deleted a pod that is gone; none: it does not say so."""
+    return told_by_controller(evidence, _made(evidence))
+
+
+def asked_at(evidence: Evidence) -> datetime | None:
+    """When a pod that is gone was first asked to end, by the API server's clock; None: no event shows it."""
+    began, told = ended_at(evidence), told_by_event(evidence)
+    times = [began]
+    when = instant(told[1].first) if told is not None else None
+    if told is not None and when is not None and not (began is not None and began - when > LONG):
+        clocks = evidence.clocks
+        by_node = later(clocks.server_time(when), -clocks.margin.total_seconds())
+        times.append(by_node if told[1].component == KUBELET else when)
+    times += [instant(clues[0].at) for clues in told_by_owner(evidence).values()]
+    return min((time for time in times if time is not None), default=None)
+
+
 def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Verdict:
     """The pod was stopped, and no event tells for whom."""
     weights = dict.fromkeys(_SILENT, Weight.SOME)
@@ -296,8 +316,8 @@ def node_evictor(evidence: Evidence) -> Evictor | None:
         by = remover(events) if evidence.node_gone else None
     at, end = None if by is None else instant(by.at), stopped_at(evidence) or ended_at(evidence)
     # The object of a node goes once its pods have gone.
-    later = evidence.clocks.margin + (LONG if evidence.node_gone else _SOON)
-    return None if at is not None and end is not None and at - end > later else by
+    most = evidence.clocks.margin + (LONG if evidence.node_gone else _SOON)
+    return None if at is not None and end is not None and at - end > most else by
 
 
 def evictor_clue(by: Evictor) -> Clue:

@@ -54,6 +54,7 @@ __all__ = ["ContainerEnd", "EndOf", "PodEnd", "has_ended", "last_end", "may_have
 
 _NOT_STARTED: Final = 128
 """The exit code of a container that the runtime could not start."""
+_UNABLE: Final = frozenset({Cause.IMAGE, Cause.CONFIGURATION, Cause.RUNTIME})
 _LIMITED: Final = frozenset({OOM_KILLED, "StartError"})
 """Reasons of ends that a memory limit may explain."""
 
@@ -130,6 +131,14 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     def is_unknown(self) -> bool:
         """Whether no cause is known, and the events, which might show one, could not be read."""
         return self.verdict.grade is Grade.NOTHING and Lost.EVENTS_UNREAD in self.lost
+
+    @property
+    def never_began(self) -> bool:
+        """Whether it is no end: a container could not be started."""
+        causes = self.verdict.causes
+        if self.of is EndOf.NEVER_RAN:
+            return Cause.POST_START_HOOK not in causes
+        return self.of is EndOf.CONTAINER and bool(causes) and causes <= _UNABLE
 
     def end_of(self, container: str) -> ContainerEnd | None:
         """How a container of it ended."""

@@ -343,6 +343,8 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     """Largest group first."""
     nowhere: tuple[str, ...] = ()
     """Names that pin the pod, and that no node has: ``kubernetes.io/hostname=node-7``."""
+    offered_nowhere: tuple[str, ...] = ()
+    """Resources that it asks for and of which no node has any."""
     spread: tuple[ConstraintSpread, ...] = ()
     claims: tuple[ClaimProblem, ...] = ()
     """For a pod that fits nowhere: its claims that no node can use; the one that the scheduler stops at comes first.

@@ -207,3 +207,5 @@ class Preempted(Struct, frozen=True, rename="camel"):
     """Where the preemptor is, or is nominated to."""
     higher_than: tuple[PodReference, ...]
     """Pods of lower priority on other nodes that were left alone, some of them."""
+    group: bool = False
+    """Whether a group of pods preempted it: `by` is its PodGroup."""

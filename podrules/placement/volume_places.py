@@ -1,6 +1,7 @@
 """Where the volumes of a pod can be used, for a pod that fits nowhere.
 
-    bound                a node matches the volume's node affinity; where a CSI driver has taken over, the driver's form
+    bound                a node matches the volume's node affinity, where a CSI driver has taken over in the driver's
+                         form, and its labels of zone and region
     waits, provisioned   a node matches allowedTopologies of the StorageClass; without these any node does
     waits, not so        the volumes that the claim could be bound to, each by its own node affinity
 
@@ -38,6 +39,7 @@ from podrules.scheduler.plugins.volume_binding.binder import (
 )
 from podrules.scheduler.plugins.volume_binding.matching import affinity_labels, matches_node_affinity, suitable_volumes
 from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class, storage_index
+from podrules.scheduler.plugins.volume_zone import VolumeTopology, VolumeZone, VolumeZoneState, outside
 from podrules.volumes import volume_backend
 
 __all__ = ["HOSTNAME", "claimed_place", "volume_place", "volume_places"]
@@ -64,6 +66,13 @@ def volume_places(filtered: Filtered) -> tuple[VolumePlace, ...]:
         for one in verdicts
         if (volume := index.volumes.get(one.claim.spec.volume_name)) is not None
     ]
+    zones = context.states.get(VolumeZone.name)
+    for topology in zones.topologies if isinstance(zones, VolumeZoneState) else ():
+        out = outside(index.nodes, topology)
+        bound = [
+            (_in_zone(place, topology), nodes & ~out) if place.volume == topology.volume else (place, nodes)
+            for place, nodes in bound
+        ]
     waiting = [found for claim in state.delayed for found in _of_waiting(index, claim)]
     return tuple(
         replace(
@@ -77,6 +86,11 @@ def volume_places(filtered: Filtered) -> tuple[VolumePlace, ...]:
         for place, nodes in (*bound, *waiting)
         if not nodes.all()
     )
+
+
+def _in_zone(place: VolumePlace, topology: VolumeTopology) -> VolumePlace:
+    """The place with a label of the volume itself, where its node affinity asks for none such."""
+    return replace(place, labels={topology.key: topology.values, **place.labels})
 
 
 def _lacking(nodes: Nodes, place: VolumePlace) -> Iterator[str]:

@@ -249,8 +249,32 @@ def test_not_found_by_one_who_may_not_list(control_plane: ControlPlane, qos: Qos
 
     ran = qos("pod/wep", "-n", pod, kubeconfig=kubeconfig)
 
-    which = f"To list them: kubectl qos explain pods -n {pod}\n"
-    assert ran == (3, "", f'error: pods "wep" not found in namespace {pod}\n{which}')
+    assert (ran.code, ran.out) == (3, "")
+    first, second = ran.err.splitlines()
+    assert first == f'error: pods "wep" not found in namespace {pod}'
+    hint = f"(kubectl auth can-i list pods -n {pod})"
+    assert second == f"Whether a similar name exists is unknown: you may not list pods {hint}"
+    assert_hints_are_true(control_plane, kubeconfig, second)
+
+
+def test_not_found_here_and_in_another_namespace(control_plane: ControlPlane, qos: Qos, pod: str) -> None:
+    elsewhere = make_pod("default", f"{pod}-db")
+    workload = make_workload("Deployment", pod, {"containers": [container()]}, name=f"{pod}-api")
+    control_plane.apply([elsewhere, workload])
+    try:
+        ran = qos(f"pod/{pod}-db", "-n", pod)
+        refused = qos(f"pod/{pod}-db", "-n", pod, kubeconfig=robot(control_plane, pod, {"pods": ["get", "list"]}))
+    finally:
+        control_plane.api.delete(elsewhere)
+    of_workload = qos(f"{pod}-api", "-n", "default")
+
+    missing = f'error: pods "{pod}-db" not found in namespace {pod}\n'
+    command = f"Try kubectl qos explain pod/{pod}-db -n default\n"
+    assert ran == (3, "", f"{missing}pod/{pod}-db exists in namespace default. {command}")
+    assert (refused.code, refused.err) == (3, f"{missing}To list them: kubectl qos explain pods -n {pod}\n")
+    assert of_workload.err.splitlines()[1] == (
+        f"deployment/{pod}-api exists in namespace {pod}. Try kubectl qos explain deployment/{pod}-api -n {pod}"
+    )
 
 
 def test_node_not_found(qos: Qos, make_node: Callable[..., Object]) -> None:

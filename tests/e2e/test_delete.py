@@ -211,6 +211,11 @@ def test_F2_who_may_not_delete_changes_nothing(
     report = json.loads(delete("pod/web", "-n", namespace, "-o", "json", kubeconfig=user).out)
     assert (report["outcome"], report["refusal"]["by"]) == ("Refused", "Rights")
     assert delete("pod/none", "-n", namespace, kubeconfig=user).code == 8
+    looked = delete("pod/web", "-n", namespace, "--grace-period=0", kubeconfig=user)
+    assert looked.code == 4, looked
+    said = f"Not deleted, and --confirm does not help: you may not delete pods in namespace {namespace}"
+    assert said in flat(looked.out)
+    assert "kubectl qos delete" not in looked.out
 
 
 @pytest.fixture

@@ -221,6 +221,140 @@ def test_a_replacement_of_a_rejected_pod_is_not_one_of_its_siblings(tmp_path: Pa
     assert "no replacement was found" in died(tmp_path, node(), owner, one, sibling)
 
 
+# Replacements of pods that are gone
+
+
+PERHAPS: Final = "perhaps replaced by {} on edge-3: Pending, not Ready, created 100 s ago: unknown, because no event"
+
+
+def owner(kind: str, name: str) -> Object:
+    version = {"Job": "batch/v1", "ReplicationController": "v1"}.get(kind, "apps/v1")
+    labels = {"app": name}
+    selector = labels if kind == "ReplicationController" else {"matchLabels": labels}
+    metadata = {"name": name, "namespace": "post", "uid": f"o-{name}"}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": {"replicas": 1, "selector": selector}}
+
+
+def successor(name: str, of: str, made: float = -100, **more: Any) -> Object:
+    references = pod("any", of)["metadata"]["ownerReferences"]
+    metadata = {"uid": f"new-{name}", "labels": {"app": of.partition("/")[2]}, "ownerReferences": references}
+    return pod(name, of, made=made, metadata=metadata, **more)
+
+
+def ran_before(name: str, since: float = -3000) -> list[Object]:
+    bound = f"Successfully assigned post/{name} to {NODE}"
+    started = event(f"Pod/{name}", "Started", "Started container app", since + 2, field="spec.containers{app}")
+    return [event(f"Pod/{name}", "Scheduled", bound, since, "default-scheduler"), started]
+
+
+PENDING: Final = {"phase": "Pending"}
+
+
+@pytest.mark.parametrize("owner_is_there", [True, False])
+@pytest.mark.parametrize(
+    ("of", "gone", "new"),
+    [
+        ("ReplicaSet/mail-55d", "mail-55d-bcdfg", "mail-55d-k9x2p"),
+        ("ReplicaSet/mail-55d-with-a-name-that-is-cut", "mail-55d-with-a-name-bcdfg", "mail-55d-with-a-name-k9x2p"),
+        ("StatefulSet/db", "db-1", "db-1"),
+        ("DaemonSet/log", "log-bcdfg", "log-k9x2p"),
+        ("Job/import", "import-bcdfg", "import-k9x2p"),
+        ("Job/import", "import-3-bcdfg", "import-3-k9x2p"),
+        ("ReplicationController/old", "old-bcdfg", "old-k9x2p"),
+    ],
+)
+def test_a_younger_pod_of_the_controller_is_not_denied(
+    of: str, gone: str, new: str, tmp_path: Path, *, owner_is_there: bool
+) -> None:
+    """No event shows when the pod ended."""
+    own = [owner(*of.split("/"))] if owner_is_there else []
+    page = died(tmp_path, node(), *own, successor(new, of, status=PENDING), *ran_before(gone), name=gone)
+    if gone == new:
+        assert "replacement db-1 on edge-3: Pending, not Ready, created 100 s ago" in page
+        assert "What is left of the pod before this one" in page
+    else:
+        assert PERHAPS.format(new) in page
+    assert "no replacement was found" not in page
+
+
+@pytest.mark.parametrize(
+    ("of", "gone", "other", "more"),
+    [
+        ("ReplicaSet/mail-55d", "mail-55d-bcdfg", "mail-66e-k9x2p", {}),
+        ("StatefulSet/db", "db-1", "db-2", {}),
+        ("DaemonSet/log", "log-bcdfg", "log-k9x2p", {"nodeName": "edge-4"}),
+        ("Job/import", "import-3-bcdfg", "import-4-k9x2p", {}),
+        ("ReplicaSet/mail-55d", "mail-55d-bcdfg", "mail-55d-k9x2p", {"made": -3000}),
+        ("ReplicaSet/mail-55d", "mail-55d-bcdfg", "mail-55d-k9x2p", {"status": {"phase": "Failed"}}),
+    ],
+)
+def test_no_pod_of_another_place_or_time_is_a_replacement(
+    of: str, gone: str, other: str, more: Any, tmp_path: Path
+) -> None:
+    page = died(tmp_path, node(), owner(*of.split("/")), successor(other, of, **more), *ran_before(gone), name=gone)
+    assert f"{of.replace('/', ' ')}: no replacement was found" in page
+
+
+def test_a_kubelet_that_heard_late_of_a_deletion_denies_no_replacement(tmp_path: Path) -> None:
+    gone, of = "mail-55d-bcdfg", "ReplicaSet/mail-55d"
+    stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
+    told = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=-500), *ran_before(gone), stop]
+    assert "perhaps replaced by mail-55d-k9x2p" in died(tmp_path, *told, name=gone)
+    tainted = event(f"Pod/{gone}", "TaintManagerEviction", f"Marking for deletion Pod post/{gone}", -505, "taint")
+    assert "replacement mail-55d-k9x2p on edge-3" in died(tmp_path, *told, tainted, name=gone)
+    by_owner = event(of, "SuccessfulDelete", f"Deleted pod: {gone}", -62, "replicaset-controller")
+    assert "ReplicaSet mail-55d: no replacement was found" in died(tmp_path, *told, by_owner, name=gone)
+
+
+def test_a_capture_without_pods_leaves_the_replacement_open(tmp_path: Path) -> None:
+    gone = "mail-55d-bcdfg"
+    stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
+    page = died(tmp_path, node(), owner("ReplicaSet", "mail-55d"), *ran_before(gone), stop, name=gone)
+    assert "ReplicaSet mail-55d: unknown whether it made a replacement" in page
+
+
+# Containers that never began
+
+
+def waits(name: str, reason: str, **more: Any) -> Object:
+    state = {"waiting": {"reason": reason, "message": "x"}}
+    status = {"name": "app", "ready": False, "restartCount": 0, "image": "i", "state": state, **more}
+    return pod(name, made=-500, status={"phase": "Pending", "containerStatuses": [status]})
+
+
+NOT_STARTED: Final = {"terminated": exited(128, "StartError", -20, -20)}
+
+
+def test_containers_that_never_began_are_not_among_what_ended(tmp_path: Path) -> None:
+    waiting = [
+        waits("image", "ImagePullBackOff"),
+        waits("key", "CreateContainerConfigError"),
+        waits("init", "PodInitializing"),
+        waits("path", "CrashLoopBackOff", lastState=NOT_STARTED),
+    ]
+    crashed = pod("crashed", status={"containerStatuses": [ran(exited(1, "Error", -100))]})
+    page = said(tmp_path, [node(), *waiting, crashed], "died", "-A")
+    assert "What ended: 1 pod in the last 60 min All by one cause: its own process." in page
+    assert "Not counted: 3 pods with a container that never began." in page
+    counted, _, apart = page.partition("Never began WHEN")
+    assert "crashed/app" in counted.partition("By cause")[0]
+    assert [name in apart for name in ("image/app", "key/app", "path/app", "init/app")] == [True, True, True, False]
+    page = said(tmp_path, [node(), *waiting], "died", "-A")
+    assert (
+        "What ended Nothing has ended in the last 60 min, as far as pods and events tell. Not counted: 3 pods" in page
+    )
+    assert "Ended in the last hour" not in said(tmp_path, [node(), *waiting], "node", NODE)
+    file = str(tmp_path / "list.json")
+    ends = json.loads(run("died", "-A", "-o", "json", "--snapshot", file).out)["items"]
+    assert {one["name"] for one in ends} == {"image", "key", "path"}
+
+
+def test_a_failed_hook_ended_a_container_that_began(tmp_path: Path) -> None:
+    page = said(tmp_path, [node(), waits("hook", "PostStartHookError")], "died", "-A")
+    assert "What ended: 1 pod" in page
+    assert "Not counted" not in page
+
+
 # A node that restarted
 
 

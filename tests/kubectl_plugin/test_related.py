@@ -360,7 +360,7 @@ def test_a_type_alone_is_a_line_each() -> None:
 def test_a_name_with_a_slip_is_corrected() -> None:
     ran = run("explain", "pvc/data-db-9", "-n", "shop", "--demo")
     assert (ran.code, "Did you mean persistentvolumeclaim/data-db-" in ran.err) == (3, True)
-    assert "It is in namespace data" in run("explain", "pvc/data-broker-0", "--demo", "-n", "shop").err
+    assert "exists in namespace data" in run("explain", "pvc/data-broker-0", "--demo", "-n", "shop").err
 
 
 @pytest.mark.parametrize("verb", ["place", "died"])

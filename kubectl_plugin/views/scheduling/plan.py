@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.pod.own_webhook import webhook_lines
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import holder_words
 from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table, hold_words
@@ -41,6 +42,7 @@ _SHOWN_NODES = 10
 _SHOWN_VICTIMS = 10
 _SHOWN_PENDING = 10
 _SHOWN_LATE = 2
+_SHOWN_EVICTED = 5
 _DRAIN_REASONS = {
     "DaemonSet": "stays, of DaemonSet {detail}: a drain leaves it alone",
     "StaticPod": "stays, a static pod: {detail}",
@@ -98,7 +100,8 @@ def _changes(what_if: WhatIf) -> Iterator[str]:
         names = [name.removeprefix("pod/") for name in what_if.without_pods]
         yield f"without {'pod' if len(names) == 1 else 'pods'} {listed(names, most=3)}"
     if what_if.drained:
-        yield f"with {what_if.drained} drained"
+        turn = " one by one" if what_if.one_by_one else ""
+        yield f"with {listed(what_if.drained_nodes, most=3)} drained{turn}"
 
 
 def _verdict(report: PlanReport) -> Iterator[str]:
@@ -150,7 +153,7 @@ def _daemon_words(report: PlanReport) -> Iterator[str]:
     """Of DaemonSets, whether a file has them or the cluster."""
     daemons = [spec for spec in report.specs if spec.daemon is not None]
     for spec in daemons:
-        yield from daemon_words(spec, drained=report.what_if.drained)
+        yield from daemon_words(spec, drained=report.what_if.drained_nodes)
     yield from victim_words(daemons)
 
 
@@ -162,19 +165,42 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
     short = [spec for spec in specs if spec.is_short]
     for spec in specs:
         yield from _standing(spec)
-    for spec in short:
-        short_words = guessed(_short(spec, drained=report.what_if.drained), guess=report.is_guess(spec))
-        yield unknown_words(spec) or short_words
+    # Who goes for them comes before what would help the others.
+    yield from victim_words([spec for spec in specs if not spec.is_short]) if short else ()
+    yield from _short_words(short, report)
     for spec in specs:
         if spec.wanted is None:
             then = f" The next does not: {' '.join(why_no_node(spec.stopped))}" if spec.stopped is not None else ""
             yield guessed(f"{fit_words([spec], 'replica', f'of {spec.name}')}.{then}", guess=report.is_guess(spec))
-    total = sum(spec.placed for spec in specs)
+    made = [spec for spec in specs if spec.origin != "drain"]
+    total = sum(spec.placed for spec in made)
     # Where nothing is placed, each has said that it asks for none.
-    if total and not short and all(spec.wanted is not None for spec in specs):
-        fit = _all_fit(specs, total, everything=report.everything_fits)
-        yield guessed(fit, guess=any(map(report.is_guess, specs)))
-    yield from victim_words(specs)
+    if total and not short and all(spec.wanted is not None for spec in made):
+        fit = _all_fit(made, total, everything=report.everything_fits and made == specs)
+        yield guessed(fit, guess=any(map(report.is_guess, made)))
+    yield from victim_words(specs) if not short else ()
+
+
+def _short_words(short: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
+    """What stays pending, who goes for the rest of it, and why; evicted pods of which the same is so together."""
+    evicted: dict[tuple[str, str], list[PlannedSpec]] = {}
+    for spec in short:
+        lead = _short(spec)
+        if spec.origin == "drain" and not spec.victims:
+            evicted.setdefault((_why_short(spec, report), spec.until_back), []).append(spec)
+        else:
+            words = " ".join((lead, *victim_words([spec]), _why_short(spec, report)))
+            yield unknown_words(spec) or guessed(words.rstrip(), guess=report.is_guess(spec))
+    for (why, _), specs in evicted.items():
+        names = listed([spec.name for spec in specs], most=_SHOWN_EVICTED)
+        lead = _short(specs[0]) if len(specs) == 1 else f"{names} stay pending{_until(specs[0])}."
+        guess = any(map(report.is_guess, specs))
+        yield unknown_words(specs[0]) or guessed(f"{lead} {why}".rstrip(), guess=guess)
+
+
+def _why_short(spec: PlannedSpec, report: PlanReport) -> str:
+    drained = report.what_if.drained_nodes
+    return " ".join(why_no_node(spec.stopped, drained=drained)) if spec.stopped is not None else ""
 
 
 def _all_fit(specs: Sequence[PlannedSpec], total: int, *, everything: bool) -> str:
@@ -217,15 +243,18 @@ def _silent_words(report: PlanReport) -> Iterator[str]:
 
 
 def _drain_words(report: PlanReport) -> Iterator[str]:
-    """What keeps a drain from its end, and what it takes; nothing without one."""
-    node = report.what_if.drained
-    if not node:
+    """Whether a drain ends, what keeps it from its end, and how many pods find a place; nothing without one."""
+    nodes = report.what_if.drained_nodes
+    if not nodes:
         return
-    blocked = sum(entry.reason == "PodDisruptionBudget" for entry in report.unmoved)
-    if blocked:
-        pods = "1 pod is" if blocked == 1 else f"{blocked} pods are"
-        yield f"The drain does not end: {pods} held by a PodDisruptionBudget."
-        yield from hold_words(report.unmoved)
+    held = [entry for entry in report.unmoved if entry.reason == "PodDisruptionBudget"]
+    if held:
+        by_node = Counter(entry.node for entry in held)
+        of = f" of {held[0].node}" if len(nodes) > 1 and len(by_node) == 1 else ""
+        where = f", {nodes_words(by_node)}" if len(by_node) > 1 else ""
+        pods = f"{counted(len(held), 'pod')}{of} {'is' if len(held) == 1 else 'are'}"
+        yield f"The drain does not end: {pods} held by a PodDisruptionBudget{where}."
+        yield from hold_words(report.unmoved, pending=[spec for spec in report.specs if spec.is_short])
     late = [entry for entry in report.unmoved if entry.reason == "Overdue"]
     for entry in late[:_SHOWN_LATE]:
         yield f"The drain does not end before {entry.pod.namespace}/{entry.pod.name} is gone: {_late_words(entry)}."
@@ -233,12 +262,71 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
         yield f"So it is for {len(late) - _SHOWN_LATE} more (below)."
     if report.stuck:
         pods = "1 pod stays" if report.stuck == 1 else f"{report.stuck} pods stay"
-        yield f"The drain does not end: {node} does not answer, and {pods} Terminating until it does, or is fenced."
+        do, until = ("does", "it does, or is") if len(report.stuck_on) == 1 else ("do", "they do, or are")
+        silent = f"{listed(report.stuck_on, most=3)} {do} not answer"
+        yield f"The drain does not end: {silent}, and {pods} Terminating until {until} fenced."
+    open_nodes = {*report.stuck_on, *(entry.node for entry in (*held, *late))}
+    first = next((place for place, name in enumerate(nodes, 1) if name in open_nodes), len(nodes))
+    if nodes[first:]:
+        rest = listed(nodes[first:], most=3)
+        yield f"kubectl drain waits at {nodes[first - 1]}, and comes to {rest} only with --timeout, as below."
+    yield from _leaving_words(report, ends=not open_nodes)
     lost = sum(entry.reason == "NoController" for entry in report.unmoved)
     if lost:
         yield f"{counted(lost, 'pod')} would be lost: nobody makes {'another' if lost == 1 else 'others'}."
-    if not report.specs and not report.refused:
-        yield f"No pod of {node} is recreated elsewhere."
+
+
+def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
+    """``The drain ends; 3 of 4 pods find no place: pod/a, pod/b and pod/c.``; then who waits, and who moves twice."""
+    nodes = report.what_if.drained_nodes
+    specs = [spec for spec in report.specs if spec.origin == "drain"]
+    found = (
+        _moved(specs)
+        if specs
+        else ""
+        if report.refused
+        else f"no pod of {listed(nodes, most=3)} is recreated elsewhere"
+    )
+    if found:
+        lead = "The drain ends; " if ends else "" if found.startswith("pod/") else found[0].upper()
+        said = f"{lead}{found if ends or found.startswith('pod/') else found[1:]}."
+        yield guessed(said, guess=any(map(report.is_guess, specs)) or (ends and not specs and report.guesses_drain))
+    if len(nodes) == report.nodes and any(spec.is_short for spec in specs):
+        yield "No node is left: all are drained."
+    waits = [spec.name for spec in specs if spec.waits]
+    if waits:
+        leaves, them = ("leaves", "it") if len(waits) == 1 else ("leave", "them")
+        names = listed(waits, most=_SHOWN_EVICTED)
+        yield f"{names} {leaves} once replacements of others are Ready: a budget holds {them} until then."
+    again = [spec.name for spec in specs if len(spec.leaves) > 1]
+    if again:
+        moves = "moves" if len(again) == 1 else "move"
+        yield f"{listed(again, most=_SHOWN_EVICTED)} {moves} more than once."
+
+
+def _moved(specs: Sequence[PlannedSpec]) -> str:
+    """How many of the evicted pods find a place, and where."""
+    short = [spec for spec in specs if spec.is_short]
+    where, paid, pods = (
+        Counter(node for spec in specs for node in spec.nodes),
+        paid_words(specs),
+        counted(len(specs), "pod"),
+    )
+    if unknown := sum(bool(unknown_words(spec)) for spec in short):
+        return f"where {unknown} of {pods} would go is unknown"
+    if len(specs) == 1:
+        place = "no place" if short else f"a place on {next(iter(where))}"
+        return f"{specs[0].name} finds {place}{f', {paid}' if paid and not short else ''}"
+    if short:
+        late = {spec.until_back for spec in short}
+        until = "" if "" in late else f" before {listed(sorted(late))} {'is' if len(late) == 1 else 'are'} back"
+        names = f": {listed([spec.name for spec in short], most=_SHOWN_EVICTED)}" if len(short) < len(specs) else ""
+        return f"{len(short)} of {pods} {'finds' if len(short) == 1 else 'find'} no place{until}{names}"
+    if not paid:
+        return f"all {pods} find a place: {nodes_words(dict(where.most_common()))}"
+    alone = sum(spec.without_preemption for spec in specs)
+    unaided = f"{alone} of {pods} {'finds' if alone == 1 else 'find'} a place without preemption"
+    return f"{unaided}, all {len(specs)} {paid}: {nodes_words(dict(where.most_common()))}"
 
 
 def _late_words(entry: Unmoved) -> str:
@@ -254,11 +342,13 @@ def _flag_words(report: PlanReport) -> Iterator[str]:
     flags = [
         f"{entry.flag} ({_FLAG_REASONS[entry.flag].format(pods=counted(entry.pods, 'pod'))})" for entry in report.flags
     ]
-    if flags:
+    if flags and len(report.what_if.drained_nodes) > 1:
+        yield f"kubectl drain leaves out a node with pods that need {listed(flags)}."
+    elif flags:
         yield f"kubectl drain evicts nobody without {listed(flags)}."
 
 
-def _short(spec: PlannedSpec, *, drained: str) -> str:
+def _short(spec: PlannedSpec) -> str:
     missing = (spec.wanted or 0) - spec.placed
     named = spec.stopped is not None and spec.stopped.named is not None
     one = missing == 1
@@ -272,9 +362,12 @@ def _short(spec: PlannedSpec, *, drained: str) -> str:
         alone = (spec.wanted or 0) - spec.without_preemption
         lead = f"{alone} of {wanted} of {spec.name} {what} without preemption, {missing} {paid}."
     if spec.wanted == 1:
-        lead = f"{spec.name} {'does not run' if named else 'stays pending'}."
-    why = why_no_node(spec.stopped, drained=drained) if spec.stopped is not None else ()
-    return " ".join((f"{lead}{held}", *why))
+        lead = f"{spec.name} {'does not run' if named else 'stays pending'}{_until(spec)}."
+    return f"{lead}{held}"
+
+
+def _until(spec: PlannedSpec) -> str:
+    return f" until {spec.until_back} is back" if spec.until_back else ""
 
 
 def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
@@ -301,6 +394,8 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
         yield _victims_table(report, wide=wide)
     if report.unmoved:
         yield _unmoved_table(report, wide=wide)
+    lines = (f"{one.spec}: {line}" for one in report.webhook for line in webhook_lines(one.does, one.namespace))
+    yield Section("Webhook", tuple(lines))
     yield versions_section(report.version_notes)
     yield unread_section(tuple(dict.fromkeys((*report.unread, *report.lacks))))
 
@@ -309,19 +404,23 @@ def _specs_table(report: PlanReport, *, wide: bool) -> Table:
     rows = []
     pending = [spec for spec in report.specs if spec.origin == "pending"]
     left_out = [] if wide else pending[_SHOWN_PENDING:]
+    several = len(report.what_if.drained_nodes) > 1
     for spec in report.specs:
         if spec in left_out:
             continue
         wanted = "" if spec.wanted is None else f" of {spec.wanted}"
-        row = (row_name(spec), f"{spec.placed}{wanted}", _where(spec))
-        rows.append((str(spec.priority), *row) if wide else row)
+        rows.append(
+            (str(spec.priority), row_name(spec), ", ".join(spec.leaves), f"{spec.placed}{wanted}", _where(spec))
+        )
     if left_out:
-        placed = sum(spec.placed for spec in left_out)
-        rows.append((f"{len(left_out)} more pending (-o wide)", f"{placed} of {len(left_out)}", ""))
-    headings = ("spec", "placed", "where")
-    if wide:
-        return Table("", ("priority", *headings), tuple(rows), right=frozenset({0, 2}))
-    return Table("", headings, tuple(rows), right=frozenset({1}))
+        placed = f"{sum(spec.placed for spec in left_out)} of {len(left_out)}"
+        rows.append(("", f"{len(left_out)} more pending (-o wide)", "", placed, ""))
+    headings = ("priority", "spec", "from", "placed", "where")
+    shown = [place for place, there in enumerate((wide, True, several, True, True)) if there]
+    right = frozenset(place for place, index in enumerate(shown) if index in {0, 3})
+    return Table(
+        "", tuple(headings[one] for one in shown), tuple(tuple(row[one] for one in shown) for row in rows), right
+    )
 
 
 def _where(spec: PlannedSpec) -> str:
@@ -398,7 +497,9 @@ def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
         rows.append(
             (f"{len(daemons)} of DaemonSets", f"a drain leaves {'it' if len(daemons) == 1 else 'them'} alone (-o wide)")
         )
-    return Table(f"Pods of {report.what_if.drained} that are not moved", ("pod", "why"), tuple(rows))
+    return Table(
+        f"Pods of {listed(report.what_if.drained_nodes, most=3)} that are not moved", ("pod", "why"), tuple(rows)
+    )
 
 
 def _victims_table(report: PlanReport, *, wide: bool) -> Table:
