@@ -257,7 +257,9 @@ class RelatedReports:
                 if one.value > value and one.preemption_policy in {None, PREEMPT_LOWER_PRIORITY}
             },
             below={one.metadata.name: one.value for one in ranked if one.value < value},
-            defaults=tuple(one.metadata.name for one in sorted(defaults, key=lambda one: one is not first)),
+            defaults=tuple(
+                one.metadata.name for one in sorted(defaults, key=lambda one: (one is not first, one.value))
+            ),
             workloads=tuple(
                 f"{one.metadata.namespace}/{kind.singular}/{one.metadata.name}"
                 for kind, one in self._workloads(None)

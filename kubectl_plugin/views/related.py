@@ -25,6 +25,7 @@ from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.words import ago, amount, counted, cut, listed
 from podrules.budget_risk import BudgetRisk
+from podrules.model.quantity import Quantity
 from podrules.model.storage import READ_WRITE_ONCE_POD
 from podrules.placement.outcome import ClaimTrouble
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
@@ -267,7 +268,11 @@ def _budget_commands(report: BudgetReport) -> Iterator[Command]:
 
 def _quota(report: QuotaReport, _now: datetime | None) -> _Told:
     if report.behind:
-        return _C.QUOTA_NOT_COUNTED, _NOTICE, ("Not counted yet: it lets no pod in until its controller has.",)
+        return (
+            _C.QUOTA_NOT_COUNTED,
+            _NOTICE,
+            ("Its controller has not counted its newest spec: until then the API server goes by its status.",),
+        )
     short = [one for one in report.workloads if one.missing and (one.refused or one.room.pods < one.missing)]
     if short:
         rest = (f"{len(short) - _SHOWN} more workloads lack pods.",) if len(short) > _SHOWN else ()
@@ -280,6 +285,10 @@ def _quota(report: QuotaReport, _now: datetime | None) -> _Told:
     if full:
         names = listed([one.name for one in full], most=_SHOWN)
         return _C.QUOTA_FULL, _NOTICE, (f"Lets in no further pod of {names}: {_shares(full[0])}.",)
+    spent = [one for one in report.resources if one.used and Quantity.parse(one.used) >= Quantity.parse(one.hard)]
+    if spent:
+        said = [f"{one.resource} is {_amounts(one.resource, one.used, one.hard)}" for one in spent[:_SHOWN]]
+        return _C.QUOTA_FULL, _NOTICE, (f"Lets in nothing more that uses any of these: {listed(said)}.",)
     first, least = report.resources[:1], min(report.workloads, key=lambda one: one.room.pods, default=None)
     room = [f"Has room; the fullest: {one.resource}, {_amounts(one.resource, one.used, one.hard)}." for one in first]
     more = [f"Room for {counted(least.room.pods, 'more pod')} of {least.name}."] if least is not None else []

@@ -268,7 +268,7 @@ QUOTAS: Final[Mapping[str, tuple[Sequence[Object], str]]] = {
         [quota(HARD, {"pods": "1", "requests.cpu": "1"}), deployment(made=1, requests={"cpu": "1"})],
         "deployment/web: room for 1, requests.cpu is then 2 of 2. Way out: raise requests.cpu to 3 for all pods of",
     ),
-    "QuotaNotCounted": ([quota(HARD, {"pods": "1"}), deployment()], "Not counted yet"),
+    "QuotaNotCounted": ([quota(HARD, {"pods": "1"}), deployment()], "has not counted its newest spec"),
 }
 
 
@@ -289,6 +289,11 @@ def test_quota_that_requires_what_a_template_does_not_set(tmp_path: Path) -> Non
     out = " ".join(ask(tmp_path, [*objects, {**defaults, **limits}], "quota/compute").out.split())
     assert "Room for 9 more pods of deployment/web." in out
     assert "each container has to set requests.cpu; LimitRange small has defaults" in out
+
+
+def test_quota_of_other_objects_is_full(tmp_path: Path) -> None:
+    out = ask(tmp_path, [quota({"services": "5", "pods": "9"}, {"services": "5", "pods": "3"})], "quota/compute").out
+    assert "Lets in nothing more that uses any of these: services is 5 of 5." in out
 
 
 def test_quota_of_another_scope_bounds_no_workload(tmp_path: Path) -> None:
