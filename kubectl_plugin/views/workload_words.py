@@ -297,7 +297,8 @@ def _worst(counts: PodCounts, pods: Sequence[WorkloadPod]) -> WorkloadPod | None
 def _why(pod: WorkloadPod, now: datetime | None) -> str:
     match pod.state:
         case PodState.PENDING if pod.nominated_node:
-            return f"it waits for room on {pod.nominated_node}"
+            room = "room on " if pod.waits_for == "Unschedulable" else "what the scheduler binds it with to "
+            return f"it waits for {room}{pod.nominated_node}"
         case PodState.PENDING:
             gate = "a scheduling gate holds it"
             return {"Unschedulable": "no node fits", "SchedulingGated": gate}.get(pod.waits_for, "it has no node yet")

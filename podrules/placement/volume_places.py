@@ -3,6 +3,7 @@
     bound                a node matches the volume's node affinity, where a CSI driver has taken over in the driver's
                          form, and its labels of zone and region
     waits, provisioned   a node matches allowedTopologies of the StorageClass; without these any node does
+    waits, selected      the node that an attempt before has chosen (annotation selected-node)
     waits, not so        the volumes that the claim could be bound to, each by its own node affinity
 
 Volumes that every node can use are left out. Two volumes may have nodes each, and none together.
@@ -31,6 +32,7 @@ from podrules.scheduler.cycle import Filtered
 from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.plugins.volume_binding import VolumeBinding
 from podrules.scheduler.plugins.volume_binding.binder import (
+    ANNOTATION_SELECTED_NODE,
     NO_PROVISIONER,
     PodVolumeClaims,
     Problem,
@@ -142,6 +144,7 @@ def _of_waiting(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[t
         yield from (usable or offered)[:_SHOWN_VOLUMES]
     if free or found.provisioner in {"", NO_PROVISIONER}:
         return
+    selected = claim.metadata.annotations.get(ANNOTATION_SELECTED_NODE)
     terms = [term.match_label_expressions for term in found.allowed_topologies]
     place = VolumePlace(
         claim=claim.metadata.name,
@@ -151,4 +154,8 @@ def _of_waiting(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[t
         kind=found.provisioner,
         labels={entry.key: entry.values for entry in terms[0]} if len(terms) == 1 else {},
     )
+    if selected is not None:
+        named = np.array([name == selected for name in index.nodes.names], np.bool_)
+        yield replace(place, labels={ANNOTATION_SELECTED_NODE: (selected,)}), named
+        return
     yield place, matches_topologies(index.nodes, found.allowed_topologies)

@@ -151,7 +151,8 @@ def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[
         worth = "is worth nothing: there is no such Node, and the scheduler passes it over"
         yield f"its nomination to {nominated.node} {worth}"
         return
-    yield f"preemption made room on {nominated.node}: it is tried first; a reservation, no promise"
+    lead = "preemption made room on" if nominated.made_room else "status.nominatedNodeName is"
+    yield f"{lead} {nominated.node}: it is tried first; a reservation, no promise"
     going = [_going(victim, now, silent=nominated.silent) for victim in nominated.going]
     if going:
         yield f"waits for {listed(going, most=_SHOWN)} to be gone"
