@@ -94,7 +94,6 @@ class RelatedReports:
         from podrules.placement.claim_problems import claim_problem
         from podrules.placement.volume_places import claimed_place
         from podrules.scheduler.plugins.volume_binding import storage_index as storage
-        from podrules.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE
 
         gatherer, meta, spec = self._gatherer, claim.metadata, claim.spec
         chosen, bound = storage.claim_class(claim), storage.is_bound(claim) or claim.status.phase == "Bound"
@@ -118,7 +117,7 @@ class RelatedReports:
             storage_class=chosen,
             provisioner=kind.provisioner if kind is not None else "",
             waits_for_consumer=kind is not None and kind.volume_binding_mode == storage.WAIT_FOR_FIRST_CONSUMER,
-            selected_node=meta.annotations.get(ANNOTATION_SELECTED_NODE, ""),
+            created=meta.creation_timestamp,
             access_modes=spec.access_modes,
             requested=str(wanted or ""),
             capacity=str(has or ""),

@@ -96,7 +96,7 @@ def test_claim_that_waits_for_a_pod_then_for_its_provisioner(
     control_plane.apply(
         [make_pod(namespace, schedulerName="default-scheduler", nodeSelector=on(node), volumes=mounted)]
     )
-    chosen = f"provisioner gone.example.com is to make its volume for node {node_name(node)}"
+    chosen = f'gone.example.com has not made a volume of class "late-{namespace}" yet for node {node_name(node)}.'
     wait_for(lambda: chosen in qos.text("pvc/data", "-n", namespace), "a node is chosen")
     wait_for(lambda: "ExternalProvisioning" in qos.text("pvc/data", "-n", namespace), "the claim's event")
     assert "It keeps pod web waiting." in qos.text("pvc/data", "-n", namespace)

@@ -16,6 +16,7 @@ from tests.objects import raw_condition, raw_node, raw_pod, raw_priority_class, 
 Object = Mapping[str, Any]
 
 NOW: Final = "2026-10-01T12:00:00Z"
+EARLIER: Final = "2026-10-01T11:50:00Z"
 ZONE: Final = "topology.kubernetes.io/zone"
 LATER: Final = {"provisioner": "disk.example.com", "volumeBindingMode": "WaitForFirstConsumer"}
 AT_ONCE: Final = {**LATER, "volumeBindingMode": "Immediate"}
@@ -155,10 +156,14 @@ def test_claim_that_waits_names_its_pods(tmp_path: Path) -> None:
     assert "db-1" not in ran.out
 
 
-def test_claim_with_a_chosen_node_waits_for_its_provisioner(tmp_path: Path) -> None:
-    chosen = claim(metadata={"annotations": {"volume.kubernetes.io/selected-node": "n1"}})
+@pytest.mark.parametrize(("created", "severity"), [("2026-10-01T11:58:00Z", "notice"), (EARLIER, "trouble")])
+def test_claim_with_a_chosen_node_waits_for_its_provisioner(tmp_path: Path, created: str, severity: str) -> None:
+    annotations = {"volume.kubernetes.io/selected-node": "n1"}
+    chosen = claim(metadata={"annotations": annotations, "creationTimestamp": created})
     out = " ".join(ask(tmp_path, [chosen, storage_class(), user("db-0")], "pvc/data").out.split())
-    assert "Unbound: provisioner disk.example.com is to make its volume for node n1, and has not yet." in out
+    assert 'is unbound: disk.example.com has not made a volume of class "fast" yet for node n1.' in out
+    report = json.loads(ask(tmp_path, [chosen, storage_class()], "pvc/data", "-o", "json").out)
+    assert report["verdict"]["severity"] == severity
     assert "It keeps pod db-0 waiting." in out
 
 
