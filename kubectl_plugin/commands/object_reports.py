@@ -116,7 +116,9 @@ class ReportBuilder:
             # Loaded on demand.
             from kubectl_plugin.commands.related import RelatedReports
 
-            return RelatedReports(self._gatherer, self._admission, self._refused).report(entry)
+            return RelatedReports(self._gatherer, self._admission, self._refused).report(
+                entry, named=named and not in_line
+            )
         pods = self._pods_of(entry, entry.metadata.namespace)
         maker = Maker(kind, entry)
         made, writers = template_pod(entry, kind), None

@@ -19,7 +19,7 @@ from podrules.placement.planned import Budgets, DrainFlag, PlannedSpec, Unmoved
 from podrules.reading import Unread
 from podrules.versions import VersionNote
 
-__all__ = ["PlanReport", "RefusedSpec", "WebhookOfSpec", "WhatIf"]
+__all__ = ["PlanReport", "RefusedSpec", "WhatIf"]
 
 _DRAINED: Final = frozenset({"poddisruptionbudgets.policy", "pods"})
 """Kinds by which a drain takes its course."""
@@ -59,14 +59,6 @@ class RefusedSpec(Struct, frozen=True, rename="camel"):
     """Whether it may have a place all the same: its scheduler is not restated here, or a LimitRange was not read."""
 
 
-class WebhookOfSpec(Struct, frozen=True, rename="camel"):
-    """What the webhook of kubectl qos does with the pods of a spec."""
-
-    spec: str
-    namespace: str
-    does: OwnWebhookReport
-
-
 class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PlacementPlan"):
     """Where pods would go, one after the other."""
 
@@ -98,7 +90,7 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     flags: tuple[DrainFlag, ...]
     """Those of kubectl drain without which it evicts nobody."""
     unread: tuple[Unread, ...]
-    webhook: tuple[WebhookOfSpec, ...] = ()
+    webhook: tuple[OwnWebhookReport, ...] = ()
     """What the webhook of kubectl qos does with the pods of specs."""
     stuck_on: tuple[str, ...] = ()
     """The drained nodes that do not answer, and on which pods stay Terminating."""
@@ -166,5 +158,5 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
         """What could not be read and may change the headline."""
         kinds = ADMISSION | (_DRAINED if self.what_if.drained else frozenset())
         mine = [one for one in self.unread if one.may_exist and one.resource in kinds]
-        asked = (lack for one in self.webhook for lack in one.does.lacks)
+        asked = (lack for one in self.webhook for lack in one.lacks)
         return tuple(dict.fromkeys((*(one for spec in self.specs for one in spec.assumed), *mine, *asked)))
