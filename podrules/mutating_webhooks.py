@@ -18,6 +18,7 @@ from podrules.model.selectors import LabelSelector, Selector, SelectorError
 __all__ = [
     "MUTATES",
     "VALIDATES",
+    "MutatingPolicy",
     "OurDeployment",
     "Webhook",
     "WebhookConfiguration",
@@ -86,6 +87,29 @@ class WebhookConfiguration(KubeObject, frozen=True):
     """The webhooks of one configuration, of mutating or of validating ones."""
 
     webhooks: tuple[Webhook, ...] = ()
+
+
+class _Matched(Model, frozen=True):
+    namespace_selector: LabelSelector = field(default_factory=LabelSelector)
+
+
+class _PolicySpec(Model, frozen=True):
+    match_constraints: _Matched = field(default_factory=_Matched)
+
+
+class MutatingPolicy(KubeObject, frozen=True):
+    """A MutatingAdmissionPolicy: its expressions are not read."""
+
+    spec: _PolicySpec = field(default_factory=_PolicySpec)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the chart made it (mode: policy)."""
+        return self.metadata.labels.get("app.kubernetes.io/name") == "qos-webhook"
+
+    def selects(self, namespace_labels: Mapping[str, str]) -> bool:
+        """Whether it is about pods of a namespace."""
+        return _selects(self.spec.match_constraints.namespace_selector, namespace_labels)
 
 
 class _Program(Model, frozen=True):

@@ -19,7 +19,6 @@ from podrules.reading import NOT_ALL_IN_FILE, Unread
 
 if TYPE_CHECKING:
     from kubectl_plugin.commands.namespace_rules import NamespaceReader
-    from kubectl_plugin.commands.own_webhook import OwnWebhook
     from podrules.limits.room import QuotaRoom
 
 __all__ = ["Admission", "ReviewedPod"]
@@ -65,7 +64,6 @@ class Admission:
         self._gatherer = gatherer
         self._asks = asks
         self._kept_reader: NamespaceReader | None = None
-        self._kept_webhook: OwnWebhook | None = None
 
     def review(self, pod: Pod, maker: Maker, files: ManifestObjects, *, exists: bool = False) -> ReviewedPod:
         """A pod to come, after review.
@@ -91,14 +89,17 @@ class Admission:
         report = None if asked is None else asked.report
         if refusals or admitted.rejected or exists:
             return ReviewedPod(admitted, refusals, report)
-        # Webhooks are asked after the plugin that refuses a class and a priority.
-        judged = self._webhook.judge(pod, maker, files, objects.priority_classes)
+        # Loaded for pods to come: it takes many rules. Webhooks are asked after the plugin that refuses a class.
+        from kubectl_plugin.commands.own_webhook import OwnWebhook
+
+        own = OwnWebhook(gatherer)
+        judged = own.judge(pod, maker, files, objects.priority_classes)
         if judged is not None:
             admitted = admit_pod(judged.pod, objects, features=gatherer.versions.api_server)
         refusal, warning = self._in_namespace(admitted, files, maker.written)
         if judged is None:
             return ReviewedPod(admitted, refusals, report, refusal, warning)
-        webhook, denied = self._webhook.refusal(judged, admitted.pod)
+        webhook, denied = own.refusal(judged, admitted.pod)
         if refusal is None or refusal.by is RefusedBy.RESOURCE_QUOTA:
             refusal = denied or refusal
         return ReviewedPod(admitted, refusals, report, refusal, warning, webhook)
@@ -111,15 +112,6 @@ class Admission:
             wanted: None: as many as fit.
         """
         return self._reader.take(pod, wanted, self._gatherer.versions.api_server)
-
-    @property
-    def _webhook(self) -> OwnWebhook:
-        # Loaded for pods to come, as the rules of their namespaces.
-        from kubectl_plugin.commands.own_webhook import OwnWebhook
-
-        if self._kept_webhook is None:
-            self._kept_webhook = OwnWebhook(self._gatherer)
-        return self._kept_webhook
 
     @property
     def _reader(self) -> NamespaceReader:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kubectl_plugin.commands.manifest_objects import joined
 from kubectl_plugin.commands.manifest_pods import printed_name
 from kubectl_plugin.commands.object_reports import Report, ReportBuilder
-from kubectl_plugin.commands.targets import RELATED, ObjectQuery, find, label_selector, namespace_hint, targets_of
+from kubectl_plugin.commands.targets import ObjectQuery, find, label_selector, namespace_hint, targets_of
 from kubectl_plugin.exit_codes import REFUSED, certainty, tell, warn
 from kubectl_plugin.options import ExplainOptions, Streams, Validation
 from kubectl_plugin.printing import Printer
@@ -27,7 +27,7 @@ from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.manifest import not_explained
 from podrules.cluster.errors import ClusterError, Unreachable, UsageError
 from podrules.cluster.in_memory import NothingSource
-from podrules.cluster.kinds import NODES
+from podrules.cluster.kinds import NODES, RELATED
 from podrules.cluster.source import Source
 
 if TYPE_CHECKING:

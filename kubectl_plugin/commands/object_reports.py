@@ -11,7 +11,7 @@ from kubectl_plugin.commands.admission import Admission
 from kubectl_plugin.commands.likely_node import LikelyNodes, Maker, Schedulers
 from kubectl_plugin.commands.manifest_objects import NO_OBJECTS, ManifestObjects, applied
 from kubectl_plugin.commands.manifest_pods import PodManifest, made_pods, template_pod
-from kubectl_plugin.commands.targets import RELATED, pod_selector
+from kubectl_plugin.commands.targets import pod_selector
 from kubectl_plugin.options import ExplainOptions
 from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.node.node_report import NodeReport, node_report
@@ -34,7 +34,7 @@ from podrules.attachment import VolumePosition, volume_position
 from podrules.budget_risk import eviction_hold
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
-from podrules.cluster.kinds import DEPLOYMENTS, JOBS, NODES, PDBS, PODS, REPLICA_SETS, STATEFUL_SETS, Kind
+from podrules.cluster.kinds import DEPLOYMENTS, JOBS, NODES, PDBS, PODS, RELATED, REPLICA_SETS, STATEFUL_SETS, Kind
 from podrules.cluster.safety_facts import coming_writers, volumes_on_their_way
 from podrules.cluster.source import Source
 from podrules.died.of_pod import has_ended
@@ -116,7 +116,9 @@ class ReportBuilder:
             # Loaded on demand.
             from kubectl_plugin.commands.related import RelatedReports
 
-            return RelatedReports(self._gatherer, self._admission, self._refused).report(entry)
+            return RelatedReports(self._gatherer, self._admission, self._refused).report(
+                entry, named=named and not in_line
+            )
         pods = self._pods_of(entry, entry.metadata.namespace)
         maker = Maker(kind, entry)
         made, writers = template_pod(entry, kind), None

@@ -24,6 +24,7 @@ from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
     CONFIG_MAPS,
     DEPLOYMENTS,
+    MUTATING_POLICIES,
     MUTATING_WEBHOOKS,
     NAMESPACES,
     OUR_DEPLOYMENTS,
@@ -63,6 +64,8 @@ __all__ = ["Judged", "OwnWebhook"]
 
 _CHARTS_CONDITION: Final = "not-a-mirror-pod"
 _NAME: Final = "qos-webhook"
+_POLICIES_SINCE: Final = 36
+"""The first minor that serves mutating policies by default."""
 
 T = TypeVar("T")
 
@@ -76,7 +79,7 @@ class Judged(NamedTuple):
     rules: PodRules | None = None
     """None: they are not known."""
     labels: Mapping[str, str] = {}
-    """Of the namespace."""
+    """The labels of the namespace."""
 
 
 class _UnknownError(Exception):
@@ -94,19 +97,14 @@ class OwnWebhook:
     def judge(
         self, pod: Pod, maker: Maker, files: ManifestObjects, classes: Mapping[str, PriorityClass] | None
     ) -> Judged | None:
-        """What it writes into a pod; None: it is not there, or is not asked.
-
-        Args:
-            pod: As its author wrote it.
-            maker: What makes it.
-            files: What comes with it.
-            classes: The PriorityClasses; None: they are not known.
-        """
+        """What it writes into a pod, by the PriorityClasses that are known; None: it is not there, or is not asked."""
         namespace, report = pod.metadata.namespace, OwnWebhookReport()
         try:
             ours = self._ours(namespace, files)
-            if not ours or is_mirror_pod(pod):
+            if is_mirror_pod(pod):
                 return None
+            if not ours:
+                return self._by_policies(pod, files)
             report = OwnWebhookReport(webhook=ours[0][0].metadata.name)
             space = self._known(self._space(namespace, files), f"namespace {namespace}")
             asked = [one for one in ours if one[1].may_be_asked(space.labels, pod.metadata.labels)]
@@ -117,27 +115,21 @@ class OwnWebhook:
             report, rules = self._rules(*asked[0])
         except _UnknownError as error:
             return Judged(pod, replace(report, unknown=(str(error),)))
-        report = _with_class(report, pod, space, rules, classes)
+        report = _with_class(replace(report, namespace=namespace), pod, space, rules, classes)
         try:
             spread = self._constraints(pod, maker, files, space, rules)
-        except _UnknownError as error:
-            report = replace(report, unknown=(f"default constraints: {error}",))
-        else:
             report = replace(
                 report,
                 topology_spread_constraints=tuple(spread.constraints),
-                constraints_origin=spread.origin if spread.constraints else "",
+                constraints_origin=spread.origin,
                 warnings=(*report.warnings, *spread.warnings),
             )
+        except _UnknownError as error:
+            report = replace(report, unknown=(f"default constraints: {error}",))
         return Judged(_written(pod, report), report, rules, space.labels)
 
     def refusal(self, judged: Judged, stored: Pod) -> tuple[OwnWebhookReport, PodRefusal | None]:
-        """What its validating half says of a pod after every plugin that changes it.
-
-        Args:
-            judged: What it wrote before.
-            stored: The pod as it would be stored.
-        """
+        """What its validating half says of a judged pod as it would be stored."""
         report, rules, meta = judged.report, judged.rules, stored.metadata
         options = None if rules is None or report.unready else rules.options
         problem = "" if options is None else disallowed(stored.spec.priority_class_name, meta.namespace, options.rules)
@@ -176,6 +168,27 @@ class OwnWebhook:
                 one.metadata.labels.get(label) == _NAME for one in deployments
             )
         return self._known(configurations, MUTATING_WEBHOOKS.rbac_name) if shown else ()
+
+    def _by_policies(self, pod: Pod, files: ManifestObjects) -> Judged | None:
+        """What is not known where policies of the chart write in its place: expressions are not evaluated here."""
+        if self._gatherer.versions.api_server.minor < _POLICIES_SINCE:
+            return None
+        policies = self._gatherer.list(MUTATING_POLICIES)
+        ours = [] if isinstance(policies, Unread) else [one for one in policies if one.is_ours]
+        if not ours:
+            return None
+        namespace, unnamed = pod.metadata.namespace, not pod.spec.priority_class_name
+        space = self._known(self._space(namespace, files), f"namespace {namespace}")
+        writes = {
+            ".default-class": unnamed,
+            ".default-class.label": unnamed and DEFAULT_CLASS_LABEL in space.labels,
+            ".default-spread": may_get_constraints(pod, space),
+        }
+        for name in (one.metadata.name for one in ours if one.selects(space.labels)):
+            if any(may and name.endswith(suffix) for suffix, may in writes.items()):
+                why = f"{MUTATING_POLICIES.kind} {name} is not evaluated here; --dry-run=server asks the API server"
+                return Judged(pod, OwnWebhookReport(webhook=name, unknown=(why,)))
+        return None
 
     def _space(self, namespace: str, files: ManifestObjects) -> Space | Unread:
         found = self._gatherer.get(NAMESPACES, namespace)

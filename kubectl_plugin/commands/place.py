@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from kubectl_plugin.commands.pods_to_place import PlaceableSpec, PlaceableSpecs,
 from kubectl_plugin.exit_codes import NO_PLACE, NOT_CERTAIN, REFUSED, certainty, tell, warn
 from kubectl_plugin.options import PlaceOptions, Streams, Validation
 from kubectl_plugin.printing import Printer
-from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WebhookOfSpec, WhatIf
+from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from podrules.cluster.errors import ManifestError, NotFound, UsageError
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import (
@@ -39,9 +39,9 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.ordinals import awaited_pod
 from podrules.placement.controllers import with_controllers
 from podrules.placement.daemon_sets import daemons_of
-from podrules.placement.drain import Drain, cordoned, drain_plan, drained
-from podrules.placement.drain_rounds import Drained, place_drained
-from podrules.placement.plan import Demand, plan, queue_key
+from podrules.placement.drain import Drain, cordoned, drain_plan
+from podrules.placement.drain_rounds import place_drained
+from podrules.placement.plan import Demand, queue_key
 from podrules.placement.planned import AwaitedPod, Budgets, DrainFlag, PlannedSpec
 from podrules.placement.planned_budgets import PodGroup, cluster_groups, planned_budgets, spec_groups
 from podrules.placement.situation import Situation
@@ -144,8 +144,9 @@ class _Request(Struct, frozen=True):
     read: ClusterSnapshot
     waiting: Sequence[Pod]
     """Pods of the cluster that wait already, and are among what is asked."""
-    drain: Drain | None
-    """None: no node is drained."""
+    drain: Drain
+    flags: tuple[DrainFlag, ...]
+    """Those of kubectl drain without which it evicts nobody."""
 
 
 class _Planner:
@@ -163,9 +164,8 @@ class _Planner:
         """The report on everything that was asked for."""
         request = self._request(files, more)
         drain, changed = request.drain, self._changed_cluster(request, files)
-        after, flags = self._drained_cluster(request, changed)
         snapshot = without_pods(changed, map(reference, request.waiting))
-        if drain is not None:
+        if drain.nodes:
             # Notes in `unread` when budgets were left out of the source: none would keep the drain from ending.
             self._gatherer.noted(self._gatherer.list(PDBS))
             self._gatherer.noted(self._gatherer.list(PODS))
@@ -173,18 +173,12 @@ class _Planner:
         table = NodeTable(snapshot.nodes, snapshot.pods)
         # In the order of their specs.
         entries = sorted(_placeable(asked), key=lambda entry: queue_key(entry.origin, entry.pod))
-        demands = [self._demand(entry, table, snapshot, after.pods) for entry in entries]
-        result = None
-        if drain is None:
-            planned: Sequence[PlannedSpec] = plan(demands, preemption=self._options.preemption)
-        else:
-            result = place_drained(demands, drain, table, snapshot, preemption=self._options.preemption)
-            entries, planned = [entries[index] for index in result.specs], tuple(result.specs.values())
-            after = replace(after, pods=result.pods)
-        specs = tuple(map(self._with_writer, planned, entries))
+        demands = [self._demand(entry, table, snapshot, changed.pods) for entry in entries]
+        result = place_drained(demands, drain, table, snapshot, preemption=self._options.preemption)
+        entries = [entries[index] for index in result.specs]
+        specs = tuple(map(self._with_writer, result.specs.values(), entries))
         versions = self._gatherer.versions
-        names = () if drain is None else drain.names
-        judged = {*names, *(name for spec in specs for name in spec.nodes)}
+        judged = {*drain.names, *(name for spec in specs for name in spec.nodes)}
         return PlanReport(
             source=self._source.description,
             rules_version=versions.scheduler.nearest_verified,
@@ -195,22 +189,22 @@ class _Planner:
                 excluded_nodes=self._options.exclude_nodes,
                 added_nodes=tuple(node.name for node in self._added),
                 without_pods=self._options.without,
-                drained=",".join(names),
-                drained_nodes=names,
+                drained=",".join(drain.names),
+                drained_nodes=drain.names,
                 one_by_one=self._options.one_by_one,
             ),
             nodes=len(table),
             preemption=self._options.preemption,
             specs=specs,
-            refused=tuple(_refused(asked, result)),
-            budgets=_budgets(entries, specs, files.objects, after),
-            unmoved=result.unmoved if result is not None else (),
-            stuck=sum(result.stuck.values()) if result is not None else 0,
-            stuck_on=tuple(result.stuck) if result is not None else (),
+            refused=tuple(entry for entry in asked if isinstance(entry, RefusedSpec)),
+            budgets=_budgets(entries, specs, files.objects, result.snapshot if drain.nodes else changed),
+            unmoved=result.unmoved,
+            stuck=sum(result.stuck.values()),
+            stuck_on=tuple(result.stuck),
             silent=tuple(self._silent(specs)),
-            flags=flags,
+            flags=request.flags,
             unread=self._gatherer.unread,
-            webhook=tuple(WebhookOfSpec(*spec, does) for spec, does in self._placeable_specs.webhooks.items()),
+            webhook=tuple(self._placeable_specs.webhooks),
         )
 
     def _with_writer(self, spec: PlannedSpec, entry: PlaceableSpec) -> PlannedSpec:
@@ -228,11 +222,15 @@ class _Planner:
         read = self._read(_placeable(asked))
         excluded = {(pod.namespace, pod.name) for pod in self._excluded_pods()}
         pods = [pod for pod in read.pods if pod.metadata.place not in excluded]
-        drain, leaving = None, []
-        if self._options.drain:
-            nodes = tuple(map(self._gatherer.reach, self._options.drain))
-            drain = Drain(nodes, self._options.one_by_one, self._source.now)
-            leaving = [pod for node in nodes for pod in drain_plan(pods, (), node.name, node, drain.at).moved]
+        nodes = tuple(map(self._gatherer.reach, self._options.drain))
+        drain = Drain(nodes, self._options.one_by_one, self._source.now)
+        flags: Counter[str] = Counter()
+        leaving: list[Pod] = []
+        for node in nodes:
+            # Without budgets: those that may leave.
+            step = drain_plan(pods, (), node.name, node, drain.at)
+            leaving += step.moved
+            flags.update({entry.flag: entry.pods for entry in step.flags})
         waiting = waiting_pods(_placeable(asked), pods)
         if waiting or leaving:
             asked = [
@@ -242,7 +240,7 @@ class _Planner:
             ]
             # What these pods need has to be read as well.
             read = self._read(_placeable(asked))
-        return _Request(asked, read, waiting, drain)
+        return _Request(asked, read, waiting, drain, tuple(starmap(DrainFlag, flags.items())))
 
     def _silent(self, specs: Sequence[PlannedSpec]) -> Iterator[str]:
         """The nodes that take pods and do not answer. Added nodes always answer."""
@@ -274,20 +272,8 @@ class _Planner:
         snapshot = self._changed(lambda: excluding_nodes(snapshot, self._options.exclude_nodes), NODES)
         snapshot = self._adding(snapshot, self._added)
         snapshot = self._changed(lambda: without_pods(snapshot, self._excluded_pods()), PODS)
-        names = () if request.drain is None else request.drain.names
-        cluster = self._changed(lambda: cordoned(snapshot, names), NODES)
+        cluster = self._changed(lambda: cordoned(snapshot, request.drain.names), NODES)
         return snapshot if self._options.one_by_one else cluster
-
-    def _drained_cluster(
-        self, request: _Request, cluster: ClusterSnapshot
-    ) -> tuple[ClusterSnapshot, tuple[DrainFlag, ...]]:
-        """The cluster without the pods that leave first, and the flags that kubectl asks for: how many need each."""
-        flags: Counter[str] = Counter()
-        for node in request.drain.nodes if request.drain is not None else ():
-            step = drain_plan(cluster.pods, cluster.pod_disruption_budgets, node.name, node, self._source.now)
-            cluster = drained(cluster, step)
-            flags.update({entry.flag: entry.pods for entry in step.flags})
-        return cluster, tuple(itertools.starmap(DrainFlag, flags.items()))
 
     def _changed(self, change: Callable[[], T], kind: Kind[Any]) -> T:
         try:
@@ -356,14 +342,6 @@ class _Planner:
         node = pod.spec.node_name
         silent = node if node and self._gatherer.reach(node, of_many=True).reach.quiet else ""
         return AwaitedPod(pod.metadata.name, pod.metadata.deletion_timestamp is not None, silent)
-
-
-def _refused(asked: Sequence[PlaceableSpec | RefusedSpec], result: Drained | None) -> Iterator[RefusedSpec]:
-    """The specs that are not placed; a pod that stays on a drained node is none."""
-    stays = {(entry.pod.namespace, f"pod/{entry.pod.name}") for entry in (result.unmoved if result is not None else ())}
-    for entry in asked:
-        if isinstance(entry, RefusedSpec) and (entry.namespace, entry.name) not in stays:
-            yield entry
 
 
 def _placeable(asked: Sequence[PlaceableSpec | RefusedSpec]) -> list[PlaceableSpec]:

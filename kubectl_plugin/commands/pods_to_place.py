@@ -96,8 +96,8 @@ class PlaceableSpecs:
         self._admission = Admission(gatherer)
         self._schedulers = schedulers
         self._controllers = Controllers(gatherer)
-        self.webhooks: dict[tuple[str, str], OwnWebhookReport] = {}
-        """What the webhook of kubectl qos does with the pods of a spec, by its name and namespace."""
+        self.webhooks: list[OwnWebhookReport] = []
+        """What the webhook of kubectl qos does with the pods of each spec."""
 
     def of_manifest(self, manifest: PodManifest, files: ManifestObjects) -> PlaceableSpec | RefusedSpec:
         """The pods of a manifest, or why there can be none."""
@@ -105,7 +105,7 @@ class PlaceableSpecs:
         maker = Maker(manifest.kind, manifest.entry, manifest.written, manifest.refusals, manifest.asked)
         reviewed = self._admission.review(manifest.pod, maker, files)
         if reviewed.webhook is not None:
-            self.webhooks[name, namespace] = reviewed.webhook
+            self.webhooks.append(replace(reviewed.webhook, spec=name))
         stored = reviewed.stored
         if isinstance(stored, str):
             refusals = tuple(reviewed.refusals)

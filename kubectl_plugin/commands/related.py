@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import Admission
+from kubectl_plugin.commands.likely_node import Maker
 from kubectl_plugin.commands.manifest_objects import NO_OBJECTS
 from kubectl_plugin.commands.manifest_pods import template_pod
 from kubectl_plugin.reports.related import (
@@ -59,15 +61,13 @@ class RelatedReports:
         """Read nothing yet; ``refused`` says why pods of a workload cannot be made."""
         self._gatherer, self._admission, self._refused = gatherer, admission, refused
 
-    def report(self, entry: Any) -> RelatedReport:
-        """The report of an object."""
-        made: dict[type[Any], Callable[[Any], RelatedReport]] = {
-            PersistentVolumeClaim: self._claim,
-            PodDisruptionBudget: self._budget,
-            ResourceQuota: self._quota,
-            PriorityClass: self._class,
-        }
-        return made[type(entry)](entry)
+    def report(self, entry: Any, *, named: bool) -> RelatedReport:
+        """The report of an object; of many a live cluster is asked for lists alone, and not for events."""
+        if isinstance(entry, PersistentVolumeClaim):
+            return self._claim(entry, named=named)
+        if isinstance(entry, PodDisruptionBudget):
+            return self._budget(entry, named=named)
+        return self._quota(entry) if isinstance(entry, ResourceQuota) else self._class(entry)
 
     def _head(self, entry: Any) -> dict[str, Any]:
         """What all reports have; everything is read before."""
@@ -89,19 +89,19 @@ class RelatedReports:
         found = self._list(kinds.PODS, namespace)
         return None if found is None else [pod for pod in found if not pod.finished]
 
-    def _claim(self, claim: PersistentVolumeClaim) -> ClaimReport:
+    def _claim(self, claim: PersistentVolumeClaim, *, named: bool) -> ClaimReport:
         # Loaded on demand: they need numpy.
         from podrules.placement.claim_problems import claim_problem
         from podrules.placement.volume_places import claimed_place
         from podrules.scheduler.plugins.volume_binding import storage_index as storage
-        from podrules.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE
 
         gatherer, meta, spec = self._gatherer, claim.metadata, claim.spec
-        named, bound = storage.claim_class(claim), storage.is_bound(claim) or claim.status.phase == "Bound"
+        chosen, bound = storage.claim_class(claim), storage.is_bound(claim) or claim.status.phase == "Bound"
         wanted, has = (amounts.get(storage.STORAGE) for amounts in (spec.resources.requests, claim.status.capacity))
         pods, nodes = self._unfinished(meta.namespace), self._list(kinds.NODES)
-        own = gatherer.noted(gatherer.get(kinds.PERSISTENT_VOLUMES, spec.volume_name)) if spec.volume_name else None
-        kind = gatherer.get(kinds.STORAGE_CLASSES, named) if named else None
+        read = gatherer.get if named else partial(gatherer.one_of, None, namespace=None)
+        own = gatherer.noted(read(kinds.PERSISTENT_VOLUMES, spec.volume_name)) if spec.volume_name else None
+        kind = read(kinds.STORAGE_CLASSES, chosen) if chosen else None
         kind = read_or_none(kind) if bound else gatherer.noted(kind)
         snapshot = ClusterSnapshot(
             nodes=tuple(nodes or ()),
@@ -114,10 +114,10 @@ class RelatedReports:
         grows = bound and wanted is not None and has is not None and has < wanted
         report = ClaimReport(
             phase=claim.status.phase,
-            storage_class=named,
+            storage_class=chosen,
             provisioner=kind.provisioner if kind is not None else "",
             waits_for_consumer=kind is not None and kind.volume_binding_mode == storage.WAIT_FOR_FIRST_CONSUMER,
-            selected_node=meta.annotations.get(ANNOTATION_SELECTED_NODE, ""),
+            created=meta.creation_timestamp,
             access_modes=spec.access_modes,
             requested=str(wanted or ""),
             capacity=str(has or ""),
@@ -127,7 +127,7 @@ class RelatedReports:
             volume=None if own is None or nodes is None else claimed_place(claim, own, nodes),
             one_node=own is not None and attached_guard(own).lock in _ATTACHED,
             pods=None if pods is None else tuple(map(_short, users)),
-            event=None if bound else self._event(claim),
+            event=self._event(claim) if named and not bound else None,
             **self._head(claim),
         )
         node = users[0].spec.node_name if users and all(pod.spec.node_name for pod in users) else ""
@@ -142,7 +142,7 @@ class RelatedReports:
         newest = max(own, key=lambda one: one.last or "", default=None)
         return None if newest is None else Said(newest.reason, newest.message, newest.last)
 
-    def _budget(self, budget: PodDisruptionBudget) -> BudgetReport:
+    def _budget(self, budget: PodDisruptionBudget, *, named: bool) -> BudgetReport:
         meta, spec = budget.metadata, budget.spec
         pods, listed = self._list(kinds.PODS, meta.namespace), self._list(kinds.PDBS, meta.namespace) or ()
         budgets = [*(one for one in listed if one.metadata.name != meta.name), budget]
@@ -155,7 +155,7 @@ class RelatedReports:
             max_unavailable=spec.max_unavailable,
             unhealthy_pod_eviction_policy=spec.unhealthy_pod_eviction_policy or "IfHealthyBudget",
             standing=None if pods is None else next(one for one in standings if one.name == meta.name),
-            counted=None if pods is None else budget_room(budget, [self._covered(pod) for pod in own]),
+            counted=budget_room(budget, list(map(self._covered, own))) if named and pods is not None else None,
             failure=next(failures, "") if failed_sync(budget) else "",
             others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),
             pods=tuple(replace(_short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
@@ -208,7 +208,7 @@ class RelatedReports:
         """The workloads whose pods the quota counts."""
         most, features = quota.status.hard, self._gatherer.versions.api_server
         for kind, entry in self._workloads(quota.metadata.namespace):
-            pod = self._admission.review(template_pod(entry, kind), (), NO_OBJECTS).admitted.pod
+            pod = self._admission.review(template_pod(entry, kind), Maker(kind, entry), NO_OBJECTS).admitted.pod
             room = quota_room(pod, [quota], features=features)
             if room is None:
                 continue
@@ -256,7 +256,9 @@ class RelatedReports:
                 if one.value > value and one.preemption_policy in {None, PREEMPT_LOWER_PRIORITY}
             },
             below={one.metadata.name: one.value for one in ranked if one.value < value},
-            defaults=tuple(one.metadata.name for one in sorted(defaults, key=lambda one: one is not first)),
+            defaults=tuple(
+                one.metadata.name for one in sorted(defaults, key=lambda one: (one is not first, one.value))
+            ),
             workloads=tuple(
                 f"{one.metadata.namespace}/{kind.singular}/{one.metadata.name}"
                 for kind, one in self._workloads(None)

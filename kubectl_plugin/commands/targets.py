@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_plugin.options import Selection
 from kubectl_plugin.views.words import listed
-from podrules.cluster.errors import BadObject, ClusterError, NotCaptured, NotFound, NotListed, UsageError
+from podrules.cluster.errors import BadObject, ClusterError, NotFound, NotListed, UsageError
 from podrules.cluster.field_selector import check_fields, equal_fields
 from podrules.cluster.kinds import (
     ALL_KINDS,
@@ -16,11 +16,8 @@ from podrules.cluster.kinds import (
     EVENTS,
     NAMESPACES,
     NODES,
-    PDBS,
-    PERSISTENT_VOLUME_CLAIMS,
     PODS,
-    PRIORITY_CLASSES,
-    RESOURCE_QUOTAS,
+    RELATED,
     WORKLOADS,
     Kind,
     find_kind,
@@ -35,7 +32,6 @@ from podrules.similar_names import near_names, nearest_word
 
 __all__ = [
     "EXPLAINED",
-    "RELATED",
     "ObjectQuery",
     "check_namespace",
     "find",
@@ -51,8 +47,6 @@ __all__ = [
 
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
 _MAX_NAMESPACES: Final = 3
-RELATED: Final[tuple[Kind[Any], ...]] = (PERSISTENT_VOLUME_CLAIMS, PDBS, RESOURCE_QUOTAS, PRIORITY_CLASSES)
-"""What pods hang on: only `explain` takes them."""
 _EXPLAIN: Final = ("kubectl", "qos", "explain")
 _COMMANDS: Final = {"explained": "explain", "placed": "place", "told of in a report": "report", "looked into": "died"}
 """Of what is done to targets."""
@@ -76,12 +70,7 @@ class ObjectQuery(NamedTuple):
 
 
 def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "explained") -> list[ObjectQuery]:
-    """``TYPE/NAME …``, ``TYPE[,TYPE] [NAME …]``, or ``NAME …`` of pods.
-
-    Args:
-        words: As they were typed.
-        selection: Which of a type.
-        verb: What is done to them, for the error.
+    """``TYPE/NAME …``, ``TYPE[,TYPE] [NAME …]``, or ``NAME …`` of pods; ``verb`` is for the error.
 
     Raises:
         UsageError: something else was typed, or a name together with a selection.
@@ -104,14 +93,7 @@ def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "expla
 def find(
     asked: ObjectQuery, selection: Selection, source: Source, *, live: bool, command: str = "explain"
 ) -> Sequence[KubeObject]:
-    """The objects of a query.
-
-    Args:
-        asked: What.
-        selection: Which of a type.
-        source: Where.
-        live: Whether an API server answers.
-        command: Ours that asks, for the error.
+    """The objects of a query; ``command`` is ours that asks, for the error.
 
     Raises:
         UsageError: the selection cannot be read.
@@ -132,11 +114,6 @@ def find(
 
 def source_pods(selection: Selection, source: Source, *, live: bool) -> Sequence[Pod]:
     """The pods that a selection leaves.
-
-    Args:
-        selection: Which.
-        source: Where.
-        live: Whether an API server answers.
 
     Raises:
         ClusterError: the selection cannot be read, or they cannot.
@@ -273,13 +250,9 @@ def _advice(asked: ObjectQuery, error: NotFound, source: Source) -> str:
 
 
 def suggest_namespace(asked: ObjectQuery, error: NotFound, source: Source, command: str = "explain") -> None:
-    """Add to the error where an object of the name exists, if nothing else is wrong.
+    """Add to the error where an object of the name exists, if nothing else is wrong, and ``command`` for it.
 
-    Args:
-        asked: What was asked for. A name without a type may be a workload's, too.
-        error: That it is not there.
-        source: Where.
-        command: Ours to be tried there.
+    A name without a type may be a workload's, too.
     """
     name, typeless = asked.name, _type_advice(asked.name)
     if not asked.kind.namespaced or not is_plain_name(name) or error.advice not in {"", error.meant, typeless}:

@@ -19,7 +19,7 @@ from podrules.placement.planned import Budgets, DrainFlag, PlannedSpec, Unmoved
 from podrules.reading import Unread
 from podrules.versions import VersionNote
 
-__all__ = ["PlanReport", "RefusedSpec", "WebhookOfSpec", "WhatIf"]
+__all__ = ["PlanReport", "RefusedSpec", "WhatIf"]
 
 _DRAINED: Final = frozenset({"poddisruptionbudgets.policy", "pods"})
 """Kinds by which a drain takes its course."""
@@ -59,14 +59,6 @@ class RefusedSpec(Struct, frozen=True, rename="camel"):
     """Whether it may have a place all the same: its scheduler is not restated here, or a LimitRange was not read."""
 
 
-class WebhookOfSpec(Struct, frozen=True, rename="camel"):
-    """What the webhook of kubectl qos does with the pods of a spec."""
-
-    spec: str
-    namespace: str
-    does: OwnWebhookReport
-
-
 class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PlacementPlan"):
     """Where pods would go, one after the other."""
 
@@ -98,5 +90,73 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     flags: tuple[DrainFlag, ...]
     """Those of kubectl drain without which it evicts nobody."""
     unread: tuple[Unread, ...]
+    webhook: tuple[OwnWebhookReport, ...] = ()
+    """What the webhook of kubectl qos does with the pods of specs."""
     stuck_on: tuple[str, ...] = ()
     """The drained nodes that do not answer, and on which pods stay Terminating."""
+
+    @property
+    def asked(self) -> tuple[PlannedSpec, ...]:
+        """The specs that were asked for, without pods that are pending already."""
+        return tuple(spec for spec in self.specs if spec.origin != "pending")
+
+    @property
+    def everything_fits(self) -> bool:
+        """Whether all that was asked for has a place by what was read, and its controller makes it now."""
+        short = any(spec.is_short or spec.awaited is not None for spec in self._judged)
+        return not (short or self._leaves_pods or self.refused)
+
+    @property
+    def fits(self) -> bool | None:
+        """The same, proved; None: what could not be read decides."""
+        nowhere = any(self._has_no_place(spec) or spec.awaited is not None for spec in self._judged)
+        if nowhere or self._leaves_pods or not all(entry.unknown for entry in self.refused):
+            return False
+        guesses = self.refused or self.guesses_drain or any(map(self.is_guess, self._judged))
+        return None if guesses else True
+
+    @property
+    def _judged(self) -> tuple[PlannedSpec, ...]:
+        return tuple(spec for spec in self.asked if spec.origin != "autoscaler")
+
+    @property
+    def _leaves_pods(self) -> bool:
+        """Whether a drain leaves pods without a place, or some have theirs on a node that does not answer."""
+        return bool(self.silent or self.stuck) or any(entry.reason in _WITHOUT_PLACE for entry in self.unmoved)
+
+    @property
+    def guesses_drain(self) -> bool:
+        """Whether a drained node may have other pods, or a budget may hold them."""
+        return bool(self.what_if.drained) and any(one.resource in _DRAINED for one in self.lacks)
+
+    def _has_no_place(self, spec: PlannedSpec) -> bool:
+        """Whether it is proved that some pods of a spec do not fit."""
+        if not (spec.is_short and spec.proven):
+            return False
+        if spec.origin not in _MADE:
+            return True
+        lacks = {one.resource for one in self.lacks}
+        if RUNTIME_CLASSES in lacks:
+            # It may give the pod tolerations.
+            return False
+        made_before = any(other.placed for other in self.specs[: self.specs.index(spec)] if other.origin in _MADE)
+        if made_before and lacks & {PRIORITY_CLASSES, LIMIT_RANGES}:
+            # With other requests, or in another order, those would be elsewhere.
+            return False
+        rejected = () if spec.stopped is None or not self.preemption else spec.stopped.rejected
+        return PRIORITY_CLASSES not in lacks or not any(group.preemption_may_help for group in rejected)
+
+    def is_guess(self, spec: PlannedSpec) -> bool:
+        """Whether what could not be read may change whether the pods of a spec have a place."""
+        if self._has_no_place(spec):
+            return False
+        made = spec.origin in _MADE and any(one.resource in ADMISSION for one in self.lacks)
+        return not spec.proven or made or (spec.origin == "drain" and self.guesses_drain)
+
+    @property
+    def lacks(self) -> tuple[Unread, ...]:
+        """What could not be read and may change the headline."""
+        kinds = ADMISSION | (_DRAINED if self.what_if.drained else frozenset())
+        mine = [one for one in self.unread if one.may_exist and one.resource in kinds]
+        asked = (lack for one in self.webhook for lack in one.lacks)
+        return tuple(dict.fromkeys((*(one for spec in self.specs for one in spec.assumed), *mine, *asked)))

@@ -61,8 +61,7 @@ class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanatio
     """Empty: its StorageClass has none, or is not known."""
     waits_for_consumer: bool
     """Whether its StorageClass waits for a pod (WaitForFirstConsumer)."""
-    selected_node: str
-    """The node for which a volume is to be made; empty: none is chosen."""
+    created: str | None
     access_modes: tuple[str, ...]
     requested: str
     capacity: str

@@ -99,7 +99,7 @@ def _found(findings: Sequence[LintFinding], most: int | None) -> Iterator[Sectio
             below.append(Row((_place(finding), _field(finding))))
         places = chain.from_iterable(by_message.values())
         more = (f"and {counted(len(rest), 'more place')}; all: -o wide",) if rest else ()
-        yield Section(first.level.value, (*places, *more, first.remedy, f"{rule}, {len(found)} times"))
+        yield Section(first.level.value, (*places, *more, first.remedy, f"{rule}, {counted(len(found), 'time')}"))
 
 
 def _place(finding: LintFinding) -> str:

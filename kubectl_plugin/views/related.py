@@ -25,6 +25,8 @@ from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.words import ago, amount, counted, cut, listed
 from podrules.budget_risk import BudgetRisk
+from podrules.model.instant import instant, later
+from podrules.model.quantity import Quantity
 from podrules.model.storage import READ_WRITE_ONCE_POD
 from podrules.placement.outcome import ClaimTrouble
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
@@ -35,6 +37,13 @@ _C: Final = VerdictCode
 _FINE, _NOTICE, _TROUBLE = Severity.FINE, Severity.NOTICE, Severity.TROUBLE
 _SHOWN: Final = 3
 _MAX_ROWS: Final = 10
+_FAILED: Final = "ProvisioningFailed"
+_LONG: Final = 300
+"""Seconds after which something is wrong with what passes by itself."""
+_PASSING: Final = frozenset(
+    {ClaimTrouble.WAITS_FOR_CLASS, ClaimTrouble.WAITS_FOR_VOLUME, ClaimTrouble.WAITS_FOR_PROVISIONER}
+)
+_UNSET_BUDGET: Final = "no setting"
 _UNSET: Final = "Way out: set these in the template, or give the namespace a LimitRange with a default."
 
 
@@ -105,12 +114,16 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         kept += "ends." if len(users) == 1 else "end."
         return _C.CLAIM_TERMINATING, _NOTICE, (kept, "Save its data before that; no new pod can use it.")
     if problem is not None:
-        passes = problem.trouble in {ClaimTrouble.WAITS_FOR_CLASS, ClaimTrouble.WAITS_FOR_VOLUME}
+        made, failed = instant(report.created), report.event is not None and report.event.reason == _FAILED
+        young = made is not None and now is not None and now < later(made, _LONG)
+        passes = young and not failed and problem.trouble in _PASSING
         code = _C.CLAIM_LOST if problem.trouble is ClaimTrouble.LOST else _C.CLAIM_UNBOUND
         what, *way = claim_sentences([problem])
+        if problem.selected_node and problem.trouble is ClaimTrouble.WAITS_FOR_PROVISIONER:
+            what = f"{what.rstrip('.')} for node {problem.selected_node}."
         return code, _NOTICE if passes else _TROUBLE, (what, *held, *way)
     if report.phase != "Bound":
-        return _unbound(report, pods, held)
+        return _unbound(report, pods)
     if report.volume is not None and not report.volume.count:
         return _C.CLAIM_NO_NODE, _TROUBLE, tuple(volume_sentences([report.volume]))
     nodes, waiting = sorted({pod.node for pod in pods if pod.node}), _waiting(pods)
@@ -131,13 +144,8 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
     return _C.CLAIM_BOUND, _FINE, (f"Bound{volume}. {'' if report.pods is None else f'{used}.'}".rstrip(),)
 
 
-def _unbound(report: ClaimReport, pods: Sequence[RelatedPod], held: Sequence[str]) -> _Told:
+def _unbound(report: ClaimReport, pods: Sequence[RelatedPod]) -> _Told:
     """A claim without a volume and without another problem: its class waits for a pod, or something is not known."""
-    if report.selected_node:
-        by = f"provisioner {report.provisioner} is" if report.provisioner else "its provisioner is"
-        lead = f"Unbound: {by} to make its volume for node {report.selected_node}, and has not yet."
-        way = "Way out: see that the provisioner runs; the claim's events tell what it says."
-        return _C.CLAIM_UNBOUND, _TROUBLE, (lead, *held, way)
     if not report.waits_for_consumer or report.pods is None:
         return _C.CLAIM_UNBOUND, _NOTICE, ("Unbound.",)
     wait, free = "Unbound: its StorageClass waits for a pod with a node", [pod for pod in pods if not pod.node]
@@ -195,7 +203,7 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
         case BudgetRisk.NOT_OBSERVED:
             lead, never = "Lets no pod be evicted until the disruption controller has seen its newest spec.", False
         case _:
-            never = False
+            never = _setting(report) == _UNSET_BUDGET
     if not never:
         return _C.BUDGET_BLOCKS_NOW, _NOTICE, (lead, *way)
     return _C.BUDGET_BLOCKS_ALWAYS, _TROUBLE, (lead, *drains, *way)
@@ -208,7 +216,7 @@ def _others(report: BudgetReport) -> str:
 def _setting(report: BudgetReport) -> str:
     if report.max_unavailable is not None:
         return f"maxUnavailable {report.max_unavailable}"
-    return "no setting" if report.min_available is None else f"minAvailable {report.min_available}"
+    return _UNSET_BUDGET if report.min_available is None else f"minAvailable {report.min_available}"
 
 
 def _changes(report: BudgetReport) -> Iterator[str]:
@@ -219,8 +227,11 @@ def _changes(report: BudgetReport) -> Iterator[str]:
     match found.risk:
         case BudgetRisk.BLOCKS_ALWAYS if report.max_unavailable is not None:
             yield "maxUnavailable 1"
+        case BudgetRisk.BLOCKS_ALWAYS | BudgetRisk.BLOCKS_NOW if _setting(report) == _UNSET_BUDGET:
+            yield "set maxUnavailable 1"
         case BudgetRisk.BLOCKS_ALWAYS if isinstance(least, int):
-            yield f"minAvailable {max(0, min(least, found.pods) - 1)}, or {least + 1} pods (now {found.pods})"
+            kept = max(0, min(least, found.pods) - 1)
+            yield f"minAvailable {kept}, or {counted(least + 1, 'pod')} (now {found.pods})"
         case BudgetRisk.BLOCKS_ALWAYS:
             yield f"minAvailable {(found.pods - 1) * 100 // found.pods}%, or maxUnavailable 1 in its place"
         case BudgetRisk.UNCOUNTED:
@@ -263,7 +274,11 @@ def _budget_commands(report: BudgetReport) -> Iterator[Command]:
 
 def _quota(report: QuotaReport, _now: datetime | None) -> _Told:
     if report.behind:
-        return _C.QUOTA_NOT_COUNTED, _NOTICE, ("Not counted yet: it lets no pod in until its controller has.",)
+        return (
+            _C.QUOTA_NOT_COUNTED,
+            _NOTICE,
+            ("Its controller has not counted its newest spec: until then the API server goes by its status.",),
+        )
     short = [one for one in report.workloads if one.missing and (one.refused or one.room.pods < one.missing)]
     if short:
         rest = (f"{len(short) - _SHOWN} more workloads lack pods.",) if len(short) > _SHOWN else ()
@@ -276,6 +291,10 @@ def _quota(report: QuotaReport, _now: datetime | None) -> _Told:
     if full:
         names = listed([one.name for one in full], most=_SHOWN)
         return _C.QUOTA_FULL, _NOTICE, (f"Lets in no further pod of {names}: {_shares(full[0])}.",)
+    spent = [one for one in report.resources if one.used and Quantity.parse(one.used) >= Quantity.parse(one.hard)]
+    if spent:
+        said = [f"{one.resource} is {_amounts(one.resource, one.used, one.hard)}" for one in spent[:_SHOWN]]
+        return _C.QUOTA_FULL, _NOTICE, (f"Lets in nothing more that uses any of these: {listed(said)}.",)
     first, least = report.resources[:1], min(report.workloads, key=lambda one: one.room.pods, default=None)
     room = [f"Has room; the fullest: {one.resource}, {_amounts(one.resource, one.used, one.hard)}." for one in first]
     more = [f"Room for {counted(least.room.pods, 'more pod')} of {least.name}."] if least is not None else []
@@ -305,7 +324,7 @@ def _refuses(one: QuotaWorkload) -> str:
 
 def _way_in(short: Sequence[QuotaWorkload]) -> Iterator[str]:
     for one in [one for one in short if one.needs][:1]:
-        hard = [f"{name} {amount(name.rpartition('.')[2], text)}" for name, text in one.needs.items()]
+        hard = [f"{name} to {amount(name.rpartition('.')[2], text)}" for name, text in one.needs.items()]
         yield f"Way out: raise {listed(hard)} for all pods of {one.name}, or ask for less."
     if not any(one.room.resources for one in short):
         yield _UNSET

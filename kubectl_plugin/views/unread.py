@@ -8,12 +8,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_plugin.render.command import Command, Hint, Prose, kubectl
-from kubectl_plugin.views.words import listed
+from kubectl_plugin.render.command import Hint, Prose, can_i
+from kubectl_plugin.views.words import counted, listed
 from podrules.cluster.kubelet import CONFIGZ
 from podrules.reading import FORBIDDEN, NOT_ALL_IN_FILE, NOT_ASKED, Unread
 
-__all__ = ["assumed_words", "can_i", "unread_lines"]
+__all__ = ["assumed_words", "unread_lines"]
 
 _MAX_NODES: Final = 3
 _MAX_KINDS: Final = 30
@@ -134,7 +134,7 @@ def _of_kubelets(entry: Unread, names: Sequence[str], *, known: bool) -> str:
     """What is unknown where kubelets could not be read."""
     nodes = listed(names, most=_MAX_NODES)
     if len(names) > _MAX_NODES:
-        nodes = f"{len(names)} nodes ({nodes})"
+        nodes = f"{counted(len(names), 'node')} ({nodes})"
     if entry.path == CONFIGZ.path:
         return f"the kubelet's configuration of {nodes} is unknown"
     if known:
@@ -153,11 +153,3 @@ def _line(entry: Unread, alike: Sequence[Unread], *, known: bool) -> str | Prose
     refused = f"you may not {entry.verb} {entry.resource if unknown else 'them'}"
     ask = can_i(entry.verb, entry.resource, entry.namespace)
     return Prose((f"{unknown or f'{entry.resource}{place}'}: {refused}", Hint(ask, " (", ")")))
-
-
-def can_i(verb: str, resource: str, namespace: str | None) -> Command:
-    """Asks the API server for a permission; ``nodes/proxy`` behind ``can-i`` would be a node of that name."""
-    kind, _, part = resource.partition("/")
-    if part:
-        return kubectl("auth can-i {} {}", verb, kind, part, namespace=namespace or None, options="--subresource={}")
-    return kubectl("auth can-i {} {}", verb, kind, namespace=namespace or None)

@@ -23,7 +23,7 @@ from kubectl_plugin.views.node.silent_node import (
     stuck_sentences,
 )
 from kubectl_plugin.views.node.taint_words import node_sentences, overdue_sentences
-from kubectl_plugin.views.pod.claim_words import claim_sentences
+from kubectl_plugin.views.pod.claim_words import binding_sentences, claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict
 from kubectl_plugin.views.pod.refusal_words import refusal_remedy
@@ -38,16 +38,11 @@ from kubectl_plugin.views.pod.stuck_words import (
 from kubectl_plugin.views.pod.volume_move import advice_words, waiting_words
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.scheduling.placement import why_no_node
-from kubectl_plugin.views.scheduling.preemption import (
-    awaited_words,
-    makes_room,
-    preempted_words,
-    preemptor_words,
-    room_words,
-)
+from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
 from podrules.attachment import MoveStep
+from podrules.model.instant import instant
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
 from podrules.placement.outcome import ClaimProblem, NamedFate, Placement, PlacementOutcome
@@ -57,6 +52,7 @@ from podrules.qos import QOSProblem
 from podrules.reachability import Reach
 from podrules.resize_room import ResizeRoom
 from podrules.second_writers import SecondWriters
+from podrules.stuck import PROVISIONING
 
 __all__ = ["also_refused", "refused_words", "verdict"]
 
@@ -206,7 +202,7 @@ def _to_come(report: PodReport) -> Verdict:
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         nowhere = " ".join(("No node fits now.", *_why_and_room(placement)))
         # A claim that no node can use keeps the pod waiting whatever the cluster has room for.
-        first = placement.claims or _preempts(placement)
+        first = placement.claims or placement.preempts
         sentences = (nowhere, _standing(report)) if first else (_standing(report), nowhere)
         return _notice(VerdictCode.UNSCHEDULABLE, *sentences)
     if placement is not None and placement.named is not None and placement.named.fate is not NamedFate.RUNS:
@@ -224,17 +220,8 @@ def _why_and_room(placement: Placement) -> tuple[str, ...]:
     preview, why = placement.preemption, why_no_node(placement)
     if preview is None or not preview.nodes:
         return why
-    room = room_words(preview, denied=_is_denied(placement))
-    return (room, *why) if _preempts(placement) else (*why, room)
-
-
-def _preempts(placement: Placement) -> bool:
-    return makes_room(placement.preemption, denied=_is_denied(placement))
-
-
-def _is_denied(placement: Placement) -> bool:
-    """Whether kube-scheduler found no victims."""
-    return placement.told is not None and placement.told.no_victims
+    room = room_words(preview, denied=placement.is_denied)
+    return (room, *why) if placement.preempts else (*why, room)
 
 
 def _stuck(report: PodReport) -> tuple[str, ...]:
@@ -264,6 +251,12 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     if status.gates:
         return _notice(VerdictCode.SCHEDULING_GATED, f"{waiting}: the {_gated(status.gates)}")
     placement = report.placement
+    if placement is not None and (binding := placement.binding) is not None:
+        asked = report.stuck.first if report.stuck is not None and binding.claims else None
+        first, *more = binding_sentences(binding, instant(asked), now)
+        severity = Severity.TROUBLE if binding.late else Severity.NOTICE
+        code = VerdictCode.WAITING_FOR_VOLUME if binding.claims else VerdictCode.NOT_YET_BOUND
+        return Verdict(code, severity, (f"{waiting}: {first}", *more))
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         nominated = placement.nominated
         if nominated is None or not nominated.victims:
@@ -300,7 +293,10 @@ def _waiting(report: PodReport, status: PodStatusReport, now: datetime | None) -
         [said.sentences[0].rpartition(": ")[2]] if said.code is VerdictCode.NOT_YET_BOUND and report.placement else []
     )
     held = said.code in {VerdictCode.UNSCHEDULABLE, VerdictCode.SCHEDULING_GATED, VerdictCode.AWAITING_PREEMPTION}
-    if stuck is not None:
+    held = held or said.code is VerdictCode.WAITING_FOR_VOLUME
+    place = report.placement
+    named = place is not None and bool(place.claims or place.binding)
+    if stuck is not None and not (named and stuck.reason == PROVISIONING):
         first, *more = repeated_sentences(stuck, now)
         if held or not stuck.long:
             return replace(said, sentences=(*said.sentences, first, *more))

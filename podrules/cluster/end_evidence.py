@@ -289,7 +289,8 @@ def node_of(events: Sequence[Event]) -> str:
     # The host of another component is where that runs.
     hosts = [event.source.host for event in events if event.source.host and event.component == KUBELET]
     assigned = [event.message.rpartition(_ASSIGNED)[2] for event in events if event.reason == _SCHEDULED]
-    return next(iter((*hosts, *assigned)), "")
+    named = [event.related.name for event in events if event.related is not None and event.related.kind == NODES.kind]
+    return next(iter((*hosts, *assigned, *named)), "")
 
 
 def _was_rejected(pod: Pod) -> bool:

@@ -28,7 +28,7 @@ from podrules.model.storage import (
     VolumeAttachment,
 )
 from podrules.model.workload import CronJob, ReplicationController, Service, Workload
-from podrules.mutating_webhooks import OurDeployment, WebhookConfiguration
+from podrules.mutating_webhooks import MutatingPolicy, OurDeployment, WebhookConfiguration
 from podrules.plain_names import is_plain_name
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "LEASES",
     "LEASE_CANDIDATES",
     "LIMIT_RANGES",
+    "MUTATING_POLICIES",
     "MUTATING_WEBHOOKS",
     "NAMESPACES",
     "NODES",
@@ -58,6 +59,7 @@ __all__ = [
     "PODS",
     "POD_METRICS",
     "PRIORITY_CLASSES",
+    "RELATED",
     "REPLICATION_CONTROLLERS",
     "REPLICA_SETS",
     "RESOURCE_QUOTAS",
@@ -214,12 +216,21 @@ MUTATING_WEBHOOKS: Final = Kind(
 VALIDATING_WEBHOOKS: Final = replace(
     MUTATING_WEBHOOKS, kind="ValidatingWebhookConfiguration", plural="validatingwebhookconfigurations"
 )
+MUTATING_POLICIES: Final = Kind(
+    "MutatingAdmissionPolicy",
+    "mutatingadmissionpolicies",
+    (),
+    "admissionregistration.k8s.io",
+    "v1",
+    namespaced=False,
+    model=MutatingPolicy,
+)
 OUR_DEPLOYMENTS: Final = Kind(
     "Deployment", "deployments", (), "apps", "v1", namespaced=True, model=OurDeployment, part="arguments"
 )
 """The Deployment of the webhook of kubectl qos, with its arguments."""
 OF_OUR_WEBHOOK: Final[frozenset[Kind[Any]]] = frozenset({MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, OUR_DEPLOYMENTS})
-"""Of these, a snapshot has only those of our webhook."""
+"""Kinds that a snapshot has only of our webhook."""
 
 WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     DEPLOYMENTS,
@@ -231,6 +242,8 @@ WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     REPLICATION_CONTROLLERS,
 )
 """Kinds that make pods from a template."""
+RELATED: Final[tuple[Kind[Any], ...]] = (PERSISTENT_VOLUME_CLAIMS, PDBS, RESOURCE_QUOTAS, PRIORITY_CLASSES)
+"""Kinds that decide about pods, and that `explain` takes."""
 ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     PODS,
     NODES,

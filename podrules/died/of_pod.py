@@ -124,6 +124,8 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     """Why the kubelet did not take it on, if that was it."""
     lost: tuple[Lost, ...] = ()
     """Evidence that would have told more."""
+    stopped: str | None = None
+    """When the kubelet began to stop a pod that is gone; None: no event shows that it did."""
     evictor: Evictor | None = None
     """The program that evicted it, or that removes or restarts its node; None: nothing shows one."""
 
@@ -294,6 +296,7 @@ def _gone(evidence: Evidence) -> PodEnd:
         numbers=_with_threshold(evidence, eviction_numbers(message)),
         rejection=_rejection(evidence, verdict),
         lost=_lost(evidence, verdict),
+        stopped=None if stopped is None else _text(stopped),
         evictor=_evictor(evidence, verdict),
     )
 

@@ -21,6 +21,7 @@ k8s.io/component-helpers/storage/volume/pv_helpers.go (FindMatchingVolume) at v1
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from msgspec.structs import replace
@@ -31,6 +32,7 @@ from podrules.model.pod_reference import PodReference, reference
 from podrules.model.selectors import SelectorError
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, Volume
+from podrules.placement.awaited_binding import awaited_claims
 from podrules.placement.claims import default_class
 from podrules.placement.missing import CLAIMS, CLASSES, VOLUMES
 from podrules.placement.outcome import ClaimProblem, ClaimTrouble
@@ -118,7 +120,8 @@ def claim_problem(claim: PersistentVolumeClaim, snapshot: ClusterSnapshot, *, no
     volume = Volume(persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=claim.metadata.name))
     user = Pod(ObjectMeta(namespace=claim.metadata.namespace), PodSpec(volumes=(volume,), node_name=node))
     snapshot = replace(snapshot, persistent_volume_claims=(claim,))
-    return next(_problems(StorageIndex(Nodes(snapshot.nodes), snapshot), user), None)
+    index = StorageIndex(Nodes(snapshot.nodes), snapshot)
+    return next(chain(_problems(index, user), awaited_claims(index, user)), None)
 
 
 def _rank(problem: ClaimProblem) -> int:

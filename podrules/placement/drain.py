@@ -36,13 +36,12 @@ from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.devices import devices_freed
 from podrules.placement.planned import DrainFlag, Unmoved
 from podrules.priority import is_mirror_pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
 
-__all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned", "cordoned_node", "drain_plan", "drained"]
+__all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned", "cordoned_node", "drain_plan"]
 
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _EPOCH: Final = "1970-01-01T00:00:00Z"
@@ -121,20 +120,6 @@ def drain_plan(
         if reason not in _STAYING:
             left[pod.metadata.uid] = _terminating(pod) if silent and not _goes_at_once(pod) else None
     return DrainPlan(name, tuple(moved), tuple(unmoved), left, tuple(_flags(own)))
-
-
-def drained(snapshot: ClusterSnapshot, plan: DrainPlan) -> ClusterSnapshot:
-    """The cluster with the node cordoned, and its pods gone or Terminating.
-
-    Raises:
-        KeyError: the node is not there.
-    """
-    left = plan.left
-    snapshot = cordoned(snapshot, [plan.node])
-    changed = (left.get(pod.metadata.uid, pod) for pod in snapshot.pods)
-    gone = [pod for pod in snapshot.pods if pod.metadata.uid in left and left[pod.metadata.uid] is None]
-    pods = tuple(pod for pod in changed if pod is not None)
-    return devices_freed(replace(snapshot, pods=pods), gone)
 
 
 def cordoned(snapshot: ClusterSnapshot, names: Iterable[str]) -> ClusterSnapshot:

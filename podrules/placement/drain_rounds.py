@@ -1,15 +1,16 @@
 """Nodes drained one after the other: who leaves in which round, and where the replacements go.
 
-round       the pods that budgets let go leave the node together; their replacements, and what else is asked for, are
-            placed by priority. Those that find a place count as Ready again: the budgets let as many more go
-held        what budgets hold when a round changes nothing: kubectl drain asks again without end
+round       the pods that budgets let go leave the node together, and their replacements are placed by priority. Those
+            that find a place count as Ready again: the budgets let as many more go
+held        what budgets hold when a round lets nothing go: kubectl drain asks again without end
 one by one  a node is back before the next one is cordoned: what has found no place goes there, what moved there moves
             again
+then        all else that is asked for is placed
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ from podrules.model.pod import Pod, PodStatus
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.devices import devices_freed
 from podrules.placement.drain import HELD, Drain, DrainPlan, cordoned_node, drain_plan
-from podrules.placement.plan import Demand, Placing, queue_key
+from podrules.placement.plan import Demand, Placing, queue_key, with_unaided
 from podrules.placement.planned import PlannedSpec, Unmoved
 from podrules.reachability import NodeReach
 from podrules.scheduler.framework.node_table import NodeTable
@@ -33,15 +34,15 @@ _UNSCHEDULABLE: Final = PodStatus(conditions=(Condition("PodScheduled", "False",
 
 
 class Drained(Struct, frozen=True):
-    """What becomes of the pods of drained nodes, and of what is placed with them."""
+    """What becomes of the pods of drained nodes, and of what is placed after them."""
 
     specs: dict[int, PlannedSpec]
-    """By index of the demand, in the order in which they are placed first."""
+    """By index of the demand."""
     unmoved: tuple[Unmoved, ...]
     stuck: dict[str, int]
     """By node that does not answer, how many pods stay Terminating."""
-    pods: tuple[Pod, ...]
-    """Of the cluster, that are left where they were."""
+    snapshot: ClusterSnapshot
+    """The cluster without what left; what was placed is not in it."""
 
 
 def place_drained(
@@ -56,77 +57,61 @@ def place_drained(
         snapshot: With all pods still there.
         preemption: Whether pods of lower priority may have to go.
     """
-    found = _Rounds(demands, drain, table, snapshot, preemption=preemption).run()
-    if preemption and any(spec.victims for spec in list(found.specs.values())[:-1]):
-        # As in `plan`: the victims of one leave room to the next, or the pods that they yield to take it.
-        alone = _Rounds(demands, drain, table, snapshot, preemption=False).run().specs
-        specs = {index: _with_unaided(spec, alone.get(index)) for index, spec in found.specs.items()}
-        return replace(found, specs=specs)
-    return found
-
-
-def _with_unaided(spec: PlannedSpec, alone: PlannedSpec | None) -> PlannedSpec:
-    if alone is None:
-        return replace(spec, without_preemption=0, nodes_unaided={})
-    return replace(spec, without_preemption=alone.placed, nodes_unaided=alone.nodes)
+    found = _Rounds(demands, drain, Placing(table, snapshot, demands, preemption=preemption)).run()
+    alone = Placing(table, snapshot, demands, preemption=False)
+    return replace(found, specs=with_unaided(found.specs, lambda: _Rounds(demands, drain, alone).run().specs))
 
 
 class _Rounds:
     """One run over all nodes."""
 
-    def __init__(
-        self, demands: Sequence[Demand], drain: Drain, table: NodeTable, snapshot: ClusterSnapshot, *, preemption: bool
-    ) -> None:
-        self._demands, self._drain = demands, drain
-        self._placing = Placing(table, snapshot, demands, preemption=preemption)
+    def __init__(self, demands: Sequence[Demand], drain: Drain, placing: Placing) -> None:
+        self._demands, self._drain, self._placing = demands, drain, placing
         self._of_pod = {demand.replaces: index for index, demand in enumerate(demands) if demand.replaces}
-        asked = [index for index, demand in enumerate(demands) if not demand.replaces]
-        self._asked = [index for index in asked if demands[index].origin != "autoscaler"]
-        self._last = [index for index in asked if demands[index].origin == "autoscaler"]
         self._specs: dict[int, PlannedSpec] = {}
-        self._pending: dict[int, Pod] = {}
-        """Evicted pods that no replacement runs for: none has a place."""
 
     def run(self) -> Drained:
         unmoved: list[Unmoved] = []
         stuck: dict[str, int] = {}
         for node in self._drain.nodes:
-            name, table = node.name, self._placing.table
+            table = self._placing.table
+            before = {node.name: table.nodes[table.index[node.name]]}
             if self._drain.one_by_one:
-                self._placing.table = table.with_nodes({name: cordoned_node(table.nodes[table.index[name]])})
+                self._placing.table = table.with_nodes({node.name: cordoned_node(before[node.name])})
             steps = list(self._rounds(node))
-            unmoved += (entry for step in steps for entry in step.unmoved if entry.reason != HELD)
-            unmoved += (entry for entry in steps[-1].unmoved if entry.reason == HELD)
+            unmoved += (one for step in steps for one in step.unmoved if one.reason != HELD or step is steps[-1])
             if terminating := sum(step.stuck for step in steps):
-                stuck[name] = terminating
+                stuck[node.name] = terminating
             if self._drain.one_by_one:
-                self._placing.table = self._placing.table.with_nodes({name: table.nodes[table.index[name]]})
-                self._place_late(name)
-        for index in self._last:
-            self._specs[index] = self._placing.place(self._demands[index])
-        return Drained(self._specs, tuple(unmoved), stuck, self._placing.snapshot.pods)
+                self._placing.table = self._placing.table.with_nodes(before)
+                self._take_back(node.name)
+        self._place(index for index, demand in enumerate(self._demands) if not demand.replaces)
+        return Drained(self._specs, tuple(unmoved), stuck, self._placing.snapshot)
 
     def _rounds(self, node: NodeReach) -> Iterator[DrainPlan]:
         """Evict what is on a node until nothing is left, or budgets hold the rest."""
-        own = self._pods_on(node.name)
-        waits = False
+        own, waits = self._pods_on(node.name), False
         while True:
-            others = [pod for pod in self._placing.snapshot.pods if pod.spec.node_name != node.name]
-            pods = [*own, *others, *map(_unscheduled, self._pending.values())]
-            step = drain_plan(pods, self._placing.budgets, node.name, node, self._drain.at)
+            pending = (replace(self._demands[index].situation.pod, status=_UNSCHEDULABLE) for index in self._pending())
+            others = (pod for pod in self._placing.snapshot.pods if pod.spec.node_name != node.name)
+            step = drain_plan([*own, *others, *pending], self._placing.budgets, node.name, node, self._drain.at)
             yield step
-            gone = [pod for pod in own if pod.metadata.uid in step.left]
-            self._remove(gone, step)
-            evicted = [pod for pod in gone if pod.metadata.deletion_timestamp is None and not pod.finished]
-            self._placing.budgets = recounted(self._placing.budgets, gone=evicted)
-            self._place(step, waits=waits)
-            came = [pod for pod in step.moved if pod in evicted and self._has_place(pod)]
+            gone = self._remove(own, step)
+            taken = [pod for pod in gone if pod.metadata.deletion_timestamp is None and not pod.finished]
+            self._placing.budgets = recounted(self._placing.budgets, gone=taken)
+            indexes = {self._of_pod[uid]: pod for pod in step.moved if (uid := pod.metadata.uid) in self._of_pod}
+            self._place(indexes)
+            for index in indexes:
+                spec = self._specs[index]
+                self._specs[index] = replace(spec, leaves=(*spec.leaves, node.name), waits=waits)
+            # A pod that is not placed here is taken to run elsewhere.
+            without = {pod.metadata.uid for index, pod in indexes.items() if not self._specs[index].placed}
+            came = [pod for pod in step.moved if pod in taken and pod.metadata.uid not in without]
             self._placing.budgets = recounted(self._placing.budgets, came=came)
-            held = {(entry.pod.namespace, entry.pod.name) for entry in step.unmoved if entry.reason == HELD}
-            own = [pod for pod in own if pod.metadata.place in held]
-            if not own or not gone:
+            held = {(one.pod.namespace, one.pod.name) for one in step.unmoved if one.reason == HELD}
+            own, waits = [pod for pod in own if pod.metadata.place in held], True
+            if not (own and gone):
                 return
-            waits = True
 
     def _pods_on(self, name: str) -> list[Pod]:
         """The pods of a node that were not preempted, and the replacements that have come there."""
@@ -136,58 +121,39 @@ class _Rounds:
         moved = [pod for uid, pod in bound.items() if is_planned(pod) and uid in self._of_pod]
         return [*(pod for pod in found if pod.finished or pod.metadata.uid in bound), *moved]
 
-    def _remove(self, gone: Sequence[Pod], step: DrainPlan) -> None:
+    def _remove(self, own: Sequence[Pod], step: DrainPlan) -> list[Pod]:
         """Take pods off their node; where it does not answer they stay there, Terminating."""
-        placing, uids = self._placing, frozenset(pod.metadata.uid for pod in gone)
+        placing, uids = self._placing, frozenset(step.left)
         stay = [pod for pod in step.left.values() if pod is not None]
         placing.table = placing.table.without_pods(uids).with_pods((pod, step.node) for pod in stay)
         pods = (*(pod for pod in placing.snapshot.pods if pod.metadata.uid not in uids), *stay)
+        gone = [pod for pod in own if pod.metadata.uid in uids]
         left = [pod for pod in gone if step.left[pod.metadata.uid] is None]
         placing.snapshot = devices_freed(replace(placing.snapshot, pods=pods), left)
+        return gone
 
-    def _place(self, step: DrainPlan, *, waits: bool) -> None:
-        """Place the replacements of a round; with the first what else is asked for, one by one with the last."""
-        indexes = [self._of_pod[pod.metadata.uid] for pod in step.moved if pod.metadata.uid in self._of_pod]
-        if not self._drain.one_by_one or step.node == self._drain.names[-1]:
-            indexes, self._asked = [*self._asked, *indexes], []
-        evicted = {self._of_pod.get(pod.metadata.uid): pod for pod in step.moved}
-        for index in sorted(indexes, key=lambda one: self._key(self._demands[one])):
-            demand, before, uid = self._demands[index], self._specs.get(index), planned_uid(self._placing.count, 0)
-            spec = self._placing.place(demand)
-            if index in evicted:
-                self._of_pod[uid] = index
-                earlier = before.leaves if before is not None else ()
-                victims = before.victims if before is not None else ()
-                back = before.until_back if before is not None else ""
-                victims = (*victims, *spec.victims)
-                spec = replace(spec, leaves=(*earlier, step.node), victims=victims, waits=waits, until_back=back)
-                if not spec.placed:
-                    self._pending[index] = evicted[index]
+    def _place(self, indexes: Iterable[int]) -> None:
+        """Place demands by priority; one that moves again keeps what was said of it."""
+        demands = self._demands
+        for index in sorted(indexes, key=lambda one: queue_key(demands[one].origin, demands[one].situation.pod)):
+            uid, before = planned_uid(self._placing.count, 0), self._specs.get(index)
+            spec = self._placing.place(demands[index])
+            if before is not None:
+                said = {"leaves": before.leaves, "waits": before.waits, "until_back": before.until_back}
+                stopped, victims = spec.stopped or before.stopped, (*before.victims, *spec.victims)
+                spec = replace(spec, stopped=stopped, victims=victims, **said)
             self._specs[index] = spec
-
-    def _place_late(self, back: str) -> None:
-        """Place what had no place, now that a drained node is back."""
-        for index in sorted(self._pending, key=lambda one: self._key(self._demands[one])):
-            uid, late = planned_uid(self._placing.count, 0), self._placing.place(self._demands[index])
-            if late.placed:
+            if demands[index].replaces:
                 self._of_pod[uid] = index
-                pod, spec = self._pending.pop(index), self._specs[index]
-                self._placing.budgets = recounted(self._placing.budgets, came=[pod])
-                victims = (*spec.victims, *late.victims)
-                self._specs[index] = replace(
-                    spec, placed=late.placed, nodes=late.nodes, zones=late.zones, victims=victims, until_back=back
-                )
 
-    @staticmethod
-    def _key(demand: Demand) -> tuple[bool, int]:
-        return queue_key(demand.origin, demand.situation.pod)
+    def _pending(self) -> list[int]:
+        return [index for index, spec in self._specs.items() if spec.leaves and not spec.placed]
 
-    def _has_place(self, pod: Pod) -> bool:
-        """Whether a replacement runs elsewhere; of a pod that is not placed here, that is taken as so."""
-        index = self._of_pod.get(pod.metadata.uid)
-        return index is None or self._specs[index].placed > 0
-
-
-def _unscheduled(pod: Pod) -> Pod:
-    """The replacement of an evicted pod, without a place."""
-    return replace(pod, spec=replace(pod.spec, node_name=""), status=_UNSCHEDULABLE)
+    def _take_back(self, node: str) -> None:
+        """Place what has found no place, now that a drained node is back."""
+        pending = self._pending()
+        self._place(pending)
+        for index in set(pending).difference(self._pending()):
+            self._specs[index] = replace(self._specs[index], until_back=node)
+            pod = self._demands[index].situation.pod
+            self._placing.budgets = recounted(self._placing.budgets, came=[pod])

@@ -21,7 +21,7 @@ Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go and pkg/sched
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -65,7 +65,7 @@ from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE,
 from podrules.scheduler.plugins.pod_topology_spread.common import constraints_in_force
 from podrules.scheduler.plugins.pod_topology_spread.filtering import domains, left_out, spread_state
 
-__all__ = ["Demand", "Placing", "plan", "queue_key"]
+__all__ = ["Demand", "Placing", "plan", "queue_key", "with_unaided"]
 
 ZONE: Final = "topology.kubernetes.io/zone"
 MAX_REPLICAS: Final = 100_000
@@ -138,24 +138,31 @@ def plan(demands: Sequence[Demand], *, preemption: bool) -> tuple[PlannedSpec, .
         demands: All of one cluster: their tables are the same.
         preemption: Whether pods of lower priority may have to go.
     """
-    found = _all_placed(demands, preemption=preemption)
-    if any(spec.victims for spec in found[:-1]):
-        # The victims of one leave room to the next, or the pods that they yield to take it.
-        alone = _all_placed(demands, preemption=False)
-        found = [
-            replace(spec, without_preemption=other.placed, nodes_unaided=other.nodes)
-            for spec, other in zip(found, alone, strict=True)
-        ]
-    return tuple(found)
+    specs = with_unaided(_all_placed(demands, preemption=preemption), lambda: _all_placed(demands, preemption=False))
+    return tuple(specs.values())
 
 
-def _all_placed(demands: Sequence[Demand], *, preemption: bool) -> list[PlannedSpec]:
+def with_unaided(specs: dict[int, PlannedSpec], alone: Callable[[], dict[int, PlannedSpec]]) -> dict[int, PlannedSpec]:
+    """The specs with how many are placed when nobody is preempted: by themselves, or as `alone` finds it."""
+    if not any(spec.victims for spec in list(specs.values())[:-1]):
+        return specs
+    # The victims of one leave room to the next, or the pods that they yield to take it.
+    others = alone()
+    return {
+        index: replace(spec, without_preemption=others[index].placed, nodes_unaided=others[index].nodes)
+        if index in others
+        else replace(spec, without_preemption=0, nodes_unaided={})
+        for index, spec in specs.items()
+    }
+
+
+def _all_placed(demands: Sequence[Demand], *, preemption: bool) -> dict[int, PlannedSpec]:
     if not demands:
-        return []
+        return {}
     first = demands[0].situation
     placing = Placing(first.table, first.snapshot, demands, preemption=preemption)
     order = sorted(demands, key=lambda one: queue_key(one.origin, one.situation.pod))
-    return [placing.place(demand) for demand in order]
+    return {index: placing.place(demand) for index, demand in enumerate(order)}
 
 
 class Placing:

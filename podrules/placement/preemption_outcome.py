@@ -75,6 +75,10 @@ def preempted(
 
 
 def _waits_above(pod: Pod, victim: Pod) -> bool:
+    """Whether it may have been nominated by a preemption: others never were Unschedulable."""
+    scheduled = pod.status.condition("PodScheduled")
+    if scheduled is None or scheduled.reason != "Unschedulable":
+        return False
     return not pod.spec.node_name and not pod.finished and (pod.spec.priority or 0) > (victim.spec.priority or 0)
 
 

@@ -1,7 +1,9 @@
 """Where the volumes of a pod can be used, for a pod that fits nowhere.
 
-    bound                a node matches the volume's node affinity; where a CSI driver has taken over, the driver's form
+    bound                a node matches the volume's node affinity, where a CSI driver has taken over in the driver's
+                         form, and its labels of zone and region
     waits, provisioned   a node matches allowedTopologies of the StorageClass; without these any node does
+    waits, selected      the node that an attempt before has chosen (annotation selected-node)
     waits, not so        the volumes that the claim could be bound to, each by its own node affinity
 
 Volumes that every node can use are left out. Two volumes may have nodes each, and none together.
@@ -30,6 +32,7 @@ from podrules.scheduler.cycle import Filtered
 from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.plugins.volume_binding import VolumeBinding
 from podrules.scheduler.plugins.volume_binding.binder import (
+    ANNOTATION_SELECTED_NODE,
     NO_PROVISIONER,
     PodVolumeClaims,
     Problem,
@@ -38,6 +41,7 @@ from podrules.scheduler.plugins.volume_binding.binder import (
 )
 from podrules.scheduler.plugins.volume_binding.matching import affinity_labels, matches_node_affinity, suitable_volumes
 from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class, storage_index
+from podrules.scheduler.plugins.volume_zone import VolumeZone, VolumeZoneState, outside
 from podrules.volumes import volume_backend
 
 __all__ = ["HOSTNAME", "claimed_place", "volume_place", "volume_places"]
@@ -64,6 +68,12 @@ def volume_places(filtered: Filtered) -> tuple[VolumePlace, ...]:
         for one in verdicts
         if (volume := index.volumes.get(one.claim.spec.volume_name)) is not None
     ]
+    zones = context.states.get(VolumeZone.name)
+    for zone in zones.topologies if isinstance(zones, VolumeZoneState) else ():
+        for at, (place, nodes) in enumerate(bound):
+            if place.volume == zone.volume:
+                labels = {zone.key: zone.values, **place.labels}
+                bound[at] = replace(place, labels=labels), nodes & ~outside(index.nodes, zone)
     waiting = [found for claim in state.delayed for found in _of_waiting(index, claim)]
     return tuple(
         replace(
@@ -128,6 +138,7 @@ def _of_waiting(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[t
         yield from (usable or offered)[:_SHOWN_VOLUMES]
     if free or found.provisioner in {"", NO_PROVISIONER}:
         return
+    selected = claim.metadata.annotations.get(ANNOTATION_SELECTED_NODE)
     terms = [term.match_label_expressions for term in found.allowed_topologies]
     place = VolumePlace(
         claim=claim.metadata.name,
@@ -137,4 +148,8 @@ def _of_waiting(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[t
         kind=found.provisioner,
         labels={entry.key: entry.values for entry in terms[0]} if len(terms) == 1 else {},
     )
+    if selected is not None:
+        named = np.array([name == selected for name in index.nodes.names], np.bool_)
+        yield replace(place, labels={ANNOTATION_SELECTED_NODE: (selected,)}), named
+        return
     yield place, matches_topologies(index.nodes, found.allowed_topologies)

@@ -7,8 +7,8 @@ Namespaces are given by name, or by a prefix and ``*`` where the help says so.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple, NoReturn
 
 from msgspec import Struct
@@ -247,7 +247,8 @@ class _Arguments(argparse.ArgumentParser):
         raise RuleError(message)
 
 
-def read_arguments(arguments: Sequence[str]) -> PodRules:
+@lru_cache(maxsize=8)
+def read_arguments(arguments: tuple[str, ...]) -> PodRules:
     """Read the rules from the arguments of a running webhook, and skip those about something else.
 
     Raises:

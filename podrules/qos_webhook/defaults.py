@@ -156,7 +156,7 @@ def default_spread(
         constraints = _of_all_revisions(constraints)
     if constraints and options.verbose:
         warnings += (f"spec.topologySpreadConstraints: {_counted(constraints)} filled in, {origin}",)
-    return DefaultSpread(constraints, origin, warnings)
+    return DefaultSpread(constraints, origin if constraints else "", warnings)
 
 
 def _defaults(

@@ -190,7 +190,9 @@ def test_no_kubectl_and_no_configuration(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 5
-    assert done.stderr.startswith("error: no configuration for a cluster")
+    assert done.stderr.startswith(
+        f"error: no cluster is configured: {tmp_path / 'none'} does not exist (named by KUBECONFIG)"
+    )
     assert "Traceback" not in done.stderr
 
 

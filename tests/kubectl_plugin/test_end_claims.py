@@ -313,6 +313,89 @@ def test_a_capture_without_pods_leaves_the_replacement_open(tmp_path: Path) -> N
     assert "ReplicaSet mail-55d: unknown whether it made a replacement" in page
 
 
+# Force deletions
+
+
+UNKNOWN_NODE: Final = raw_condition("Ready", "Unknown", lastTransitionTime=at(-900))
+WEBHOOK: Final = "kubectl-qos.io/webhook"
+
+
+def allowed(name: str, when: float = -100, risk: str = "volume data (claim data-db-0, NFS)") -> Object:
+    text = f"A force deletion by jane@example.com was allowed (mode warn): {name} on {NODE}; {risk}"
+    related = {"kind": "Node", "name": NODE}
+    return event(f"Pod/{name}", "ForceDeletionAllowed", text, when, WEBHOOK, related=related)
+
+
+def stop_of(name: str, when: float) -> Object:
+    return event(f"Pod/{name}", "Killing", "Stopping container app", when, field="spec.containers{app}")
+
+
+def test_the_webhook_knows_who_force_deleted_a_pod(tmp_path: Path) -> None:
+    new = successor("db-7", "StatefulSet/db", made=-99, status=PENDING)
+    page = died(tmp_path, node(), owner("StatefulSet", "db"), new, allowed("db-7"), name="db-7")
+    assert "User jane@example.com force deleted the pod. At 11:58:20 UTC" in page
+    assert "Likely, not certain: also possible: deleted." in page
+    assert "volume data (claim data-db-0, NFS)" in page
+    assert f"no event shows that the kubelet of {NODE} stopped its containers: they may run on" in page
+    assert "replacement db-7" in page
+    assert f"kubectl qos node {NODE}" in page
+    page = died(tmp_path, node(), new, allowed("db-7"), stop_of("db-7", -97), name="db-7")
+    assert "User jane@example.com force deleted the pod" in page
+    assert f"the kubelet of {NODE} began to stop its containers at" in page
+    assert "they may run on" not in page
+    page = died(tmp_path, node(UNKNOWN_NODE), pod("other"), allowed("bare"), name="bare")
+    assert f"{NODE} does not answer: nobody knows whether its processes have ended" in page
+
+
+def test_a_force_deletion_of_what_was_stopping_already_is_not_the_only_cause(tmp_path: Path) -> None:
+    told = [stop_of("bare-one", -400), allowed("bare-one", -100)]
+    page = died(tmp_path, node(), pod("other"), *ran_before("bare-one"), *told, name="bare-one")
+    assert "The kubelet stopped the pod" in page.partition("Proof")[0]
+    marked = event("Pod/bare-one", "TaintManagerEviction", "Marking for deletion Pod post/bare-one", -300, "taint")
+    page = died(tmp_path, node(), pod("other"), marked, allowed("bare-one", -100), name="bare-one")
+    assert "User jane@example.com force deleted the pod" in page
+    assert "also possible: taint of the node, deleted" in page
+
+
+@pytest.mark.parametrize("of", ["ReplicaSet/mail-55d", "DaemonSet/log"])
+def test_a_silent_kubelet_stopped_nothing_that_is_gone(of: str, tmp_path: Path) -> None:
+    gone = f"{of.partition('/')[2]}-bcdfg"
+    page = died(tmp_path, node(UNKNOWN_NODE), owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
+    assert "Somebody force deleted the pod. Likely, not certain: also possible: deleted." in page
+    assert f"{NODE} does not answer: nobody knows whether its processes have ended" in page
+    fenced = node(UNKNOWN_NODE, taints=[{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}])
+    page = died(tmp_path, fenced, owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
+    assert "Somebody deleted the pod, with grace or without: that is not known." in page
+
+
+@pytest.mark.parametrize(
+    ("gone", "objects"),
+    [
+        pytest.param("mail-55d-bcdfg", [node(), owner("ReplicaSet", "mail-55d")], id="its node answers"),
+        pytest.param("import-bcdfg", [node(UNKNOWN_NODE), owner("Job", "import")], id="it may have been done"),
+        pytest.param("bare", [node(UNKNOWN_NODE)], id="nothing restarts it"),
+        pytest.param("mail-55d-bcdfg", [owner("ReplicaSet", "mail-55d")], id="its node is not known"),
+    ],
+)
+def test_a_pod_without_a_stop_may_have_ended_by_itself(gone: str, objects: list[Object], tmp_path: Path) -> None:
+    page = died(tmp_path, *objects, pod("other"), *ran_before(gone), name=gone)
+    assert "What is left of it does not tell what ended it." in page
+    assert "force" not in page
+
+
+def test_a_force_deletion_that_was_refused_elsewhere_ended_nothing(tmp_path: Path) -> None:
+    """The webhook tells of it before it happens."""
+    runs = pod("mail-55d-bcdfg", status={"phase": "Running"})
+    assert "Nothing of it has ended." in died(tmp_path, node(), runs, allowed("mail-55d-bcdfg"), name="mail-55d-bcdfg")
+
+
+def test_a_finalizer_keeps_what_was_force_deleted(tmp_path: Path) -> None:
+    metadata = {"deletionTimestamp": at(-99), "deletionGracePeriodSeconds": 0, "finalizers": ["example.com/keeps"]}
+    state = {"phase": "Running", "containerStatuses": [{"name": "app", "state": {"running": {"startedAt": at(-900)}}}]}
+    kept = pod("kept", "", metadata=metadata, status=state)
+    assert "User jane@example.com force deleted the pod" in died(tmp_path, node(), kept, allowed("kept"), name="kept")
+
+
 # Containers that never began
 
 

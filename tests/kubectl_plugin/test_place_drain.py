@@ -119,7 +119,7 @@ def test_a_budget_lets_go_once_replacements_are_ready(tmp_path: Path) -> None:
     two = [pod("web-1", "a"), pod("web-2", "a"), pod("web-3", "b")]
     found = Drained(tmp_path, "--drain a", node("a"), node("b"), *two, budget("web", 1, 3))
     assert "The drain ends; all 2 pods find a place: 2 on b." in found.said
-    assert "pod/web-2 leaves once replacements of others are Ready: a budget holds it until then." in found.said
+    assert "pod/web-2 leaves once replacements of others are Ready, as a budget asks." in found.said
     assert found.ran.code == 0
 
 
@@ -129,7 +129,7 @@ def test_a_budget_holds_the_next_pod_when_a_replacement_has_no_place(tmp_path: P
     assert (
         "The drain does not end: 1 pod is held by a PodDisruptionBudget. shop/web-2: The disruption budget web needs 2 "
         "healthy pods and has 2 currently. The replacement of shop/web-1 has to be Ready first, and fits on no node. "
-        "pod/web-1 finds no place." in found.said
+        "Besides, pod/web-1 finds no place." in found.said
     )
     assert found.ran.code == 7
 
@@ -140,7 +140,7 @@ def test_a_budget_counts_over_all_nodes(tmp_path: Path) -> None:
     assert "The drain ends; all 2 pods find a place: 2 on c." in whole.said
     nodes = [node("a"), node("b"), node("c", "1")]
     held = Drained(tmp_path, "--drain a --drain b", *nodes, *pods, budget("web", 1, 3))
-    assert "The drain does not end: 1 pod of b is held by a PodDisruptionBudget. shop/web-2: " in held.said
+    assert "The drain does not end: 1 pod is held by a PodDisruptionBudget. shop/web-2: " in held.said
     assert [entry["node"] for entry in held.plan["unmoved"]] == ["b"]
 
 
@@ -162,7 +162,7 @@ def test_all_nodes_are_cordoned_before_the_first_is_drained(tmp_path: Path) -> N
     assert found.plan["whatIf"]["drained"] == "a,b"
     assert found.plan["whatIf"]["drainedNodes"] == ["a", "b"]
     assert [spec["leaves"] for spec in found.plan["specs"]] == [["a"], ["b"]]
-    assert "spec from placed where pod/web-1 a 1 of 1 c" in found.said
+    assert "spec placed where pod/web-1 from a 1 of 1 c" in found.said
 
 
 def test_pods_of_a_later_node_count_until_it_is_drained(tmp_path: Path) -> None:
@@ -231,14 +231,14 @@ def test_a_node_that_is_named_twice_counts_once(tmp_path: Path) -> None:
 def test_flags_of_several_nodes_are_counted_together(tmp_path: Path) -> None:
     agents = [pod(f"agent-{name}", name, kind="DaemonSet") for name in "ab"]
     said = Drained(tmp_path, "--drain a,b", *map(node, "abc"), *agents).said
-    assert "kubectl drain leaves out a node with pods that need --ignore-daemonsets (2 pods of DaemonSets" in said
+    assert "kubectl drain evicts nobody of a node without --ignore-daemonsets (2 pods of DaemonSets" in said
     assert "Pods of a and b that are not moved pod why 2 of DaemonSets" in said
 
 
 def test_files_are_placed_with_the_drained_pods(tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     file.write_text(json.dumps(raw_pod("x", "shop", requests={"cpu": "1"})))
-    for more, where in (("", "c"), (" --one-by-one", "a")):
+    for more, where in (("", "c"), (" --one-by-one", "b")):
         found = Drained(tmp_path, f"--drain a,b -f {file}{more}", *map(node, "abc"), pod("web-1", "a"))
         assert "The drain ends; pod/web-1 finds a place on " in found.said
         assert f"The one new pod fits, on {where}." in found.said

@@ -16,6 +16,7 @@ from tests.objects import raw_condition, raw_node, raw_pod, raw_priority_class, 
 Object = Mapping[str, Any]
 
 NOW: Final = "2026-10-01T12:00:00Z"
+EARLIER: Final = "2026-10-01T11:50:00Z"
 ZONE: Final = "topology.kubernetes.io/zone"
 LATER: Final = {"provisioner": "disk.example.com", "volumeBindingMode": "WaitForFirstConsumer"}
 AT_ONCE: Final = {**LATER, "volumeBindingMode": "Immediate"}
@@ -155,10 +156,14 @@ def test_claim_that_waits_names_its_pods(tmp_path: Path) -> None:
     assert "db-1" not in ran.out
 
 
-def test_claim_with_a_chosen_node_waits_for_its_provisioner(tmp_path: Path) -> None:
-    chosen = claim(metadata={"annotations": {"volume.kubernetes.io/selected-node": "n1"}})
+@pytest.mark.parametrize(("created", "severity"), [("2026-10-01T11:58:00Z", "notice"), (EARLIER, "trouble")])
+def test_claim_with_a_chosen_node_waits_for_its_provisioner(tmp_path: Path, created: str, severity: str) -> None:
+    annotations = {"volume.kubernetes.io/selected-node": "n1"}
+    chosen = claim(metadata={"annotations": annotations, "creationTimestamp": created})
     out = " ".join(ask(tmp_path, [chosen, storage_class(), user("db-0")], "pvc/data").out.split())
-    assert "Unbound: provisioner disk.example.com is to make its volume for node n1, and has not yet." in out
+    assert 'is unbound: disk.example.com has not made a volume of class "fast" yet for node n1.' in out
+    report = json.loads(ask(tmp_path, [chosen, storage_class()], "pvc/data", "-o", "json").out)
+    assert report["verdict"]["severity"] == severity
     assert "It keeps pod db-0 waiting." in out
 
 
@@ -218,6 +223,19 @@ def test_budget_that_blocks_for_ever_names_the_numbers(tmp_path: Path, spec: Obj
     assert f"Way out: {change}" in ran.out
 
 
+def test_budget_without_a_setting_never_lets_go(tmp_path: Path) -> None:
+    out = ask(tmp_path, [budget(status=counts(2, 0, 0, disruptionsAllowed=0)), web(0), web(1)], "pdb/web").out
+    assert "Way out: set maxUnavailable 1." in out
+    assert "A drain of n1 does not end." in out
+
+
+def test_budget_whose_controller_lacks_a_pod_blocks_only_now(tmp_path: Path) -> None:
+    short = [budget(maxUnavailable=1, status=counts(2, 2, 3)), web(0), web(1)]
+    out = ask(tmp_path, short, "pdb/web").out
+    assert "Lets no pod be evicted now" in out
+    assert "Way out: 1 more healthy pod." in out
+
+
 def test_budget_beside_another(tmp_path: Path) -> None:
     both = [budget(minAvailable=1, status=counts(2, 1, 2)), budget("all", minAvailable=0, status=counts(2, 0, 2))]
     out = " ".join(ask(tmp_path, [*both, web(0), web(1)], "pdb/web").out.split())
@@ -253,9 +271,9 @@ QUOTAS: Final[Mapping[str, tuple[Sequence[Object], str]]] = {
     ),
     "QuotaRefuses": (
         [quota(HARD, {"pods": "1", "requests.cpu": "1"}), deployment(made=1, requests={"cpu": "1"})],
-        "deployment/web: room for 1, requests.cpu is then 2 of 2. Way out: raise requests.cpu 3 for all pods of",
+        "deployment/web: room for 1, requests.cpu is then 2 of 2. Way out: raise requests.cpu to 3 for all pods of",
     ),
-    "QuotaNotCounted": ([quota(HARD, {"pods": "1"}), deployment()], "Not counted yet"),
+    "QuotaNotCounted": ([quota(HARD, {"pods": "1"}), deployment()], "has not counted its newest spec"),
 }
 
 
@@ -276,6 +294,11 @@ def test_quota_that_requires_what_a_template_does_not_set(tmp_path: Path) -> Non
     out = " ".join(ask(tmp_path, [*objects, {**defaults, **limits}], "quota/compute").out.split())
     assert "Room for 9 more pods of deployment/web." in out
     assert "each container has to set requests.cpu; LimitRange small has defaults" in out
+
+
+def test_quota_of_other_objects_is_full(tmp_path: Path) -> None:
+    out = ask(tmp_path, [quota({"services": "5", "pods": "9"}, {"services": "5", "pods": "3"})], "quota/compute").out
+    assert "Lets in nothing more that uses any of these: services is 5 of 5." in out
 
 
 def test_quota_of_another_scope_bounds_no_workload(tmp_path: Path) -> None:
@@ -347,7 +370,7 @@ def test_a_type_alone_is_a_line_each() -> None:
 def test_a_name_with_a_slip_is_corrected() -> None:
     ran = run("explain", "pvc/data-db-9", "-n", "shop", "--demo")
     assert (ran.code, "Did you mean persistentvolumeclaim/data-db-" in ran.err) == (3, True)
-    assert "It is in namespace data" in run("explain", "pvc/data-broker-0", "--demo", "-n", "shop").err
+    assert "exists in namespace data" in run("explain", "pvc/data-broker-0", "--demo", "-n", "shop").err
 
 
 @pytest.mark.parametrize("verb", ["place", "died"])

@@ -123,7 +123,12 @@ def _answer(
                     Forced("Pod", pod.metadata, namespace.mode),
                 )
     lines = (first_line(pod, risk), second_line(pod, risk, dry_run=bool(request.dry_run)), namespace.note)
-    return Answer(warnings=tuple(line for line in lines if line))
+    # After the review of an eviction a budget may refuse it.
+    forced = None
+    if request.operation == "DELETE" and may_be_refused(pod):
+        known = "; ".join(filter(None, _details(pod, risk)))
+        forced = Forced("Pod", pod.metadata, namespace.mode, known, pod.spec.node_name)
+    return Answer(warnings=tuple(line for line in lines if line), forced=forced)
 
 
 def _unreadable_pod(request: Request, cluster: Cluster, error: ClusterError) -> Answer:

@@ -15,6 +15,10 @@ class OwnWebhookReport(Struct, frozen=True, kw_only=True, rename="camel"):
 
     webhook: str = ""
     """Namespace and name of its Deployment, else the name of its configuration; empty: not known."""
+    namespace: str = ""
+    """The namespace of the pod."""
+    spec: str = ""
+    """``deployment/web``, in a plan."""
     priority_class_name: str = ""
     """The default class of the namespace, which it writes; empty: it writes none."""
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()

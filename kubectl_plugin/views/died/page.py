@@ -326,8 +326,14 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
     if report.end.verdict.grade is Grade.NOTHING and not report.end.verdict.clues:
         return
     one, found = report.end.end_of(report.end.container), report.replacement
-    if report.silent and report.exists and report.end.of is EndOf.POD:
+    forced = not report.exists and Cause.FORCE_DELETED in {one.cause for one in report.end.verdict.suspects[:2]}
+    stopped, where = instant(report.end.stopped), report.node or "its node"
+    if report.silent and report.end.of is EndOf.POD and (report.exists or (forced and stopped is None)):
         yield f"{report.node} does not answer: nobody knows whether its processes have ended, and they may run on"
+    elif forced and stopped is not None:
+        yield f"the kubelet of {where} began to stop its containers at {clock(stopped, now)}"
+    elif forced:
+        yield f"no event shows that the kubelet of {where} stopped its containers: they may run on"
     if found is not None:
         yield f"replacement {_shown(found, now)}"
     elif report.younger is not None:
@@ -363,5 +369,7 @@ def _next(report: EndReport) -> Iterator[Command]:
         yield qos("explain pod/{}", report.name, namespace=report.namespace)
     if report.silent:
         yield qos("partitions")
+    if not report.exists and report.node and not end.stopped and Cause.FORCE_DELETED in end.verdict.causes:
+        yield qos("node {}", report.node)
     if end.verdict.causes & {Cause.NODE_OUT_OF_MEMORY, Cause.EVICTED_MEMORY, Cause.EVICTED_DISK} and report.node:
         yield qos("node {}", report.node)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
+from kubectl_plugin.render.command import Command, Hint, Prose, can_i, kubectl, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
@@ -24,7 +24,7 @@ from kubectl_plugin.views.node.partitions import (
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import guarded, off_sentences, reach_words, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
-from kubectl_plugin.views.unread import assumed_words, can_i
+from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.fencing import FenceState

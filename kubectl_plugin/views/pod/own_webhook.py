@@ -14,13 +14,13 @@ _SHOWN: Final = 3
 """Constraints that are named before they are counted."""
 
 
-def webhook_lines(report: OwnWebhookReport | None, namespace: str) -> Iterator[str]:
+def webhook_lines(report: OwnWebhookReport | None) -> Iterator[str]:
     """What it writes and warns of, and what is not known; nothing where it leaves the pod alone."""
     if report is None:
         return
     writes = []
     if report.priority_class_name:
-        writes.append(f"priorityClassName {report.priority_class_name} (default class of namespace {namespace})")
+        writes.append(f"priorityClassName {report.priority_class_name} (default class of namespace {report.namespace})")
     if constraints := report.topology_spread_constraints:
         keys = listed(
             [f"maxSkew {one.max_skew} by {one.topology_key} ({one.when_unsatisfiable})" for one in constraints]

@@ -65,7 +65,7 @@ def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]
     yield _owner(report, forced)
     yield budget_section(report.budgets)
     yield pod_security_section(report.warning)
-    yield Section("Webhook", tuple(webhook_lines(report.webhook, report.namespace)))
+    yield Section("Webhook", tuple(webhook_lines(report.webhook)))
     yield dry_run_section(report.dry_run)
     yield versions_section(report.version_notes)
     yield Section("Unknown", tuple(_unknown(report)))

@@ -182,25 +182,20 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
 
 
 def _short_words(short: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
-    """What stays pending, who goes for the rest of it, and why; evicted pods of which the same is so together."""
-    evicted: dict[tuple[str, str], list[PlannedSpec]] = {}
-    for spec in short:
-        lead = _short(spec)
-        if spec.origin == "drain" and not spec.victims:
-            evicted.setdefault((_why_short(spec, report), spec.until_back), []).append(spec)
-        else:
-            words = " ".join((lead, *victim_words([spec]), _why_short(spec, report)))
-            yield unknown_words(spec) or guessed(words.rstrip(), guess=report.is_guess(spec))
-    for (why, _), specs in evicted.items():
-        names = listed([spec.name for spec in specs], most=_SHOWN_EVICTED)
-        lead = _short(specs[0]) if len(specs) == 1 else f"{names} stay pending{_until(specs[0])}."
-        guess = any(map(report.is_guess, specs))
-        yield unknown_words(specs[0]) or guessed(f"{lead} {why}".rstrip(), guess=guess)
-
-
-def _why_short(spec: PlannedSpec, report: PlanReport) -> str:
+    """What stays pending, who goes for the rest of it, and why; evicted pods with the same reason together."""
+    groups: dict[tuple[str, str, str], list[PlannedSpec]] = {}
     drained = report.what_if.drained_nodes
-    return " ".join(why_no_node(spec.stopped, drained=drained)) if spec.stopped is not None else ""
+    for spec in short:
+        why = " ".join(why_no_node(spec.stopped, drained=drained)) if spec.stopped is not None else ""
+        alone = "" if spec.origin == "drain" and not spec.victims else spec.name
+        groups.setdefault((spec.until_back, why, alone), []).append(spec)
+    for (back, why, _), specs in groups.items():
+        stay = f"{listed([spec.name for spec in specs], most=_SHOWN_EVICTED)} stay pending."
+        lead = (_short(specs[0]) if len(specs) == 1 else stay).removesuffix(".") + (
+            f" until {back} is back." if back else "."
+        )
+        words = guessed(" ".join((lead, *victim_words(specs), why)), guess=any(map(report.is_guess, specs)))
+        yield unknown_words(specs[0]) or words.rstrip()
 
 
 def _all_fit(specs: Sequence[PlannedSpec], total: int, *, everything: bool) -> str:
@@ -249,12 +244,9 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
         return
     held = [entry for entry in report.unmoved if entry.reason == "PodDisruptionBudget"]
     if held:
-        by_node = Counter(entry.node for entry in held)
-        of = f" of {held[0].node}" if len(nodes) > 1 and len(by_node) == 1 else ""
-        where = f", {nodes_words(by_node)}" if len(by_node) > 1 else ""
-        pods = f"{counted(len(held), 'pod')}{of} {'is' if len(held) == 1 else 'are'}"
-        yield f"The drain does not end: {pods} held by a PodDisruptionBudget{where}."
-        yield from hold_words(report.unmoved, pending=[spec for spec in report.specs if spec.is_short])
+        pods = "1 pod is" if len(held) == 1 else f"{len(held)} pods are"
+        yield f"The drain does not end: {pods} held by a PodDisruptionBudget."
+        yield from hold_words(report.unmoved, pending=report.specs)
     late = [entry for entry in report.unmoved if entry.reason == "Overdue"]
     for entry in late[:_SHOWN_LATE]:
         yield f"The drain does not end before {entry.pod.namespace}/{entry.pod.name} is gone: {_late_words(entry)}."
@@ -278,55 +270,43 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
 
 def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
     """``The drain ends; 3 of 4 pods find no place: pod/a, pod/b and pod/c.``; then who waits, and who moves twice."""
-    nodes = report.what_if.drained_nodes
+    nodes, lead = report.what_if.drained_nodes, "The drain ends; " if ends else "Besides, "
     specs = [spec for spec in report.specs if spec.origin == "drain"]
-    found = (
-        _moved(specs)
-        if specs
-        else ""
-        if report.refused
-        else f"no pod of {listed(nodes, most=3)} is recreated elsewhere"
-    )
-    if found:
-        lead = "The drain ends; " if ends else "" if found.startswith("pod/") else found[0].upper()
-        said = f"{lead}{found if ends or found.startswith('pod/') else found[1:]}."
-        yield guessed(said, guess=any(map(report.is_guess, specs)) or (ends and not specs and report.guesses_drain))
+    if specs:
+        yield guessed(f"{lead}{_moved(specs)}.", guess=any(map(report.is_guess, specs)))
+    elif not report.refused:
+        nothing = f"{lead}no pod of {listed(nodes, most=3)} is recreated elsewhere."
+        yield guessed(nothing, guess=ends and report.guesses_drain)
     if len(nodes) == report.nodes and any(spec.is_short for spec in specs):
         yield "No node is left: all are drained."
-    waits = [spec.name for spec in specs if spec.waits]
-    if waits:
-        leaves, them = ("leaves", "it") if len(waits) == 1 else ("leave", "them")
-        names = listed(waits, most=_SHOWN_EVICTED)
-        yield f"{names} {leaves} once replacements of others are Ready: a budget holds {them} until then."
-    again = [spec.name for spec in specs if len(spec.leaves) > 1]
-    if again:
-        moves = "moves" if len(again) == 1 else "move"
-        yield f"{listed(again, most=_SHOWN_EVICTED)} {moves} more than once."
+    if waits := [spec.name for spec in specs if spec.waits]:
+        leave = "leaves" if len(waits) == 1 else "leave"
+        yield f"{listed(waits, most=_SHOWN_EVICTED)} {leave} once replacements of others are Ready, as a budget asks."
+    if again := [spec.name for spec in specs if len(spec.leaves) > 1]:
+        yield f"{listed(again, most=_SHOWN_EVICTED)} {'moves' if len(again) == 1 else 'move'} more than once."
 
 
 def _moved(specs: Sequence[PlannedSpec]) -> str:
     """How many of the evicted pods find a place, and where."""
-    short = [spec for spec in specs if spec.is_short]
-    where, paid, pods = (
-        Counter(node for spec in specs for node in spec.nodes),
-        paid_words(specs),
-        counted(len(specs), "pod"),
-    )
+    short, pods = [spec for spec in specs if spec.is_short], counted(len(specs), "pod")
+    where, paid = Counter(node for spec in specs for node in spec.nodes), paid_words(specs)
     if unknown := sum(bool(unknown_words(spec)) for spec in short):
         return f"where {unknown} of {pods} would go is unknown"
-    if len(specs) == 1:
-        place = "no place" if short else f"a place on {next(iter(where))}"
-        return f"{specs[0].name} finds {place}{f', {paid}' if paid and not short else ''}"
     if short:
         late = {spec.until_back for spec in short}
         until = "" if "" in late else f" before {listed(sorted(late))} {'is' if len(late) == 1 else 'are'} back"
-        names = f": {listed([spec.name for spec in short], most=_SHOWN_EVICTED)}" if len(short) < len(specs) else ""
-        return f"{len(short)} of {pods} {'finds' if len(short) == 1 else 'find'} no place{until}{names}"
-    if not paid:
-        return f"all {pods} find a place: {nodes_words(dict(where.most_common()))}"
+        names = listed([spec.name for spec in short], most=_SHOWN_EVICTED)
+        if len(specs) == 1:
+            return f"{names} finds no place{until}"
+        which = f": {names}" if len(short) < len(specs) else ""
+        return f"{len(short)} of {pods} {'finds' if len(short) == 1 else 'find'} no place{until}{which}"
+    if len(specs) == 1:
+        return f"{specs[0].name} finds a place on {next(iter(where))}{f', {paid}' if paid else ''}"
     alone = sum(spec.without_preemption for spec in specs)
-    unaided = f"{alone} of {pods} {'finds' if alone == 1 else 'find'} a place without preemption"
-    return f"{unaided}, all {len(specs)} {paid}: {nodes_words(dict(where.most_common()))}"
+    unaided = (
+        f"{alone} of {pods} {'finds' if alone == 1 else 'find'} a place without preemption, all {len(specs)} {paid}"
+    )
+    return f"{unaided if paid else f'all {pods} find a place'}: {nodes_words(dict(where.most_common()))}"
 
 
 def _late_words(entry: Unmoved) -> str:
@@ -342,10 +322,9 @@ def _flag_words(report: PlanReport) -> Iterator[str]:
     flags = [
         f"{entry.flag} ({_FLAG_REASONS[entry.flag].format(pods=counted(entry.pods, 'pod'))})" for entry in report.flags
     ]
-    if flags and len(report.what_if.drained_nodes) > 1:
-        yield f"kubectl drain leaves out a node with pods that need {listed(flags)}."
-    elif flags:
-        yield f"kubectl drain evicts nobody without {listed(flags)}."
+    if flags:
+        several = len(report.what_if.drained_nodes) > 1
+        yield f"kubectl drain evicts nobody{' of a node' if several else ''} without {listed(flags)}."
 
 
 def _short(spec: PlannedSpec) -> str:
@@ -362,12 +341,8 @@ def _short(spec: PlannedSpec) -> str:
         alone = (spec.wanted or 0) - spec.without_preemption
         lead = f"{alone} of {wanted} of {spec.name} {what} without preemption, {missing} {paid}."
     if spec.wanted == 1:
-        lead = f"{spec.name} {'does not run' if named else 'stays pending'}{_until(spec)}."
+        lead = f"{spec.name} {'does not run' if named else 'stays pending'}."
     return f"{lead}{held}"
-
-
-def _until(spec: PlannedSpec) -> str:
-    return f" until {spec.until_back} is back" if spec.until_back else ""
 
 
 def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
@@ -394,7 +369,7 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
         yield _victims_table(report, wide=wide)
     if report.unmoved:
         yield _unmoved_table(report, wide=wide)
-    lines = (f"{one.spec}: {line}" for one in report.webhook for line in webhook_lines(one.does, one.namespace))
+    lines = (f"{one.spec}: {line}" for one in report.webhook for line in webhook_lines(one))
     yield Section("Webhook", tuple(lines))
     yield versions_section(report.version_notes)
     yield unread_section(tuple(dict.fromkeys((*report.unread, *report.lacks))))
@@ -404,23 +379,20 @@ def _specs_table(report: PlanReport, *, wide: bool) -> Table:
     rows = []
     pending = [spec for spec in report.specs if spec.origin == "pending"]
     left_out = [] if wide else pending[_SHOWN_PENDING:]
-    several = len(report.what_if.drained_nodes) > 1
     for spec in report.specs:
         if spec in left_out:
             continue
         wanted = "" if spec.wanted is None else f" of {spec.wanted}"
-        rows.append(
-            (str(spec.priority), row_name(spec), ", ".join(spec.leaves), f"{spec.placed}{wanted}", _where(spec))
-        )
+        leaves = f" from {', '.join(spec.leaves)}" if len(report.what_if.drained_nodes) > 1 and spec.leaves else ""
+        row = (f"{row_name(spec)}{leaves}", f"{spec.placed}{wanted}", _where(spec))
+        rows.append((str(spec.priority), *row) if wide else row)
     if left_out:
-        placed = f"{sum(spec.placed for spec in left_out)} of {len(left_out)}"
-        rows.append(("", f"{len(left_out)} more pending (-o wide)", "", placed, ""))
-    headings = ("priority", "spec", "from", "placed", "where")
-    shown = [place for place, there in enumerate((wide, True, several, True, True)) if there]
-    right = frozenset(place for place, index in enumerate(shown) if index in {0, 3})
-    return Table(
-        "", tuple(headings[one] for one in shown), tuple(tuple(row[one] for one in shown) for row in rows), right
-    )
+        placed = sum(spec.placed for spec in left_out)
+        rows.append((f"{len(left_out)} more pending (-o wide)", f"{placed} of {len(left_out)}", ""))
+    headings = ("spec", "placed", "where")
+    if wide:
+        return Table("", ("priority", *headings), tuple(rows), right=frozenset({0, 2}))
+    return Table("", headings, tuple(rows), right=frozenset({1}))
 
 
 def _where(spec: PlannedSpec) -> str:
@@ -485,9 +457,10 @@ def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
     order = list(_DRAIN_REASONS)
     entries = sorted(report.unmoved, key=lambda entry: -order.index(entry.reason))
     daemons = [entry for entry in entries if entry.reason == "DaemonSet"]
+    nodes = report.what_if.drained_nodes
     rows = [
         (
-            f"{entry.pod.namespace}/{entry.pod.name}",
+            f"{entry.pod.namespace}/{entry.pod.name}{f' on {entry.node}' if len(nodes) > 1 else ''}",
             _DRAIN_REASONS[entry.reason].format(detail=_late_words(entry) or entry.detail),
         )
         for entry in entries
@@ -497,9 +470,7 @@ def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
         rows.append(
             (f"{len(daemons)} of DaemonSets", f"a drain leaves {'it' if len(daemons) == 1 else 'them'} alone (-o wide)")
         )
-    return Table(
-        f"Pods of {listed(report.what_if.drained_nodes, most=3)} that are not moved", ("pod", "why"), tuple(rows)
-    )
+    return Table(f"Pods of {listed(nodes, most=3)} that are not moved", ("pod", "why"), tuple(rows))
 
 
 def _victims_table(report: PlanReport, *, wide: bool) -> Table:

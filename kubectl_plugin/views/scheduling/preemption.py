@@ -29,7 +29,6 @@ __all__ = [
     "awaited_words",
     "defeated_words",
     "disabled_words",
-    "makes_room",
     "nominated_words",
     "preempted_words",
     "preemption_words",
@@ -61,7 +60,7 @@ def disabled_words(field: str) -> str:
 def room_words(preview: PreemptionPreview, *, denied: bool) -> str:
     """For a verdict: whom the scheduler preempts; or that this makes no room, or that it found no victims."""
     pods, node = counted(len(preview.victims), "pod"), preview.nodes[0]
-    if any(map(_is_static, preview.victims)):
+    if any(victim.is_static for victim in preview.victims):
         return f"Preemption makes no room on {node}: it would delete the object of a static pod, which runs on."
     if denied:
         return f"Preemption: {_DENIED}; by what is known here, {pods} on {node} would go."
@@ -69,15 +68,6 @@ def room_words(preview: PreemptionPreview, *, denied: bool) -> str:
     against = f", against {_budgets(violated)}" if violated else ""
     names = _pods([victim.pod for victim in preview.victims])
     return f"The scheduler would preempt {names} on {node} for it, within {preview.grace_seconds} s{against}."
-
-
-def makes_room(preview: PreemptionPreview | None, *, denied: bool) -> bool:
-    """Whether the scheduler preempts for a pod, by what is known."""
-    return preview is not None and bool(preview.nodes) and not denied and not any(map(_is_static, preview.victims))
-
-
-def _is_static(victim: VictimPod) -> bool:
-    return victim.is_static
 
 
 def preemption_words(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
@@ -151,7 +141,8 @@ def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[
         worth = "is worth nothing: there is no such Node, and the scheduler passes it over"
         yield f"its nomination to {nominated.node} {worth}"
         return
-    yield f"preemption made room on {nominated.node}: it is tried first; a reservation, no promise"
+    lead = "preemption made room on" if nominated.made_room else "status.nominatedNodeName is"
+    yield f"{lead} {nominated.node}: it is tried first; a reservation, no promise"
     going = [_going(victim, now, silent=nominated.silent) for victim in nominated.going]
     if going:
         yield f"waits for {listed(going, most=_SHOWN)} to be gone"

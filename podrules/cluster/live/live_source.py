@@ -304,7 +304,8 @@ class LiveSource:
             raise NotServed(kind)
         if status == 401:
             raise Unreachable(
-                f"the API server does not accept your credentials: {message}", remedy=("kubectl", "auth", "whoami")
+                f"the API server does not accept your credentials: {message}",
+                remedy=("kubectl", "config", "view", "--minify"),
             )
         if status in {500, 502} and not body.lstrip().startswith(b"{"):
             # kubectl proxy reports its own failures as plain text.
