@@ -162,6 +162,16 @@ def test_a_nomination_that_nothing_explains(tmp_path: Path) -> None:
     assert "preemption" not in said
 
 
+def test_a_pod_that_nothing_awaited_and_that_fits_nowhere_now(tmp_path: Path) -> None:
+    full = [raw_pod(name, "shop", uid=name, nodeName=name, requests={"cpu": "2"}, priority=9) for name in ("n1", "n2")]
+    for given in (pod(claim=""), pod(claim="", nominated="", reason="SchedulerError")):
+        said = Cluster(tmp_path, given, *full, waiting("12:07:00")).explained()
+        assert "Pending for 7 min: no node fits." in said
+    said = Cluster(tmp_path, given, waiting("12:07:00")).explained()
+    assert f"kube-scheduler's last attempt failed, and it tries again. An attempt failed: {TIMEOUT}." in said
+    assert "trouble" not in Cluster(tmp_path, given, waiting("12:07:00")).said("report", "-n", "shop")
+
+
 def test_a_volume_that_is_reserved(tmp_path: Path) -> None:
     """kube-controller-manager has still to bind the claim to it."""
     volume = {
