@@ -62,7 +62,8 @@ class Ends:
         if report.end.of is not EndOf.NOTHING:
             return report
         earlier = self._gone(name, namespace, present=pod)
-        return report if earlier.end.verdict.grade is Grade.NOTHING else earlier
+        told = earlier.end.verdict
+        return report if told.grade is Grade.NOTHING and not told.clues else earlier
 
     def of_pod(self, pod: Pod) -> EndReport:
         """The report of a pod that is there, with all that hangs on it."""

@@ -200,10 +200,10 @@ def _to_come(report: PodReport) -> Verdict:
     if stuck := _stuck(report):
         return _notice(VerdictCode.UNSCHEDULABLE, _standing(report), *stuck)
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
-        room = _room(placement)
-        nowhere = " ".join(("No node fits now.", *why_no_node(placement), *room))
+        nowhere = " ".join(("No node fits now.", *_why_and_room(placement)))
         # A claim that no node can use keeps the pod waiting whatever the cluster has room for.
-        sentences = (nowhere, _standing(report)) if placement.claims else (_standing(report), nowhere)
+        first = placement.claims or placement.preempts
+        sentences = (nowhere, _standing(report)) if first else (_standing(report), nowhere)
         return _notice(VerdictCode.UNSCHEDULABLE, *sentences)
     if placement is not None and placement.named is not None and placement.named.fate is not NamedFate.RUNS:
         return _trouble(_NAMED[placement.named.fate], *why_no_node(placement), _standing(report))
@@ -215,10 +215,13 @@ def _to_come(report: PodReport) -> Verdict:
     return _fine(VerdictCode.PLANNED, _standing(report))
 
 
-def _room(placement: Placement) -> tuple[str, ...]:
-    preview, told = placement.preemption, placement.told
-    denied = told is not None and told.no_victims
-    return () if preview is None or not preview.nodes else (room_words(preview, denied=denied),)
+def _why_and_room(placement: Placement) -> tuple[str, ...]:
+    """What keeps a pod from every node, after the preemption that comes by itself."""
+    preview, why = placement.preemption, why_no_node(placement)
+    if preview is None or not preview.nodes:
+        return why
+    room = room_words(preview, denied=placement.is_denied)
+    return (room, *why) if placement.preempts else (*why, room)
 
 
 def _stuck(report: PodReport) -> tuple[str, ...]:
@@ -256,15 +259,14 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
         code = VerdictCode.WAITING_FOR_VOLUME if binding.claims else VerdictCode.NOT_YET_BOUND
         return Verdict(code, severity, (f"{waiting}: {first}", *more))
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
-        room = _room(placement)
         nominated = placement.nominated
         if nominated is None or not nominated.victims:
-            said = (f"{waiting}: no node fits.", *why_no_node(placement), *room, *autoscaler_words(report, now))
+            said = (f"{waiting}: no node fits.", *_why_and_room(placement), *autoscaler_words(report, now))
             return _trouble(VerdictCode.UNSCHEDULABLE, *said)
         first, *more = awaited_words(nominated, now)
         if nominated.under_way:
             return _notice(VerdictCode.AWAITING_PREEMPTION, f"{waiting}: {first}", *more)
-        said = (f"{waiting}: {first}", *more, *why_no_node(placement), *room)
+        said = (f"{waiting}: {first}", *more, *_why_and_room(placement))
         return _trouble(VerdictCode.AWAITING_PREEMPTION, *said)
     if placement is not None and placement.outcome is PlacementOutcome.NOT_MODELLED:
         said = (f"Its scheduler said: {status.unschedulable}",) if status.unschedulable else ()

@@ -39,7 +39,7 @@ from podrules.scheduler.plugins.volume_binding.storage_index import (
     storage_index,
 )
 
-__all__ = ["awaited_binding"]
+__all__ = ["awaited_binding", "awaited_claims"]
 
 _NAMES_NODE: Final = 35
 """The first minor whose kube-scheduler names the node before it binds."""
@@ -54,7 +54,7 @@ def awaited_binding(situation: Situation, filtered: Filtered) -> Binding | None:
     scheduled, nominated = pod.status.condition("PodScheduled"), pod.status.nominated_node_name
     told = scheduled if scheduled is not None and scheduled.status == "False" else None
     failed = told is not None and told.reason == "SchedulerError"
-    volumes = list(_claims(index, pod))
+    volumes = list(awaited_claims(index, pod))
     node = nominated or next((one.selected_node for one in volumes if one.selected_node), "")
     volumes = [one for one in volumes if one.selected_node in {"", node}]
     claims = tuple(volumes or _devices(filtered))
@@ -80,7 +80,7 @@ def awaited_binding(situation: Situation, filtered: Filtered) -> Binding | None:
     )
 
 
-def _claims(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
+def awaited_claims(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
     """The unbound claims for which the scheduler has chosen a node, or has reserved a volume."""
     held = ((one.spec.claim_ref, one.metadata.name) for one in index.volumes.values())
     holders = {holder.uid: name for holder, name in held if holder is not None and holder.uid}

@@ -39,6 +39,7 @@ from podrules.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.dynamic_resources import UNKNOWN
 from podrules.scheduler.plugins.node_affinity import pinned_nowhere
+from podrules.scheduler.plugins.node_resources.fit import offered_nowhere
 from podrules.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
 from podrules.scheduler.plugins.taint_toleration import TaintEffect
@@ -115,6 +116,7 @@ def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways
             outcome=PlacementOutcome.UNSCHEDULABLE,
             message=filtered.message,
             nowhere=pinned_nowhere(pod, anew.table.nodes),
+            offered_nowhere=offered_nowhere(filtered.context),
             claims=claim_problems(filtered),
             volumes=volume_places(filtered),
             preemption=room,

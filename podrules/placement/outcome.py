@@ -376,6 +376,8 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     """Largest group first."""
     nowhere: tuple[str, ...] = ()
     """Names that pin the pod, and that no node has: ``kubernetes.io/hostname=node-7``."""
+    offered_nowhere: tuple[str, ...] = ()
+    """Resources that it asks for and of which no node has any."""
     spread: tuple[ConstraintSpread, ...] = ()
     claims: tuple[ClaimProblem, ...] = ()
     """For a pod that fits nowhere: its claims that no node can use; the one that the scheduler stops at comes first.
@@ -406,3 +408,14 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     """What could not be read and may change whether it fits, or what would help: it counts as not there."""
     proven: bool = True
     """Whether the outcome holds whatever that is."""
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether kube-scheduler found no victims, though preemption makes room by what is known."""
+        return self.told is not None and self.told.no_victims
+
+    @property
+    def preempts(self) -> bool:
+        """Whether the scheduler preempts for it, and that makes room."""
+        victims = self.preemption.victims if self.preemption is not None else ()
+        return bool(victims) and not self.is_denied and not any(victim.is_static for victim in victims)

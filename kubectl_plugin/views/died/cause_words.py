@@ -15,6 +15,7 @@ from kubectl_plugin.views.scheduling.preemption import preemptor_name
 from kubectl_plugin.views.words import counted, memory, resource_amount
 from podrules.died.cause import Cause
 from podrules.died.controllers import JOB_ENDS
+from podrules.died.messages import FORCE_ALLOWED, forced_by
 from podrules.died.of_pod import ContainerEnd
 from podrules.died.oom_kills import OF_CGROUP
 from podrules.died.reboot import REBOOTED
@@ -343,6 +344,14 @@ def _of_node(plain: str, words: Callable[[Evictor, str], str]) -> _Words:
     return sentence
 
 
+def _forced(report: EndReport, container: str) -> str:
+    """Who deleted the pod without grace, where the webhook says so."""
+    del container
+    clues = (clue for one in report.end.verdict.suspects for clue in one.clues if clue.where == FORCE_ALLOWED)
+    by = next(filter(None, (forced_by(clue.says) for clue in clues)), "")
+    return f"{f'user {by}' if by else 'somebody'} force deleted the pod"
+
+
 def _plain(words: str) -> _Words:
     return lambda _report, container: words.format(name=_name(container))
 
@@ -400,5 +409,5 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.JOB_ENDED: _job,
     Cause.OWNER: _owner,
     Cause.DELETED: _by_program("somebody deleted the pod", deletes=True),
-    Cause.FORCE_DELETED: _plain("somebody deleted the pod without grace"),
+    Cause.FORCE_DELETED: _forced,
 }

@@ -43,12 +43,12 @@ _SHOWN_GROUPS = 5
 _SHOWN_CHANGED = 4
 
 
-def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
+def why_no_node(placement: Placement, *, drained: Sequence[str] = ()) -> tuple[str, ...]:
     """For a verdict: what keeps a pod from every node, its claims first, and the ways out.
 
     Args:
         placement: The pod's.
-        drained: The node that is being emptied: to let the pod onto that is no way out.
+        drained: The nodes that are being emptied: to let the pod onto one is no way out.
     """
     if placement.named is not None:
         claims = claim_sentences(placement.claims) if placement.claims else ()
@@ -70,7 +70,10 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
         sentences.append(
             f"None of {counted(placement.nodes, 'node')} has {' or '.join(placement.nowhere[:_SHOWN_BEST])}."
         )
-    if phrases:
+    if placement.offered_nowhere:
+        # What else keeps nodes out decides nothing then; the table has it.
+        sentences.append(f"No node offers {listed(placement.offered_nowhere)}.")
+    elif phrases:
         sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")
     if any(group.plugin == "PodTopologySpread" for group in groups):
         sentences += conflict_words(placement.spread)

@@ -58,17 +58,16 @@ def disabled_words(field: str) -> str:
 
 
 def room_words(preview: PreemptionPreview, *, denied: bool) -> str:
-    """For a verdict: that preemption makes room, and whom it costs; or that kube-scheduler found no victims."""
-    count = len(preview.victims)
-    pods = "1 pod" if count == 1 else f"{count} pods"
-    node = preview.nodes[0]
+    """For a verdict: whom the scheduler preempts; or that this makes no room, or that it found no victims."""
+    pods, node = counted(len(preview.victims), "pod"), preview.nodes[0]
     if any(victim.is_static for victim in preview.victims):
         return f"Preemption makes no room on {node}: it would delete the object of a static pod, which runs on."
     if denied:
         return f"Preemption: {_DENIED}; by what is known here, {pods} on {node} would go."
     violated = list(dict.fromkeys(budget for victim in preview.victims for budget in victim.violates))
     against = f", against {_budgets(violated)}" if violated else ""
-    return f"Preemption can make room on {node}: {pods} would go, within {preview.grace_seconds} s{against}."
+    names = _pods([victim.pod for victim in preview.victims])
+    return f"The scheduler would preempt {names} on {node} for it, within {preview.grace_seconds} s{against}."
 
 
 def preemption_words(preview: PreemptionPreview, *, wide: bool) -> Iterator[str]:
