@@ -209,13 +209,15 @@ def test_F1_policy_lets_graceful_ways_be(people: People, make: Callable[..., Obj
 def test_F2_policy_refuses_until_its_own_command_was_typed(
     people: People, make: Callable[..., Object], path: str
 ) -> None:
-    """An eviction is not confirmed itself: it says which deletion can be."""
+    """An eviction is not confirmed itself: it says which deletion can be, and that this asks no budget."""
     pod = make("confirm")
     refused = people.force(path, pod)
     assert refused.returncode == 1
     if path in {"eviction", "drain"}:
         line = re.search(r"kubectl delete pod \S+ -n \S+ --grace-period=0 --force", refused.stderr)
         assert line is not None, refused.stderr
+        assert "evict it with grace: drain again without --grace-period=0" in refused.stderr
+        assert "A deletion can be confirmed, and asks no PodDisruptionBudget" in refused.stderr
         path = "delete"
         refused = people.kubectl(*line[0].split()[1:])
     assert standing(pod) in refused.stderr
@@ -251,7 +253,8 @@ def test_F2_policy_refuses_and_says_what_to_do_instead(people: People, make: Cal
     refused = people.force(path, pod)
     assert refused.returncode == 1
     if path in {"eviction", "drain"}:
-        assert f"db: namespace {namespace} forbids force deletions; evict it with grace, without" in refused.stderr
+        assert f"db: namespace {namespace} forbids force deletions; evict it with grace: drain again" in refused.stderr
+        assert "kubectl delete" not in refused.stderr
     else:
         remedy = f"delete it with grace: kubectl delete pod db -n {namespace}"
         assert f"{standing(pod)}; namespace {namespace} forbids force deletions; {remedy}" in refused.stderr

@@ -245,6 +245,9 @@ def test_preemptor(told: Mapping[str, Object], died: InProcess) -> None:
     assert by["by"] == {"namespace": NAMESPACE, "name": "winner-held"}
     assert by["node"] == told["preempted-held"]["node"] == f"{NAMESPACE}-small-held"
     assert "winner-held" in died.text("pod/preempted-held", "-n", NAMESPACE)
+    # Its event names the preemptor by uid alone.
+    assert told["preempted-gone"]["preempted"]["by"] == {"namespace": NAMESPACE, "name": "winner-gone"}
+    assert f"for {NAMESPACE}/winner-gone" in " ".join(died.text("pod/preempted-gone", "-n", NAMESPACE).split())
 
 
 @pytest.mark.parametrize(

@@ -298,6 +298,11 @@ def test_F2_deny_refuses_and_says_what_to_do_instead(cluster: Cluster, make: Cal
         assert f"forbidden for the namespace of some of them; drain it first: kubectl drain {node} " in refused.stderr
     else:
         remedy = f"delete it with grace: kubectl delete pod db -n {namespace}"
+        if path in {"eviction", "drain"}:
+            # Not a deletion: that asks no PodDisruptionBudget.
+            remedy = "evict it with grace: drain again without --grace-period=0, or leave deleteOptions.gracePeriod"
+            again = cluster.kubectl("drain", node, "--force", "--dry-run=server")
+            assert again.returncode == 0, again.stderr
         assert f"namespace {namespace} forbids force deletions; {remedy}" in refused.stderr
     assert cluster.is_untouched(pod)
 

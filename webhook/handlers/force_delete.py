@@ -61,6 +61,11 @@ _READ: Final = '"$(kubectl get pod {0} -n {1} -o jsonpath={{.%s}})"'
 """A field of a pod, read with the permissions of the user who runs the command."""
 _CONFIRM_UNSEEN: Final = f"kubectl annotate pod {{0}} -n {{1}} {CONFIRMATION}={_READ % 'metadata.uid'} --overwrite"
 _FENCE_UNSEEN: Final = FENCE.replace("{}", _READ % "spec.nodeName")
+_EVICT: Final = (
+    "evict it with grace: drain again without --grace-period=0, or leave deleteOptions.gracePeriodSeconds out of the "
+    "Eviction"
+)
+"""An eviction that is refused is never advised to be a deletion: that asks no PodDisruptionBudget."""
 
 
 def review_deletion(request: Request, cluster: Cluster) -> Answer:
@@ -88,7 +93,7 @@ def review_eviction(request: Request, cluster: Cluster) -> Answer:
         return _unreadable_pod(request, cluster, error)
     if not pod.spec.node_name and options.preconditions.resource_version != pod.metadata.resource_version:
         return _unscheduled_pod(request, cluster)
-    return _answer(Seen(pod), cluster, request, withheld=not cluster.knows_clients)
+    return _answer(Seen(pod), cluster, request, withheld=not cluster.knows_clients, evicted=True)
 
 
 def _goes_at_once(pod: Pod) -> bool:
@@ -96,7 +101,9 @@ def _goes_at_once(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is None and pod.spec.termination_grace_period_seconds == 0
 
 
-def _answer(seen: Seen[Pod], cluster: Cluster, request: Request, *, withheld: bool = False) -> Answer:
+def _answer(
+    seen: Seen[Pod], cluster: Cluster, request: Request, *, withheld: bool = False, evicted: bool = False
+) -> Answer:
     pod = seen.object
     if not may_run(pod):
         return ALLOWED
@@ -112,7 +119,8 @@ def _answer(seen: Seen[Pod], cluster: Cluster, request: Request, *, withheld: bo
                 )
             case ForceDeletionMode.DENY:
                 return denied(
-                    refusal(_details(pod, risk), _forbidding(pod, risk)), Forced("Pod", pod.metadata, namespace.mode)
+                    refusal(_details(pod, risk), _forbidding(pod, risk, evicted=evicted)),
+                    Forced("Pod", pod.metadata, namespace.mode),
                 )
     lines = (first_line(pod, risk), second_line(pod, risk, dry_run=bool(request.dry_run)), namespace.note)
     # After the review of an eviction a budget may refuse it.
@@ -134,8 +142,7 @@ def _unreadable_pod(request: Request, cluster: Cluster, error: ClusterError) -> 
     if mode_of_namespace(namespace, cluster).mode is ForceDeletionMode.WARN:
         return Answer(warnings=(f"{unknown}, so what its force deletion puts at stake is unknown",))
     return denied(
-        f"{unknown}, and namespace {namespace} does not let all force deletions through; "
-        "try again, or evict it with grace, without --grace-period=0"
+        f"{unknown}, and namespace {namespace} does not let all force deletions through; try again, or {_EVICT}"
     )
 
 
@@ -150,7 +157,7 @@ def _unscheduled_pod(request: Request, cluster: Cluster) -> Answer:
         return ALLOWED
     return denied(
         f"{name}: the pod is on no node, but may run when it is evicted, and namespace {namespace} does not let all "
-        "force deletions through; evict it with grace, without --grace-period=0: on no node it is gone at once"
+        f"force deletions through; {_EVICT}: on no node it is gone at once"
     )
 
 
@@ -164,23 +171,26 @@ def _confirming(pod: Pod, risk: ForceDeleteRisk) -> str:
     return f"namespace {pod.metadata.namespace} wants it confirmed: {how}"
 
 
-def _forbidding(pod: Pod, risk: ForceDeleteRisk) -> str:
+def _forbidding(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
     """What to do instead of a force deletion."""
-    return f"namespace {pod.metadata.namespace} forbids force deletions; {_instead(pod, risk)}"
+    return f"namespace {pod.metadata.namespace} forbids force deletions; {_instead(pod, risk, evicted=evicted)}"
 
 
-def _instead(pod: Pod, risk: ForceDeleteRisk) -> str:
+def _instead(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
     node = risk.node
     deleted = pod.metadata.deletion_timestamp is not None
     # Of a pod whose node has no plain name pod garbage collection cannot write the status (ValidatePodStatusUpdate).
     if is_plain_name(pod.spec.node_name) and collected_within(node.reach, deleted=deleted) is not None:
-        kept = "pod garbage collection deletes it by itself, and finalizers keep the object until they are removed"
+        kept = (
+            "pod garbage collection deletes it by itself, and finalizers keep the object until their owners remove them"
+        )
         return kept if holders(pod.metadata.finalizers) else "pod garbage collection removes it by itself"
     match node.reach:
         case Reach.BACK_NOT_READY if not deleted:
             return "first take its node back: until it is Ready, pod garbage collection removes what is deleted there"
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK | Reach.OUT_OF_SERVICE if not deleted:
-            return f"delete it with grace: {command('kubectl delete pod {} -n {}', *pod_names(pod))}"
+            delete = command("kubectl delete pod {} -n {}", *pod_names(pod))
+            return _EVICT if evicted else f"delete it with grace: {delete}"
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK:
             return "wait until it has stopped"
     if risk.withheld:

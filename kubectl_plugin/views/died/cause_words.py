@@ -11,6 +11,7 @@ from kubectl_plugin.views.died.rejection_reasons import REJECTION_REASONS
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.evictor_words import evicted_words, node_words, removed_words
 from kubectl_plugin.views.pod.container_words import signal_name
+from kubectl_plugin.views.scheduling.preemption import preemptor_name
 from kubectl_plugin.views.words import counted, memory, resource_amount
 from podrules.died.cause import Cause
 from podrules.died.controllers import JOB_ENDS
@@ -181,8 +182,7 @@ def _storage(what: str) -> _Words:
 
 def _preempted(report: EndReport, container: str) -> str:
     del container
-    by = report.preempted.by if report.preempted is not None else None
-    whom = f"{by.namespace}/{by.name}" if by is not None else "a pod of higher priority"
+    whom = "a pod of higher priority" if report.preempted is None else preemptor_name(report.preempted)
     return f"the scheduler preempted the pod for {whom}"
 
 

@@ -17,6 +17,7 @@ from kubectl_plugin.views.died.lately import MOST_CHOICES
 from kubectl_plugin.views.died.remedies import remedies
 from kubectl_plugin.views.died.telling import telling
 from kubectl_plugin.views.pod.container_words import decisive, end_words
+from kubectl_plugin.views.scheduling.preemption import preemptor_name
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, cut, lasting, listed, when_words
@@ -31,6 +32,7 @@ from podrules.died.replacement import Replacement
 from podrules.died.verdict import Clue, Source
 from podrules.evictors import Agent
 from podrules.model.instant import instant, later
+from podrules.placement.preemption_outcome import PREEMPTED
 
 __all__ = ["end_page", "end_verdict", "last_end_lines"]
 
@@ -217,7 +219,7 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
         for clue in suspect.clues:
             if clue.where in {"reason", "exitCode"}:
                 continue
-            line = _clue_words(clue, now, wide=wide)
+            line = f"{_clue_words(clue, now, wide=wide)}{_preemptor(clue, report)}"
             if line not in seen:
                 seen.add(line)
                 yield line
@@ -228,6 +230,13 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
     if one is not None and one.child_killed:
         yield "OOMKilled here: a process of the container, or its cgroup, ran out of memory while it ran"
     yield from _clock_words(report)
+
+
+def _preemptor(clue: Clue, report: EndReport) -> str:
+    """The name of the pod that an event names by its uid."""
+    found = report.preempted
+    known = clue.where == PREEMPTED and found is not None and found.by is not None and found.uid in clue.says
+    return f" ({preemptor_name(found)})" if known and found is not None else ""
 
 
 def _clock_words(report: EndReport) -> Iterator[str]:
