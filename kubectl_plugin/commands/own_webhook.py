@@ -32,7 +32,6 @@ from podrules.cluster.kinds import (
     VALIDATING_WEBHOOKS,
     Kind,
 )
-from podrules.cluster.needs import CONTROLLERS, field_of
 from podrules.cluster.scheduler_config import config_map_document
 from podrules.limits.forbidden import forbidden
 from podrules.model.pod import Pod
@@ -174,7 +173,11 @@ class OwnWebhook:
         if self._gatherer.versions.api_server.minor < _POLICIES_SINCE:
             return None
         policies = self._gatherer.list(MUTATING_POLICIES)
-        ours = [] if isinstance(policies, Unread) else [one for one in policies if one.is_ours]
+        if isinstance(policies, Unread):
+            if policies.reason == FORBIDDEN:
+                self._gatherer.noted(policies)
+            return None
+        ours = [one for one in policies if one.is_ours]
         if not ours:
             return None
         namespace, unnamed = pod.metadata.namespace, not pod.spec.priority_class_name
@@ -226,6 +229,9 @@ class OwnWebhook:
     ) -> DefaultSpread:
         if not may_get_constraints(pod, space):
             return DefaultSpread()
+        # Loaded on demand: it needs numpy.
+        from podrules.cluster.needs import CONTROLLERS, field_of
+
         # By the arguments of kube-scheduler's defaults, the revision of a Deployment counts.
         made = self._controllers.of(pod, maker.kind, maker.entry, maker.written, {})
         profiles, snapshot, owner = self._profiles(rules), ClusterSnapshot(), made.pod.metadata.controller

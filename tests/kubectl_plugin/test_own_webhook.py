@@ -227,6 +227,12 @@ def test_default_class_that_does_not_exist(tmp_path: Path) -> None:
     assert report["priority"]["priority"] == 0
 
 
+def started_by(command: Sequence[str]) -> list[Object]:
+    objects = installed("--default-class=billing=billing-batch")
+    objects[-1]["spec"]["template"]["spec"]["containers"][0]["command"] = [*command]
+    return objects
+
+
 def without(objects: Sequence[Object], *kinds: str) -> list[Object]:
     return [one for one in objects if one["kind"] not in kinds]
 
@@ -243,6 +249,7 @@ ARGUMENTS: Final = "--default-class=billing=billing-batch"
         ),
         ([*installed("--default-class=$(CLASS)"), space("billing")], "no container qos-webhook with plain arguments"),
         ([*installed("--default-class=billing"), space("billing")], "cannot start with its arguments"),
+        ([*started_by(["sh", "-c", "qos-webhook"]), space("billing")], "no container qos-webhook with plain arguments"),
         ([*without(installed(), "Deployment"), space("billing")], "Deployment qos/rules could not be read"),
         (
             [*installed("--scheduler-config=kube-system/other"), space("billing")],
