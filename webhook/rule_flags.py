@@ -51,7 +51,7 @@ def _add_force_deletions(parser: argparse.ArgumentParser) -> None:
     add(
         "--force-delete-events",
         action="store_true",
-        help="create an Event for each refused force deletion; needs --client-ca and --client-name",
+        help="create an Event for each force deletion, refused or not; needs --client-ca and --client-name",
     )
 
 

@@ -125,7 +125,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     options: Options = Options()
     """The rules for new pods and the workloads that create them."""
     force_delete_events: bool = False
-    """Whether to create Events of refused force deletions."""
+    """Whether to create Events of force deletions."""
     client_ca: str | None = None
     """Path of the authorities of clients that may send reviews, PEM; when not given, anybody may."""
     client_names: frozenset[str] = frozenset()

@@ -72,6 +72,8 @@ class PlaceableSpec(Struct, frozen=True):
     """The one of the files that decides about its replicas; None: none does."""
     daemons: Existing | None = None
     """What becomes of the pods that a DaemonSet has; None: it is none."""
+    replaces: str = ""
+    """The uid of the pod of a drained node in whose place it comes; empty: of none."""
 
     @property
     def pod(self) -> Pod:
@@ -184,11 +186,12 @@ class PlaceableSpecs:
             return RefusedSpec(name, pod.metadata.namespace, f"not modelled: {framework}", unknown=True)
         made = replace(
             pod,
-            metadata=replace(pod.metadata, uid=""),
+            metadata=replace(pod.metadata, uid="", deletion_timestamp=None),
             spec=replace(pod.spec, node_name=""),
             status=replace(pod.status, nominated_node_name="", resource_claim_statuses=()),
         )
-        return PlaceableSpec(name, Controlled(made), 1, framework, origin=origin)
+        replaces = pod.metadata.uid if origin == "drain" else ""
+        return PlaceableSpec(name, Controlled(made), 1, framework, origin=origin, replaces=replaces)
 
     def _number(self, own: int) -> int | None:
         """How many pods to place; None: as many as fit."""

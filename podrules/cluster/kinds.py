@@ -59,6 +59,7 @@ __all__ = [
     "PODS",
     "POD_METRICS",
     "PRIORITY_CLASSES",
+    "RELATED",
     "REPLICATION_CONTROLLERS",
     "REPLICA_SETS",
     "RESOURCE_QUOTAS",
@@ -241,6 +242,8 @@ WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     REPLICATION_CONTROLLERS,
 )
 """Kinds that make pods from a template."""
+RELATED: Final[tuple[Kind[Any], ...]] = (PERSISTENT_VOLUME_CLAIMS, PDBS, RESOURCE_QUOTAS, PRIORITY_CLASSES)
+"""Kinds that decide about pods, and that `explain` takes."""
 ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     PODS,
     NODES,

@@ -219,7 +219,8 @@ def _runs_well(status: PodStatusReport) -> bool:
 def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     status = report.status
     if report.placement is not None:
-        yield from claim_command(report.placement.claims)
+        bound = report.placement.binding
+        yield from claim_command(report.placement.claims or (() if bound is None else bound.claims))
         near = [node.node for group in report.placement.rejected for node in group.nodes]
         volumes = report.placement.volumes if status is not None else ()
         yield from volume_command(volumes, report.name, report.namespace, next(iter(near), ""))
