@@ -112,6 +112,9 @@ class OwnWebhook:
             if len(asked) > 1:
                 raise _UnknownError(f"{len(asked)} of them are asked about namespace {namespace}")
             report, rules = self._rules(*asked[0])
+            # With mode: both, policies of the chart write in its place.
+            if report.unready and (written := self._by_policies(pod, files)) is not None:
+                return written
         except _UnknownError as error:
             return Judged(pod, replace(report, unknown=(str(error),)))
         report = _with_class(replace(report, namespace=namespace), pod, space, rules, classes)
@@ -130,6 +133,10 @@ class OwnWebhook:
     def refusal(self, judged: Judged, stored: Pod) -> tuple[OwnWebhookReport, PodRefusal | None]:
         """What its validating half says of a judged pod as it would be stored."""
         report, rules, meta = judged.report, judged.rules, stored.metadata
+        if report.unready == "Fail":
+            service = report.webhook.partition("/")[2]
+            failed = f'failed calling webhook "{MUTATES}": failed to call webhook: no endpoints available for service'
+            return report, PodRefusal(RefusedBy.WEBHOOK, f'{failed} "{service}"')
         options = None if rules is None or report.unready else rules.options
         problem = "" if options is None else disallowed(stored.spec.priority_class_name, meta.namespace, options.rules)
         if options is None or not problem:
