@@ -331,7 +331,6 @@ class _Planner:
             entry.ordered,
             entry.job,
             entry.autoscaler,
-            entry.replaces,
         )
 
     def _awaited(self, entry: PlaceableSpec, pods: Sequence[Pod]) -> AwaitedPod | None:

@@ -174,7 +174,7 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
     made = [spec for spec in specs if spec.origin != "drain"]
     total = sum(spec.placed for spec in made)
     # Where nothing is placed, each has said that it asks for none.
-    if total and not short and all(spec.wanted is not None for spec in made):
+    if total and all(spec.wanted is not None and not spec.is_short for spec in made):
         fit = _all_fit(made, total, everything=report.everything_fits and made == specs)
         yield guessed(fit, guess=any(map(report.is_guess, made)))
     yield from victim_words(specs) if not short else ()
