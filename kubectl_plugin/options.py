@@ -295,7 +295,7 @@ class PlaceOptions(NamedTuple):
     exclude_nodes: tuple[str, ...]
     add_nodes: tuple[str, ...]
     without: tuple[str, ...]
-    drain: str | None
+    drain: tuple[str, ...]
     preemption: bool
     output: Output
     colour: bool
@@ -306,6 +306,8 @@ class PlaceOptions(NamedTuple):
     """Of ``files``."""
     dry_run: bool = False
     """Whether the API server's own dry run is asked about ``files``."""
+    one_by_one: bool = False
+    """Whether each drained node is back before the next; else all are cordoned first."""
 
 
 class SnapshotOptions(NamedTuple):

@@ -1,7 +1,8 @@
 """Which PodDisruptionBudgets would stop a drain, and which workloads none protects.
 
     Overlaps       a pod of it is selected by another budget too: the API server never evicts that pod
-    BlocksAlways   it desires as many healthy pods as it selects: none may go, however healthy all are
+    BlocksAlways   it desires as many healthy pods as it selects, and as their controllers want: none may go, however
+                   healthy all are
     Uncounted      the controller cannot count its pods: none may go
     Unhealthy      it allows no disruption at present, and pods that are not Ready count, too
     BlocksNow      it allows no disruption at present
@@ -143,7 +144,7 @@ def _standing(budget: PodDisruptionBudget, pods: int, unready: int, *, overlaps:
         risk = BudgetRisk.ALLOWS
     elif failed_sync(budget):
         risk = BudgetRisk.UNCOUNTED
-    elif status.desired_healthy >= pods:
+    elif status.desired_healthy >= max(pods, status.expected_pods):
         risk = BudgetRisk.BLOCKS_ALWAYS
     else:
         risk = BudgetRisk.UNHEALTHY if unready else BudgetRisk.BLOCKS_NOW

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import Selector, SelectorError
 
-__all__ = ["Evictions", "SelectingBudgets", "budgets_of", "failed_sync", "lets_unhealthy_go"]
+__all__ = ["Evictions", "SelectingBudgets", "budgets_of", "failed_sync", "lets_unhealthy_go", "recounted"]
 
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 _MAX_DISRUPTED = 2000
@@ -89,6 +91,24 @@ class SelectingBudgets:
 def budgets_of(pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> Sequence[PodDisruptionBudget]:
     """The budgets that select a pod, in their order."""
     return SelectingBudgets(budget for budget in budgets if budget.metadata.namespace == pod.metadata.namespace).of(pod)
+
+
+def recounted(
+    budgets: Sequence[PodDisruptionBudget], *, gone: Iterable[Pod] = (), came: Iterable[Pod] = ()
+) -> tuple[PodDisruptionBudget, ...]:
+    """The budgets as the disruption controller has them once pods that were Ready are gone and others are Ready."""
+    selecting, changes = SelectingBudgets(budgets), dict.fromkeys(map(_key, budgets), 0)
+    for pods, by in ((gone, -1), (came, 1)):
+        for pod in pods:
+            for budget in selecting.of(pod) if pod.is_ready else ():
+                changes[_key(budget)] += by
+    return tuple(_with_healthy(budget, changes[_key(budget)]) for budget in budgets)
+
+
+def _with_healthy(budget: PodDisruptionBudget, more: int) -> PodDisruptionBudget:
+    status = budget.status
+    healthy, allowed = status.current_healthy + more, max(status.disruptions_allowed + more, 0)
+    return replace(budget, status=replace(status, current_healthy=max(healthy, 0), disruptions_allowed=allowed))
 
 
 def _selector(budget: PodDisruptionBudget) -> Selector | None:

@@ -257,5 +257,9 @@ def _unknown(ignore: Ignore, file: str) -> Iterator[UnknownIgnore]:
 
 def _print(report: LintReport, severity: Level, options: LintOptions, streams: Streams) -> None:
     printer = Printer(options.output, streams, colour=options.colour, target=Target(), source=None)
-    printer.add(report, pages=lambda: (lint_page(report, severity),), verdict=lint_verdict(report, severity))
+    printer.add(
+        report,
+        pages=lambda: (lint_page(report, severity, wide=options.output.wide),),
+        verdict=lint_verdict(report, severity),
+    )
     printer.finish(lint=LintAnswer(report, severity))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
@@ -37,9 +39,10 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.ordinals import awaited_pod
 from podrules.placement.controllers import with_controllers
 from podrules.placement.daemon_sets import daemons_of
-from podrules.placement.drain import DrainPlan, drain_plan, drained
-from podrules.placement.plan import Demand, plan, queue_key
-from podrules.placement.planned import AwaitedPod, Budgets, PlannedSpec
+from podrules.placement.drain import Drain, cordoned, drain_plan
+from podrules.placement.drain_rounds import place_drained
+from podrules.placement.plan import Demand, queue_key
+from podrules.placement.planned import AwaitedPod, Budgets, DrainFlag, PlannedSpec
 from podrules.placement.planned_budgets import PodGroup, cluster_groups, planned_budgets, spec_groups
 from podrules.placement.situation import Situation
 from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
@@ -141,8 +144,9 @@ class _Request(Struct, frozen=True):
     read: ClusterSnapshot
     waiting: Sequence[Pod]
     """Pods of the cluster that wait already, and are among what is asked."""
-    drain: DrainPlan | None
-    """None: no node is drained."""
+    drain: Drain
+    flags: tuple[DrainFlag, ...]
+    """Those of kubectl drain without which it evicts nobody."""
 
 
 class _Planner:
@@ -161,7 +165,7 @@ class _Planner:
         request = self._request(files, more)
         drain, changed = request.drain, self._changed_cluster(request, files)
         snapshot = without_pods(changed, map(reference, request.waiting))
-        if drain is not None:
+        if drain.nodes:
             # Notes in `unread` when budgets were left out of the source: none would keep the drain from ending.
             self._gatherer.noted(self._gatherer.list(PDBS))
             self._gatherer.noted(self._gatherer.list(PODS))
@@ -170,9 +174,11 @@ class _Planner:
         # In the order of their specs.
         entries = sorted(_placeable(asked), key=lambda entry: queue_key(entry.origin, entry.pod))
         demands = [self._demand(entry, table, snapshot, changed.pods) for entry in entries]
-        specs = tuple(map(self._with_writer, plan(demands, preemption=self._options.preemption), entries))
+        result = place_drained(demands, drain, table, snapshot, preemption=self._options.preemption)
+        entries = [entries[index] for index in result.specs]
+        specs = tuple(map(self._with_writer, result.specs.values(), entries))
         versions = self._gatherer.versions
-        judged = {self._drained_node, *(name for spec in specs for name in spec.nodes)}
+        judged = {*drain.names, *(name for spec in specs for name in spec.nodes)}
         return PlanReport(
             source=self._source.description,
             rules_version=versions.scheduler.nearest_verified,
@@ -183,18 +189,22 @@ class _Planner:
                 excluded_nodes=self._options.exclude_nodes,
                 added_nodes=tuple(node.name for node in self._added),
                 without_pods=self._options.without,
-                drained=self._drained_node,
+                drained=",".join(drain.names),
+                drained_nodes=drain.names,
+                one_by_one=self._options.one_by_one,
             ),
             nodes=len(table),
             preemption=self._options.preemption,
             specs=specs,
             refused=tuple(entry for entry in asked if isinstance(entry, RefusedSpec)),
-            budgets=_budgets(entries, specs, files.objects, changed),
-            unmoved=drain.unmoved if drain is not None else (),
-            stuck=drain.stuck if drain is not None else 0,
+            budgets=_budgets(entries, specs, files.objects, result.snapshot if drain.nodes else changed),
+            unmoved=result.unmoved,
+            stuck=sum(result.stuck.values()),
+            stuck_on=tuple(result.stuck),
             silent=tuple(self._silent(specs)),
-            flags=drain.flags if drain is not None else (),
+            flags=request.flags,
             unread=self._gatherer.unread,
+            webhook=tuple(self._placeable_specs.webhooks),
         )
 
     def _with_writer(self, spec: PlannedSpec, entry: PlaceableSpec) -> PlannedSpec:
@@ -212,24 +222,25 @@ class _Planner:
         read = self._read(_placeable(asked))
         excluded = {(pod.namespace, pod.name) for pod in self._excluded_pods()}
         pods = [pod for pod in read.pods if pod.metadata.place not in excluded]
-        drain = None
-        if self._drained_node:
-            reach = self._gatherer.reach(self._drained_node)
-            drain = drain_plan(pods, read.pod_disruption_budgets, self._drained_node, reach, self._source.now)
-        waiting, moved = waiting_pods(_placeable(asked), pods), drain.moved if drain is not None else ()
-        if waiting or moved:
+        nodes = tuple(map(self._gatherer.reach, self._options.drain))
+        drain = Drain(nodes, self._options.one_by_one, self._source.now)
+        flags: Counter[str] = Counter()
+        leaving: list[Pod] = []
+        for node in nodes:
+            # Without budgets: those that may leave.
+            step = drain_plan(pods, (), node.name, node, drain.at)
+            leaving += step.moved
+            flags.update({entry.flag: entry.pods for entry in step.flags})
+        waiting = waiting_pods(_placeable(asked), pods)
+        if waiting or leaving:
             asked = [
                 *(self._placeable_specs.without_node(pod, "pending") for pod in waiting),
                 *asked,
-                *(self._placeable_specs.without_node(pod, "drain") for pod in moved),
+                *(self._placeable_specs.without_node(pod, "drain") for pod in leaving),
             ]
             # What these pods need has to be read as well.
             read = self._read(_placeable(asked))
-        return _Request(asked, read, waiting, drain)
-
-    @property
-    def _drained_node(self) -> str:
-        return self._options.drain or ""
+        return _Request(asked, read, waiting, drain, tuple(starmap(DrainFlag, flags.items())))
 
     def _silent(self, specs: Sequence[PlannedSpec]) -> Iterator[str]:
         """The nodes that take pods and do not answer. Added nodes always answer."""
@@ -251,7 +262,7 @@ class _Planner:
         return found.snapshot
 
     def _changed_cluster(self, request: _Request, files: _Files) -> ClusterSnapshot:
-        """The cluster as it would be: with the objects of files, other nodes, fewer pods, and a node drained.
+        """The cluster as it would be: with the objects of files, other nodes, fewer pods, and nodes cordoned.
 
         Raises:
             ClusterError: a node or pod of an option is not there.
@@ -261,8 +272,8 @@ class _Planner:
         snapshot = self._changed(lambda: excluding_nodes(snapshot, self._options.exclude_nodes), NODES)
         snapshot = self._adding(snapshot, self._added)
         snapshot = self._changed(lambda: without_pods(snapshot, self._excluded_pods()), PODS)
-        drain = request.drain
-        return snapshot if drain is None else self._changed(lambda: drained(snapshot, drain), NODES)
+        cluster = self._changed(lambda: cordoned(snapshot, request.drain.names), NODES)
+        return snapshot if self._options.one_by_one else cluster
 
     def _changed(self, change: Callable[[], T], kind: Kind[Any]) -> T:
         try:
@@ -320,6 +331,7 @@ class _Planner:
             entry.ordered,
             entry.job,
             entry.autoscaler,
+            entry.replaces,
         )
 
     def _awaited(self, entry: PlaceableSpec, pods: Sequence[Pod]) -> AwaitedPod | None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import Admission
 from kubectl_plugin.commands.controllers import Controllers
-from kubectl_plugin.commands.likely_node import Schedulers
+from kubectl_plugin.commands.likely_node import Maker, Schedulers
 from kubectl_plugin.commands.manifest_objects import ManifestObjects
 from kubectl_plugin.commands.manifest_pods import (
     PodManifest,
@@ -23,6 +23,7 @@ from kubectl_plugin.commands.manifest_pods import (
 from kubectl_plugin.commands.more_pods import WorkloadOrPod
 from kubectl_plugin.options import PlaceOptions
 from kubectl_plugin.reports.plan import RefusedSpec
+from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from podrules.limits.room import QuotaRoom
@@ -71,6 +72,8 @@ class PlaceableSpec(Struct, frozen=True):
     """The one of the files that decides about its replicas; None: none does."""
     daemons: Existing | None = None
     """What becomes of the pods that a DaemonSet has; None: it is none."""
+    replaces: str = ""
+    """The uid of the pod of a drained node in whose place it comes; empty: of none."""
 
     @property
     def pod(self) -> Pod:
@@ -93,13 +96,16 @@ class PlaceableSpecs:
         self._admission = Admission(gatherer)
         self._schedulers = schedulers
         self._controllers = Controllers(gatherer)
+        self.webhooks: list[OwnWebhookReport] = []
+        """What the webhook of kubectl qos does with the pods of each spec."""
 
     def of_manifest(self, manifest: PodManifest, files: ManifestObjects) -> PlaceableSpec | RefusedSpec:
         """The pods of a manifest, or why there can be none."""
         name, namespace = manifest.spec_name, manifest.pod.metadata.namespace
-        reviewed = self._admission.review(
-            manifest.pod, manifest.refusals, files, manifest.asked, written=manifest.written
-        )
+        maker = Maker(manifest.kind, manifest.entry, manifest.written, manifest.refusals, manifest.asked)
+        reviewed = self._admission.review(manifest.pod, maker, files)
+        if reviewed.webhook is not None:
+            self.webhooks.append(replace(reviewed.webhook, spec=name))
         stored = reviewed.stored
         if isinstance(stored, str):
             refusals = tuple(reviewed.refusals)
@@ -180,11 +186,12 @@ class PlaceableSpecs:
             return RefusedSpec(name, pod.metadata.namespace, f"not modelled: {framework}", unknown=True)
         made = replace(
             pod,
-            metadata=replace(pod.metadata, uid=""),
+            metadata=replace(pod.metadata, uid="", deletion_timestamp=None),
             spec=replace(pod.spec, node_name=""),
             status=replace(pod.status, nominated_node_name="", resource_claim_statuses=()),
         )
-        return PlaceableSpec(name, Controlled(made), 1, framework, origin=origin)
+        replaces = pod.metadata.uid if origin == "drain" else ""
+        return PlaceableSpec(name, Controlled(made), 1, framework, origin=origin, replaces=replaces)
 
     def _number(self, own: int) -> int | None:
         """How many pods to place; None: as many as fit."""

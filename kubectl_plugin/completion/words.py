@@ -24,7 +24,7 @@ class Directive(IntFlag):
 class Names(Enum):
     """Objects whose names are candidates."""
 
-    EXPLAINED = "pods, nodes and workloads"
+    EXPLAINED = "pods, nodes, workloads and what they depend on"
     PLACED = "pods and workloads"
     PODS = "pods"
     NODES = "nodes"
@@ -99,6 +99,10 @@ TYPES: Final = {
         "job",
         "cronjob",
         "replicationcontroller",
+        "pvc",
+        "pdb",
+        "quota",
+        "pc",
     ),
 }
 """The types that can be named; the first one is meant by a name alone."""

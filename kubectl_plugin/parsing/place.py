@@ -41,6 +41,7 @@ examples:
   kubectl qos place -f deploy.yaml --add-node name=big,cpu=32,memory=128Gi,zone=eu-1a
   kubectl qos place -f deploy.yaml --exclude-node node-a1 --without pod/old-0
   kubectl qos place --drain node/node-a1                  where would its pods go
+  kubectl qos place --drain node-a1,node-b1 --one-by-one  an upgrade, node after node
 
 exit codes: as for explain; 7: something that was asked for surely has no place;
             11: unknown, what could not be read decides
@@ -101,11 +102,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     changes.add_argument(
         "--drain",
-        type=_node_name,
-        action="append",
+        type=_node_names,
+        action="extend",
         default=[],
-        metavar="NODE",
-        help="node/NAME were drained: its pods are placed first; one node at a time",
+        metavar="NODE,…",
+        help="node/NAME were drained; several are cordoned together and drained in this order, as kubectl drain does",
+    )
+    changes.add_argument(
+        "--one-by-one",
+        action="store_true",
+        help="each drained node is back before the next one is cordoned, as in an upgrade",
     )
     add_output(parser, wide=True, names=True)
     add_scheduler_config(parser)
@@ -128,11 +134,13 @@ def options(args: argparse.Namespace) -> PlaceOptions:
             "--replicas is of TYPE/NAME or of a file: --drain places the pods that the node has\n"
             "Name TYPE/NAME or a file with -f, or leave --replicas out"
         )
-    if len(args.drain) > 1:
+    drain = tuple(dict.fromkeys(args.drain))
+    if both := [name for name in drain if name in args.exclude_nodes]:
         args.command_parser.error(
-            "--drain is given more than once: one node is drained at a time\n"
-            "Write the others as --exclude-node NAME: they take no pods then, and theirs are not placed"
+            f"--drain {both[0]}: --exclude-node leaves this node out, with its pods\nName it with one of the two flags"
         )
+    if args.one_by_one and len(drain) < 2:
+        args.command_parser.error("--one-by-one is for several drained nodes\nName them: --drain NODE,NODE")
     return PlaceOptions(
         targets=tuple(args.targets),
         files=tuple(args.files),
@@ -142,7 +150,8 @@ def options(args: argparse.Namespace) -> PlaceOptions:
         exclude_nodes=tuple(args.exclude_nodes),
         add_nodes=tuple(args.add_nodes),
         without=tuple(args.without),
-        drain=args.drain[0] if args.drain else None,
+        drain=drain,
+        one_by_one=args.one_by_one,
         preemption=args.preemption,
         output=wanted_output(args),
         colour=wants_colour(args),
@@ -157,6 +166,11 @@ def _node_name(text: str) -> str:
     if not name or (slash and kind not in {"node", "nodes", "no"}):
         raise argparse.ArgumentTypeError(f'"{text}": this is for a node\nWrite a node\'s name, or node/NAME')
     return name
+
+
+def _node_names(text: str) -> list[str]:
+    """Names with commas between them, each as `_node_name` takes it."""
+    return [_node_name(name) for name in text.split(",")]
 
 
 def _pod_name(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
 from kubectl_plugin.reports.pod.pod_report import (
     ADMISSION,
     LIMIT_RANGES,
@@ -35,7 +36,11 @@ class WhatIf(Struct, frozen=True, rename="camel"):
     added_nodes: tuple[str, ...]
     without_pods: tuple[str, ...]
     drained: str
-    """The node; empty: none."""
+    """The nodes, with commas between them; empty: none."""
+    drained_nodes: tuple[str, ...] = ()
+    """In the order in which they are drained."""
+    one_by_one: bool = False
+    """Whether each drained node is back before the next one is cordoned."""
 
 
 class RefusedSpec(Struct, frozen=True, rename="camel"):
@@ -79,12 +84,16 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     unmoved: tuple[Unmoved, ...]
     """Pods of a drained node that stay, or of which nobody makes another."""
     stuck: int
-    """Pods of a drained node that stay Terminating, for it does not answer."""
+    """How many pods of drained nodes stay Terminating, for these do not answer."""
     silent: tuple[str, ...]
     """Nodes that take pods and do not answer: nothing starts there."""
     flags: tuple[DrainFlag, ...]
     """Those of kubectl drain without which it evicts nobody."""
     unread: tuple[Unread, ...]
+    webhook: tuple[OwnWebhookReport, ...] = ()
+    """What the webhook of kubectl qos does with the pods of specs."""
+    stuck_on: tuple[str, ...] = ()
+    """The drained nodes that do not answer, and on which pods stay Terminating."""
 
     @property
     def asked(self) -> tuple[PlannedSpec, ...]:
@@ -103,7 +112,7 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
         nowhere = any(self._has_no_place(spec) or spec.awaited is not None for spec in self._judged)
         if nowhere or self._leaves_pods or not all(entry.unknown for entry in self.refused):
             return False
-        guesses = self.refused or self._guesses_drain or any(map(self.is_guess, self._judged))
+        guesses = self.refused or self.guesses_drain or any(map(self.is_guess, self._judged))
         return None if guesses else True
 
     @property
@@ -116,7 +125,7 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
         return bool(self.silent or self.stuck) or any(entry.reason in _WITHOUT_PLACE for entry in self.unmoved)
 
     @property
-    def _guesses_drain(self) -> bool:
+    def guesses_drain(self) -> bool:
         """Whether a drained node may have other pods, or a budget may hold them."""
         return bool(self.what_if.drained) and any(one.resource in _DRAINED for one in self.lacks)
 
@@ -142,11 +151,12 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
         if self._has_no_place(spec):
             return False
         made = spec.origin in _MADE and any(one.resource in ADMISSION for one in self.lacks)
-        return not spec.proven or made or (spec.origin == "drain" and self._guesses_drain)
+        return not spec.proven or made or (spec.origin == "drain" and self.guesses_drain)
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
         """What could not be read and may change the headline."""
         kinds = ADMISSION | (_DRAINED if self.what_if.drained else frozenset())
         mine = [one for one in self.unread if one.may_exist and one.resource in kinds]
-        return tuple(dict.fromkeys((*(one for spec in self.specs for one in spec.assumed), *mine)))
+        asked = (lack for one in self.webhook for lack in one.lacks)
+        return tuple(dict.fromkeys((*(one for spec in self.specs for one in spec.assumed), *mine, *asked)))

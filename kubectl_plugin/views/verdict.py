@@ -23,7 +23,7 @@ from kubectl_plugin.views.node.silent_node import (
     stuck_sentences,
 )
 from kubectl_plugin.views.node.taint_words import node_sentences, overdue_sentences
-from kubectl_plugin.views.pod.claim_words import claim_sentences
+from kubectl_plugin.views.pod.claim_words import binding_sentences, claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict
 from kubectl_plugin.views.pod.refusal_words import refusal_remedy
@@ -42,6 +42,7 @@ from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
 from podrules.attachment import MoveStep
+from podrules.model.instant import instant
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
 from podrules.placement.outcome import ClaimProblem, NamedFate, Placement, PlacementOutcome
@@ -51,6 +52,7 @@ from podrules.qos import QOSProblem
 from podrules.reachability import Reach
 from podrules.resize_room import ResizeRoom
 from podrules.second_writers import SecondWriters
+from podrules.stuck import PROVISIONING
 
 __all__ = ["also_refused", "refused_words", "verdict"]
 
@@ -198,10 +200,10 @@ def _to_come(report: PodReport) -> Verdict:
     if stuck := _stuck(report):
         return _notice(VerdictCode.UNSCHEDULABLE, _standing(report), *stuck)
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
-        room = _room(placement)
-        nowhere = " ".join(("No node fits now.", *why_no_node(placement), *room))
+        nowhere = " ".join(("No node fits now.", *_why_and_room(placement)))
         # A claim that no node can use keeps the pod waiting whatever the cluster has room for.
-        sentences = (nowhere, _standing(report)) if placement.claims else (_standing(report), nowhere)
+        first = placement.claims or placement.preempts
+        sentences = (nowhere, _standing(report)) if first else (_standing(report), nowhere)
         return _notice(VerdictCode.UNSCHEDULABLE, *sentences)
     if placement is not None and placement.named is not None and placement.named.fate is not NamedFate.RUNS:
         return _trouble(_NAMED[placement.named.fate], *why_no_node(placement), _standing(report))
@@ -213,10 +215,13 @@ def _to_come(report: PodReport) -> Verdict:
     return _fine(VerdictCode.PLANNED, _standing(report))
 
 
-def _room(placement: Placement) -> tuple[str, ...]:
-    preview, told = placement.preemption, placement.told
-    denied = told is not None and told.no_victims
-    return () if preview is None or not preview.nodes else (room_words(preview, denied=denied),)
+def _why_and_room(placement: Placement) -> tuple[str, ...]:
+    """What keeps a pod from every node, after the preemption that comes by itself."""
+    preview, why = placement.preemption, why_no_node(placement)
+    if preview is None or not preview.nodes:
+        return why
+    room = room_words(preview, denied=placement.is_denied)
+    return (room, *why) if placement.preempts else (*why, room)
 
 
 def _stuck(report: PodReport) -> tuple[str, ...]:
@@ -246,16 +251,21 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     if status.gates:
         return _notice(VerdictCode.SCHEDULING_GATED, f"{waiting}: the {_gated(status.gates)}")
     placement = report.placement
+    if placement is not None and (binding := placement.binding) is not None:
+        asked = report.stuck.first if report.stuck is not None and binding.claims else None
+        first, *more = binding_sentences(binding, instant(asked), now)
+        severity = Severity.TROUBLE if binding.late else Severity.NOTICE
+        code = VerdictCode.WAITING_FOR_VOLUME if binding.claims else VerdictCode.NOT_YET_BOUND
+        return Verdict(code, severity, (f"{waiting}: {first}", *more))
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
-        room = _room(placement)
         nominated = placement.nominated
         if nominated is None or not nominated.victims:
-            said = (f"{waiting}: no node fits.", *why_no_node(placement), *room, *autoscaler_words(report, now))
+            said = (f"{waiting}: no node fits.", *_why_and_room(placement), *autoscaler_words(report, now))
             return _trouble(VerdictCode.UNSCHEDULABLE, *said)
         first, *more = awaited_words(nominated, now)
         if nominated.under_way:
             return _notice(VerdictCode.AWAITING_PREEMPTION, f"{waiting}: {first}", *more)
-        said = (f"{waiting}: {first}", *more, *why_no_node(placement), *room)
+        said = (f"{waiting}: {first}", *more, *_why_and_room(placement))
         return _trouble(VerdictCode.AWAITING_PREEMPTION, *said)
     if placement is not None and placement.outcome is PlacementOutcome.NOT_MODELLED:
         said = (f"Its scheduler said: {status.unschedulable}",) if status.unschedulable else ()
@@ -283,7 +293,10 @@ def _waiting(report: PodReport, status: PodStatusReport, now: datetime | None) -
         [said.sentences[0].rpartition(": ")[2]] if said.code is VerdictCode.NOT_YET_BOUND and report.placement else []
     )
     held = said.code in {VerdictCode.UNSCHEDULABLE, VerdictCode.SCHEDULING_GATED, VerdictCode.AWAITING_PREEMPTION}
-    if stuck is not None:
+    held = held or said.code is VerdictCode.WAITING_FOR_VOLUME
+    place = report.placement
+    named = place is not None and bool(place.claims or place.binding)
+    if stuck is not None and not (named and stuck.reason == PROVISIONING):
         first, *more = repeated_sentences(stuck, now)
         if held or not stuck.long:
             return replace(said, sentences=(*said.sentences, first, *more))

@@ -1,5 +1,7 @@
-"""The cluster with a node drained as `kubectl drain` does: cordoned, and its pods evicted one after the other.
+"""The cluster with nodes drained as `kubectl drain` does: all are cordoned, then drained one after the other.
 
+    rounds            a node's pods are evicted as far as budgets let them, the others once replacements are Ready
+    next node         it comes when the pods of the one before are gone (`drain_rounds`)
     left alone        static pods, and pods of a DaemonSet that have not finished
     flags             kubectl evicts nobody before it was given those that the node's pods take: --ignore-daemonsets,
                       --delete-emptydir-data for a pod that has not finished and has an emptyDir, --force for one that
@@ -12,7 +14,7 @@
                       and a StatefulSet makes no other before it is gone. On an out-of-service node, pod garbage
                       collection removes them
 
-Source: k8s.io/kubectl/pkg/drain/{drain,filters}.go and pkg/cmd/drain/drain.go (deleteOrEvictPodsSimple) at v0.36.3.
+Source: k8s.io/kubectl/pkg/drain/{drain,filters}.go and pkg/cmd/drain/drain.go (RunDrain) at v0.36.3.
 """
 
 from __future__ import annotations
@@ -34,18 +36,32 @@ from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.devices import devices_freed
 from podrules.placement.planned import DrainFlag, Unmoved
 from podrules.priority import is_mirror_pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
 
-__all__ = ["CORDON", "DrainPlan", "drain_plan", "drained"]
+__all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned", "cordoned_node", "drain_plan"]
 
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _EPOCH: Final = "1970-01-01T00:00:00Z"
 """When a pod is marked for deletion does not matter: the scheduler asks whether it was."""
 _FLAGS: Final = ("--force", "--delete-emptydir-data", "--ignore-daemonsets")
+
+
+class Drain(Struct, frozen=True):
+    """Nodes that are drained one after the other."""
+
+    nodes: tuple[NodeReach, ...]
+    one_by_one: bool = False
+    """Whether each is back before the next one is cordoned, as in an upgrade; else all are cordoned first."""
+    at: datetime | None = None
+    """The present."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The nodes."""
+        return tuple(node.name for node in self.nodes)
 
 
 class DrainPlan(Struct, frozen=True):
@@ -94,10 +110,11 @@ def drain_plan(
         late = (_OVERDUE, ", ".join(pod.metadata.finalizers)) if over is not None else None
         reason, detail = _kept(pod, evictions) or late or _not_made_anew(pod, name, silent=silent)
         if reason:
-            hold = eviction_hold(pod, budgets) if reason == _BUDGET else None
+            hold = eviction_hold(pod, budgets) if reason == HELD else None
             reference = PodReference(pod.metadata.namespace, pod.metadata.name)
             lacks = _unplaced(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
-            unmoved.append(Unmoved(reference, reason, detail, hold, lacks, over if reason == _OVERDUE else None))
+            late_since = over if reason == _OVERDUE else None
+            unmoved.append(Unmoved(reference, reason, detail, hold, lacks, late_since, name))
         else:
             moved.append(pod)
         if reason not in _STAYING:
@@ -105,25 +122,25 @@ def drain_plan(
     return DrainPlan(name, tuple(moved), tuple(unmoved), left, tuple(_flags(own)))
 
 
-def drained(snapshot: ClusterSnapshot, plan: DrainPlan) -> ClusterSnapshot:
-    """The cluster with the node cordoned, and its pods gone or Terminating.
+def cordoned(snapshot: ClusterSnapshot, names: Iterable[str]) -> ClusterSnapshot:
+    """The cluster with some nodes cordoned.
 
     Raises:
-        KeyError: the node is not there.
+        KeyError: a node is not there.
     """
-    name, left = plan.node, plan.left
-    if name not in {node.metadata.name for node in snapshot.nodes}:
-        raise KeyError(name)
-    nodes = tuple(_cordoned(node) if node.metadata.name == name else node for node in snapshot.nodes)
-    changed = (left.get(pod.metadata.uid, pod) for pod in snapshot.pods)
-    gone = [pod for pod in snapshot.pods if pod.metadata.uid in left and left[pod.metadata.uid] is None]
-    pods = tuple(pod for pod in changed if pod is not None)
-    return devices_freed(replace(snapshot, nodes=nodes, pods=pods), gone)
+    names = tuple(names)
+    there = {node.metadata.name for node in snapshot.nodes}
+    for name in names:
+        if name not in there:
+            raise KeyError(name)
+    nodes = tuple(cordoned_node(node) if node.metadata.name in names else node for node in snapshot.nodes)
+    return replace(snapshot, nodes=nodes)
 
 
-_BUDGET: Final = "PodDisruptionBudget"
+HELD: Final = "PodDisruptionBudget"
+"""The reason of a pod that stays because a budget does not let it go."""
 _OVERDUE: Final = "Overdue"
-_STAYING: Final = frozenset({"DaemonSet", "StaticPod", _BUDGET, _OVERDUE})
+_STAYING: Final = frozenset({"DaemonSet", "StaticPod", HELD, _OVERDUE})
 
 
 def _unplaced(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]) -> PodReference | None:
@@ -154,7 +171,7 @@ def _kept(pod: Pod, evictions: Evictions) -> tuple[str, str] | None:
     if controller is not None and controller.kind == "DaemonSet" and not pod.finished:
         return "DaemonSet", controller.name
     refused = evictions.refused(pod)
-    return None if refused is None else (_BUDGET, refused)
+    return None if refused is None else (HELD, refused)
 
 
 def _not_made_anew(pod: Pod, node: str, *, silent: bool) -> tuple[str, str]:
@@ -198,6 +215,7 @@ def _flags(pods: Sequence[Pod]) -> Iterator[DrainFlag]:
     return (DrainFlag(flag, asked[flag]) for flag in _FLAGS if asked[flag])
 
 
-def _cordoned(node: Node) -> Node:
+def cordoned_node(node: Node) -> Node:
+    """The node, unschedulable and with the taint that says so."""
     taints = tuple(taint for taint in node.spec.taints if taint.key != CORDON.key)
     return replace(node, spec=replace(node.spec, unschedulable=True, taints=(*taints, CORDON)))

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from podrules.lost_node import UNREACHABLE
 from podrules.model.pod import Pod
+from podrules.placement.awaited_binding import awaited_binding
 from podrules.placement.claim_problems import claim_problems, claims_never_bound
 from podrules.placement.device_claims import missing_templates
 from podrules.placement.facts import facts, shared_keys
-from podrules.placement.missing import NODES, Missing, known_part, missing_of
+from podrules.placement.missing import CLAIMS, NODES, Missing, known_part, missing_of
 from podrules.placement.node_name import named_node
 from podrules.placement.outcome import (
     CurrentNode,
@@ -38,6 +39,7 @@ from podrules.scheduler.cycle import Filtered, Scored, pre_enqueue, score_nodes
 from podrules.scheduler.framework.status import Code
 from podrules.scheduler.plugins.dynamic_resources import UNKNOWN
 from podrules.scheduler.plugins.node_affinity import pinned_nowhere
+from podrules.scheduler.plugins.node_resources.fit import offered_nowhere
 from podrules.scheduler.plugins.node_unschedulable import TAINT_NODE_UNSCHEDULABLE
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as SPREAD
 from podrules.scheduler.plugins.taint_toleration import TaintEffect
@@ -96,6 +98,7 @@ def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways
     unknown = _unknown(filtered)
     if unknown:
         return replace(base, reason=unknown)
+    base = _with_binding(base, situation, missing, filtered)
     # A pod that fits somewhere needs no way out, nor does one for which room is being made.
     coming = base.nominated is not None and base.nominated.under_way
     remedies = ways_out and not coming and not len(filtered.feasible)
@@ -113,6 +116,7 @@ def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways
             outcome=PlacementOutcome.UNSCHEDULABLE,
             message=filtered.message,
             nowhere=pinned_nowhere(pod, anew.table.nodes),
+            offered_nowhere=offered_nowhere(filtered.context),
             claims=claim_problems(filtered),
             volumes=volume_places(filtered),
             preemption=room,
@@ -202,6 +206,19 @@ def _scheduler_message(pod: Pod, message: str, *, room: bool = False) -> ToldBef
     if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
         return None
     return told_before(condition.message, message, room=room)
+
+
+def _with_binding(base: Placement, situation: Situation, missing: Missing, filtered: Filtered) -> Placement:
+    """The placement with what the scheduler waits for that has chosen a node already."""
+    nominated = base.nominated
+    if situation.pod.spec.node_name or (nominated is not None and nominated.victims):
+        return base
+    binding = awaited_binding(replace(situation, unread=missing.unread), filtered)
+    # Without its claims, the pod may wait for these.
+    made_room = binding is None and CLAIMS not in missing.resources
+    if nominated is not None:
+        nominated = replace(nominated, made_room=made_room)
+    return replace(base, binding=binding, nominated=nominated)
 
 
 def rejected_groups(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podrules.model.pod import Pod
+from podrules.disruption import recounted
 from podrules.model.pod_reference import reference
 from podrules.model.policy import PodDisruptionBudget
 from podrules.placement.binding import volumes_bound
@@ -26,7 +26,6 @@ from podrules.scheduler.plugins.default_preemption import (
     Victim,
     is_terminating_by_preemption,
     priority_of,
-    with_violations,
 )
 from podrules.scheduler.preemption import preempt
 
@@ -71,7 +70,7 @@ def make_room(situation: Situation, filtered: Filtered, budgets: Sequence[PodDis
     return Room(
         row=situation.table.index[candidate.node],
         situation=replace(situation.without_pods(gone), snapshot=devices_freed(situation.snapshot, gone)),
-        budgets=[_after(budget, gone) for budget in budgets],
+        budgets=recounted(budgets, gone=gone),
         victims=[_victim(victim, candidate.node, filtered) for victim in candidate.victims],
     )
 
@@ -89,15 +88,3 @@ def _victim(victim: Victim, node: str, filtered: Filtered) -> PlannedVictim:
         owner_guarantee(pod).guarantee is not Guarantee.NOT_REPLACED,
         tuple(map(reference, nominated)) if is_terminating_by_preemption(pod) else (),
     )
-
-
-def _after(budget: PodDisruptionBudget, gone: Sequence[Pod]) -> PodDisruptionBudget:
-    """A budget as the disruption controller has it when pods are gone: each that was ready takes one from it."""
-    exhausted = replace(budget, status=replace(budget.status, disruptions_allowed=0))
-    taken = sum(
-        bool(victim.violates) for victim in with_violations((pod for pod in gone if pod.is_ready), (exhausted,))
-    )
-    if not taken:
-        return budget
-    left = max(budget.status.disruptions_allowed - taken, 0)
-    return replace(budget, status=replace(budget.status, disruptions_allowed=left))

@@ -21,7 +21,7 @@ Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go and pkg/sched
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -65,7 +65,7 @@ from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE,
 from podrules.scheduler.plugins.pod_topology_spread.common import constraints_in_force
 from podrules.scheduler.plugins.pod_topology_spread.filtering import domains, left_out, spread_state
 
-__all__ = ["Demand", "plan", "queue_key"]
+__all__ = ["Demand", "Placing", "plan", "queue_key", "with_unaided"]
 
 ZONE: Final = "topology.kubernetes.io/zone"
 MAX_REPLICAS: Final = 100_000
@@ -105,6 +105,8 @@ class Demand(Struct, frozen=True):
     """How many pods a Job or CronJob makes; None: it is neither."""
     autoscaler: Autoscaler | None = None
     """The one that decides about its replicas; None: none does."""
+    replaces: str = ""
+    """The uid of the pod of a drained node in whose place it comes; empty: of none."""
 
 
 class _Placed(Struct, frozen=True):
@@ -136,38 +138,61 @@ def plan(demands: Sequence[Demand], *, preemption: bool) -> tuple[PlannedSpec, .
         demands: All of one cluster: their tables are the same.
         preemption: Whether pods of lower priority may have to go.
     """
-    found = _all_placed(demands, preemption=preemption)
-    if any(spec.victims for spec in found[:-1]):
-        # The victims of one leave room to the next, or the pods that they yield to take it.
-        alone = _all_placed(demands, preemption=False)
-        found = [
-            replace(spec, without_preemption=other.placed, nodes_unaided=other.nodes)
-            for spec, other in zip(found, alone, strict=True)
-        ]
-    return tuple(found)
+    specs = with_unaided(_all_placed(demands, preemption=preemption), lambda: _all_placed(demands, preemption=False))
+    return tuple(specs.values())
 
 
-def _all_placed(demands: Sequence[Demand], *, preemption: bool) -> list[PlannedSpec]:
-    found: list[PlannedSpec] = []
-    moving: tuple[Unread, ...] = ()
+def with_unaided(specs: dict[int, PlannedSpec], alone: Callable[[], dict[int, PlannedSpec]]) -> dict[int, PlannedSpec]:
+    """The specs with how many are placed when nobody is preempted: by themselves, or as `alone` finds it."""
+    if not any(spec.victims for spec in list(specs.values())[:-1]):
+        return specs
+    # The victims of one leave room to the next, or the pods that they yield to take it.
+    others = alone()
+    return {
+        index: replace(spec, without_preemption=others[index].placed, nodes_unaided=others[index].nodes)
+        if index in others
+        else replace(spec, without_preemption=0, nodes_unaided={})
+        for index, spec in specs.items()
+    }
+
+
+def _all_placed(demands: Sequence[Demand], *, preemption: bool) -> dict[int, PlannedSpec]:
     if not demands:
-        return found
-    table, snapshot = demands[0].situation.table, demands[0].situation.snapshot
-    scheduled = tuple(demand.situation.pod for demand in demands if not demand.situation.pod.spec.node_name)
-    budgets: Sequence[PodDisruptionBudget] = snapshot.pod_disruption_budgets
-    for demand in sorted(demands, key=lambda one: queue_key(one.origin, one.situation.pod)):
+        return {}
+    first = demands[0].situation
+    placing = Placing(first.table, first.snapshot, demands, preemption=preemption)
+    order = sorted(demands, key=lambda one: queue_key(one.origin, one.situation.pod))
+    return {index: placing.place(demand) for index, demand in enumerate(order)}
+
+
+class Placing:
+    """The cluster as it becomes with each spec that is placed."""
+
+    def __init__(
+        self, table: NodeTable, snapshot: ClusterSnapshot, demands: Sequence[Demand], *, preemption: bool
+    ) -> None:
+        """Start with the cluster as it is."""
+        self.table, self.snapshot = table, snapshot
+        self.budgets: Sequence[PodDisruptionBudget] = snapshot.pod_disruption_budgets
+        self.count = 0
+        """How many specs were placed."""
+        self._preemption = preemption
+        self._scheduled = tuple(demand.situation.pod for demand in demands if not demand.situation.pod.spec.node_name)
+        self._moving: tuple[Unread, ...] = ()
+
+    def place(self, demand: Demand) -> PlannedSpec:
+        """Place a spec on what the ones before have left."""
         # Specs may share a name: their place tells their pods apart.
-        replicas = _Replicas(demand, len(found), scheduled)
-        before = replace(demand.situation, table=table, snapshot=snapshot)
+        replicas = _Replicas(demand, self.count, self._scheduled)
+        self.count += 1
+        before = replace(demand.situation, table=self.table, snapshot=self.snapshot)
         missing = missing_of(first := replicas.before(demand.first, before))
         known = replace(before, framework=known_part(first, missing).framework)
-        placed = _place(replicas, known, budgets, preemption=preemption)
+        placed = _place(replicas, known, self.budgets, preemption=self._preemption)
         if placed.rows:
-            moving += tuple(missing.moving(victims=any(not one.leaving for one in placed.victims)))
-        placed = replace(placed, missing=missing, moving=moving)
-        table, snapshot, budgets = placed.table, placed.snapshot, placed.budgets
-        found.append(_planned(replicas, placed))
-    return found
+            self._moving += tuple(missing.moving(victims=any(not one.leaving for one in placed.victims)))
+        self.table, self.snapshot, self.budgets = placed.table, placed.snapshot, placed.budgets
+        return _planned(replicas, replace(placed, missing=missing, moving=self._moving))
 
 
 class _Replicas(Struct, frozen=True):

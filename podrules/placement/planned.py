@@ -173,11 +173,17 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
 
     scheduler_message: str = ""
     """What kube-scheduler said of a pending pod when it found no node; empty: nothing."""
+    leaves: tuple[str, ...] = ()
+    """The drained nodes that a pod leaves; several where one that it moved to is drained later."""
+    waits: bool = False
+    """Whether its eviction waits until replacements of pods that left before are Ready."""
+    until_back: str = ""
+    """The drained node that has to be back before it has a place; empty: none has to."""
 
     @property
     def is_short(self) -> bool:
-        """Whether some that are wanted have no place."""
-        return self.wanted is not None and self.placed < self.wanted
+        """Whether some that are wanted have no place, or none before a drained node is back."""
+        return bool(self.until_back) or (self.wanted is not None and self.placed < self.wanted)
 
     @property
     def preempted(self) -> tuple[PlannedVictim, ...]:
@@ -250,6 +256,8 @@ class Unmoved(Struct, frozen=True, rename="camel"):
     """A pod of the same budget that fits on no node: the budget waits for it to be Ready."""
     over: datetime | None = None
     """When a pod that is overdue should have been gone."""
+    node: str = ""
+    """The drained node that it is on."""
 
 
 class DrainFlag(Struct, frozen=True, rename="camel"):

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.controller_labels import HASH_LABEL
+from podrules.disruption import Evictions
 from podrules.evictors import Purpose
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
@@ -78,6 +79,11 @@ class _Chain(Struct, frozen=True):
     def replaces_node(self) -> bool:
         return any(change.kind in {ChangeKind.ENLARGE, ChangeKind.ADD_NODE} for change in self.changes)
 
+    @property
+    def frees_somehow(self) -> bool:
+        """Whether room is to be made and no pods are known that would make it."""
+        return any(change.kind is ChangeKind.FREE and not change.pods for change in self.changes)
+
 
 def by_nearness(filtered: Filtered, plugin: str, rows: Sequence[int]) -> list[int]:
     """A group's rows, those first that need the least: fewest rejecting plugins, then the smallest shortage."""
@@ -110,8 +116,8 @@ def cheapest_remedy(
         chain = _chain(situation, filtered, row)
         if chain is not None:
             chains.append(chain)
-            # Of nodes that lack room the nearest is taken on which it can be made.
-            if plugin == _ROOM and not chain.replaces_node:
+            # Of nodes that lack room the nearest is taken from which pods can move, else on which room can be made.
+            if plugin == _ROOM and not chain.replaces_node and not chain.frees_somehow:
                 break
     if not chains:
         return None
@@ -224,6 +230,8 @@ def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> App
         apart = applied.then.with_another_node(applied.change.node, lambda node: node).filtered()
         added = apart.rejecting(row) == applied.then.filtered().rejecting(row)
         return replace(applied, change=replace(applied.change, added=added))
+    if applied.change.kind is ChangeKind.FREE and applied.change.pods:
+        return _moved(situation, applied, row)
     if applied.change.kind is not ChangeKind.REMOVE_PODS:
         return applied
     names = {(pod.namespace, pod.name) for pod in applied.change.pods}
@@ -242,6 +250,25 @@ def _lasting(situation: Situation, applied: Applied[Situation], row: int) -> App
         if guarantee is not Guarantee.NOT_REPLACED and not elsewhere:
             return None
     return applied
+
+
+def _moved(situation: Situation, applied: Applied[Situation], row: int) -> Applied[Situation] | None:
+    """The change with its pods on other nodes; None: not all can be evicted, or one of them fits nowhere else."""
+    names = {(pod.namespace, pod.name) for pod in applied.change.pods}
+    pods = [pod for pod in situation.table.pods.on(row) if pod.metadata.place in names]
+    evictions, table = Evictions(situation.snapshot.pod_disruption_budgets), applied.then.table
+    then = replace(applied.then, table=table.with_pods([(situation.pod, table.names[row])]))
+    for pod in pods:
+        if owner_guarantee(pod).guarantee is Guarantee.NOT_REPLACED or evictions.refused(pod) is not None:
+            return None
+        again = replace(then, pod=replace(pod, spec=replace(pod.spec, node_name="")))
+        filtered = again.filtered()
+        to = best_row(filtered)
+        if to is None or to == row:
+            return None
+        table = table.with_pods([(again.pod, table.names[to])])
+        then = with_pod(again, filtered, to)
+    return replace(applied, then=replace(applied.then, table=table))
 
 
 def _ends_for_good(pod: Pod) -> bool:

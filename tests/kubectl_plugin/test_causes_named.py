@@ -146,7 +146,7 @@ def test_the_rule_about_other_pods_is_named(tmp_path: Path) -> None:
 
 def test_the_budget_that_a_preemption_violates_is_named() -> None:
     page = field("pdb2.json", "explain", "pod/P")
-    assert "1 pod would go, within 30 s, against PodDisruptionBudget prot." in page
+    assert "would preempt default/v1 on n1 for it, within 30 s, against PodDisruptionBudget prot." in page
     assert "default/v1 (priority 10, violates PodDisruptionBudget prot)" in page
 
 

@@ -13,7 +13,7 @@ import yaml
 from kubectl_plugin.commands.manifest_objects import with_manifest_objects
 from podrules.cluster.demo import demo_objects
 from podrules.placement.controllers import with_controllers
-from podrules.placement.drain import drain_plan, drained
+from podrules.placement.drain import cordoned
 from tests.calls import counted_calls
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_node, raw_pod, raw_workload
@@ -84,11 +84,6 @@ def manifest(kind: str, **spec: Any) -> str:
         (("-f", CHECKOUT, "--add-node", "cpuu=3,memroy=3Gi"), 2, "cpuu= is not a key\nDid you mean cpu=?"),
         (("-f", CHECKOUT, "--add-node", "like=node-a1,memroy=3Gi"), 2, "memroy= is not a key\nDid you mean memory=?"),
         (("-f", CHECKOUT, "--add-node", "like=node-a1,x=3"), 2, "x= is not a key\nWrite one of name, like, count,"),
-        (
-            ("--drain", "node/node-a1", "--drain", "node/node-a2"),
-            2,
-            "--drain is given more than once: one node is drained at a time\nWrite the others as --exclude-node NAME",
-        ),
         (("-f", "/nowhere.yaml"), 6, "/nowhere.yaml"),
     ],
 )
@@ -147,7 +142,8 @@ def test_pods_of_a_daemon_set_that_stay_pending_are_told_by_node() -> None:
     assert ran.code == 7
     assert words.startswith(
         "3 of 6 pods of daemonset/agent stay pending: node-a2, node-b1 and node-c2 lack memory. "
-        "Way out: free 269Mi memory on node-a2. daemonset/agent runs on 3 of 12 nodes."
+        "Way out: free 269Mi memory on node-a2 by moving payments/card-vault-ljj5qpgbh-6m2fw. "
+        "daemonset/agent runs on 3 of 12 nodes."
     )
     assert "node-b1 NodeResourcesFit Insufficient memory: lacks 591Mi memory" in words
     # explain takes it from the same rule.
@@ -287,15 +283,17 @@ CASES = ROOT / "tests/testdata/cases"
 
 def test_a_drain_builds_its_cluster_once() -> None:
     """Who leaves is decided on the cluster as it is read; the changed cluster is made when all is known."""
-    with counted_calls(drain_plan, with_manifest_objects, with_controllers, drained) as counts:
+    with counted_calls(with_manifest_objects, with_controllers, cordoned) as counts:
         ran = run("place", "--demo", "--drain", "node/node-a1")
     assert "drained" in ran.out
-    assert counts == {"drain_plan": 1, "with_manifest_objects": 1, "with_controllers": 1, "drained": 1}
+    assert counts == {"with_manifest_objects": 1, "with_controllers": 1, "cordoned": 1}
 
 
 def test_what_fills_a_drained_node_is_no_way_out() -> None:
     said = run("place", "--demo", "--drain", "node/node-a1").out
-    assert "Ways out: free 817Mi memory on node-a2; or tolerate" in " ".join(said.split())
+    assert "Ways out: free 817Mi memory on node-a2 by moving shop/catalog-8wstmlzv2-nrz7h; or tolerate" in " ".join(
+        said.split()
+    )
     assert "uncordon node-a1" not in said
 
 
@@ -314,7 +312,7 @@ def test_the_drain_of_a_silent_node_is_no_success() -> None:
     assert ran.code == 7
     assert (
         "The drain does not end: a does not answer, and 1 pod stays Terminating until it does, or is fenced. "
-        "No pod of a is recreated elsewhere." in text
+        "Besides, no pod of a is recreated elsewhere." in text
     )
     assert "default/etcd-2 stays Terminating: its StatefulSet makes no other before a answers, or is fenced" in text
 
@@ -335,7 +333,7 @@ def test_the_answer_to_a_drain_comes_before_what_kubectl_drain_refuses(tmp_path:
     ran = run("place", "--snapshot", cluster, "--drain", "node/a")
     assert ran.code == 7
     assert (
-        "1 pod would be lost: nobody makes another. The one new pod fits, on b. "
+        "The drain ends; pod/cached finds a place on b. 1 pod would be lost: nobody makes another. "
         "kubectl drain evicts nobody without --force (1 pod that nobody recreates) and --delete-emptydir-data "
         "(1 pod with an emptyDir, which is lost)." in " ".join(ran.out.split())
     )
@@ -346,7 +344,8 @@ def test_the_answer_to_a_drain_comes_before_what_kubectl_drain_refuses(tmp_path:
 def test_what_a_drain_costs_is_said_before_its_caveats() -> None:
     text = " ".join(run("place", "--demo", "--drain", "node-c1").out.split())
     assert text.startswith(
-        "on 12 nodes, with node-c1 drained 5 of 6 pods fit without preemption, all 6 if 2 pods are preempted: "
+        "on 12 nodes, with node-c1 drained The drain ends; 5 of 6 pods find a place without preemption, "
+        "all 6 if 2 pods are preempted: "
         "2 on node-c2, 2 on node-b2, 1 on node-a2 and 1 on node-a1. "
         "The scheduler preempts shop/recommend-27tvm5xll-5mzzd and batch/nightly-index-q7n2s for "
         "pod/search-5l7xfxsb4-ctpmn. "

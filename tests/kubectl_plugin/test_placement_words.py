@@ -186,7 +186,7 @@ CHANGES: list[tuple[CandidateChange, str]] = [
     ),
     (
         CandidateChange(ChangeKind.ENLARGE, node="a", amounts={"cpu": 2000, "pods": 1}),
-        "replace a with a node that has 2 more cpu and room for 1 more pod",
+        "replace a with one that has 2 free CPU and room for 1 more pod",
     ),
     (CandidateChange(ChangeKind.LABEL_NODE, node="a", value="disk=ssd"), "label a disk=ssd"),
     (
@@ -264,7 +264,7 @@ def test_a_larger_node_has_the_labels_and_none_of_the_trouble_of_the_one_that_it
     labelled = CandidateChange(ChangeKind.LABEL_NODE, node="b", value="disk=ssd")
     uncordoned = CandidateChange(ChangeKind.UNCORDON, node="b")
     larger = CandidateChange(ChangeKind.ENLARGE, node="b", amounts={"cpu": 2000})
-    replaced = "replace b with a node that has 2 more cpu"
+    replaced = "replace b with one that has 2 free CPU"
     assert remedy_words(Remedy((SILENT, larger), "b", 1, 0), ()) == replaced
     assert remedy_words(Remedy((tolerated, uncordoned, labelled, larger), "b", 1, 0), ()) == (
         f"tolerate x:NoSchedule and {replaced} and the label disk=ssd"
@@ -281,7 +281,7 @@ def test_a_node_that_is_added_has_the_room_and_the_labels_that_the_other_lacks()
     freed = CandidateChange(ChangeKind.FREE, node="b", amounts={"cpu": 100})
     said = remedy_words(Remedy((tolerated, going, model, larger), "b", 1, 0), ())
     assert said == (
-        "tolerate x:NoSchedule and add a node with nvidia.com/gpu.product=L4 and 2 more cpu than b "
+        "tolerate x:NoSchedule and add a node with nvidia.com/gpu.product=L4 and 2 free CPU "
         "or wait for a new one: cluster-autoscaler is about to remove b"
     )
     # A new node is empty.

@@ -92,7 +92,7 @@ def test_P2_a_profile_without_preemption_preempts_nobody(tmp_path: Path, plugins
     reason = f"its scheduler's profile disables DefaultPreemption ({field})"
     # First sentences, Priority and Placement.
     assert (said.count(reason), "preempts lower pods" in said) == ((3, False) if field else (0, True))
-    assert ("Preemption can make room on n1" in said) is (not field)
+    assert ("The scheduler would preempt default/low-b on n1" in said) is (not field)
 
 
 def test_P2_place_preempts_nobody_either(tmp_path: Path) -> None:

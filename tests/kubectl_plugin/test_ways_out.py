@@ -389,6 +389,6 @@ def test_no_node_is_added_that_cannot_be(labels: Object, way: str, tmp_path: Pat
 
 def test_a_larger_node_is_added_and_replaces_none(tmp_path: Path) -> None:
     page = explained(tmp_path, node("p"), pending(requests={"cpu": "9"}))
-    assert "Way out: add a node that has 5 more cpu than p." in page
+    assert "Way out: add a node with 16 free CPU." in page
     pinned = pending(requests={"cpu": "9"}, nodeSelector={"kubernetes.io/hostname": "p"})
-    assert "Way out: replace p with a node that has 5 more cpu." in explained(tmp_path, node("p"), pinned)
+    assert "Way out: replace p with one that has 16 free CPU." in explained(tmp_path, node("p"), pinned)

@@ -9,16 +9,17 @@ from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.words import counted, listed
 from podrules.budget_risk import BudgetRisk
 from podrules.model.pod_reference import PodReference
-from podrules.placement.planned import Budgets, HeldPods, PlannedBudget, Unmoved
+from podrules.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec, Unmoved
 
 __all__ = ["BUDGET_REMEDIES", "blocked_words", "budget_section", "budgets_table", "hold_words"]
 
 BUDGET_REMEDIES: Final = {
     BudgetRisk.OVERLAPS: "two budgets select the same pods. Waiting does not help: let one of them select these pods",
-    BudgetRisk.BLOCKS_ALWAYS: "every pod is needed. Waiting does not help: lower minAvailable or add replicas (not "
-    "where it is 100%), or raise maxUnavailable",
+    BudgetRisk.BLOCKS_ALWAYS: "every pod is needed. Waiting does not help: add replicas (where minAvailable is below "
+    "100%), or let fewer be up: a lower minAvailable or a higher maxUnavailable",
     BudgetRisk.UNCOUNTED: "the pods cannot be counted. Waiting does not help: give minAvailable as a number",
-    BudgetRisk.UNHEALTHY: "a pod that is not Ready is held, too: unhealthyPodEvictionPolicy AlwaysAllow lets it go",
+    BudgetRisk.UNHEALTHY: "a pod that is not Ready is held, too: unhealthyPodEvictionPolicy AlwaysAllow lets it go, "
+    "and pods that are only starting",
     BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: look at those that are not",
     BudgetRisk.NOT_OBSERVED: "wait until the disruption controller has seen its newest spec",
 }
@@ -40,8 +41,14 @@ def blocked_words(found: Budgets) -> Iterator[str]:
         yield f"So it is for {len(told) - _SENTENCES} more (below)."
 
 
-def hold_words(unmoved: Iterable[Unmoved]) -> Iterator[str]:
-    """What lets the pods go that budgets hold, after the API server's words."""
+def hold_words(unmoved: Iterable[Unmoved], *, pending: Iterable[PlannedSpec] = ()) -> Iterator[str]:
+    """What lets the pods go that budgets hold, after the API server's words.
+
+    Args:
+        unmoved: Pods of drained nodes.
+        pending: Replacements of evicted pods without a place.
+    """
+    replaced = {(spec.namespace, spec.name) for spec in pending if spec.origin == "drain"}
     held: dict[tuple[BudgetRisk, str, PodReference | None], list[str]] = {}
     for entry in unmoved:
         if entry.hold is not None:
@@ -51,7 +58,9 @@ def hold_words(unmoved: Iterable[Unmoved]) -> Iterator[str]:
     for (hold, detail, lacks), names in held.items():
         remedy = BUDGET_REMEDIES[hold]
         if lacks is not None:
-            remedy = f"pod {lacks.namespace}/{lacks.name} has to be Ready first, and fits on no node: explain says why"
+            name, evicted = f"{lacks.namespace}/{lacks.name}", (lacks.namespace, f"pod/{lacks.name}") in replaced
+            which = f"the replacement of {name}" if evicted else f"pod {name}"
+            remedy = f"{which} has to be Ready first, and fits on no node{'' if evicted else ': explain says why'}"
         yield f"{listed(names, most=2)}: {detail.rstrip('.')}. {remedy[:1].upper()}{remedy[1:]}."
 
 
@@ -126,9 +135,10 @@ def _helps(budget: PlannedBudget) -> str:
     if budget.may_grow or _setting(budget) == _NO_SETTING:
         return ""
     if budget.min_available is None:
-        return " Raise maxUnavailable."
+        return " Raise maxUnavailable, so that fewer are up meanwhile."
     # A percentage may need another pod just as well.
-    return f" Lower minAvailable{', or add a replica' if isinstance(budget.min_available, int) else ''}."
+    more = "Add a replica, or lower" if isinstance(budget.min_available, int) else "Lower"
+    return f" {more} minAvailable, so that fewer are up meanwhile."
 
 
 def _told(budget: PlannedBudget) -> str:

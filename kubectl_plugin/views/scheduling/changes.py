@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["pods_on_nodes", "remedy_words", "ways_out"]
 
 _REQUIRED = ".requiredDuringSchedulingIgnoredDuringExecution"
+_LARGE: Final = 32
 _LITTLE = 10
 """A tenth of what a node has is little to free on it."""
 _WHEN_LOST: Final[Mapping[str, str]] = {
@@ -42,21 +43,21 @@ _WHEN_LOST: Final[Mapping[str, str]] = {
 """What has to be before a taint goes that tells of a node's trouble: nobody takes it away by hand to any effect."""
 
 
-def ways_out(placement: Placement, *, drained: str = "", most: int = 3) -> list[str]:
+def ways_out(placement: Placement, *, drained: Sequence[str] = (), most: int = 3) -> list[str]:
     """Remedies of all groups: first what changes no spec and little else, then the rest as they are ordered.
 
     Those that take a larger machine come only when there is no other.
 
     Args:
         placement: Of a pod that fits nowhere.
-        drained: A node that is being emptied, which nobody uncordons for a pod; empty: none.
+        drained: Nodes that are being emptied, which nobody uncordons for a pod.
         most: How many.
     """
     found = [
         (group, remedy)
         for group in placement.rejected
         for remedy in (group.remedy, group.softened)
-        if remedy is not None and not (drained and remedy.node == drained)
+        if remedy is not None and remedy.node not in drained
     ]
     small = [remedy for _, remedy in found if all(change.kind is not ChangeKind.ENLARGE for change in remedy.changes)]
     remedies = [remedy for _, remedy in sorted(found, key=lambda one: (_place(*one), one[1].cost))]
@@ -150,7 +151,7 @@ def _added_words(added: Sequence[CandidateChange], larger: CandidateChange | Non
         else:
             why = f" without taint {taint}: {node} is for pods that use {known.owner}"
     if larger is not None:
-        has.append(f"{listed([_more_words(*more) for more in larger.amounts.items()])} than {node}")
+        has.append(listed(_shape_words(larger)))
     return f"add a node{f' with {listed(has)}' if has else ''}{why}"
 
 
@@ -162,19 +163,29 @@ def _known(taint: str) -> KnownTaint | None:
 
 def _replaced_words(larger: CandidateChange, changes: Sequence[CandidateChange]) -> str:
     """A larger node in addition to one, or in its place, with the labels that this lacks."""
-    has = [_more_words(resource, amount) for resource, amount in larger.amounts.items()]
-    if larger.added:
-        has[-1] += f" than {larger.node}"
+    has = _shape_words(larger)
     labels = ",".join(change.value for change in changes if change.kind is ChangeKind.LABEL_NODE)
     if labels:
         has.append(f"the {'labels' if ',' in labels else 'label'} {labels}")
-    return f"{'add' if larger.added else f'replace {larger.node} with'} a node that has {listed(has)}"
+    return f"{'add a node with' if larger.added else f'replace {larger.node} with one that has'} {listed(has)}"
 
 
-def _more_words(resource: str, amount: int) -> str:
+def _shape_words(larger: CandidateChange) -> list[str]:
+    """``64 free cpu``, in sizes in which machines are sold; what has no sizes exactly."""
+    return [_free_words(resource, larger.asks.get(resource, amount)) for resource, amount in larger.amounts.items()]
+
+
+def _free_words(resource: str, amount: int) -> str:
     if resource == "pods":
         return f"room for {counted(amount, 'more pod')}"
-    return f"{resource_amount(resource, amount, named=False, enough=True)} more {resource}"
+    unit = {"cpu": 1000, "memory": 2**30}.get(resource)
+    if unit is not None:
+        count = max(-(-amount // unit), 1)
+        power: int = 2 ** (count - 1).bit_length()
+        # Half as much again comes between two powers of 2, as 48 and 96.
+        amount = unit * (power * 3 // 4 if power > _LARGE and power * 3 // 4 >= count else power)
+    name = "CPU" if resource == "cpu" else resource
+    return f"{resource_amount(resource, amount, named=False, enough=True)} free {name}"
 
 
 def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...]) -> str:
@@ -201,7 +212,8 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
             freed = listed([_freed_words(change, resource) for resource in change.amounts])
             resizes = [f"{pod.namespace}/{pod.name}" for pod in change.resizing]
             waiting = f", where the waiting resize of {listed(resizes, most=2)} counts" if resizes else ""
-            return f"free {freed} on {change.node}{waiting}"
+            moved = listed([f"{pod.namespace}/{pod.name}" for pod in change.pods])
+            return f"free {freed} on {change.node}{waiting}{f' by moving {moved}' if moved else ''}"
         case ChangeKind.ENLARGE:
             return _replaced_words(change, ())
         case ChangeKind.LABEL_NODE:

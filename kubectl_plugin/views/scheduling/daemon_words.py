@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.scheduling.changes import ways_out
@@ -19,12 +19,12 @@ _SHOWN_NAMES = 3
 _SHOWN_ROWS = 10
 
 
-def daemon_words(spec: PlannedSpec, *, drained: str = "") -> Iterator[str]:
+def daemon_words(spec: PlannedSpec, *, drained: Sequence[str] = ()) -> Iterator[str]:
     """The sentences for a verdict.
 
     Args:
         spec: Of a DaemonSet.
-        drained: The node that is being emptied; empty: none.
+        drained: The nodes that are being emptied.
     """
     if spec.daemon is None:
         return
@@ -44,7 +44,7 @@ def _nodes_words(spec: PlannedSpec, daemon: DaemonNodes) -> Iterator[str]:
         yield f"It has {counted(there, 'pod')} already, which {_replaced(there, spec, daemon)}."
 
 
-def stuck_words(spec: PlannedSpec, *, drained: str = "") -> Iterator[str]:
+def stuck_words(spec: PlannedSpec, *, drained: Sequence[str] = ()) -> Iterator[str]:
     """Which of its pods stay pending, and why; nothing where none does."""
     wanted = spec.wanted or 0
     missing, pending = wanted - spec.placed, spec.stopped
@@ -96,7 +96,7 @@ def _more(words: str) -> str:
     return f": {words}" if words else ""
 
 
-def _ways(pending: Placement, drained: str) -> str:
+def _ways(pending: Placement, drained: Sequence[str]) -> str:
     ways = ways_out(pending, drained=drained)
     if not ways:
         return ""

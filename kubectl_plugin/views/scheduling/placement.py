@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
-from kubectl_plugin.views.pod.claim_words import claim_lines, claim_sentences, volume_sentences
+from kubectl_plugin.views.pod.claim_words import awaited_words, claim_lines, claim_sentences, volume_sentences
 from kubectl_plugin.views.scheduling.changes import remedy_words, ways_out
 from kubectl_plugin.views.scheduling.preemption import (
     defeated_words,
@@ -43,12 +43,12 @@ _SHOWN_GROUPS = 5
 _SHOWN_CHANGED = 4
 
 
-def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
+def why_no_node(placement: Placement, *, drained: Sequence[str] = ()) -> tuple[str, ...]:
     """For a verdict: what keeps a pod from every node, its claims first, and the ways out.
 
     Args:
         placement: The pod's.
-        drained: The node that is being emptied: to let the pod onto that is no way out.
+        drained: The nodes that are being emptied: to let the pod onto one is no way out.
     """
     if placement.named is not None:
         claims = claim_sentences(placement.claims) if placement.claims else ()
@@ -70,7 +70,10 @@ def why_no_node(placement: Placement, *, drained: str = "") -> tuple[str, ...]:
         sentences.append(
             f"None of {counted(placement.nodes, 'node')} has {' or '.join(placement.nowhere[:_SHOWN_BEST])}."
         )
-    if phrases:
+    if placement.offered_nowhere:
+        # What else keeps nodes out decides nothing then; the table has it.
+        sentences.append(f"No node offers {listed(placement.offered_nowhere)}.")
+    elif phrases:
         sentences.append(f"Of {counted(placement.nodes, 'node')}, {listed(phrases)}.")
     if any(group.plugin == "PodTopologySpread" for group in groups):
         sentences += conflict_words(placement.spread)
@@ -139,7 +142,9 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
             yield _likely(placement)
     if placement.current is not None:
         yield _current(placement.current)
-    if placement.nominated is not None:
+    if placement.binding is not None:
+        yield awaited_words(placement.binding)
+    elif placement.nominated is not None:
         yield from nominated_words(placement.nominated, now)
     if placement.preemption is not None:
         yield from preemption_words(placement.preemption, wide=wide)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.pod.own_webhook import webhook_lines
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import holder_words
 from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table, hold_words
@@ -41,6 +42,7 @@ _SHOWN_NODES = 10
 _SHOWN_VICTIMS = 10
 _SHOWN_PENDING = 10
 _SHOWN_LATE = 2
+_SHOWN_EVICTED = 5
 _DRAIN_REASONS = {
     "DaemonSet": "stays, of DaemonSet {detail}: a drain leaves it alone",
     "StaticPod": "stays, a static pod: {detail}",
@@ -98,7 +100,8 @@ def _changes(what_if: WhatIf) -> Iterator[str]:
         names = [name.removeprefix("pod/") for name in what_if.without_pods]
         yield f"without {'pod' if len(names) == 1 else 'pods'} {listed(names, most=3)}"
     if what_if.drained:
-        yield f"with {what_if.drained} drained"
+        turn = " one by one" if what_if.one_by_one else ""
+        yield f"with {listed(what_if.drained_nodes, most=3)} drained{turn}"
 
 
 def _verdict(report: PlanReport) -> Iterator[str]:
@@ -150,7 +153,7 @@ def _daemon_words(report: PlanReport) -> Iterator[str]:
     """Of DaemonSets, whether a file has them or the cluster."""
     daemons = [spec for spec in report.specs if spec.daemon is not None]
     for spec in daemons:
-        yield from daemon_words(spec, drained=report.what_if.drained)
+        yield from daemon_words(spec, drained=report.what_if.drained_nodes)
     yield from victim_words(daemons)
 
 
@@ -162,19 +165,37 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
     short = [spec for spec in specs if spec.is_short]
     for spec in specs:
         yield from _standing(spec)
-    for spec in short:
-        short_words = guessed(_short(spec, drained=report.what_if.drained), guess=report.is_guess(spec))
-        yield unknown_words(spec) or short_words
+    # Who goes for them comes before what would help the others.
+    yield from victim_words([spec for spec in specs if not spec.is_short]) if short else ()
+    yield from _short_words(short, report)
     for spec in specs:
         if spec.wanted is None:
             then = f" The next does not: {' '.join(why_no_node(spec.stopped))}" if spec.stopped is not None else ""
             yield guessed(f"{fit_words([spec], 'replica', f'of {spec.name}')}.{then}", guess=report.is_guess(spec))
-    total = sum(spec.placed for spec in specs)
+    made = [spec for spec in specs if spec.origin != "drain"]
+    total = sum(spec.placed for spec in made)
     # Where nothing is placed, each has said that it asks for none.
-    if total and not short and all(spec.wanted is not None for spec in specs):
-        fit = _all_fit(specs, total, everything=report.everything_fits)
-        yield guessed(fit, guess=any(map(report.is_guess, specs)))
-    yield from victim_words(specs)
+    if total and not short and all(spec.wanted is not None for spec in made):
+        fit = _all_fit(made, total, everything=report.everything_fits and made == specs)
+        yield guessed(fit, guess=any(map(report.is_guess, made)))
+    yield from victim_words(specs) if not short else ()
+
+
+def _short_words(short: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
+    """What stays pending, who goes for the rest of it, and why; evicted pods with the same reason together."""
+    groups: dict[tuple[str, str, str], list[PlannedSpec]] = {}
+    drained = report.what_if.drained_nodes
+    for spec in short:
+        why = " ".join(why_no_node(spec.stopped, drained=drained)) if spec.stopped is not None else ""
+        alone = "" if spec.origin == "drain" and not spec.victims else spec.name
+        groups.setdefault((spec.until_back, why, alone), []).append(spec)
+    for (back, why, _), specs in groups.items():
+        stay = f"{listed([spec.name for spec in specs], most=_SHOWN_EVICTED)} stay pending."
+        lead = (_short(specs[0]) if len(specs) == 1 else stay).removesuffix(".") + (
+            f" until {back} is back." if back else "."
+        )
+        words = guessed(" ".join((lead, *victim_words(specs), why)), guess=any(map(report.is_guess, specs)))
+        yield unknown_words(specs[0]) or words.rstrip()
 
 
 def _all_fit(specs: Sequence[PlannedSpec], total: int, *, everything: bool) -> str:
@@ -217,15 +238,15 @@ def _silent_words(report: PlanReport) -> Iterator[str]:
 
 
 def _drain_words(report: PlanReport) -> Iterator[str]:
-    """What keeps a drain from its end, and what it takes; nothing without one."""
-    node = report.what_if.drained
-    if not node:
+    """Whether a drain ends, what keeps it from its end, and how many pods find a place; nothing without one."""
+    nodes = report.what_if.drained_nodes
+    if not nodes:
         return
-    blocked = sum(entry.reason == "PodDisruptionBudget" for entry in report.unmoved)
-    if blocked:
-        pods = "1 pod is" if blocked == 1 else f"{blocked} pods are"
+    held = [entry for entry in report.unmoved if entry.reason == "PodDisruptionBudget"]
+    if held:
+        pods = "1 pod is" if len(held) == 1 else f"{len(held)} pods are"
         yield f"The drain does not end: {pods} held by a PodDisruptionBudget."
-        yield from hold_words(report.unmoved)
+        yield from hold_words(report.unmoved, pending=report.specs)
     late = [entry for entry in report.unmoved if entry.reason == "Overdue"]
     for entry in late[:_SHOWN_LATE]:
         yield f"The drain does not end before {entry.pod.namespace}/{entry.pod.name} is gone: {_late_words(entry)}."
@@ -233,12 +254,59 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
         yield f"So it is for {len(late) - _SHOWN_LATE} more (below)."
     if report.stuck:
         pods = "1 pod stays" if report.stuck == 1 else f"{report.stuck} pods stay"
-        yield f"The drain does not end: {node} does not answer, and {pods} Terminating until it does, or is fenced."
+        do, until = ("does", "it does, or is") if len(report.stuck_on) == 1 else ("do", "they do, or are")
+        silent = f"{listed(report.stuck_on, most=3)} {do} not answer"
+        yield f"The drain does not end: {silent}, and {pods} Terminating until {until} fenced."
+    open_nodes = {*report.stuck_on, *(entry.node for entry in (*held, *late))}
+    first = next((place for place, name in enumerate(nodes, 1) if name in open_nodes), len(nodes))
+    if nodes[first:]:
+        rest = listed(nodes[first:], most=3)
+        yield f"kubectl drain waits at {nodes[first - 1]}, and comes to {rest} only with --timeout, as below."
+    yield from _leaving_words(report, ends=not open_nodes)
     lost = sum(entry.reason == "NoController" for entry in report.unmoved)
     if lost:
         yield f"{counted(lost, 'pod')} would be lost: nobody makes {'another' if lost == 1 else 'others'}."
-    if not report.specs and not report.refused:
-        yield f"No pod of {node} is recreated elsewhere."
+
+
+def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
+    """``The drain ends; 3 of 4 pods find no place: pod/a, pod/b and pod/c.``; then who waits, and who moves twice."""
+    nodes, lead = report.what_if.drained_nodes, "The drain ends; " if ends else "Besides, "
+    specs = [spec for spec in report.specs if spec.origin == "drain"]
+    if specs:
+        yield guessed(f"{lead}{_moved(specs)}.", guess=any(map(report.is_guess, specs)))
+    elif not report.refused:
+        nothing = f"{lead}no pod of {listed(nodes, most=3)} is recreated elsewhere."
+        yield guessed(nothing, guess=ends and report.guesses_drain)
+    if len(nodes) == report.nodes and any(spec.is_short for spec in specs):
+        yield "No node is left: all are drained."
+    if waits := [spec.name for spec in specs if spec.waits]:
+        leave = "leaves" if len(waits) == 1 else "leave"
+        yield f"{listed(waits, most=_SHOWN_EVICTED)} {leave} once replacements of others are Ready, as a budget asks."
+    if again := [spec.name for spec in specs if len(spec.leaves) > 1]:
+        yield f"{listed(again, most=_SHOWN_EVICTED)} {'moves' if len(again) == 1 else 'move'} more than once."
+
+
+def _moved(specs: Sequence[PlannedSpec]) -> str:
+    """How many of the evicted pods find a place, and where."""
+    short, pods = [spec for spec in specs if spec.is_short], counted(len(specs), "pod")
+    where, paid = Counter(node for spec in specs for node in spec.nodes), paid_words(specs)
+    if unknown := sum(bool(unknown_words(spec)) for spec in short):
+        return f"where {unknown} of {pods} would go is unknown"
+    if short:
+        late = {spec.until_back for spec in short}
+        until = "" if "" in late else f" before {listed(sorted(late))} {'is' if len(late) == 1 else 'are'} back"
+        names = listed([spec.name for spec in short], most=_SHOWN_EVICTED)
+        if len(specs) == 1:
+            return f"{names} finds no place{until}"
+        which = f": {names}" if len(short) < len(specs) else ""
+        return f"{len(short)} of {pods} {'finds' if len(short) == 1 else 'find'} no place{until}{which}"
+    if len(specs) == 1:
+        return f"{specs[0].name} finds a place on {next(iter(where))}{f', {paid}' if paid else ''}"
+    alone = sum(spec.without_preemption for spec in specs)
+    unaided = (
+        f"{alone} of {pods} {'finds' if alone == 1 else 'find'} a place without preemption, all {len(specs)} {paid}"
+    )
+    return f"{unaided if paid else f'all {pods} find a place'}: {nodes_words(dict(where.most_common()))}"
 
 
 def _late_words(entry: Unmoved) -> str:
@@ -255,10 +323,11 @@ def _flag_words(report: PlanReport) -> Iterator[str]:
         f"{entry.flag} ({_FLAG_REASONS[entry.flag].format(pods=counted(entry.pods, 'pod'))})" for entry in report.flags
     ]
     if flags:
-        yield f"kubectl drain evicts nobody without {listed(flags)}."
+        several = len(report.what_if.drained_nodes) > 1
+        yield f"kubectl drain evicts nobody{' of a node' if several else ''} without {listed(flags)}."
 
 
-def _short(spec: PlannedSpec, *, drained: str) -> str:
+def _short(spec: PlannedSpec) -> str:
     missing = (spec.wanted or 0) - spec.placed
     named = spec.stopped is not None and spec.stopped.named is not None
     one = missing == 1
@@ -273,8 +342,7 @@ def _short(spec: PlannedSpec, *, drained: str) -> str:
         lead = f"{alone} of {wanted} of {spec.name} {what} without preemption, {missing} {paid}."
     if spec.wanted == 1:
         lead = f"{spec.name} {'does not run' if named else 'stays pending'}."
-    why = why_no_node(spec.stopped, drained=drained) if spec.stopped is not None else ()
-    return " ".join((f"{lead}{held}", *why))
+    return f"{lead}{held}"
 
 
 def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
@@ -301,6 +369,8 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
         yield _victims_table(report, wide=wide)
     if report.unmoved:
         yield _unmoved_table(report, wide=wide)
+    lines = (f"{one.spec}: {line}" for one in report.webhook for line in webhook_lines(one))
+    yield Section("Webhook", tuple(lines))
     yield versions_section(report.version_notes)
     yield unread_section(tuple(dict.fromkeys((*report.unread, *report.lacks))))
 
@@ -313,7 +383,8 @@ def _specs_table(report: PlanReport, *, wide: bool) -> Table:
         if spec in left_out:
             continue
         wanted = "" if spec.wanted is None else f" of {spec.wanted}"
-        row = (row_name(spec), f"{spec.placed}{wanted}", _where(spec))
+        leaves = f" from {', '.join(spec.leaves)}" if len(report.what_if.drained_nodes) > 1 and spec.leaves else ""
+        row = (f"{row_name(spec)}{leaves}", f"{spec.placed}{wanted}", _where(spec))
         rows.append((str(spec.priority), *row) if wide else row)
     if left_out:
         placed = sum(spec.placed for spec in left_out)
@@ -386,9 +457,10 @@ def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
     order = list(_DRAIN_REASONS)
     entries = sorted(report.unmoved, key=lambda entry: -order.index(entry.reason))
     daemons = [entry for entry in entries if entry.reason == "DaemonSet"]
+    nodes = report.what_if.drained_nodes
     rows = [
         (
-            f"{entry.pod.namespace}/{entry.pod.name}",
+            f"{entry.pod.namespace}/{entry.pod.name}{f' on {entry.node}' if len(nodes) > 1 else ''}",
             _DRAIN_REASONS[entry.reason].format(detail=_late_words(entry) or entry.detail),
         )
         for entry in entries
@@ -398,7 +470,7 @@ def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
         rows.append(
             (f"{len(daemons)} of DaemonSets", f"a drain leaves {'it' if len(daemons) == 1 else 'them'} alone (-o wide)")
         )
-    return Table(f"Pods of {report.what_if.drained} that are not moved", ("pod", "why"), tuple(rows))
+    return Table(f"Pods of {listed(nodes, most=3)} that are not moved", ("pod", "why"), tuple(rows))
 
 
 def _victims_table(report: PlanReport, *, wide: bool) -> Table:

@@ -44,7 +44,7 @@ def more_words(report: PlanReport) -> Iterator[str]:
                 yield f"Without preemption: {nodes_words(spec.nodes_unaided)}."
             yield from _leaving_words(_leaving([spec])) if _is_paid_for(spec) else victim_words([spec])
             if spec.stopped is not None and not unknown_words(spec):
-                yield from why_no_node(spec.stopped, drained=report.what_if.drained)
+                yield from why_no_node(spec.stopped, drained=report.what_if.drained_nodes)
             yield from suspended_words(spec)
 
 

@@ -50,6 +50,8 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     """The annotation of the pod's namespace by which admission writes what would be dropped."""
     amounts: dict[str, int] = msgspec.field(default_factory=dict)
     """Of resources; cpu in thousandths, the rest in whole units."""
+    asks: dict[str, int] = msgspec.field(default_factory=dict)
+    """For a larger node, what the pod requests of these resources."""
     promised: dict[str, int] = msgspec.field(default_factory=dict)
     """What is requested of those that are freed, where that is more than the node has."""
     nominated: dict[str, int] = msgspec.field(default_factory=dict)
@@ -58,7 +60,8 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     resizing: tuple[PodReference, ...] = ()
     """Pods on the node that count with a resize which the kubelet defers."""
     pods: tuple[PodOnNode, ...] = ()
-    """That are to go; they may run on other nodes than the one that takes the pod then."""
+    """That are to go; they may run on other nodes than the one that takes the pod then. Where resources are freed, pods
+    that find a place elsewhere, in order; none: no few pods of the node do, or it was not tried."""
     says: str = ""
     """What the kubelet of the node says about why it is not Ready."""
     unready: tuple[PodReference, ...] = ()

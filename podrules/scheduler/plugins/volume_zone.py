@@ -38,7 +38,7 @@ from podrules.scheduler.plugins.volume_binding.storage_index import (
     storage_index,
 )
 
-__all__ = ["VolumeTopology", "VolumeZone"]
+__all__ = ["VolumeTopology", "VolumeZone", "VolumeZoneState", "outside"]
 
 REASON_CONFLICT: Final = "node(s) had no available volume zone"
 
@@ -87,8 +87,7 @@ class VolumeZone:
         table = context.table
         rejected = np.zeros(len(table), np.bool_)
         for topology in state.topologies:
-            rejected |= ~_matches(table.nodes, topology)
-        rejected &= table.nodes.derived(_has_topology)
+            rejected |= outside(table.nodes, topology)
         codes = np.where(rejected, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SUCCESS).astype(np.int8)
         return Verdicts(codes, lambda _: (REASON_CONFLICT,))
 
@@ -100,6 +99,12 @@ class VolumeZone:
         """The labels of the volume that the node does not have."""
         for entry in self.explain(context, state, row):
             yield ClaimMismatch("", entry.volume, "", {entry.key: entry.values}, "")
+
+
+def outside(nodes: Nodes, topology: VolumeTopology) -> NDArray[np.bool_]:
+    """For each node whether it has a zone or region, and not that of the volume."""
+    found: NDArray[np.bool_] = ~_matches(nodes, topology) & nodes.derived(_has_topology)
+    return found
 
 
 def _bound_volume(index: StorageIndex, namespace: str, name: str) -> PersistentVolume | str | None:

@@ -12,11 +12,13 @@ from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.drain import drain_plan, drained
+from podrules.placement.drain import Drain
+from podrules.placement.drain_rounds import place_drained
 from podrules.placement.plan import Demand, plan
 from podrules.placement.planned import PlannedSpec
 from podrules.placement.what_if import excluding_nodes, without_pods
 from podrules.reachability import NodeReach, Reach
+from podrules.scheduler.framework.node_table import NodeTable
 from tests.podrules.placement.building import Json, make_node, make_pod, situation
 
 DRIVER = "gpu.example.com"
@@ -175,12 +177,9 @@ def test_an_excluded_node_and_a_drained_one_take_their_pods_claims_along() -> No
     assert held(excluding_nodes(cluster(), ["a"])) == {"named": False, "shared": True, "unused": True}
     # Of the drained node's pods all go: two that nobody makes anew are lost.
     before = cluster()
-    plan = drain_plan(before.pods, (), "a", NodeReach("a", Reach.ANSWERS, ""))
-    assert held(drained(before, plan)) == {
-        "named": False,
-        "shared": True,
-        "unused": True,
-    }
+    drain = Drain((NodeReach("a", Reach.ANSWERS, ""),))
+    after = place_drained([], drain, NodeTable(before.nodes, before.pods), before, preemption=False)
+    assert held(after.snapshot) == {"named": False, "shared": True, "unused": True}
 
 
 def test_victims_of_preemption_give_their_devices_back() -> None:

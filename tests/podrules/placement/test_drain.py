@@ -9,8 +9,10 @@ import pytest
 
 from podrules.model.decode import from_object
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.drain import DrainPlan, drain_plan, drained
+from podrules.placement.drain import Drain, DrainPlan, cordoned, drain_plan
+from podrules.placement.drain_rounds import place_drained
 from podrules.reachability import NodeReach, Reach
+from podrules.scheduler.framework.node_table import NodeTable
 from tests.podrules.placement.building import make_node, make_pod, make_taint
 
 ANSWERS: Final = NodeReach("a", Reach.ANSWERS, "status.conditions[type=Ready]")
@@ -45,7 +47,11 @@ def drain(
     snapshot: ClusterSnapshot, name: str, reach: NodeReach, at: datetime | None = None
 ) -> tuple[DrainPlan, ClusterSnapshot]:
     plan = drain_plan(snapshot.pods, snapshot.pod_disruption_budgets, name, reach, at)
-    return plan, drained(snapshot, plan)
+    before = cordoned(snapshot, [name])
+    table = NodeTable(before.nodes, before.pods)
+    after = place_drained([], Drain((reach,), at=at), table, before, preemption=False)
+    assert sum(after.stuck.values()) == plan.stuck
+    return plan, after.snapshot
 
 
 def told(plan: DrainPlan) -> dict[str, str]:

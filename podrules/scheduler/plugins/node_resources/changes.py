@@ -1,15 +1,20 @@
-"""What would make room for a pod: so much freed on the node; a larger one where the pods that can go request less."""
+"""What would make room for a pod: pods that move away; a larger node where those that can go request less.
+
+Sets of a few pods that request enough are tried, the smallest first, then whatever frees as much.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, islice
+from typing import Final
 
 from msgspec.structs import replace
 
 from podrules.model.base import ResourceList
 from podrules.model.node import Node
 from podrules.model.pod import Pod
-from podrules.model.pod_reference import reference
+from podrules.model.pod_reference import on_its_node, reference
 from podrules.model.quantity import Quantity
 from podrules.resources import CPU
 from podrules.safety import OF_ONE_NODE, owner_guarantee
@@ -21,20 +26,31 @@ from podrules.scheduler.plugins.node_resources.shortage import InsufficientResou
 __all__ = ["can_go", "room_made"]
 
 
-def room_made(situation: S, row: int, short: Sequence[InsufficientResource], movable: Mapping[str, int]) -> Applied[S]:
-    """The change that makes room.
+_MAX_MOVED: Final = 3
+_TRIED_SETS: Final = 3
+"""Of each size."""
+_LARGEST: Final = 12
+
+
+def room_made(
+    situation: S, row: int, short: Sequence[InsufficientResource], movable: Sequence[tuple[Pod, Mapping[str, int]]]
+) -> Iterator[Applied[S]]:
+    """The changes that make room.
 
     Args:
         situation: The pod and the cluster as they are.
         row: Of the table.
         short: What the node has too little of.
-        movable: What the pods that can go from there request, by resource: nobody frees more.
+        movable: The pods that can go from there, with what each requests, by resource: nobody frees more.
     """
     name = situation.table.names[row]
     amounts = {fact.resource: fact.short for fact in short}
     roomier = situation.with_node(name, lambda node: _with_room(node, amounts))
-    if any(fact.too_large or fact.short > movable[fact.resource] for fact in short):
-        return Applied(CandidateChange(ChangeKind.ENLARGE, node=name, amounts=amounts), roomier)
+    in_all = {resource: sum(requested[resource] for _, requested in movable) for resource in amounts}
+    if any(fact.too_large or fact.short > in_all[fact.resource] for fact in short):
+        asks = {fact.resource: fact.requested for fact in short}
+        yield Applied(CandidateChange(ChangeKind.ENLARGE, node=name, amounts=amounts, asks=asks), roomier)
+        return
     beyond = [fact for fact in short if fact.used > fact.allocatable]
     change = CandidateChange(
         ChangeKind.FREE,
@@ -45,7 +61,25 @@ def room_made(situation: S, row: int, short: Sequence[InsufficientResource], mov
         nominated_pods=next((fact.nominated_pods for fact in beyond if fact.nominated), ()),
         resizing=tuple(reference(pod) for pod in situation.table.pods.on(row) if beyond and _waits_for_resize(pod)),
     )
-    return Applied(change, roomier)
+    for pods in _enough(amounts, movable):
+        yield Applied(replace(change, pods=tuple(map(on_its_node, pods))), situation.without_pods(pods))
+    yield Applied(change, roomier, 1)
+
+
+def _enough(amounts: Mapping[str, int], movable: Sequence[tuple[Pod, Mapping[str, int]]]) -> Iterator[tuple[Pod, ...]]:
+    """Sets of pods that request as much, without one that is not needed; the fewest pods first, then the least."""
+
+    def parts(chosen: Sequence[tuple[Pod, Mapping[str, int]]]) -> list[float]:
+        return [sum(requested[name] for _, requested in chosen) / max(amount, 1) for name, amount in amounts.items()]
+
+    known = [one for one in movable if one[0].metadata.uid and one[0].metadata.deletion_timestamp is None]
+    for count in range(1, _MAX_MOVED + 1):
+        found = [chosen for chosen in combinations(known, count) if min(parts(chosen)) >= 1]
+        for chosen in islice(sorted(found, key=lambda one: max(parts(one))), _TRIED_SETS):
+            yield tuple(pod for pod, _ in chosen)
+        alone = {pod.metadata.uid for (pod, _), *more in found if not more}
+        left = [one for one in known if one[0].metadata.uid not in alone]
+        known = sorted(left, key=lambda one: -max(parts([one])))[:_LARGEST]
 
 
 def _waits_for_resize(pod: Pod) -> bool:

@@ -149,9 +149,9 @@ class NodeResourcesFit:
 
     def changes(self, situation: S, context: CycleContext, state: FitState, row: int) -> Iterator[Applied[S]]:
         """Free what is missing, or take a larger node."""
-        movable = [pod for pod in situation.table.pods.on(row) if can_go(pod)]
-        requested = self.requested_by(context, state, row, movable)
-        yield room_made(situation, row, tuple(self.facts(context, state, row)), requested)
+        pods = [pod for pod in situation.table.pods.on(row) if can_go(pod)]
+        movable = [(pod, self.requested_by(context, state, row, [pod])) for pod in pods]
+        yield from room_made(situation, row, tuple(self.facts(context, state, row)), movable)
 
 
 class RoomOnNode(Struct, frozen=True):
@@ -183,6 +183,13 @@ class RoomOnNode(Struct, frozen=True):
         unresolvable = any(entry.unresolvable for entry in found)
         code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if unresolvable else Code.UNSCHEDULABLE
         return Status(code, tuple(entry.reason for entry in found))
+
+
+def offered_nowhere(context: CycleContext) -> tuple[str, ...]:
+    """The resources that the cycle's pod asks for and no node has any of, nor a DeviceClass stands for."""
+    state, capacities = context.states.get(NodeResourcesFit.name), context.table.nodes.derived(allocatable)
+    names = [name for name, _ in state.requests if name not in state.devices] if isinstance(state, FitState) else []
+    return tuple(name for name in names if not capacities.of(name).any())
 
 
 def _insufficient(state: FitState, used: Sequence[int], capacity: Sequence[int]) -> Iterator[InsufficientResource]:

@@ -1,0 +1,244 @@
+"""Whether a drain of one node or several ends, and where the pods of these go."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import Ran, run, write_cluster
+from tests.objects import raw_node, raw_pod
+
+Json = dict[str, Any]
+HOST: Final = "kubernetes.io/hostname"
+READY: Final = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def node(name: str, cpu: str = "4") -> Any:
+    has = {"cpu": cpu, "memory": "64Gi", "pods": "110"}
+    return raw_node(name, {HOST: name}, allocatable=has, conditions=[{"type": "Ready", "status": "True"}])
+
+
+def pod(name: str, on: str, cpu: str = "1", kind: str = "ReplicaSet", **spec: Any) -> Any:
+    app = name.rpartition("-")[0] or name
+    owner = {"apiVersion": "apps/v1", "kind": kind, "name": app, "uid": app, "controller": True}
+    meta = {"uid": f"uid-{name}", "labels": {"app": app}, "ownerReferences": [owner]}
+    return raw_pod(name, "shop", requests={"cpu": cpu}, nodeName=on, metadata=meta, status=READY, **spec)
+
+
+def budget(app: str, allowed: int, pods: int) -> Any:
+    status = {"currentHealthy": pods, "desiredHealthy": pods - allowed, "expectedPods": pods}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": app, "namespace": "shop", "generation": 1},
+        "spec": {"maxUnavailable": allowed, "selector": {"matchLabels": {"app": app}}},
+        "status": {"observedGeneration": 1, "disruptionsAllowed": allowed, **status},
+    }
+
+
+class Drained:
+    """What ``place --drain`` answers on a cluster."""
+
+    def __init__(self, tmp_path: Path, words: str, *objects: Any) -> None:
+        self._file = write_cluster(tmp_path / "cluster.json", list(objects))
+        self._words = ("place", *words.split(), "--snapshot", self._file)
+        self.ran: Ran = run(*self._words)
+        self.said = " ".join(self.ran.out.split())
+
+    @property
+    def plan(self) -> Any:
+        return json.loads(run(*self._words, "-o", "json").out)
+
+    @property
+    def nodes(self) -> dict[str, list[str]]:
+        return {spec["name"].removeprefix("pod/"): list(spec["nodes"]) for spec in self.plan["specs"]}
+
+
+@pytest.mark.parametrize(
+    ("objects", "code", "said"),
+    [
+        (
+            [node("a"), node("b"), pod("web-1", "a"), pod("web-2", "a")],
+            0,
+            "with a drained The drain ends; all 2 pods find a place: 2 on b.",
+        ),
+        (
+            [node("a"), node("b", "1"), *(pod(f"w-{number}", "a") for number in range(4))],
+            7,
+            "ends; 3 of 4 pods find no place: pod/w-1, pod/w-2 and pod/w-3. pod/w-1, pod/w-2 and pod/w-3 stay pending.",
+        ),
+        (
+            [node("a"), node("b", "0"), pod("mail-0", "a", "2"), pod("web-1", "a")],
+            7,
+            "The drain ends; 2 of 2 pods find no place. ",
+        ),
+        ([node("a"), node("b"), pod("api-0", "a")], 0, "The drain ends; pod/api-0 finds a place on b."),
+        (
+            [node("a"), node("b", "0"), pod("api-0", "a")],
+            7,
+            "The drain ends; pod/api-0 finds no place. pod/api-0 stays",
+        ),
+        (
+            [node("a"), node("b"), pod("agent-0", "a", kind="DaemonSet")],
+            0,
+            "The drain ends; no pod of a is recreated elsewhere.",
+        ),
+        (
+            [node("a"), node("b", "1"), pod("low-0", "b", priority=1), pod("top-0", "a", priority=9)],
+            0,
+            "The drain ends; pod/top-0 finds a place on b, if 1 pod is preempted. The scheduler preempts shop/low-0",
+        ),
+        (
+            [node("a"), node("b", "2"), pod("low-0", "b", priority=1), pod("top-0", "a", priority=9), pod("x-0", "a")],
+            7,
+            "The drain ends; 1 of 2 pods finds no place: pod/x-0. pod/x-0 stays pending.",
+        ),
+    ],
+)
+def test_verdict_leads(objects: list[Any], code: int, said: str, tmp_path: Path) -> None:
+    found = Drained(tmp_path, "--drain a", *objects)
+    assert said in found.said
+    assert found.ran.code == code
+
+
+def test_preemption_comes_before_ways_out(tmp_path: Path) -> None:
+    low = [pod(f"low-{number}", "b", priority=1) for number in range(2)]
+    top = [pod("top-0", "a", "2", priority=9), pod("mid-0", "a", "2", priority=1)]
+    said = Drained(tmp_path, "--drain a", node("a"), node("b", "2"), *low, *top).said
+    assert (
+        "finds no place: pod/mid-0. The scheduler preempts shop/low-0 and shop/low-1 for it. pod/mid-0 stays pending"
+        in said
+    )
+
+
+def test_a_budget_lets_go_once_replacements_are_ready(tmp_path: Path) -> None:
+    """It allows one at a time: the second eviction waits, and is granted then."""
+    two = [pod("web-1", "a"), pod("web-2", "a"), pod("web-3", "b")]
+    found = Drained(tmp_path, "--drain a", node("a"), node("b"), *two, budget("web", 1, 3))
+    assert "The drain ends; all 2 pods find a place: 2 on b." in found.said
+    assert "pod/web-2 leaves once replacements of others are Ready, as a budget asks." in found.said
+    assert found.ran.code == 0
+
+
+def test_a_budget_holds_the_next_pod_when_a_replacement_has_no_place(tmp_path: Path) -> None:
+    pods = [pod("web-1", "a"), pod("web-2", "a"), pod("web-3", "b")]
+    found = Drained(tmp_path, "--drain a", node("a"), node("b", "1"), *pods, budget("web", 1, 3))
+    assert (
+        "The drain does not end: 1 pod is held by a PodDisruptionBudget. shop/web-2: The disruption budget web needs 2 "
+        "healthy pods and has 2 currently. The replacement of shop/web-1 has to be Ready first, and fits on no node. "
+        "Besides, pod/web-1 finds no place." in found.said
+    )
+    assert found.ran.code == 7
+
+
+def test_a_budget_counts_over_all_nodes(tmp_path: Path) -> None:
+    pods = [pod("web-1", "a"), pod("web-2", "b"), pod("web-3", "c")]
+    whole = Drained(tmp_path, "--drain a,b", *map(node, "abc"), *pods, budget("web", 1, 3))
+    assert "The drain ends; all 2 pods find a place: 2 on c." in whole.said
+    nodes = [node("a"), node("b"), node("c", "1")]
+    held = Drained(tmp_path, "--drain a --drain b", *nodes, *pods, budget("web", 1, 3))
+    assert "The drain does not end: 1 pod is held by a PodDisruptionBudget. shop/web-2: " in held.said
+    assert [entry["node"] for entry in held.plan["unmoved"]] == ["b"]
+
+
+def test_a_node_that_is_held_keeps_kubectl_from_the_next(tmp_path: Path) -> None:
+    pods = [pod("web-1", "a"), pod("web-2", "b"), pod("db-0", "a")]
+    found = Drained(tmp_path, "--drain a,b", *map(node, "abc"), *pods, budget("db", 0, 1))
+    assert "kubectl drain waits at a, and comes to b only with --timeout, as below." in found.said
+    last = Drained(tmp_path, "--drain b,a", *map(node, "abc"), *pods, budget("db", 0, 1))
+    assert "kubectl drain waits" not in last.said
+
+
+def test_all_nodes_are_cordoned_before_the_first_is_drained(tmp_path: Path) -> None:
+    """As kubectl does: what leaves one node does not land on the next."""
+    found = Drained(tmp_path, "--drain a,b", *map(node, "ab"), node("c", "1"), pod("web-1", "a"), pod("api-1", "b"))
+    assert found.said.startswith(
+        "on 3 nodes, with a and b drained The drain ends; 1 of 2 pods finds no place: pod/api-1"
+    )
+    assert found.nodes == {"web-1": ["c"], "api-1": []}
+    assert found.plan["whatIf"]["drained"] == "a,b"
+    assert found.plan["whatIf"]["drainedNodes"] == ["a", "b"]
+    assert [spec["leaves"] for spec in found.plan["specs"]] == [["a"], ["b"]]
+    assert "spec placed where pod/web-1 from a 1 of 1 c" in found.said
+
+
+def test_pods_of_a_later_node_count_until_it_is_drained(tmp_path: Path) -> None:
+    """The replacement of the first may not go where an excluded app still runs, and the second finds its room taken."""
+    apart = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", "labelSelector": {}}]}
+    nodes = [node(name) for name in "abc"]
+    for one in nodes[1:]:
+        one["metadata"]["labels"]["zone"] = "z"
+    found = Drained(
+        tmp_path, "--drain a,b", *nodes, pod("web-1", "a", affinity={"podAntiAffinity": apart}), pod("api-1", "b")
+    )
+    assert found.nodes == {"web-1": [], "api-1": ["c"]}
+    other = Drained(
+        tmp_path, "--drain b,a", *nodes, pod("web-1", "a", affinity={"podAntiAffinity": apart}), pod("api-1", "b")
+    )
+    assert other.nodes == {"api-1": ["c"], "web-1": []}
+
+
+def test_one_by_one_a_pod_moves_twice(tmp_path: Path) -> None:
+    objects = [node("a"), node("b"), pod("web-1", "a"), pod("web-2", "a")]
+    found = Drained(tmp_path, "--drain a,b --one-by-one", *objects)
+    assert "with a and b drained one by one The drain ends; all 2 pods find a place: 2 on a." in found.said
+    assert "pod/web-1 and pod/web-2 move more than once." in found.said
+    assert [spec["leaves"] for spec in found.plan["specs"]] == [["a", "b"], ["a", "b"]]
+    together = Drained(tmp_path, "--drain a,b", *objects)
+    assert "The drain ends; 2 of 2 pods find no place. No node is left: all are drained." in together.said
+
+
+def test_one_by_one_a_pod_waits_until_its_node_is_back(tmp_path: Path) -> None:
+    pods = [pod("web-1", "a", "3"), pod("api-1", "b", "3")]
+    found = Drained(tmp_path, "--drain a,b --one-by-one", node("a"), node("b"), *pods)
+    assert "The drain ends; 2 of 2 pods find no place before a and b are back." in found.said
+    assert "pod/web-1 stays pending until a is back." in found.said
+    assert found.nodes == {"web-1": ["a"], "api-1": ["b"]}
+    assert found.ran.code == 7
+
+
+def test_one_by_one_budgets_recover_when_a_node_is_back(tmp_path: Path) -> None:
+    pods = [pod("web-1", "a", "3"), pod("web-2", "b", "3")]
+    found = Drained(tmp_path, "--drain a,b --one-by-one", node("a"), node("b"), *pods, budget("web", 1, 2))
+    assert "The drain ends; 2 of 2 pods find no place before a and b are back." in found.said
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("--drain a,z", 3, 'nodes "z" not found'),
+        ("--drain a,", 2, '--drain "": this is for a node'),
+        ("--drain a,pod/x", 2, '--drain "pod/x": this is for a node'),
+        ("--drain a,b --exclude-node b", 2, "--drain b: --exclude-node leaves this node out, with its pods"),
+        ("--drain a --one-by-one", 2, "--one-by-one is for several drained nodes\nName them: --drain NODE,NODE"),
+        ("--drain a,a --one-by-one", 2, "--one-by-one is for several drained nodes"),
+    ],
+)
+def test_wrong_nodes(words: str, code: int, said: str, tmp_path: Path) -> None:
+    ran = Drained(tmp_path, words, node("a"), node("b")).ran
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+
+
+def test_a_node_that_is_named_twice_counts_once(tmp_path: Path) -> None:
+    found = Drained(tmp_path, "--drain a,node/b --drain a", node("a"), node("b"), node("c"), pod("web-1", "a"))
+    assert found.plan["whatIf"]["drainedNodes"] == ["a", "b"]
+
+
+def test_flags_of_several_nodes_are_counted_together(tmp_path: Path) -> None:
+    agents = [pod(f"agent-{name}", name, kind="DaemonSet") for name in "ab"]
+    said = Drained(tmp_path, "--drain a,b", *map(node, "abc"), *agents).said
+    assert "kubectl drain evicts nobody of a node without --ignore-daemonsets (2 pods of DaemonSets" in said
+    assert "Pods of a and b that are not moved pod why 2 of DaemonSets" in said
+
+
+def test_files_are_placed_with_the_drained_pods(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(json.dumps(raw_pod("x", "shop", requests={"cpu": "1"})))
+    for more, where in (("", "c"), (" --one-by-one", "b")):
+        found = Drained(tmp_path, f"--drain a,b -f {file}{more}", *map(node, "abc"), pod("web-1", "a"))
+        assert "The drain ends; pod/web-1 finds a place on " in found.said
+        assert f"The one new pod fits, on {where}." in found.said

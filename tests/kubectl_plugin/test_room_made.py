@@ -1,0 +1,136 @@
+"""What makes room for a pending pod: which pods move, which node to add, and what no node has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from kubectl_plugin.views.scheduling.changes import remedy_words
+from podrules.placement.outcome import Remedy
+from podrules.scheduler.framework.candidate_change import CandidateChange, ChangeKind
+from tests.kubectl_plugin.running import run, write_cluster
+from tests.kubectl_plugin.test_place_drain import budget, node, pod
+from tests.objects import raw_pod
+
+ZONE: Final = "topology.kubernetes.io/zone"
+
+
+def pending(cpu: str = "3", **spec: Any) -> Any:
+    found = pod("new-1", "", cpu, **spec)
+    found["status"] = {"phase": "Pending"}
+    return found
+
+
+def explained(tmp_path: Path, *objects: Any) -> str:
+    file = write_cluster(tmp_path / "cluster.json", list(objects))
+    return " ".join(run("explain", "pod/new-1", "-n", "shop", "--snapshot", file).out.split())
+
+
+FULL: Final = (node("a"), node("b"), pod("keep-1", "a", "2"), pod("web-1", "b", "1"), pod("web-2", "b", "2"))
+
+
+@pytest.mark.parametrize(
+    ("objects", "way"),
+    [
+        # On a 2 are free: the pod of 1 cpu comes there.
+        ([*FULL], "free 2 cpu on b by moving shop/web-2."),
+        ([node("a", "2"), node("b"), pod("x-1", "b", "1"), pod("x-2", "b", "3")], "free 3 cpu on b."),
+        (
+            [node("a", "2"), node("b"), *(pod(f"x-{number}", "b", "1") for number in range(3))],
+            "free 2 cpu on b by moving shop/x-0 and shop/x-1.",
+        ),
+        ([*FULL, budget("web", 0, 2)], "free 1 cpu on a."),
+        ([*FULL, budget("web", 1, 2)], "free 2 cpu on b by moving shop/web-2."),
+        ([*FULL[:-1], pod("web-2", "b", "2", kind="DaemonSet")], "free 1 cpu on a."),
+        ([*FULL[:-1], raw_pod("web-2", "shop", nodeName="b", requests={"cpu": "2"}, uid="x")], "free 1 cpu on a."),
+    ],
+)
+def test_pods_that_can_move_are_named(objects: list[Any], way: str, tmp_path: Path) -> None:
+    assert f"Way out: {way}" in explained(tmp_path, *objects, pending())
+
+
+@pytest.mark.parametrize(
+    ("asks", "words"),
+    [
+        ({"cpu": 62_000}, "64 free CPU"),
+        ({"cpu": 64_001}, "96 free CPU"),
+        ({"cpu": 300}, "1 free CPU"),
+        ({"cpu": 5_000, "memory": 7 * 2**30}, "8 free CPU and 8Gi free memory"),
+        ({"memory": 70 * 2**30}, "96Gi free memory"),
+        ({"memory": 24 * 2**30}, "32Gi free memory"),
+        ({"nvidia.com/gpu": 3}, "3 free nvidia.com/gpu"),
+        ({"pods": 1}, "room for 1 more pod"),
+    ],
+)
+def test_a_node_is_named_in_sizes_that_are_sold(asks: dict[str, int], words: str) -> None:
+    larger = CandidateChange(ChangeKind.ENLARGE, node="a", amounts=dict.fromkeys(asks, 1), asks=asks, added=True)
+    assert remedy_words(Remedy((larger,), "a", 1, 0), ()) == f"add a node with {words}"
+
+
+def test_a_pod_that_is_too_large_for_every_node(tmp_path: Path) -> None:
+    said = explained(tmp_path, node("a"), node("b"), pending("62"))
+    assert "Of 2 nodes, 2 lack cpu. Way out: add a node with 64 free CPU." in said
+
+
+@pytest.mark.parametrize("word", ["example.com/fpga", "nvidia.com/gpu"])
+def test_what_no_node_offers_is_said(word: str, tmp_path: Path) -> None:
+    wants = pending("1")
+    wants["spec"]["containers"][0]["resources"]["requests"][word] = "1"
+    nodes = [node("a"), node("b")]
+    assert f"No node offers {word}. Way out: add a node with 1 free {word}." in explained(tmp_path, *nodes, wants)
+    nodes[0]["status"]["allocatable"][word] = "0"
+    assert f"No node offers {word}." in explained(tmp_path, *nodes, wants)
+    nodes[0]["status"]["allocatable"][word] = "1"
+    taken = pod("old-1", "a")
+    taken["spec"]["containers"][0]["resources"]["requests"][word] = "1"
+    assert f"2 lack {word}." in explained(tmp_path, *nodes, taken, wants)
+
+
+def volume(**more: Any) -> Any:
+    spec = {
+        "capacity": {"storage": "5Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "claimRef": {"namespace": "shop", "name": "data", "uid": "c"},
+        "csi": {"driver": "csi.example.com", "volumeHandle": "x"},
+    }
+    meta = {"name": "disk-7", "labels": more.pop("labels", {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": meta,
+        "spec": spec | more,
+        "status": {"phase": "Bound"},
+    }
+
+
+def in_zone(zone: str) -> Any:
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}
+    return {"required": {"nodeSelectorTerms": [term]}}
+
+
+@pytest.mark.parametrize(
+    "more", [{"labels": {ZONE: "eu-9"}}, {"nodeAffinity": in_zone("eu-9")}], ids=["label", "affinity"]
+)
+def test_a_volume_in_a_zone_without_nodes_is_named(more: Any, tmp_path: Path) -> None:
+    """Whether the volume has the zone as a label or in its node affinity."""
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "data",
+            "namespace": "shop",
+            "uid": "c",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {"volumeName": "disk-7", "storageClassName": "", "accessModes": ["ReadWriteOnce"]},
+        "status": {"phase": "Bound"},
+    }
+    nodes = [node("a"), node("b")]
+    for one in nodes:
+        one["metadata"]["labels"][ZONE] = "eu-1"
+    waits = pending("1", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}])
+    said = explained(tmp_path, *nodes, volume(**more), claim, waits)
+    assert 'Volume "disk-7" of claim "data" (5Gi, Bound, csi.example.com) can be used only in zone eu-9' in said
+    assert "and no node is there. Way out: add a node in zone eu-9" in said
