@@ -145,6 +145,10 @@ def question(before: Typed, current: str) -> Question:
         return Question(_flags(before.command), prefix=current)
     if not before.command:
         return Question(tuple(COMMANDS.items()), prefix=current)
+    if before.command == "rights":
+        from kubectl_plugin.reports.rights import ASKED
+
+        return Question(tuple((name, COMMANDS[name]) for name in ASKED), prefix=current)
     names = _OWN_NAMES.get(before.command)
     if names is None:
         return Question()
