@@ -23,6 +23,7 @@ from kubectl_plugin.reports.workload.rollout import Said
 from kubectl_plugin.views.pod.claim_words import claim_command, claim_sentences, volume_sentences
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.unread import assumed_words, unread_lines
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import ago, amount, counted, cut, listed
 from podrules.budget_risk import BudgetRisk
 from podrules.model.instant import instant, later
@@ -55,7 +56,11 @@ def related_page(report: RelatedReport, *, now: datetime | None, wide: bool) -> 
         title=f"{name}/{report.name}{namespace}",
         verdict=told.sentences,
         severity=told.severity,
-        parts=(*parts(report, now, None if wide else _MAX_ROWS), Section("Unknown", unread_lines(report.unread))),
+        parts=(
+            *parts(report, now, None if wide else _MAX_ROWS),
+            versions_section(report.version_notes),
+            Section("Unknown", unread_lines(report.unread)),
+        ),
         next_commands=tuple(commands(report)),
     )
 
@@ -111,13 +116,13 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         if not users:
             return _C.CLAIM_TERMINATING, _NOTICE, (f"{lead}: no pod with a node keeps it, so it is gone soon.",)
         kept = f"{lead}: finalizer kubernetes.io/pvc-protection keeps it until {_names('pod', users)} "
-        kept += "ends." if len(users) == 1 else "end."
+        kept += "is gone." if len(users) == 1 else "are gone."
         return _C.CLAIM_TERMINATING, _NOTICE, (kept, "Save its data before that; no new pod can use it.")
     if problem is not None:
         made, failed = instant(report.created), report.event is not None and report.event.reason == _FAILED
         young = made is not None and now is not None and now < later(made, _LONG)
         passes = young and not failed and problem.trouble in _PASSING
-        code = _C.CLAIM_LOST if problem.trouble is ClaimTrouble.LOST else _C.CLAIM_UNBOUND
+        code = _C.CLAIM_LOST if problem.trouble is ClaimTrouble.LOST or report.phase == "Bound" else _C.CLAIM_UNBOUND
         what, *way = claim_sentences([problem])
         if problem.selected_node and problem.trouble is ClaimTrouble.WAITS_FOR_PROVISIONER:
             what = f"{what.rstrip('.')} for node {problem.selected_node}."

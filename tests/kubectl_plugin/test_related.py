@@ -127,7 +127,7 @@ CLAIMS: Final[Mapping[str, tuple[Sequence[Object], str]]] = {
     ),
     "ClaimTerminating": (
         [bound(metadata={"deletionTimestamp": NOW, "finalizers": ["x"]}), volume(), user("db-0", "n1")],
-        "finalizer kubernetes.io/pvc-protection keeps it until pod default/db-0 ends.",
+        "finalizer kubernetes.io/pvc-protection keeps it until pod default/db-0 is gone.",
     ),
     "ClaimUnbound": (
         [claim(), storage_class(AT_ONCE), user("db-0"), event("ProvisioningFailed", "no quota left")],
@@ -142,6 +142,18 @@ def test_claim(tmp_path: Path, code: str) -> None:
     ran = ask(tmp_path, objects, "pvc/data")
     assert (ran.code, said in " ".join(ran.out.split())) == (0, True), ran
     assert json.loads(ask(tmp_path, objects, "pvc/data", "-o", "json").out)["verdict"]["code"] == code
+
+
+def test_claim_that_a_finished_pod_keeps(tmp_path: Path) -> None:
+    done = {**user("once", "n1"), "status": {"phase": "Succeeded"}}
+    leaving = bound(metadata={"deletionTimestamp": NOW})
+    assert "keeps it until pod\ndefault/once is gone." in ask(tmp_path, [leaving, volume(), done], "pvc/data").out
+
+
+def test_bound_claim_without_its_volume_is_lost(tmp_path: Path) -> None:
+    report = json.loads(ask(tmp_path, [bound(), user("db-0")], "pvc/data", "-o", "json").out)
+    assert report["verdict"]["code"] == "ClaimLost"
+    assert 'names volume "pv", which does not exist' in report["verdict"]["text"]
 
 
 def test_claim_shows_the_words_of_its_newest_event(tmp_path: Path) -> None:
