@@ -153,13 +153,15 @@ class RelatedReports:
         standings = budgets_at_stake(budgets, own).standings
         live = [pod for pod in own if not pod.finished]
         failures = (one.message for one in budget.status.conditions if one.type == "DisruptionAllowed")
+        counted = budget_room(budget, list(map(self._covered, own))) if named and pods is not None else None
+        failure = "" if counted is None else counted.failure
         return BudgetReport(
             min_available=spec.min_available,
             max_unavailable=spec.max_unavailable,
             unhealthy_pod_eviction_policy=spec.unhealthy_pod_eviction_policy or "IfHealthyBudget",
             standing=None if pods is None else next(one for one in standings if one.name == meta.name),
-            counted=budget_room(budget, list(map(self._covered, own))) if named and pods is not None else None,
-            failure=next(failures, "") if failed_sync(budget) else "",
+            counted=counted,
+            failure=next(failures, "") if failed_sync(budget) else failure,
             others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),
             pods=tuple(replace(_short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
             **self._head(budget),

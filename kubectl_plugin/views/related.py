@@ -204,11 +204,12 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
         case BudgetRisk.BLOCKS_ALWAYS:
             lead = f"Lets no pod be evicted, even if all are Ready: {of}."
         case BudgetRisk.UNCOUNTED:
-            lead = f"Lets no pod be evicted: its pods cannot be counted ({cut(report.failure).rstrip('.')})."
+            why_not = cut(report.failure).rstrip(".") or _setting(report)
+            lead = f"Lets no pod be evicted: its pods cannot be counted ({why_not})."
         case BudgetRisk.NOT_OBSERVED:
             lead, never = "Lets no pod be evicted until the disruption controller has seen its newest spec.", False
         case _:
-            never = _setting(report) == _UNSET_BUDGET
+            never = False
     if not never:
         return _C.BUDGET_BLOCKS_NOW, _NOTICE, (lead, *way)
     return _C.BUDGET_BLOCKS_ALWAYS, _TROUBLE, (lead, *drains, *way)
@@ -232,7 +233,7 @@ def _changes(report: BudgetReport) -> Iterator[str]:
     match found.risk:
         case BudgetRisk.BLOCKS_ALWAYS if report.max_unavailable is not None:
             yield "maxUnavailable 1"
-        case BudgetRisk.BLOCKS_ALWAYS | BudgetRisk.BLOCKS_NOW if _setting(report) == _UNSET_BUDGET:
+        case BudgetRisk.BLOCKS_ALWAYS | BudgetRisk.UNCOUNTED if _setting(report) == _UNSET_BUDGET:
             yield "set maxUnavailable 1"
         case BudgetRisk.BLOCKS_ALWAYS if isinstance(least, int):
             kept = max(0, min(least, found.pods) - 1)

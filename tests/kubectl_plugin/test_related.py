@@ -255,6 +255,13 @@ def test_budget_beside_another(tmp_path: Path) -> None:
     assert "Way out: let one of web and all select these pods." in out
 
 
+def test_budget_of_pods_without_a_controller(tmp_path: Path) -> None:
+    alone = [budget(maxUnavailable=1, status=counts(2, 0, 0, disruptionsAllowed=0)), web(0), web(1)]
+    out = " ".join(ask(tmp_path, alone, "pdb/web").out.split())
+    assert "cannot be counted (no controller makes them, and only pods of controllers are counted)." in out
+    assert "A drain of n1 does not end. Way out: minAvailable as a number, such as 1 of 2." in out
+
+
 def test_budget_whose_pods_cannot_be_counted(tmp_path: Path) -> None:
     failed = raw_condition("DisruptionAllowed", "False", reason="SyncFailed", message="found no controllers for pod")
     status = counts(0, 0, 0, conditions=[failed])
