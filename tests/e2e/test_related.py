@@ -116,6 +116,5 @@ def test_claim_that_waits_for_a_pod_then_for_its_provisioner(
     )
     chosen = f'gone.example.com has not made a volume of class "late-{namespace}" yet for node {node_name(node)}.'
     wait_for(lambda: chosen in qos.text("pvc/data", "-n", namespace), "a node is chosen")
-    wait_for(lambda: "ExternalProvisioning" in qos.text("pvc/data", "-n", namespace), "the claim's event")
     assert "It keeps pod web waiting." in qos.text("pvc/data", "-n", namespace)
     api.delete(late)
