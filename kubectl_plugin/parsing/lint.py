@@ -32,7 +32,7 @@ to ignore a finding, write on the line of the field or above it, or at the head 
 the document for all of it:
   # kubectl-qos: ignore best-effort - a batch pod that may go first
 or, where comments are dropped, as an annotation of the object:
-  kubectl-qos/ignore: best-effort,bare-pod
+  kubectl-qos.io/ignore: best-effort,bare-pod
 
 exit codes: 0 nothing at or above --severity, 1 findings at or above it,
 2 the command line is wrong, 6 a file cannot be read (the others are checked)

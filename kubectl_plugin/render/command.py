@@ -21,7 +21,7 @@ from podrules.plain_names import NO_COMMAND, command, is_plain_name
 
 __all__ = ["Command", "Hint", "Prose", "Target", "as_typed", "can_i", "kubectl", "qos", "why"]
 
-_ASK_NO_CLUSTER: Final = frozenset({"why", "lint"})
+_ASK_NO_CLUSTER: Final = frozenset({"why", "lint", "rights"})
 """Commands of the plugin that take no flags of a target."""
 _READ_SCHEDULER_CONFIG: Final = frozenset({"explain", "place", "report", "versions"})
 _READ_VERSIONS: Final = _READ_SCHEDULER_CONFIG | {"node"}

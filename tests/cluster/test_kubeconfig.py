@@ -10,6 +10,7 @@ from podrules.cluster.live.kubeconfig import Kubeconfig, plain
 REACHED = "the API server cannot be reached: "
 DIAL = f"{REACHED}dial tcp [::1]:8080: connect: connection refused"
 X509 = f"{REACHED}tls: failed to verify certificate: x509: "
+CLIENT = "no answer from https://10.0.0.1:6443: [SSL: "
 CONFIG = Kubeconfig({"/home/ann/config": ""}, "", "https://10.0.0.1:6443", "Log in.")
 
 
@@ -34,6 +35,13 @@ CONFIG = Kubeconfig({"/home/ann/config": ""}, "", "https://10.0.0.1:6443", "Log 
         ("EOF", "kubectl asked for a password"),
         (f"{REACHED}dial tcp 10.0.0.1:6443: connect: connection refused", ASK_ANOTHER),
         (DIAL, ASK_ANOTHER),
+        (f"{CLIENT}CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate has expired", "Renew its"),
+        (
+            f"{CLIENT}CERTIFICATE_VERIFY_FAILED] certificate verify failed: unable to get local issuer",
+            "certificate-auth",
+        ),
+        (f"{CLIENT}CERTIFICATE_VERIFY_FAILED] certificate verify failed: Hostname mismatch", "Name a host"),
+        ("no answer from https://api.corp: Failed to resolve 'api.corp'", "Compare server in the kubeconfig"),
     ],
 )
 def test_advice(message: str, advice: str) -> None:

@@ -423,6 +423,25 @@ def test_certificate_of_an_unknown_authority(control_plane: ControlPlane, kubect
     assert ran.err.splitlines()[1:] == [advice]
 
 
+def test_http_to_an_https_server(control_plane: ControlPlane, kubectl_qos: Plugin, tmp_path: Path) -> None:
+    config = yaml.safe_load(control_plane.admin_kubeconfig.read_text())
+    config["clusters"][0]["cluster"]["server"] = control_plane.server.replace("https:", "http:")
+    file = tmp_path / "plain.kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+
+    ran = kubectl_qos("pod/web", kubeconfig=file)
+    transport = ClientTransport(kubeconfig=str(file), request_timeout=30)
+    try:
+        by_client = transport.get("/version")
+    finally:
+        transport.close()
+
+    said = "Client sent an HTTP request to an HTTPS server."
+    lines = [f"error: the API server answered 400 to get pods: {said}", "Begin server in the kubeconfig with https://"]
+    assert (ran.code, ran.err.splitlines()) == (5, lines)
+    assert by_client == (400, f"{said}\n".encode())
+
+
 def assert_hints_are_true(control_plane: ControlPlane, kubeconfig: Path, text: str) -> None:
     """Each command that the output names really says no."""
     hints = re.findall(r"\(kubectl (auth can-i [^)]*)\)", text)

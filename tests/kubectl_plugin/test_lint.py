@@ -173,10 +173,15 @@ def test_comments_and_annotations_ignore() -> None:
     assert (_rules(field), _rules(field, ignored=True)) == (["bare-pod"], ["best-effort"])
     elsewhere = _found("-f", "-", *_ONLY, stdin=POD.replace("spec:", "spec:  # kubectl-qos: ignore best-effort"))
     assert _rules(elsewhere) == ["bare-pod", "best-effort"]
-    annotation = "metadata:\n  annotations:\n    kubectl-qos/ignore: best-effort,bare-pod"
-    annotated = _found("-f", "-", *_ONLY, stdin=POD.replace("metadata:", annotation))
-    assert _rules(annotated, ignored=True) == ["bare-pod", "best-effort"]
-    assert {entry["ignored"]["by"] for entry in annotated["findings"]} == {"annotation"}
+    for lines in (
+        ["kubectl-qos.io/ignore: best-effort,bare-pod"],
+        ["kubectl-qos/ignore: bare-pod , best-effort"],
+        ["kubectl-qos/ignore: bare-pod", "kubectl-qos.io/ignore: best-effort"],
+    ):
+        annotation = "\n    ".join(["metadata:\n  annotations:", *lines])
+        annotated = _found("-f", "-", *_ONLY, stdin=POD.replace("metadata:", annotation))
+        assert _rules(annotated, ignored=True) == ["bare-pod", "best-effort"]
+        assert {entry["ignored"]["by"] for entry in annotated["findings"]} == {"annotation"}
 
 
 @pytest.mark.parametrize(
@@ -220,12 +225,13 @@ def test_places_of_a_rule_stand_below_their_message() -> None:
 
 
 def test_an_unknown_rule_in_an_ignore_is_told() -> None:
-    annotation = "metadata:\n  annotations:\n    kubectl-qos/ignore: nothing"
+    annotation = "metadata:\n  annotations:\n    kubectl-qos/ignore: nothing\n    kubectl-qos.io/ignore: more"
     text = f"# kubectl-qos: ignore bare-pods\n# kubectl-qos: ignore\n{POD}".replace("metadata:", annotation)
     report = _found("-f", "-", stdin=text)
     assert [(entry["line"], entry["rule"]) for entry in report["unknownIgnores"]] == [
         (1, "bare-pods"),
         (2, ""),
+        (8, "more"),
         (7, "nothing"),
     ]
     for form in ("table", "sarif", "github", "markdown"):

@@ -27,19 +27,25 @@ _NO_SERVER: Final = re.compile(
 _CONTEXTS: Final = ("kubectl", "config", "get-contexts")
 _NO_CONTEXT: Final = re.compile("^context .* does not exist$|^context was not found")
 _HELPS: Final = (
-    (r"x509: .*(has expired|not yet valid)", "Renew its certificate, or set the clock of this machine"),
-    (r"x509: .*unknown authority", "certificate-authority-data of the kubeconfig is of another cluster, or old"),
+    (r"(x509|CERTIFICATE).*(has expired|not yet valid)", "Renew its certificate, or set the clock of this machine"),
     (
-        r"x509: .*(valid for|IP SANs)",
+        r"x509: .*unknown authority|CERTIFICATE.*(local issuer|self.signed)",
+        "certificate-authority-data of the kubeconfig is of another cluster, or old",
+    ),
+    (
+        r"(x509|CERTIFICATE).*(valid for|IP SANs|mismatch)",
         "Name a host of that certificate in server of the kubeconfig, or in tls-server-name",
     ),
     (
         r"proxyconnect|Proxy Auth",
         "Correct HTTPS_PROXY or proxy-url of the kubeconfig; NO_PROXY names hosts without a proxy",
     ),
-    (r"no such host|server misbehaving", "Compare server in the kubeconfig; a private name needs its VPN or DNS"),
     (
-        r"i/o timeout|deadline exceeded|no route to host|network is unreachable",
+        r"no such host|server misbehaving|Failed to resolve",
+        "Compare server in the kubeconfig; a private name needs its VPN or DNS",
+    ),
+    (
+        r"i/o timeout|timed out|deadline exceeded|no route to host|network is unreachable",
         "Check server in the kubeconfig, VPN and firewall",
     ),
     (r"HTTP request to an HTTPS server|unsupported protocol", "Begin server in the kubeconfig with https://"),
