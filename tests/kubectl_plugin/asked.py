@@ -121,6 +121,7 @@ COMMANDS: Final[Mapping[str, Sequence[str]]] = {
         *(f"{kind} -A" for kind in ("pods", "nodes", *_TYPES)),
         *("deployment/web -n shop", "statefulset/db -n shop", "job/nightly-index -n batch", "job/trainer -n ml"),
         *("cronjob/nightly-report -n batch", "daemonset/log-agent -n monitoring", "node/node-c3", "node/node-a1"),
+        *("pvc/data-db-1 -n shop", "pdb/db -n shop", "pc/shop-high", "pvc,pdb,quota,pc -A"),
         *("pod/embed-n6d8t -n ml", "-f -", "-f - --dry-run=server", "-f - --placement"),
     ],
     "died": [
