@@ -266,7 +266,8 @@ def _budget_parts(report: BudgetReport, _now: datetime | None, most: int | None)
     yield Section("Status", tuple(lines))
     yield Section("Change", tuple(_changes(report))[1:])
     held = Counter(pod.node for pod in report.pods if pod.node and pod.refused)
-    yield Section("Drains held", (listed([f"{node} ({count})" for node, count in sorted(held.items())], most=most),))
+    nodes = [f"{node} ({count})" for node, count in sorted(held.items())]
+    yield Section("Drains held", (listed(nodes, most=most),) if nodes else ())
     yield Section("Server says", tuple(dict.fromkeys(cut(pod.refused) for pod in report.pods if pod.refused))[:_SHOWN])
     yield from (_pods_table(", each asked alone", pods, most, budget=True) for pods in [report.pods] if pods)
 

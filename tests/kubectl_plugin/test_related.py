@@ -221,6 +221,10 @@ def test_budget(tmp_path: Path, code: str) -> None:
     assert json.loads(ask(tmp_path, objects, "pdb/web", "-o", "json").out)["verdict"]["code"] == code
 
 
+def test_budget_without_held_pods_names_no_drain(tmp_path: Path) -> None:
+    assert "Drains held" not in ask(tmp_path, BUDGETS["BudgetAllows"][0], "pdb/web").out
+
+
 @pytest.mark.parametrize(
     ("spec", "change"),
     [
