@@ -18,14 +18,15 @@ from kubectl_plugin.options import ClusterOptions
 from kubectl_plugin.reports.rights import ASKED
 from podrules.cluster.demo import DEMO_NOW, DEMO_VERSION, demo_kubelets, demo_objects
 from podrules.cluster.in_memory import MemorySource
-from podrules.cluster.kinds import NODE_PROXIES, WORKLOADS, Kind
+from podrules.cluster.kinds import MUTATING_WEBHOOKS, NODE_PROXIES, VALIDATING_WEBHOOKS, WORKLOADS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
 from podrules.cluster.live.responses import ChangeAnswer
 from podrules.cluster.live.transport import ProxySettings
 from podrules.cluster.source import Source
 from podrules.model.base import KubeObject, Model
+from podrules.mutating_webhooks import MUTATES, VALIDATES
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod, raw_workload
 
 __all__ = ["COMMANDS", "MANIFEST", "Request", "asked_by", "rights_of"]
 
@@ -73,7 +74,27 @@ def _owned(kind: Kind[Any]) -> Mapping[str, Any]:
     return raw_pod(name, "shop", uid=name, metadata=metadata, nodeName="node-a1", status=_KILLED)
 
 
+def _webhook(name: str, ready: int, *namespaces: str) -> Iterator[Mapping[str, Any]]:
+    """Our webhook for some namespaces, and its Deployment."""
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}]
+    selected = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [*namespaces]}
+    common = {
+        "clientConfig": {"service": {"name": name, "namespace": "qos"}},
+        "rules": rules,
+        "namespaceSelector": {"matchExpressions": [selected]},
+    }
+    for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
+        entry = {"name": MUTATES if kind is MUTATING_WEBHOOKS else VALIDATES, **common}
+        metadata = {"name": f"{name}.qos"}
+        yield {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "webhooks": [entry]}
+    arguments = ["--allowed-classes=*=none", "--scheduler-config=kube-system/kube-scheduler"]
+    pods = {"containers": [{"name": "qos-webhook", "args": arguments}]}
+    yield {**raw_workload("Deployment", name, "qos", pod_spec=pods), "status": {"readyReplicas": ready}}
+
+
 _ADDED: Final = (
+    *_webhook("webhook", 1, "shop"),
+    *_webhook("not-ready", 0, "batch"),
     raw_pod("rare-0", "shop", uid="rare", labels={"app": "rare"}, metadata={"creationTimestamp": _CREATED}, **_RARE),
     raw_pod("waits", "shop", uid="waits", metadata={"creationTimestamp": _CREATED}),
     raw_pod(
@@ -153,7 +174,7 @@ COMMANDS: Final[Mapping[str, Sequence[str]]] = {
 }
 """What is typed behind each command."""
 _WITH_A_FLAG: Final = frozenset({"configmaps"})
-"""Read only where --scheduler-config names one."""
+"""Read only where --scheduler-config or the webhook's configuration names one."""
 
 
 def _is_scheduler(entry: Mapping[str, Any]) -> bool:
