@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Final
 
-from kubectl_plugin.exit_codes import INTERRUPTED, UNEXPECTED, UNREADABLE, tell, warn
+from kubectl_plugin.exit_codes import INTERRUPTED, UNEXPECTED, UNREADABLE, explained, tell, warn
 from kubectl_plugin.parsing import Parsed, parse
 from kubectl_plugin.render.escape import escape
-from podrules.cluster.errors import ClusterError, NotFound
+from podrules.cluster.errors import ClusterError, NotFound, Unreachable
 
 if TYPE_CHECKING:
     from kubectl_plugin.options import ClusterOptions, Connection, Run
@@ -27,16 +27,16 @@ _MAX_MEMORY: Final = 6 << 30
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code.
-
-    Args:
-        argv: The arguments; None: those of the process.
-    """
+    """Run the command line, of the process without ``argv``; returns the exit code."""
     parsed = None
     try:
         if argv is None:
             _exit_on_signals()
-        parsed = parse(sys.argv[1:] if argv is None else argv)
+        try:
+            parsed = parse(sys.argv[1:] if argv is None else argv)
+        finally:
+            # Help and the version end the process.
+            sys.stdout.flush()
         if argv is None and not parsed.options.cluster.live:
             _limit_memory()
         code = _run(parsed)
@@ -134,7 +134,8 @@ def source_of(cluster: ClusterOptions, err: IO[str]) -> Iterator[Source]:
         if problem is None:
             yield live
             return
-        print(f"kubectl qos: going on without a cluster: {problem}", file=err)
+        why = explained(Unreachable(problem), cluster.target()).message
+        print(f"kubectl qos: going on without a cluster: {escape(why)}", file=err)
         yield _offline_source(cluster, err)
     except NotFound as error:
         # The connection is needed to find similar names.

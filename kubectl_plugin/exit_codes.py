@@ -57,6 +57,7 @@ __all__ = [
     "UNEXPECTED",
     "UNREADABLE",
     "certainty",
+    "explained",
     "tell",
     "warn",
     "words_of",
@@ -92,12 +93,7 @@ def certainty(reports: Iterable[Struct]) -> int:
 
 
 def words_of(error: ClusterError, target: Target) -> str:
-    """The error's message, with the command that helps.
-
-    Args:
-        error: What went wrong.
-        target: The flags for that command.
-    """
+    """The error's message, with the command that helps."""
     from kubectl_plugin.render.command import Command, Hint, Prose
 
     if not error.remedy:
@@ -106,26 +102,32 @@ def words_of(error: ClusterError, target: Target) -> str:
 
 
 def tell(error: ClusterError, err: IO[str], target: Target | None = None) -> int:
-    """Print an error, and below it what helps; returns the exit code.
-
-    Args:
-        error: What went wrong.
-        err: Standard error.
-        target: The flags for suggested commands; None: they are not known yet.
-    """
+    """Print an error, and below it what helps; returns the exit code. Without a target its flags are not known yet."""
+    if isinstance(error, Unreachable) and (target is None or target.live):
+        error = explained(error, target)
     print(f"error: {escape(error.message)}", file=err)
     if helps := _helps(error, target):
         print(escape(helps), file=err)
     return next((code for kind, code in _ERRORS if isinstance(error, kind)), 1)
 
 
+def explained(error: Unreachable, target: Target | None) -> Unreachable:
+    """The error by what kubectl is configured with, which is read only now."""
+    from podrules.cluster.live.kubeconfig import plain, read_kubeconfig
+
+    return plain(error, read_kubeconfig(dict(target.connection if target is not None else ())))
+
+
 def _helps(error: ClusterError, target: Target | None) -> str:
     """The advice, and the command that helps, with the flags of the target."""
-    from kubectl_plugin.render.command import Command, Hint, Prose, Target
+    from kubectl_plugin.render.command import Command, Hint, Prose, Target, can_i
 
     target = target or Target()
     if isinstance(error, NotFound) and error.advice in {"", error.meant}:
         hint = Hint(_listing(error), "To list them: ")
+        if not error.may_list:
+            ask = can_i("list", error.resource, error.namespace)
+            hint = Hint(ask, f"Whether a similar name exists is unknown: you may not list {error.plural} (", ")")
     elif error.remedy:
         hint = Hint(target.corrected(error.remedy) if error.corrects else Command(error.remedy), "Try ")
     else:
@@ -136,20 +138,15 @@ def _helps(error: ClusterError, target: Target | None) -> str:
 def _listing(error: NotFound) -> Command:
     """The command that lists the names that exist."""
     from kubectl_plugin.render.command import kubectl, qos
-    from podrules.cluster.kinds import NODES, PODS, WORKLOADS
+    from podrules.cluster.kinds import NODES, PODS, RELATED, WORKLOADS
 
-    ours = error.resource in {kind.rbac_name for kind in (PODS, NODES, *WORKLOADS)}
+    ours = error.resource in {kind.rbac_name for kind in (PODS, NODES, *WORKLOADS, *RELATED)}
     if ours:
         return qos("explain {}", error.plural, namespace=error.namespace)
     return kubectl("get {}", error.plural, namespace=error.namespace)
 
 
 def warn(warnings: Iterable[str], err: IO[str]) -> None:
-    """Print warnings, which change no exit code.
-
-    Args:
-        warnings: One line each.
-        err: Standard error.
-    """
+    """Print warnings, one line each, which change no exit code."""
     for warning in warnings:
         print(f"warning: {escape(warning)}", file=err)

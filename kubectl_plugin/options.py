@@ -32,6 +32,7 @@ __all__ = [
     "PartitionsOptions",
     "PlaceOptions",
     "ReportOptions",
+    "RightsOptions",
     "Run",
     "Selection",
     "SnapshotOptions",
@@ -434,6 +435,18 @@ class LintOptions(NamedTuple):
     """The namespace of objects that name none."""
     output: Output
     colour: bool
+    cluster: ClusterOptions = ClusterOptions(offline=True)
+
+
+class RightsOptions(NamedTuple):
+    """``kubectl qos rights``."""
+
+    commands: tuple[str, ...]
+    """Empty: those that only read."""
+    kubelets: bool
+    namespace: str
+    """The only one that may be read; empty: all may."""
+    output: Output
     cluster: ClusterOptions = ClusterOptions(offline=True)
 
 

@@ -80,7 +80,7 @@ class Printer:
             page = replace(page, verdict=(*page.verdict, *self._assumed))
             self._assumed = ()
         if self._source is not None:
-            page = without_missing_objects(page, self._source)
+            page = _with_rights(without_missing_objects(page, self._source), self._target.command)
         self._streams.out.write(gap + self._rendered(Answer(pages=(page,))))
 
     def say(self, text: str) -> None:
@@ -145,6 +145,20 @@ def without_missing_objects(page: Page, source: Source) -> Page:
         return page
     kept = tuple(command for command in page.next_commands if _objects_exist(command, source))
     return replace(page, next_commands=kept)
+
+
+def _with_rights(page: Page, command: str) -> Page:
+    """The page with the command that prints the role, where the user may not read something."""
+    lines = (line for part in page.parts for line in getattr(part, "lines", ()))
+    hints = (one.command for line in lines for one in getattr(line, "parts", ()) if not isinstance(one, str))
+    asked = [hint for hint in hints if hint.words[1:3] == ("auth", "can-i")]
+    if not asked:
+        return page
+    from kubectl_plugin.render.command import qos
+
+    kubelets = "--kubelets" if any(hint.options for hint in asked) else ""
+    role = qos("rights {}", command, options=kubelets, comment="a role, for an administrator to apply")
+    return replace(page, next_commands=(*page.next_commands, role))
 
 
 def _objects_exist(command: Command, source: Source) -> bool:

@@ -8,7 +8,10 @@
 from __future__ import annotations
 
 import gc
+import io
+import os
 import signal
+import sys
 from collections.abc import Callable
 
 __all__ = ["complete", "main"]
@@ -25,16 +28,57 @@ def main() -> int:
 
 
 def complete() -> int:
-    """Print completions for a shell."""
-    return _run(_completion)
+    """Print completions for a shell, which shows no errors: one that reads only the first lines is none."""
+    try:
+        return _run(_completion)
+    except OSError:
+        _redirect(1)
+        return 0
 
 
 def _run(script: Callable[[], int]) -> int:
+    _open_streams()
     gc.set_threshold(_COLLECTION_THRESHOLD)
     code = _on_large_stack(script)
     # The interpreter collects once more at its end; frozen objects are left out.
     gc.freeze()
     return code
+
+
+class _Errors(io.TextIOWrapper):
+    """Standard error. A message that it does not take changes no exit code."""
+
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except OSError:
+            _redirect(2)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError:
+            _redirect(2)
+
+
+def _open_streams() -> None:
+    """Open what the parent has closed, or files would get these numbers; an answer then cannot be written."""
+    for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number is this one.
+            os.open(os.devnull, mode)
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    encoding = sys.stderr.encoding if sys.stderr else None
+    sys.stderr = _Errors(os.fdopen(2, "wb", closefd=False), encoding, "backslashreplace", line_buffering=True)
+
+
+def _redirect(number: int) -> None:
+    """Let nothing more be written to a stream that takes no more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def _on_large_stack(script: Callable[[], int]) -> int:
@@ -54,4 +98,6 @@ def _command_line() -> int:
 def _completion() -> int:
     from kubectl_plugin.completion.answer import main as run
 
-    return run()
+    code = run()
+    sys.stdout.flush()
+    return code

@@ -47,6 +47,8 @@ class RefusedBy(StrEnum):
     LIMIT_RANGER = "LimitRanger"
     POD_SECURITY = "PodSecurity"
     RESOURCE_QUOTA = "ResourceQuota"
+    WEBHOOK = "Webhook"
+    """The webhook of kubectl qos."""
 
 
 class PodRefusal(Struct, frozen=True, rename="camel"):

@@ -19,6 +19,7 @@ __all__ = [
     "NOT_IN_SNAPSHOT",
     "QUOTAS_NOT_ASKED",
     "USAGE_NOT_ASKED",
+    "WEBHOOK_NOT_ASKED",
     "Access",
     "Owner",
     "Unread",
@@ -80,6 +81,10 @@ USAGE_NOT_ASKED: Final = Unread("get", "nodes/proxy", None, "not asked for a lis
 LABELS_NOT_ASKED: Final = Unread("get", "namespaces", None, "not asked for Pod Security; --dry-run=server tells")
 QUOTAS_NOT_ASKED: Final = Unread("list", "resourcequotas", None, "not asked, as Pod Security; --dry-run=server tells")
 """What bounds a namespace, where one answer about a manifest is to take a live cluster no more requests."""
+
+
+WEBHOOK_NOT_ASKED: Final = Unread("create", "pods.mutate.kubectl-qos.io", None, NOT_ASKED)
+"""The webhook of kubectl qos, where its configuration does not say what it writes."""
 
 
 class Owner(Struct, frozen=True, rename="camel"):

@@ -42,6 +42,7 @@ from podrules.processes import with_process
 from podrules.volumes import claimed_volumes
 
 __all__ = [
+    "PROVISIONING",
     "READ_WARNINGS",
     "AutoscalerWord",
     "Stuck",
@@ -74,6 +75,8 @@ _STEPS: Final = frozenset(
     }
 )
 """Reasons of Kubernetes' own steps: they go before those of others."""
+PROVISIONING: Final = "ExternalProvisioning"
+"""What the PV controller repeats, no warning, while a provisioner has made no volume of a claim."""
 _OF_NODES: Final = frozenset(
     {
         *("CIDRNotAvailable", "CIDRAssignmentFailed", "FailedToCreateRoute", "FailedNodeAllocatableEnforcement"),
@@ -82,7 +85,7 @@ _OF_NODES: Final = frozenset(
 )
 """The warnings about a node that keep pods there from starting or ending; the last two are node-problem-detector's."""
 _PULLS: Final = "FailedToRetrieveImagePullSecret"
-READ_WARNINGS: Final = _STEPS | _OF_NODES | {_PULLS}
+READ_WARNINGS: Final = _STEPS | _OF_NODES | {_PULLS, PROVISIONING}
 """The reasons of events whose messages are read."""
 _OTHER: Final = frozenset(
     {
@@ -290,7 +293,7 @@ def _rank(event: Event, pod: Pod) -> tuple[int, bool, bool] | None:
 
 def _place(event: Event, pod: Pod) -> int | None:
     """0: about the pod, 1: a claim of it, 2: its node; None: about nothing that keeps it."""
-    if event.type != _WARNING or event.reason in _OTHER:
+    if event.reason != PROVISIONING and (event.type != _WARNING or event.reason in _OTHER):
         return None
     about = event.involved_object
     if about.kind == "Pod":

@@ -11,7 +11,7 @@ from werkzeug.exceptions import HTTPException
 
 from webhook.cluster import Cluster
 from webhook.metrics import Metrics
-from webhook.wsgi import REVIEW_PATHS, ReportRefusal, Reviews
+from webhook.wsgi import REVIEW_PATHS, ReportForced, Reviews
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -28,7 +28,7 @@ def create_app(
     *,
     metrics: Metrics | None = None,
     client_names: Collection[str] | None = None,
-    report_refusal: ReportRefusal | None = None,
+    report_forced: ReportForced | None = None,
 ) -> Flask:
     """The application: ``POST /mutate`` and ``/validate``, ``GET /healthz`` and ``/readyz``.
 
@@ -39,7 +39,7 @@ def create_app(
         metrics: The counters; its paths are `REVIEW_PATHS`.
         client_names: Common names whose certificates may send reviews, empty: any of the trusted authorities; None:
             anybody may.
-        report_refusal: Called for each refused force deletion that is no dry run.
+        report_forced: Called for each force deletion that is no dry run, refused or let through.
     """
     app = Flask("qos-webhook")
     counted = metrics or Metrics(REVIEW_PATHS)
@@ -72,7 +72,7 @@ def create_app(
         return refused(request.environ, error)
 
     reviews = Reviews(
-        cluster, waiting_for, counted, client_names=client_names, refused=refused, report_refusal=report_refusal
+        cluster, waiting_for, counted, client_names=client_names, refused=refused, report_forced=report_forced
     )
     routed = app.wsgi_app
 

@@ -57,7 +57,7 @@ class Backend(NamedTuple):
     caches: Sequence[Reflector[Any]]
     """All that are kept."""
     events: Events | None = None
-    """Creates Events of refused force deletions; None: there are none."""
+    """Creates Events of force deletions; None: there are none."""
 
 
 def start_backend(settings: Settings, metrics: Metrics | None = None) -> Backend:

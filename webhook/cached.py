@@ -24,9 +24,9 @@ from podrules.model.base import Condition, Model
 from podrules.model.node import NodeSpec, ready_condition
 from podrules.model.policy import PriorityClass
 from podrules.model.selectors import LabelSelector
+from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION, Space
 
 __all__ = [
-    "CONSTRAINTS_ANNOTATION",
     "CachedController",
     "CachedNamespace",
     "CachedNode",
@@ -35,10 +35,6 @@ __all__ = [
     "Caches",
     "NamespaceMeta",
 ]
-
-
-CONSTRAINTS_ANNOTATION: Final = "kubectl-qos.io/default-topology-spread-constraints"
-"""Annotation of a Namespace: the default constraints of its pods as JSON, in place of the cluster's."""
 
 
 _SELECTORS: Final = 12 << 20
@@ -63,6 +59,11 @@ class CachedNamespace(Model, frozen=True):
     """A Namespace with its labels and the annotation of default constraints."""
 
     metadata: NamespaceMeta = field(default_factory=NamespaceMeta)
+
+    @property
+    def space(self) -> Space:
+        """The same as the rules read it."""
+        return Space(self.metadata.name, self.metadata.labels, self.metadata.annotations.constraints)
 
 
 class _ServiceSpec(Model, frozen=True):

@@ -141,13 +141,9 @@ class Cluster:
         except NotFound:
             return None
 
-    def spread_defaults(self, scheduler_name: str) -> Sequence[TopologySpreadConstraint]:
-        """The default constraints of a scheduler's pods."""
+    def spread_defaults(self, scheduler_name: str) -> Sequence[TopologySpreadConstraint] | None:
+        """The default constraints of a scheduler's pods; None: its configuration does not name it."""
         return self._spread_defaults.of(scheduler_name)
-
-    def has_profile(self, scheduler_name: str) -> bool:
-        """Whether the scheduler configuration has a profile of this name."""
-        return self._spread_defaults.names(scheduler_name)
 
     def namespace(self, name: str) -> CachedNamespace:
         """A namespace, read live when it is not cached; one without labels when it cannot be read."""

@@ -15,14 +15,12 @@ from podrules.cluster.errors import ManifestError
 from podrules.cluster.scheduler_config import config_map_document
 from podrules.model.config import ConfigMap
 from podrules.model.pod import TopologySpreadConstraint
-from podrules.scheduler.plugins.pod_topology_spread.args import LIST_DEFAULTING
-from podrules.scheduler.profile import DEFAULT_SCHEDULER_NAME, ConfigurationError, Profile, read_profiles
+from podrules.qos_webhook.defaults import DEFAULT_PROFILES, scheduler_defaults
+from podrules.scheduler.profile import ConfigurationError, Profile, read_profiles
 
 __all__ = ["SpreadDefaults"]
 
 _LOG: Final = logging.getLogger(__name__)
-_DEFAULT: Final = {DEFAULT_SCHEDULER_NAME: Profile(DEFAULT_SCHEDULER_NAME)}
-"""The profile that kube-scheduler uses without a configuration."""
 
 
 class SpreadDefaults:
@@ -41,12 +39,12 @@ class SpreadDefaults:
         self._had_good = False
         self.missing = False
         """Whether none was accepted so far, and one is named."""
-        self._profiles: Mapping[str, Profile] = _DEFAULT
+        self._profiles: Mapping[str, Profile] = DEFAULT_PROFILES
 
     def take(self, config_map: ConfigMap | None) -> None:
         """Use this ConfigMap from now on; None: it does not exist."""
         try:
-            self._profiles = _DEFAULT if config_map is None else read_profiles(config_map_document(config_map))
+            self._profiles = DEFAULT_PROFILES if config_map is None else read_profiles(config_map_document(config_map))
         except (ConfigurationError, ManifestError) as error:
             self.missing = not self._had_good
             self._note(False)
@@ -57,14 +55,6 @@ class SpreadDefaults:
             self._had_good, self.missing = True, False
             self._note(True)
 
-    def names(self, scheduler_name: str) -> bool:
-        """Whether the configuration has a profile of this scheduler."""
-        return scheduler_name in self._profiles
-
-    def of(self, scheduler_name: str) -> Sequence[TopologySpreadConstraint]:
-        """The default constraints of this scheduler's pods; none if the configuration does not name it."""
-        profile = self._profiles.get(scheduler_name)
-        if profile is None:
-            return ()
-        args = profile.pod_topology_spread
-        return args.constraints if self._write_system or args.defaulting_type == LIST_DEFAULTING else ()
+    def of(self, scheduler_name: str) -> Sequence[TopologySpreadConstraint] | None:
+        """The default constraints of this scheduler's pods; None: the configuration does not name it."""
+        return scheduler_defaults(self._profiles, scheduler_name, write_system=self._write_system)

@@ -1,4 +1,6 @@
-"""Creates Events of refused force deletions: ``kubectl describe`` of the Pod or Node shows who was refused, and why.
+"""Creates Events of force deletions: ``kubectl describe`` of the Pod or Node shows who was refused, and why.
+
+``kubectl qos died`` shows who was not: such an Event is about a pod that is gone a moment later.
 
 No answer waits for an Event: a thread creates them from a short queue. Nobody can fill etcd by repeated attempts: each
 object gets one Event per user in ten minutes, and each namespace has a small quota. Held-back Events are counted. Dry
@@ -24,6 +26,8 @@ from msgspec.structs import replace
 
 from podrules.cluster.errors import ClusterError
 from podrules.cluster.kinds import EVENTS
+from podrules.died.messages import FORCE_ALLOWED
+from podrules.plain_names import is_plain_name
 from webhook.certificates.writing import RefusedError, WritingTransport, write
 from webhook.response import Forced, plain
 
@@ -80,7 +84,7 @@ class Limits:
 
 
 class Events:
-    """Creates Events of refused force deletions, one after the other."""
+    """Creates Events of force deletions, one after the other."""
 
     def __init__(self, transport: WritingTransport, count: Callable[[EventOutcome], None]) -> None:
         """Set up the queue; `run` creates the Events.
@@ -98,11 +102,13 @@ class Events:
         """Queue an Event unless a limit is reached; return at once.
 
         Args:
-            forced: What was refused.
+            forced: What was refused, or let through.
             user: Who asked for it.
-            denial: The message of the refusal.
+            denial: The message of the refusal; empty: it was let through.
         """
-        if not self._limits.admit(forced.metadata.uid, user, forced.metadata.namespace):
+        # Who is refused may confirm a moment later.
+        about = f"{forced.metadata.uid} {bool(denial)}"
+        if not self._limits.admit(about, user, forced.metadata.namespace):
             self._count("held_back")
             return
         try:
@@ -119,13 +125,14 @@ class Events:
                 write(self._transport, "POST", _EVENTS.path(namespace), event)
             except (RefusedError, ClusterError) as error:
                 self._count("failed")
-                _LOG.warning("an Event of a refused force deletion could not be made: %s", error)
+                _LOG.warning("an Event of a force deletion could not be made: %s", error)
             else:
                 self._count("created")
 
 
 def _event(forced: Forced, user: str, denial: str, now: datetime) -> dict[str, Any]:
     meta = forced.metadata
+    node = {"apiVersion": "v1", "kind": "Node", "name": forced.node}
     instance = os.uname().nodename[:_MAX_INSTANCE]
     return {
         "apiVersion": "events.k8s.io/v1",
@@ -133,7 +140,7 @@ def _event(forced: Forced, user: str, denial: str, now: datetime) -> dict[str, A
         "metadata": {"namespace": meta.namespace or _CLUSTER_SCOPED, "generateName": "kubectl-qos-"},
         "eventTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "type": "Warning",
-        "reason": "ForceDeletionRefused",
+        "reason": "ForceDeletionRefused" if denial else FORCE_ALLOWED,
         "action": "Delete",
         "note": _note(forced, _ODD.sub("?", plain(user, _MAX_USER)), denial),
         "reportingController": "kubectl-qos.io/webhook",
@@ -145,6 +152,7 @@ def _event(forced: Forced, user: str, denial: str, now: datetime) -> dict[str, A
             "name": meta.name,
             "uid": meta.uid,
         },
+        **({"related": node} if is_plain_name(forced.node) else {}),
     }
 
 
@@ -154,7 +162,8 @@ def _note(forced: Forced, user: str, denial: str) -> str:
         why = "its pods, which the refusal names, would be force deleted"
         text = f"The deletion by {user} was refused (mode {forced.mode.value}): {why}"
     else:
-        text = f"A force deletion by {user} was refused (mode {forced.mode.value}): {denial}"
+        done = "refused" if denial else "allowed"
+        text = f"A force deletion by {user} was {done} (mode {forced.mode.value}): {denial or forced.risk}"
     return plain(text, _MAX_NOTE).encode()[:_MAX_NOTE].decode(errors="ignore")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -15,7 +15,7 @@ from podrules.model.pod import Pod
 from podrules.plain_names import is_plain_name
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, OwnerGuarantee, owner_guarantee
-from podrules.volumes import WriterGuard, WriterLock
+from podrules.volumes import WriterGuard, WriterLock, claimed_volumes
 from webhook.cluster import Cluster
 
 __all__ = ["ForceDeleteRisk", "as_far_as_read", "read_force_delete_risk", "read_reach", "without_names"]
@@ -33,6 +33,8 @@ class ForceDeleteRisk(Struct, frozen=True):
     volumes: tuple[WriterGuard, ...]
     now: datetime
     """When the facts were read."""
+    claims: Mapping[str, str] = {}
+    """The names of the claims, by the volumes of the pod that use them."""
     withheld: bool = False
     """Whether names are left out: the owner's is empty, and the node's is ``its node``."""
 
@@ -52,7 +54,8 @@ def read_force_delete_risk(pod: Pod, cluster: Cluster) -> ForceDeleteRisk:
         owner = replace(owner, kind="", name="")
     if not is_plain_name(node.name):
         node = replace(node, name=_ITS_NODE)
-    return ForceDeleteRisk(owner, node, volumes, now)
+    claims = {one.name: one.claim for one in claimed_volumes(pod) if is_plain_name(one.claim)}
+    return ForceDeleteRisk(owner, node, volumes, now, claims)
 
 
 def as_far_as_read(risk: ForceDeleteRisk, left_out: Collection[str]) -> ForceDeleteRisk:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from podrules import __version__
-from webhook.rule_flags import add_rule_flags, object_ref, read_force_deletion, read_options
+from podrules.qos_webhook.arguments import object_ref, read_options
+from webhook.rule_flags import add_rule_flags, read_force_deletion
 from webhook.settings import (
     CertificateFiles,
     KeptCertificate,
@@ -105,7 +106,7 @@ def parse_settings(argv: Sequence[str] | None = None) -> Settings:
         scheduler_config=args.scheduler_config,
         write_system_defaults=args.write_system_defaults,
         force_deletion=read_force_deletion(args),
-        options=read_options(parser, args),
+        options=read_options(parser, args, demo=args.demo),
         force_delete_events=args.force_delete_events,
         client_ca=args.client_ca,
         client_names=frozenset(args.client_name),

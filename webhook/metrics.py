@@ -98,7 +98,7 @@ class Metrics:
         )
         self._events = Counter(
             "qos_webhook_events",
-            "Number of Events about refused force deletions, by outcome.",
+            "Number of Events about force deletions, by outcome.",
             ("outcome",),
             registry=self._registry,
         )
@@ -148,7 +148,7 @@ class Metrics:
         self._closed.labels(reason).inc()
 
     def count_event(self, outcome: str) -> None:
-        """Count an Event about a refused force deletion, created or not."""
+        """Count an Event about a force deletion, created or not."""
         self._events.labels(outcome).inc()
 
     def note_configuration(self, accepted: bool) -> None:

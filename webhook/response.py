@@ -46,14 +46,18 @@ _FORBIDDEN: Final = 403
 
 
 class Forced(Struct, frozen=True):
-    """A refused force deletion."""
+    """A force deletion that is refused, or let through."""
 
     kind: str
     """Pod or Node."""
     metadata: ObjectMeta
     """The metadata of the object that was to be deleted."""
     mode: ForceDeletionMode
-    """The mode that refuses it."""
+    """The mode that decides."""
+    risk: str = ""
+    """What is at stake in one that is let through."""
+    node: str = ""
+    """The node of the pod."""
 
 
 class Answer(Struct, frozen=True):
@@ -64,7 +68,7 @@ class Answer(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     patch: tuple[PatchOperation, ...] = ()
     forced: Forced | None = None
-    """The refused force deletion, if the request is one."""
+    """The force deletion of which an Event may tell, if the request is one."""
     audit: tuple[tuple[str, str], ...] = ()
     """Entries for the API server's audit log: what was done, and which rule did it to which fields."""
 
@@ -109,6 +113,7 @@ def combined(answers: Iterable[Answer]) -> Answer:
     return Answer(
         warnings=tuple(warning for answer in every for warning in answer.warnings),
         patch=tuple(step for answer in every for step in answer.patch),
+        forced=next((answer.forced for answer in every if answer.forced is not None), None),
         audit=tuple(entry for answer in every for entry in answer.audit),
     )
 

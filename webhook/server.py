@@ -220,7 +220,7 @@ class Server(BaseApplication):
             lambda: self.draining,
             metrics=metrics,
             client_names=names,
-            report_refusal=backend.events.enqueue if backend.events is not None else None,
+            report_forced=backend.events.enqueue if backend.events is not None else None,
         )
         return _closing(app)
 

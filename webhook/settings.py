@@ -7,7 +7,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from webhook.namespace_rules import NamespaceRules
+from podrules.qos_webhook.arguments import ObjectRef, Options, RuleMode
 from webhook.tls_options import TlsOptions
 
 __all__ = [
@@ -23,16 +23,6 @@ __all__ = [
     "RuleMode",
     "Settings",
 ]
-
-
-class ObjectRef(Struct, frozen=True):
-    """The namespace and name of an object of a known kind."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
 
 
 class CertificateFiles(Struct, frozen=True):
@@ -63,35 +53,6 @@ class Release(Struct, frozen=True, kw_only=True):
     """The name of the MutatingWebhookConfiguration that points at them."""
     lease: ObjectRef
     """The Lease: its holder does the work that one replica does for all."""
-
-
-class RuleMode(Enum):
-    """What happens to a request that breaks a rule."""
-
-    WARN = "warn"
-    DENY = "deny"
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    """The rules for new pods and the workloads that create them."""
-
-    rules: NamespaceRules = NamespaceRules()
-    """The rules for namespaces."""
-    disallowed_class: RuleMode = RuleMode.DENY
-    """For pods of a PriorityClass that their namespace does not allow."""
-    template_class: RuleMode = RuleMode.WARN
-    """For workloads whose pods would be refused for their class."""
-    verbose: bool = False
-    """Whether warnings also report which defaults were filled in."""
-    default_constraints: bool = True
-    """Whether pods may get default constraints. If not, the objects behind their selectors are not read, and a
-    Namespace's annotation is ignored."""
-    leave_out_template_hash: bool = False
-    """Whether default constraints select the pods of all revisions of a Deployment together."""
-    lint_selectors: bool = True
-    """Whether to warn about a constraint whose selector does not match the pod itself."""
-    lint_topology_keys: bool = False
-    """Whether to warn about a topologyKey that no node has; the cache then holds the labels of nodes."""
 
 
 class ForceDeletionMode(Enum):
@@ -164,7 +125,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     options: Options = Options()
     """The rules for new pods and the workloads that create them."""
     force_delete_events: bool = False
-    """Whether to create Events of refused force deletions."""
+    """Whether to create Events of force deletions."""
     client_ca: str | None = None
     """Path of the authorities of clients that may send reviews, PEM; when not given, anybody may."""
     client_names: frozenset[str] = frozenset()

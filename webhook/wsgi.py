@@ -24,10 +24,10 @@ from webhook.response import ALLOWED, Answer, Forced, encode_answer
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
-__all__ = ["REVIEW_PATHS", "ReportRefusal", "Reviews", "is_accepted"]
+__all__ = ["REVIEW_PATHS", "ReportForced", "Reviews", "is_accepted"]
 
 _LOG: Final = logging.getLogger(__name__)
-ReportRefusal = Callable[[Forced, str, str], None]
+ReportForced = Callable[[Forced, str, str], None]
 """Takes a refused force deletion, the user who asked for it, and the message of the refusal."""
 
 
@@ -69,7 +69,7 @@ class Reviews:
         *,
         client_names: Collection[str] | None,
         refused: Callable[[WSGIEnvironment, HTTPException], Callable[..., Iterable[bytes]]],
-        report_refusal: ReportRefusal | None = None,
+        report_forced: ReportForced | None = None,
     ) -> None:
         """Take the arguments of `webhook.app.create_app`; ``refused`` makes the answer to a request with an error."""
         self._cluster = cluster
@@ -77,7 +77,7 @@ class Reviews:
         self._metrics = metrics
         self._client_names = client_names
         self._refused = refused
-        self._report_refusal = report_refusal
+        self._report_forced = report_forced
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a review, or say with an HTTP error what is wrong with the request."""
@@ -116,8 +116,8 @@ class Reviews:
         started = time.perf_counter()
         review, problem = _read_review(body)
         answer, outcome, reason = _ask_handlers(review, problem, _HANDLERS[path], cluster)
-        if answer.forced is not None and self._report_refusal is not None and not review.dry_run:
-            self._report_refusal(answer.forced, review.user_info.username, answer.denial)
+        if answer.forced is not None and self._report_forced is not None and not review.dry_run:
+            self._report_forced(answer.forced, review.user_info.username, answer.denial)
         encoded = encode_answer(review.uid, answer)
         seconds = time.perf_counter() - started
         self._metrics.count_review(path, outcome, seconds)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kubectl_plugin.commands.likely_node import Maker
 from kubectl_plugin.commands.manifest_objects import ManifestObjects
 from kubectl_plugin.reports.pod.dry_run import DryRunReport
+from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
 from kubectl_plugin.reports.pod.pod_report import RefusedField
-from podrules.admission import AdmissionObjects, AdmittedPod, PodRefusal, admit_pod, admitted_by_server
+from podrules.admission import AdmissionObjects, AdmittedPod, PodRefusal, RefusedBy, admit_pod, admitted_by_server
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import PODS, PRIORITY_CLASSES, RUNTIME_CLASSES
 from podrules.model.pod import Pod
@@ -16,7 +18,6 @@ from podrules.model.policy import PriorityClass
 from podrules.reading import NOT_ALL_IN_FILE, Unread
 
 if TYPE_CHECKING:
-    from kubectl_plugin.commands.dry_run import DryRunPod
     from kubectl_plugin.commands.namespace_rules import NamespaceReader
     from podrules.limits.room import QuotaRoom
 
@@ -35,6 +36,8 @@ class ReviewedPod(NamedTuple):
     """Why the API server refuses it for what holds in its namespace; None: it does not, or refuses it before."""
     warning: str = ""
     """The warning of Pod Security; empty: none."""
+    webhook: OwnWebhookReport | None = None
+    """What the webhook of kubectl qos does with it; None: it is not asked."""
 
     @property
     def stored(self) -> Pod | str:
@@ -62,27 +65,17 @@ class Admission:
         self._asks = asks
         self._kept_reader: NamespaceReader | None = None
 
-    def review(
-        self,
-        pod: Pod,
-        refusals: Sequence[RefusedField],
-        files: ManifestObjects,
-        asked: DryRunPod | None = None,
-        *,
-        written: Mapping[str, Any] | None = None,
-        exists: bool = False,
-    ) -> ReviewedPod:
+    def review(self, pod: Pod, maker: Maker, files: ManifestObjects, *, exists: bool = False) -> ReviewedPod:
         """A pod to come, after review.
 
         Args:
             pod: As its author wrote it.
-            refusals: The values for which the API server refuses its manifest; none of what is in the cluster.
+            maker: What makes it. What the API server's own dry run says of that decides.
             files: What comes with it.
-            asked: What the API server's own dry run says, which then decides.
-            written: Its manifest, or that of the workload that makes it; None: that is in the cluster.
             exists: Whether the pod is there already: nothing holds a change of it against the namespace's limits.
         """
         gatherer, runtime_class = self._gatherer, pod.spec.runtime_class_name
+        refusals, asked = maker.refusals, maker.asked
         objects = AdmissionObjects(
             priority_classes=self._classes(pod, files.classes),
             limit_ranges=self._reader.limit_ranges(pod.metadata.namespace, files),
@@ -96,8 +89,17 @@ class Admission:
         report = None if asked is None else asked.report
         if refusals or admitted.rejected or exists:
             return ReviewedPod(admitted, refusals, report)
-        refusal, warning = self._in_namespace(admitted, files, written)
-        return ReviewedPod(admitted, refusals, report, refusal, warning)
+        # Loaded for pods to come: it takes many rules. Webhooks are asked after the plugin that refuses a class.
+        from kubectl_plugin.commands.own_webhook import OwnWebhook
+
+        own = OwnWebhook(pod, maker, files, gatherer)
+        if (filled_in := own.written(objects.priority_classes)) is not pod:
+            admitted = admit_pod(filled_in, objects, features=gatherer.versions.api_server)
+        refusal, warning = self._in_namespace(admitted, files, maker.written)
+        denied = own.refusal(admitted.pod)
+        if refusal is None or refusal.by is RefusedBy.RESOURCE_QUOTA:
+            refusal = denied or refusal
+        return ReviewedPod(admitted, refusals, report, refusal, warning, own.report)
 
     def take(self, pod: Pod, wanted: int | None) -> QuotaRoom | None:
         """Take what pods like a reviewed one use from the quotas; the room of these, where some find none.

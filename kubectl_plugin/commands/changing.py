@@ -267,9 +267,7 @@ def look_up(kind: Kind[K], words: Sequence[str], source: Source, streams: Stream
     try:
         return source.get(kind, name, source.namespace if kind.namespaced else None)
     except NotFound as error:
-        if not source.side_by_side:
-            # A live cluster is not asked for all objects of a kind.
-            suggest_namespace(ObjectQuery(kind, name), error, source)
+        suggest_namespace(ObjectQuery(kind, name), error, source)
         tell(error, streams.err, target)
         return None
 

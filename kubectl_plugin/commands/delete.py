@@ -68,24 +68,68 @@ class _Deletion(ClusterAction):
     def act(self) -> StepOutcome:
         """See `ClusterAction.act`."""
         options, pod = self._options, self._pod
-        only_looks = not (options.confirm or options.dry_run)
-        if only_looks and self._stakes is not None:
-            self.outcome = StepOutcome.NOT_CONFIRMED
-            self._show_stakes()
-            return self.outcome
-        if only_looks and options.grace_period == 0:
-            self._show_nothing_at_stake()
-            return StepOutcome.NOTHING_AT_STAKE
+        if not (options.confirm or options.dry_run) and (self._stakes is not None or options.grace_period == 0):
+            return self._look()
         require_live(options.cluster, _how_to_look(options))
         if self._stakes is not None:
             self._show_stakes()
         path = PODS.path(pod.metadata.namespace, pod.metadata.name)
         with changes_to(path, options.cluster, methods=("PATCH", "DELETE"), dry_run=options.dry_run) as writer:
-            access = writer.may("delete", PODS, pod.metadata.name, pod.metadata.namespace)
-            if not access.allowed:
-                raise Forbidden("delete", PODS, pod.metadata.namespace, access.reason)
+            self._check_access(writer, "delete")
             self._delete(writer)
         return StepOutcome.DRY_RUN if options.dry_run else self._follow()
+
+    def _look(self) -> StepOutcome:
+        """Show what is at stake.
+
+        Raises:
+            ClusterError: a confirmation would not help.
+        """
+        self.outcome = StepOutcome.NOTHING_AT_STAKE if self._stakes is None else StepOutcome.NOT_CONFIRMED
+        error = self._refused() if self._options.cluster.live else None
+        if error is not None:
+            self.broken_by(error)
+        if self._stakes is None:
+            self._show_nothing_at_stake()
+        else:
+            self._show_stakes()
+        if error is not None:
+            raise error
+        return self.outcome
+
+    def _refused(self) -> ClusterError | None:
+        """Who refuses the deletion even with ``--confirm``; None: that is not known, or nobody does.
+
+        A server-side dry run asks all that would judge it: the rights, webhooks and policies, as the namespace's mode
+        is configured, readable or not.
+        """
+        path = PODS.path(self._pod.metadata.namespace, self._pod.metadata.name)
+        try:
+            with changes_to(path, self._options.cluster, methods=("DELETE",), dry_run=True) as writer:
+                self._check_access(writer, "delete")
+                try:
+                    writer.delete(PODS, self._pod, grace_period_seconds=self._options.grace_period)
+                except RequestRefused as refusal:
+                    if not self._wants_confirmation(refusal):
+                        raise
+                    self._check_access(writer, "patch")
+        except Forbidden as error:
+            return error
+        except RequestRefused as error:
+            # Others do not judge the deletion: too many requests, a webhook that takes no dry run.
+            return error if error.admission else None
+        except ClusterError:
+            return None
+        return None
+
+    def _check_access(self, writer: Writer, verb: str) -> None:
+        pod = self._pod.metadata
+        access = writer.may(verb, PODS, pod.name, pod.namespace)
+        if not access.allowed:
+            raise Forbidden(verb, PODS, pod.namespace, access.reason)
+
+    def _wants_confirmation(self, refusal: RequestRefused) -> bool:
+        return self._stakes is not None and CONFIRMATION in str(refusal) and not is_confirmed(self._pod.metadata)
 
     def report(self) -> DeletionReport:
         """See `ClusterAction.report`."""
@@ -122,7 +166,7 @@ class _Deletion(ClusterAction):
         try:
             self.step_log.add_warnings(writer.delete(PODS, pod, grace_period_seconds=grace))
         except RequestRefused as refusal:
-            if self._stakes is None or CONFIRMATION not in str(refusal) or is_confirmed(pod.metadata):
+            if not self._wants_confirmation(refusal):
                 raise
             self._confirm(writer)
             # A dry run stores no confirmation: the API server would refuse the deletion again.

@@ -13,28 +13,19 @@ from kubectl_plugin.reports.pod.dry_run import AddedField, DryRunReport, DryRunV
 from podrules.added_at_admission import Added, added_at_admission
 from podrules.cluster.dry_run import DryRunAnswer, DryRuns
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import NAMESPACES, PODS, WORKLOADS, Kind
+from podrules.cluster.kinds import MUTATING_WEBHOOKS, NAMESPACES, PODS, WORKLOADS, Kind
 from podrules.cluster.live.transport import ProxySettings
 from podrules.cluster.source import Source
 from podrules.made_pod import MadePod, made_pod
 from podrules.model.base import KubeObject
 from podrules.model.decode import DecodeError, from_object
 from podrules.model.pod import Pod
-from podrules.mutating_webhooks import MutatingWebhookConfiguration, asked_about_pods
+from podrules.mutating_webhooks import asked_about_pods
 from podrules.plain_names import is_plain_name
 from podrules.reading import Unread
 
 __all__ = ["DryRunPod", "with_dry_runs"]
 
-_WEBHOOKS: Final = Kind(
-    "MutatingWebhookConfiguration",
-    "mutatingwebhookconfigurations",
-    (),
-    "admissionregistration.k8s.io",
-    "v1",
-    namespaced=False,
-    model=MutatingWebhookConfiguration,
-)
 _POLICIES: Final = Kind(
     "MutatingAdmissionPolicyBinding",
     "mutatingadmissionpolicybindings",
@@ -133,7 +124,7 @@ class _ServerDryRuns:
 
     def _only_webhook(self, namespace: str, pod: Mapping[str, Any]) -> str:
         """The name of the webhook that alone may have changed the pod; empty: several may, or that cannot be read."""
-        configurations = self._gatherer.list(_WEBHOOKS)
+        configurations = self._gatherer.list(MUTATING_WEBHOOKS)
         space = self._gatherer.named(NAMESPACES, namespace)
         if isinstance(configurations, Unread) or isinstance(space, Unread):
             return ""

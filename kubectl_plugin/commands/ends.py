@@ -24,10 +24,9 @@ from podrules.model.base import KubeObject
 from podrules.model.event import Event
 from podrules.model.instant import instant
 from podrules.model.pod import Pod
-from podrules.model.pod_reference import PodReference
 from podrules.model.selectors import Selector
 from podrules.placement.preemption_outcome import is_preempted, preempted, preemption_event
-from podrules.placement.preemption_victims import Preempted, PreemptedFor
+from podrules.placement.preemption_victims import Preempted
 from podrules.reading import Unread, read_or_none
 
 __all__ = ["Ends"]
@@ -63,12 +62,13 @@ class Ends:
         if report.end.of is not EndOf.NOTHING:
             return report
         earlier = self._gone(name, namespace, present=pod)
-        return report if earlier.end.verdict.grade is Grade.NOTHING else earlier
+        told = earlier.end.verdict
+        return report if told.grade is Grade.NOTHING and not told.clues else earlier
 
     def of_pod(self, pod: Pod) -> EndReport:
         """The report of a pod that is there, with all that hangs on it."""
         known = self._reader.of_pod(pod, alone=True)
-        return self._report(known, self._preempted(pod, known))
+        return self._report(known, self._preempted(known, pod))
 
     def _gone(
         self,
@@ -81,7 +81,7 @@ class Ends:
     ) -> EndReport:
         """The report of a pod that is gone."""
         known = self._reader.of_name(name, namespace, events, present, alone=alone)
-        return self._report(known, self._preempted_before(known), earlier=present is not None)
+        return self._report(known, self._preempted(known, alone=alone), earlier=present is not None)
 
     def everywhere(self, namespace: str | None, after: datetime | None) -> Iterator[EndReport]:
         """The reports of the pods that events name; a live cluster is asked for no others.
@@ -179,7 +179,7 @@ class Ends:
         for pod in ended:
             own = None if events is None else about.get(pod.metadata.place, ())
             known = self._reader.of_pod(pod, alone=alone, events=own)
-            yield self._report(known, self._preempted(pod, known) if alone else None)
+            yield self._report(known, self._preempted(known, pod) if alone else None)
         gone = [place for place in about if place not in there]
         alone = len(gone) <= _FEW_ENDS or not self._source.side_by_side
         for namespace, name in gone:
@@ -205,34 +205,20 @@ class Ends:
         if namespace == self._source.namespace:
             check_namespace(self._source)
 
-    def _preempted(self, pod: Pod, known: KnownEnd) -> Preempted | None:
-        """Who preempted a pod, by the event; only that pod is asked for."""
-        if not is_preempted(pod):
-            return None
+    def _preempted(self, known: KnownEnd, pod: Pod | None = None, *, alone: bool = True) -> Preempted | None:
+        """What preempted a pod, by its event; of many pods, only the event is asked."""
         event = preemption_event(known.evidence.known_events.events)
+        if event is None if pod is None else not is_preempted(pod):
+            return None
         related = event.related if event is not None else None
-        if related is None or not related.name:
-            # Older events name it by its uid alone.
-            pods = read_or_none(self._gatherer.list(PODS)) if event is not None else None
-            return preempted(pod, event, pods, is_list=self._source.is_plain_list)
-        found = read_or_none(self._gatherer.get(PODS, related.name, related.namespace))
-        return preempted(pod, event, None if found is None else [found])
-
-    def _preempted_before(self, known: KnownEnd) -> Preempted | None:
-        """Who preempted a pod that is gone, as far as its event tells."""
-        event = preemption_event(known.evidence.known_events.events)
-        by = event.related if event is not None else None
-        if event is None or by is None or not by.name:
-            return None
-        return Preempted(
-            by=PodReference(by.namespace, by.name),
-            uid=by.uid,
-            at=event.time,
-            node=event.message.rpartition(" ")[2],
-            became=PreemptedFor.UNKNOWN,
-            preemptor_node="",
-            higher_than=(),
-        )
+        pods: Sequence[Pod] | None = None
+        if related is not None and related.name:
+            found = read_or_none(self._gatherer.get(PODS, related.name, related.namespace)) if alone else None
+            pods = None if found is None else [found]
+        elif event is not None and alone:
+            # The message names it by its uid alone.
+            pods = read_or_none(self._gatherer.list(PODS))
+        return preempted(pod, event, pods, is_list=self._source.is_plain_list)
 
     def _report(self, known: KnownEnd, by: Preempted | None = None, *, earlier: bool = False) -> EndReport:
         return end_report(

@@ -22,11 +22,12 @@ from kubectl_plugin.render.escape import escape
 from kubectl_plugin.render.page import Page
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.manifest import not_explained
 from podrules.cluster.errors import ClusterError, Unreachable, UsageError
 from podrules.cluster.in_memory import NothingSource
-from podrules.cluster.kinds import NODES
+from podrules.cluster.kinds import NODES, RELATED
 from podrules.cluster.source import Source
 
 if TYPE_CHECKING:
@@ -205,17 +206,17 @@ def _answers(
 
 
 def _check_for_pods(targets: Sequence[ObjectQuery], options: ExplainOptions) -> None:
-    """Refuse flags for pods when only nodes are asked for.
+    """Refuse flags for pods when no pod and no workload is asked for.
 
     Raises:
         UsageError: there is one.
     """
     given = {"--timeline": options.timeline, "--on": options.on, "--placement": options.placement}
     flag = next((name for name, value in given.items() if value is not None), "")
-    if flag and targets and not options.files and all(one.kind is NODES for one in targets):
-        name = targets[0].name or "NAME"
+    if flag and targets and not options.files and all(one.kind in (NODES, *RELATED) for one in targets):
+        name, what = targets[0].name or "NAME", targets[0].kind.singular
         raise UsageError(
-            f"{flag} is for pods and workloads, and node/{name} is a node",
+            f"{flag} is for pods and workloads, and {what}/{name} is a {what}",
             advice=f"Leave {flag} out, or name pod/NAME",
         )
 
@@ -283,6 +284,10 @@ def _page(report: Report, now: datetime | None, *, wide: bool) -> Page:
         from kubectl_plugin.views.node.node_page import node_page
 
         return node_page(report, now=now, wide=wide)
+    if isinstance(report, RelatedReport):
+        from kubectl_plugin.views.related import related_page
+
+        return related_page(report, now=now, wide=wide)
     from kubectl_plugin.views.workload import workload_page
 
     return workload_page(report, now=now, wide=wide)

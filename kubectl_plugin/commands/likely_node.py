@@ -120,7 +120,9 @@ class Schedulers:
         unmodelled = self.not_modelled(pod)
         if unmodelled is NotModelled.POD_GROUP:
             field, name = scheduling_group(pod) or ("", "")
-            return f'{field} "{name}": the scheduler places the pods of a group together'
+            chosen = pod.status.nominated_node_name
+            waits = f"; it has chosen {chosen} for this one, and may wait for the others (Permit)" if chosen else ""
+            return f'{field} "{name}": the scheduler places the pods of a group together{waits}'
         name = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
         if unmodelled is NotModelled.OTHER_SCHEDULER:
             where = self._where or "kube-scheduler's defaults; name its configuration with --scheduler-config"

@@ -38,7 +38,8 @@ from podrules.versions import Versions, version_notes
 
 __all__ = ["run"]
 
-_ANNOTATION: Final = "kubectl-qos/ignore"
+_ANNOTATIONS: Final = ("kubectl-qos.io/ignore", "kubectl-qos/ignore")
+"""The second one is the first one's old name."""
 _EMPTY: Final = "Look at what should have written it: a command that fails writes nothing"
 
 
@@ -49,8 +50,8 @@ class _Entry(Struct, frozen=True):
     places: Places
     ignores: tuple[Ignore, ...]
     """Comments."""
-    annotated: tuple[str, ...]
-    """Rules that the annotation names."""
+    annotated: tuple[tuple[str, str], ...]
+    """Rules that annotations name, each with its annotation."""
 
 
 class _ReadFiles:
@@ -181,13 +182,15 @@ def _add(read: _ReadFiles, file: str, located: Located | None, known: Schema, na
     read.misshapen += findings
     if manifest is not None:
         read.manifests.append(manifest)
-    read.entries.append(_Entry(shown, located.places, located.ignores, _annotated(named)))
+    read.entries.append(_Entry(shown, located.places, located.ignores, tuple(_annotated(named))))
 
 
-def _annotated(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+def _annotated(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     annotations = metadata.get("annotations")
-    asked = annotations.get(_ANNOTATION) if isinstance(annotations, Mapping) else None
-    return tuple(name.strip() for name in asked.split(",")) if isinstance(asked, str) else ()
+    if isinstance(annotations, Mapping):
+        for key in _ANNOTATIONS:
+            if isinstance(asked := annotations.get(key), str):
+                yield from ((name.strip(), key) for name in asked.split(","))
 
 
 def _report(read: _ReadFiles, disabled: frozenset[str], versions: Versions) -> LintReport:
@@ -230,7 +233,7 @@ def _ignored(rule: str, line: int, entry: _Entry) -> IgnoredBy | None:
     for ignore in entry.ignores:
         if rule in ignore.rules and ignore.target in {None, line}:
             return IgnoredBy(by="comment", reason=ignore.reason)
-    if rule in entry.annotated:
+    if any(rule == name for name, _ in entry.annotated):
         return IgnoredBy(by="annotation", reason="")
     return None
 
@@ -240,9 +243,9 @@ def _unknown_ignores(entries: Iterable[_Entry]) -> Iterator[UnknownIgnore]:
         file = entry.object.file
         for ignore in entry.ignores:
             yield from _unknown(ignore, file)
-        line = entry.places.of(f"metadata.annotations.{_ANNOTATION}").line
-        for name in entry.annotated:
+        for name, key in entry.annotated:
             if name not in RULES:
+                line = entry.places.of(f"metadata.annotations.{key}").line
                 yield UnknownIgnore(file=file, line=line, rule=name)
 
 
@@ -254,5 +257,9 @@ def _unknown(ignore: Ignore, file: str) -> Iterator[UnknownIgnore]:
 
 def _print(report: LintReport, severity: Level, options: LintOptions, streams: Streams) -> None:
     printer = Printer(options.output, streams, colour=options.colour, target=Target(), source=None)
-    printer.add(report, pages=lambda: (lint_page(report, severity),), verdict=lint_verdict(report, severity))
+    printer.add(
+        report,
+        pages=lambda: (lint_page(report, severity, wide=options.output.wide),),
+        verdict=lint_verdict(report, severity),
+    )
     printer.finish(lint=LintAnswer(report, severity))

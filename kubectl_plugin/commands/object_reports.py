@@ -19,6 +19,7 @@ from kubectl_plugin.reports.node.node_use import NearLimit
 from kubectl_plugin.reports.pod.pending_resize import pending_resize, resize_message
 from kubectl_plugin.reports.pod.pod_pressure import near_limits
 from kubectl_plugin.reports.pod.pod_report import LikelyNode, PodFacts, PodInCluster, PodPosition, PodReport, pod_report
+from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.workload.ordinals import missing_pods
 from kubectl_plugin.reports.workload.rollout import Said, rollout, said, schedule
 from kubectl_plugin.reports.workload.workload_pods import (
@@ -33,7 +34,7 @@ from podrules.attachment import VolumePosition, volume_position
 from podrules.budget_risk import eviction_hold
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.in_memory import NothingSource
-from podrules.cluster.kinds import DEPLOYMENTS, JOBS, NODES, PDBS, PODS, REPLICA_SETS, STATEFUL_SETS, Kind
+from podrules.cluster.kinds import DEPLOYMENTS, JOBS, NODES, PDBS, PODS, RELATED, REPLICA_SETS, STATEFUL_SETS, Kind
 from podrules.cluster.safety_facts import coming_writers, volumes_on_their_way
 from podrules.cluster.source import Source
 from podrules.died.of_pod import has_ended
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "ReportBuilder"]
 
-Report = PodReport | NodeReport | WorkloadReport
+Report = PodReport | NodeReport | WorkloadReport | RelatedReport
 
 
 class ReportBuilder:
@@ -111,6 +112,13 @@ class ReportBuilder:
             return self._pod(entry, named=named, in_line=in_line)
         if isinstance(entry, Node):
             return self._node(entry, named=named, in_line=in_line)
+        if kind in RELATED:
+            # Loaded on demand.
+            from kubectl_plugin.commands.related import RelatedReports
+
+            return RelatedReports(self._gatherer, self._admission, self._refused).report(
+                entry, named=named and not in_line
+            )
         pods = self._pods_of(entry, entry.metadata.namespace)
         maker = Maker(kind, entry)
         made, writers = template_pod(entry, kind), None
@@ -383,9 +391,7 @@ class ReportBuilder:
         """The report of a pod that does not exist yet: of a manifest, or the next one of a workload."""
         gatherer, kind = self._gatherer, maker.kind
         existing = self._existing(pod) if kind is PODS else None
-        reviewed = self._admission.review(
-            pod, maker.refusals, objects, maker.asked, written=maker.written, exists=existing is not None
-        )
+        reviewed = self._admission.review(pod, maker, objects, exists=existing is not None)
         facts = PodFacts(
             pod=reviewed.admitted.pod,
             admitted=reviewed.admitted,
@@ -395,6 +401,7 @@ class ReportBuilder:
             refusal=reviewed.refusal,
             warning=reviewed.warning,
             dry_run=reviewed.dry_run,
+            webhook=reviewed.webhook,
             source=self._source.description,
             versions=gatherer.versions,
             named=True,

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.manifest_pods import template_pod
-from kubectl_plugin.commands.targets import check_namespace, source_pods, targets_of
+from kubectl_plugin.commands.targets import ObjectQuery, check_namespace, find, source_pods, targets_of
 from kubectl_plugin.options import NO_SELECTION, Selection
 from kubectl_plugin.reports.cluster.cluster_entries import PodKey
 from kubectl_plugin.reports.cluster.cluster_facts import ClusterFacts, pod_key
@@ -104,10 +104,8 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         ClusterError: the pods cannot be read, or one that was named is not there.
     """
     chosen = _chosen(scope, source, live=live)
-    for name in scope.nodes:
-        source.get(NODES, name)
-    for name in scope.pods:
-        source.get(PODS, name, source.namespace)
+    for one in (*(ObjectQuery(NODES, name) for name in scope.nodes), *(ObjectQuery(PODS, name) for name in scope.pods)):
+        find(one, NO_SELECTION, source, live=live, command="report")
     first = Gatherer(source)
     read_nodes = first.noted(first.list(NODES))
     nodes, read_pods = read_nodes or (), first.noted(first.list(PODS))

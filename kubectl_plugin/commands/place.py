@@ -204,6 +204,7 @@ class _Planner:
             silent=tuple(self._silent(specs)),
             flags=request.flags,
             unread=self._gatherer.unread,
+            webhook=tuple(self._placeable_specs.webhooks),
         )
 
     def _with_writer(self, spec: PlannedSpec, entry: PlaceableSpec) -> PlannedSpec:

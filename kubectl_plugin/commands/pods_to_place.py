@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kubectl_plugin.commands.admission import Admission
 from kubectl_plugin.commands.controllers import Controllers
-from kubectl_plugin.commands.likely_node import Schedulers
+from kubectl_plugin.commands.likely_node import Maker, Schedulers
 from kubectl_plugin.commands.manifest_objects import ManifestObjects
 from kubectl_plugin.commands.manifest_pods import (
     PodManifest,
@@ -23,6 +23,7 @@ from kubectl_plugin.commands.manifest_pods import (
 from kubectl_plugin.commands.more_pods import WorkloadOrPod
 from kubectl_plugin.options import PlaceOptions
 from kubectl_plugin.reports.plan import RefusedSpec
+from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from podrules.limits.room import QuotaRoom
@@ -93,13 +94,16 @@ class PlaceableSpecs:
         self._admission = Admission(gatherer)
         self._schedulers = schedulers
         self._controllers = Controllers(gatherer)
+        self.webhooks: list[OwnWebhookReport] = []
+        """What the webhook of kubectl qos does with the pods of each spec."""
 
     def of_manifest(self, manifest: PodManifest, files: ManifestObjects) -> PlaceableSpec | RefusedSpec:
         """The pods of a manifest, or why there can be none."""
         name, namespace = manifest.spec_name, manifest.pod.metadata.namespace
-        reviewed = self._admission.review(
-            manifest.pod, manifest.refusals, files, manifest.asked, written=manifest.written
-        )
+        maker = Maker(manifest.kind, manifest.entry, manifest.written, manifest.refusals, manifest.asked)
+        reviewed = self._admission.review(manifest.pod, maker, files)
+        if reviewed.webhook is not None:
+            self.webhooks.append(replace(reviewed.webhook, spec=name))
         stored = reviewed.stored
         if isinstance(stored, str):
             refusals = tuple(reviewed.refusals)

@@ -156,6 +156,8 @@ def _outcomes(read: Overview, reporter: ReportBuilder) -> tuple[Mapping[PodKey, 
             likely = reporter.placement(pod)
             if likely.placement is not None and likely.placement.proven:
                 outcome = likely.placement.outcome
+                bound = likely.placement.binding
+                outcome = PlacementOutcome.NAMED if bound is not None and bound.late else outcome
             elif likely.placement is not None:
                 lacks += likely.placement.assumed or likely.unread
         if outcome is not None and outcome is not PlacementOutcome.UNKNOWN:

@@ -16,7 +16,7 @@ from podrules.cluster.capture.contents import contents
 from podrules.cluster.capture.file import Captured, Header, snapshot_parts
 from podrules.cluster.errors import Forbidden, ManifestError, UsageError
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import PODS
+from podrules.cluster.kinds import OF_OUR_WEBHOOK, PODS
 from podrules.cluster.manifests.whole_file import write_whole
 from podrules.cluster.source import Source
 from podrules.model.pod import Pod
@@ -92,12 +92,12 @@ def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, 
         namespace=namespace,
         anonymised=options.anonymise,
         kinds=tuple(
-            Captured(entry.kind.rbac_name, len(entry.objects), entry.not_captured, entry.only) for entry in found
+            Captured(entry.kind.captured_as, len(entry.objects), entry.not_captured, entry.only) for entry in found
         ),
         emulates=source.emulates,
         schedulers=schedulers,
     )
-    parts = snapshot_parts(header, {entry.kind.rbac_name: (entry.kind, entry.objects) for entry in found})
+    parts = snapshot_parts(header, {entry.kind.captured_as: (entry.kind, entry.objects) for entry in found})
     report = SnapshotReport(
         path="standard output" if options.path == STANDARD_OUTPUT else options.path,
         size=sum(map(len, parts)),
@@ -105,6 +105,11 @@ def _capture(options: SnapshotOptions, source: Source) -> tuple[SnapshotReport, 
         server_version=source.git_version,
         captured_at=now,
         anonymised=options.anonymise,
-        kinds=tuple(SnapshotKind(entry.kind.rbac_name, len(entry.objects), entry.not_captured) for entry in found),
+        kinds=tuple(
+            SnapshotKind(entry.kind.captured_as, len(entry.objects), entry.not_captured)
+            for entry in found
+            # Other webhooks are left out of the file.
+            if entry.objects or entry.not_captured or entry.kind not in OF_OUR_WEBHOOK
+        ),
     )
     return report, parts

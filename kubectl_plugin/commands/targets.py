@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_plugin.options import Selection
 from kubectl_plugin.views.words import listed
-from podrules.cluster.errors import BadObject, ClusterError, NotCaptured, NotFound, NotListed, UsageError
-from podrules.cluster.field_selector import check_fields
-from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, WORKLOADS, Kind, find_kind
+from podrules.cluster.errors import BadObject, ClusterError, NotFound, NotListed, UsageError
+from podrules.cluster.field_selector import check_fields, equal_fields
+from podrules.cluster.kinds import (
+    ALL_KINDS,
+    CONFIG_MAPS,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    RELATED,
+    WORKLOADS,
+    Kind,
+    find_kind,
+)
 from podrules.cluster.source import Source
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
@@ -35,6 +46,7 @@ __all__ = [
 ]
 
 EXPLAINED: Final[tuple[Kind[Any], ...]] = (PODS, NODES, *WORKLOADS)
+_MAX_NAMESPACES: Final = 3
 _EXPLAIN: Final = ("kubectl", "qos", "explain")
 _COMMANDS: Final = {"explained": "explain", "placed": "place", "told of in a report": "report", "looked into": "died"}
 """Of what is done to targets."""
@@ -58,12 +70,7 @@ class ObjectQuery(NamedTuple):
 
 
 def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "explained") -> list[ObjectQuery]:
-    """``TYPE/NAME …``, ``TYPE[,TYPE] [NAME …]``, or ``NAME …`` of pods.
-
-    Args:
-        words: As they were typed.
-        selection: Which of a type.
-        verb: What is done to them, for the error.
+    """``TYPE/NAME …``, ``TYPE[,TYPE] [NAME …]``, or ``NAME …`` of pods; ``verb`` is for the error.
 
     Raises:
         UsageError: something else was typed, or a name together with a selection.
@@ -86,14 +93,7 @@ def targets_of(words: Sequence[str], selection: Selection, *, verb: str = "expla
 def find(
     asked: ObjectQuery, selection: Selection, source: Source, *, live: bool, command: str = "explain"
 ) -> Sequence[KubeObject]:
-    """The objects of a query.
-
-    Args:
-        asked: What.
-        selection: Which of a type.
-        source: Where.
-        live: Whether an API server answers.
-        command: Ours that asks, for the error.
+    """The objects of a query; ``command`` is ours that asks, for the error.
 
     Raises:
         UsageError: the selection cannot be read.
@@ -108,22 +108,12 @@ def find(
         return [source.get(asked.kind, asked.name, source.namespace)]
     except NotFound as error:
         error.advice = _advice(asked, error, source)
-        if error.advice == _type_advice(asked.name) and _suggest_workload(asked, error, source, command, live=live):
-            raise
-        if live:
-            _suggest_search(asked, error)
-        else:
-            suggest_namespace(asked, error, source, command)
+        suggest_namespace(asked, error, source, command)
         raise
 
 
 def source_pods(selection: Selection, source: Source, *, live: bool) -> Sequence[Pod]:
     """The pods that a selection leaves.
-
-    Args:
-        selection: Which.
-        source: Where.
-        live: Whether an API server answers.
 
     Raises:
         ClusterError: the selection cannot be read, or they cannot.
@@ -176,12 +166,16 @@ def _asked(words: Sequence[str], verb: str) -> list[ObjectQuery]:
     return [ObjectQuery(kind, name) for kind in kinds for name in words[1:] or [""]]
 
 
+def _taken(verb: str) -> tuple[Kind[Any], ...]:
+    return (*EXPLAINED, *RELATED) if verb == "explained" else EXPLAINED
+
+
 def _kinds(word: str, verb: str) -> list[Kind[Any]]:
     """``pod`` or ``pod,deploy``; none: it is no type."""
     if "/" in word:
         return []
     names = word.split(",")
-    kinds = {name: find_kind(name, EXPLAINED) for name in names if name}
+    kinds = {name: find_kind(name, _taken(verb)) for name in names if name}
     strange = next((name for name, kind in kinds.items() if kind is None), None)
     if strange is None:
         return list(dict.fromkeys(kind for kind in kinds.values() if kind is not None))
@@ -197,11 +191,11 @@ def _one(word: str, verb: str) -> ObjectQuery:
         raise _with_comma(word)
     if "/" in name:
         raise UsageError(f'"{word}": a name has no "/"', advice="Write TYPE/NAME, and the namespace with -n")
-    if not slash and word and find_kind(word, EXPLAINED) is None:
+    if not slash and word and find_kind(word, _taken(verb)) is None:
         return ObjectQuery(PODS, word, bare=True)
     if not name:
         raise UsageError(f'"{word}": no name', advice="Write TYPE/NAME, e.g. pod/web-0")
-    kind = find_kind(typed, EXPLAINED)
+    kind = find_kind(typed, _taken(verb))
     if kind is None:
         if is_namespace_of_pod(typed):
             raise namespace_in_front(word, _COMMANDS[verb])
@@ -238,8 +232,8 @@ def _with_comma(word: str) -> UsageError:
 
 
 def _not_explained(word: str, verb: str) -> UsageError:
-    near = _near_type(word)
-    known = ", ".join(kind.singular for kind in EXPLAINED)
+    near = _near_type(word, among=_taken(verb))
+    known = ", ".join(kind.singular for kind in _taken(verb))
     return UsageError(f'"{word}" cannot be {verb}', advice=f"{f'Did you mean {near}? ' if near else ''}Types: {known}")
 
 
@@ -255,59 +249,33 @@ def _advice(asked: ObjectQuery, error: NotFound, source: Source) -> str:
     return error.advice if own or not asked.bare else _type_advice(asked.name)
 
 
-def _suggest_workload(asked: ObjectQuery, error: NotFound, source: Source, command: str, *, live: bool) -> bool:
-    """Add to the error the workload of that name; False: there is none."""
-    found = next(_workloads(asked.name, source, live=live), None)
-    if found is None or not is_plain_name(found[1]):
-        return False
-    kind, namespace = found
-    error.advice = f"{kind.singular}/{asked.name} is in namespace {namespace}."
-    error.remedy = ("kubectl", "qos", command, f"{kind.singular}/{asked.name}", "-n", namespace)
-    error.corrects = True
-    return True
-
-
-def _workloads(name: str, source: Source, *, live: bool) -> Iterator[tuple[Kind[Any], str]]:
-    """The workloads of a name, first in the namespace of the source. A live cluster is asked for no others."""
-    for kind in WORKLOADS:
-        try:
-            source.get(kind, name, source.namespace)
-        except ClusterError:
-            continue
-        yield kind, source.namespace
-    for kind in () if live else WORKLOADS:
-        with contextlib.suppress(NotCaptured):
-            yield from ((kind, one.metadata.namespace) for one in source.list(kind) if one.metadata.name == name)
-
-
-def _suggest_search(asked: ObjectQuery, error: NotFound) -> None:
-    """Add to the error the command that searches all namespaces. A live cluster is not asked for all pods unasked."""
-    if error.advice == _type_advice(asked.name) and is_plain_name(asked.name):
-        error.advice = f"{error.advice}."
-        error.remedy = (*_EXPLAIN, PODS.plural, "-A", "--field-selector", f"metadata.name={asked.name}")
-
-
 def suggest_namespace(asked: ObjectQuery, error: NotFound, source: Source, command: str = "explain") -> None:
-    """Add to the error the namespace that has an object of the name, if nothing else is wrong.
+    """Add to the error where an object of the name exists, if nothing else is wrong, and ``command`` for it.
 
-    Args:
-        asked: What was asked for.
-        error: That it is not there.
-        source: Where; no cluster, for one is not asked for all its pods unbidden.
-        command: Ours to be tried there.
+    A name without a type may be a workload's, too.
     """
-    if not asked.kind.namespaced or error.advice not in {"", error.meant, _type_advice(asked.name)}:
+    name, typeless = asked.name, _type_advice(asked.name)
+    if not asked.kind.namespaced or not is_plain_name(name) or error.advice not in {"", error.meant, typeless}:
         return
-    try:
-        places = sorted(
-            entry.metadata.namespace for entry in source.list(asked.kind) if entry.metadata.name == asked.name
-        )
-    except ClusterError:
+    kinds = [asked.kind, *(WORKLOADS if asked.bare and error.advice == typeless else ())]
+    found = [(kind, place) for kind in kinds for place in _places(kind, name, source) if is_plain_name(place)]
+    if not found:
         return
-    if places and is_plain_name(places[0]):
-        error.advice = f"It is in {'namespace' if len(places) == 1 else 'namespaces'} {listed(places, most=3)}."
-        error.remedy = ("kubectl", "qos", command, f"{asked.kind.singular}/{asked.name}", "-n", places[0])
-        error.corrects = True
+    kind, place = min(found, key=lambda one: one[1] != source.namespace)
+    places = [place, *(other for of, other in found if of is kind and other != place)]
+    spaces = f"namespace{'' if len(places) == 1 else 's'} {listed(places, most=_MAX_NAMESPACES)}"
+    error.advice = f"{kind.singular}/{name} exists in {spaces}."
+    error.remedy = ("kubectl", "qos", command, f"{kind.singular}/{name}", "-n", place)
+    error.corrects = True
+
+
+def _places(kind: Kind[Any], name: str, source: Source) -> Sequence[str]:
+    """The namespaces that have an object of the name, as far as the user may list them."""
+    for namespace in (None, source.namespace):
+        with contextlib.suppress(ClusterError):
+            found = source.list(kind, namespace, field_selector=equal_fields(("metadata.name", name)))
+            return sorted(one.metadata.namespace for one in found)
+    return ()
 
 
 def namespace_hint(source: Source) -> str:
@@ -341,12 +309,13 @@ def _type_advice(name: str) -> str:
     return f"A name alone is a pod's; write TYPE/NAME for others, e.g. deployment/{name}"
 
 
-def _near_type(word: str, *, closeness: float = 0.65) -> str:
+def _near_type(word: str, *, closeness: float = 0.65, among: Sequence[Kind[Any]] = EXPLAINED) -> str:
     """The type that a word nearly is; empty: none.
 
     Args:
         word: As it was typed.
         closeness: How alike they have to be; see `nearest_word`.
+        among: The types.
     """
-    names = {name: kind.singular for kind in EXPLAINED for name in (kind.singular, kind.plural)}
+    names = {name: kind.singular for kind in among for name in (kind.singular, kind.plural)}
     return names.get(nearest_word(word.lower(), names, closeness=closeness), "")

@@ -10,9 +10,10 @@ from kubectl_plugin.commands.node_changes import NodeAction
 from kubectl_plugin.exit_codes import NOTHING_TO_CHANGE
 from kubectl_plugin.options import FenceOptions, Streams
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
-from podrules.cluster.errors import Forbidden
+from podrules.cluster.errors import Forbidden, Unreachable
 from podrules.cluster.kinds import NODES
 from podrules.cluster.source import Source
+from podrules.cluster.writer import Writer
 from podrules.fencing import FenceState
 from podrules.model.node import Node
 from podrules.reachability import OUT_OF_SERVICE
@@ -43,19 +44,38 @@ class _Unfence(NodeAction):
         if self.facts.state not in _FENCED:
             return self._shown(StepOutcome.DONE)
         if not options.confirm and not options.dry_run:
-            return self._shown(StepOutcome.NOT_CONFIRMED)
+            return self._look()
         require_live(options.cluster, "without --confirm and --dry-run it shows what would change")
         path = NODES.path(None, self.facts.node.metadata.name)
         with changes_to(path, options.cluster, methods=("PATCH",), dry_run=options.dry_run) as writer:
-            access = writer.may("patch", NODES, self.facts.node.metadata.name)
-            if not access.allowed:
-                self._denied = (access,)
-                raise Forbidden("patch", NODES, None, access.reason)
+            self._check_access(writer)
             if not self.patch(writer, StepKind.UNTAINTING, _removing_taint, while_in=_FENCED):
                 self.step_log(StepKind.ALREADY_UNFENCED, self.named)
                 return StepOutcome.NOT_POSSIBLE
         self.step_log(StepKind.DRY_RUN if options.dry_run else StepKind.UNTAINTED, self.named)
         return StepOutcome.DRY_RUN if options.dry_run else StepOutcome.DONE
+
+    def _look(self) -> StepOutcome:
+        """Show what would change, and whether the user may change it."""
+        path = NODES.path(None, self.facts.node.metadata.name)
+        try:
+            if self._options.cluster.live:
+                with changes_to(path, self._options.cluster, methods=(), dry_run=True) as writer:
+                    self._check_access(writer)
+        except Forbidden as error:
+            self.broken_by(error)
+            self._shown(self.outcome)
+            raise
+        except Unreachable:
+            # Not known: the page says nothing of it.
+            pass
+        return self._shown(StepOutcome.NOT_CONFIRMED)
+
+    def _check_access(self, writer: Writer) -> None:
+        access = writer.may("patch", NODES, self.facts.node.metadata.name)
+        if not access.allowed:
+            self._denied = (access,)
+            raise Forbidden("patch", NODES, None, access.reason)
 
     def _shown(self, outcome: StepOutcome) -> StepOutcome:
         from kubectl_plugin.views.node.fencing import unfence_page

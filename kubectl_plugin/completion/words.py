@@ -24,7 +24,7 @@ class Directive(IntFlag):
 class Names(Enum):
     """Objects whose names are candidates."""
 
-    EXPLAINED = "pods, nodes and workloads"
+    EXPLAINED = "pods, nodes, workloads and what they depend on"
     PLACED = "pods and workloads"
     PODS = "pods"
     NODES = "nodes"
@@ -101,6 +101,10 @@ TYPES: Final = {
         "job",
         "cronjob",
         "replicationcontroller",
+        "pvc",
+        "pdb",
+        "quota",
+        "pc",
     ),
 }
 """The types that can be named; the first one is meant by a name alone."""
@@ -141,6 +145,10 @@ def question(before: Typed, current: str) -> Question:
         return Question(_flags(before.command), prefix=current)
     if not before.command:
         return Question(tuple(COMMANDS.items()), prefix=current)
+    if before.command == "rights":
+        from kubectl_plugin.reports.rights import ASKED
+
+        return Question(tuple((name, COMMANDS[name]) for name in ASKED), prefix=current)
     names = _OWN_NAMES.get(before.command)
     if names is None:
         return Question()

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "delete": "delete a pod and follow it; without grace only what was looked at",
     "fence": "declare a silent node out of service, once its machine is off",
     "unfence": "take a node back that was declared out of service",
+    "rights": "the ClusterRole that commands need, for an administrator to apply",
 }
 """By command: its line of help."""
 FLAGS_WITH_VALUE: Final = frozenset(

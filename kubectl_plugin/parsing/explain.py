@@ -40,7 +40,8 @@ Explains a pod: its QoS class and why, its OOM score, what it asks for, its
 cgroups, its priority, where the scheduler would put it and why not elsewhere,
 how it stops, and what a force deletion would risk.
 For a node: what it has promised. For a workload: the pod that it would make
-next, and the pods that it has.
+next, and the pods that it has. For a persistentvolumeclaim, poddisruptionbudget,
+resourcequota or priorityclass: its pods, what it blocks, and what to change.
 TYPE alone, or several targets, print one line each, a pod's with its node; with
 -o wide they print a page each.
 """
@@ -60,6 +61,8 @@ examples:
   kubectl qos explain pod/web-0 --timeline=drain   the same for one way: see --timeline
   kubectl qos explain pod/web-0 --timeline=delete --grace-period=5   the same with 5 s
   kubectl qos explain node/node-1                  what a node has promised, and overcommits
+  kubectl qos explain pvc/data-db-0 pdb/db         why a claim waits; what a budget holds
+  kubectl qos explain quota/compute pc/high        whom a quota refuses; who has a class
   kubectl qos explain -f pod.yaml                  a manifest, before it is applied
   kubectl qos explain -f pod.yaml --on node-1      and when it would be killed or evicted there
   helm template . | kubectl qos explain -f -       standard input

@@ -25,13 +25,14 @@ examples:
   helm template shop ./chart | kubectl qos lint -f - --severity=warning
   kubectl kustomize overlays/prod | kubectl qos lint -f - -o json
   kubectl qos lint -f manifests/ -o sarif > lint.sarif
+  kubectl qos lint -f manifests/ -o wide   every place of a rule
   kubectl qos lint -f manifests/ --disable=bare-pod,best-effort
 
 to ignore a finding, write on the line of the field or above it, or at the head of
 the document for all of it:
   # kubectl-qos: ignore best-effort - a batch pod that may go first
 or, where comments are dropped, as an annotation of the object:
-  kubectl-qos/ignore: best-effort,bare-pod
+  kubectl-qos.io/ignore: best-effort,bare-pod
 
 exit codes: 0 nothing at or above --severity, 1 findings at or above it,
 2 the command line is wrong, 6 a file cannot be read (the others are checked)
@@ -41,7 +42,7 @@ exit codes: 0 nothing at or above --severity, 1 findings at or above it,
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_files(parser)
-    add_output(parser, findings=True)
+    add_output(parser, wide=True, findings=True)
     parser.add_argument(
         "--severity",
         choices=("error", "warning", "notice"),

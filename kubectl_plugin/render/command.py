@@ -19,9 +19,9 @@ from msgspec import Struct
 from kubectl_plugin.render.escape import escape
 from podrules.plain_names import NO_COMMAND, command, is_plain_name
 
-__all__ = ["Command", "Hint", "Prose", "Target", "as_typed", "kubectl", "qos", "why"]
+__all__ = ["Command", "Hint", "Prose", "Target", "as_typed", "can_i", "kubectl", "qos", "why"]
 
-_ASK_NO_CLUSTER: Final = frozenset({"why", "lint"})
+_ASK_NO_CLUSTER: Final = frozenset({"why", "lint", "rights"})
 """Commands of the plugin that take no flags of a target."""
 _READ_SCHEDULER_CONFIG: Final = frozenset({"explain", "place", "report", "versions"})
 _READ_VERSIONS: Final = _READ_SCHEDULER_CONFIG | {"node"}
@@ -95,6 +95,14 @@ def kubectl(
     words, _, rest = whole.partition("|")
     plain = whole != NO_COMMAND and (not namespace or is_plain_name(namespace))
     return Command(tuple(words.split()), namespace, tuple(rest.split()), comment, changes, typed, plain)
+
+
+def can_i(verb: str, resource: str, namespace: str | None) -> Command:
+    """Asks the API server for a permission; ``nodes/proxy`` behind ``can-i`` would be a node of that name."""
+    kind, _, part = resource.partition("/")
+    if part:
+        return kubectl("auth can-i {} {}", verb, kind, part, namespace=namespace or None, options="--subresource={}")
+    return kubectl("auth can-i {} {}", verb, kind, namespace=namespace or None)
 
 
 def qos(

@@ -55,7 +55,9 @@ def content(answer: Answer) -> dict[str, Any]:
     plain = [_ordered(report, verdict) for report, verdict in answer.reports]
     if not answer.as_list and len(plain) == 1:
         return plain[0]
-    return {"apiVersion": API_VERSION, "kind": "List", "items": plain}
+    # A List of objects of Kubernetes is one that kubectl applies.
+    version = API_VERSION if all(entry["apiVersion"] == API_VERSION for entry in plain) else "v1"
+    return {"apiVersion": version, "kind": "List", "items": plain}
 
 
 def _ordered(report: Struct, verdict: Verdict | None) -> dict[str, Any]:

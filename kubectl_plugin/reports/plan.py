@@ -7,6 +7,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
 from kubectl_plugin.reports.pod.pod_report import (
     ADMISSION,
     LIMIT_RANGES,
@@ -89,6 +90,8 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     flags: tuple[DrainFlag, ...]
     """Those of kubectl drain without which it evicts nobody."""
     unread: tuple[Unread, ...]
+    webhook: tuple[OwnWebhookReport, ...] = ()
+    """What the webhook of kubectl qos does with the pods of specs."""
     stuck_on: tuple[str, ...] = ()
     """The drained nodes that do not answer, and on which pods stay Terminating."""
 
@@ -155,4 +158,5 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
         """What could not be read and may change the headline."""
         kinds = ADMISSION | (_DRAINED if self.what_if.drained else frozenset())
         mine = [one for one in self.unread if one.may_exist and one.resource in kinds]
-        return tuple(dict.fromkeys((*(one for spec in self.specs for one in spec.assumed), *mine)))
+        asked = (lack for one in self.webhook for lack in one.lacks)
+        return tuple(dict.fromkeys((*(one for spec in self.specs for one in spec.assumed), *mine, *asked)))

@@ -18,6 +18,7 @@ from kubectl_plugin.reports.node.partitions import PartitionsReport
 from kubectl_plugin.reports.plan import PlanReport
 from kubectl_plugin.reports.pod.deletion import DeletionReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.reports.related import BudgetReport, ClaimReport, ClassReport, QuotaReport
 from kubectl_plugin.reports.term import TermReport
 from kubectl_plugin.reports.verdict import VerdictReport
 from kubectl_plugin.reports.versions import VersionsReport
@@ -31,6 +32,10 @@ REPORTS: Final = {
     "NodeExplanation": NodeReport,
     "NodePressure": NodePressureReport,
     "WorkloadExplanation": WorkloadReport,
+    "ClaimExplanation": ClaimReport,
+    "BudgetExplanation": BudgetReport,
+    "QuotaExplanation": QuotaReport,
+    "PriorityClassExplanation": ClassReport,
     "PlacementPlan": PlanReport,
     "Partitions": PartitionsReport,
     "PodDeletion": DeletionReport,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from kubectl_plugin.render.command import why
-from kubectl_plugin.render.page import Page, Section
+from kubectl_plugin.render.page import Page, Row, Section
 from kubectl_plugin.reports.lint import LintFinding, LintReport
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.version_notes import versions_section
@@ -17,10 +18,12 @@ __all__ = ["lint_page", "lint_verdict"]
 
 _SEVERITIES: Final = {Level.ERROR: Severity.TROUBLE, Level.WARNING: Severity.NOTICE, Level.NOTICE: Severity.NOTICE}
 _MAX_TERMS: Final = 3
+_MAX_PLACES: Final = 5
+"""Of one rule; more are counted."""
 
 
-def lint_page(report: LintReport, severity: Level) -> Page:
-    """Every finding that is not ignored."""
+def lint_page(report: LintReport, severity: Level, *, wide: bool = False) -> Page:
+    """Every finding that is not ignored, grouped by rule; ``wide``: with all places of a rule."""
     shown = [finding for finding in report.findings if finding.ignored is None]
     verdict = lint_verdict(report, severity)
     terms = dict.fromkeys(finding.term for finding in shown if finding.term)
@@ -30,7 +33,7 @@ def lint_page(report: LintReport, severity: Level) -> Page:
         severity=verdict.severity,
         parts=(
             *_unread(report),
-            *map(_section, shown),
+            *_found(shown, most=None if wide else _MAX_PLACES),
             *_unknown_ignores(report),
             versions_section(report.version_notes),
         ),
@@ -80,12 +83,31 @@ def _unread(report: LintReport) -> Iterator[Section]:
         yield Section("not read", (entry.file, entry.problem))
 
 
-def _section(finding: LintFinding) -> Section:
-    place = f"{finding.object.file}:{finding.line}:{finding.column}"
-    owner = f"{finding.object.kind}/{finding.object.name}"
-    return Section(
-        finding.level.value, (place, finding.message, finding.remedy, f"{owner} {finding.field}", finding.rule)
-    )
+def _found(findings: Sequence[LintFinding], most: int | None) -> Iterator[Section]:
+    """A section for each rule: each of its messages, with the places below it."""
+    by_rule: dict[str, list[LintFinding]] = {}
+    for finding in findings:
+        by_rule.setdefault(finding.rule, []).append(finding)
+    for rule, found in by_rule.items():
+        first, rest = found[0], found[most:] if most is not None else []
+        if len(found) == 1:
+            yield Section(first.level.value, (_place(first), first.message, first.remedy, _field(first), rule))
+            continue
+        by_message: dict[str, list[str | Row]] = {}
+        for finding in found[:most]:
+            below = by_message.setdefault(finding.message, [finding.message])
+            below.append(Row((_place(finding), _field(finding))))
+        places = chain.from_iterable(by_message.values())
+        more = (f"and {counted(len(rest), 'more place')}; all: -o wide",) if rest else ()
+        yield Section(first.level.value, (*places, *more, first.remedy, f"{rule}, {counted(len(found), 'time')}"))
+
+
+def _place(finding: LintFinding) -> str:
+    return f"{finding.object.file}:{finding.line}:{finding.column}"
+
+
+def _field(finding: LintFinding) -> str:
+    return f"{finding.object.kind}/{finding.object.name} {finding.field}"
 
 
 def _unknown_ignores(report: LintReport) -> Iterator[Section]:

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.render.command import Hint, Prose
+from kubectl_plugin.render.command import Hint, Prose, can_i
 from kubectl_plugin.reports.steps import Refusal, RefusedBy, StepEvent, StepKind, StepOutcome
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
-from kubectl_plugin.views.unread import can_i
 from kubectl_plugin.views.words import counted, listed
 from podrules.pod_gc import TAINT
 

@@ -19,6 +19,7 @@ from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node.node_report import NodeReport
 from kubectl_plugin.reports.pod.pod_report import PodReport
 from kubectl_plugin.reports.pod.pod_status import PodStatusReport
+from kubectl_plugin.reports.related import RelatedReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode, most_urgent, worst_few
 from kubectl_plugin.reports.workload.workload_pods import PodCounts
 from kubectl_plugin.reports.workload.workload_report import WorkloadReport
@@ -26,6 +27,7 @@ from kubectl_plugin.views.node.node_findings import finding_words
 from kubectl_plugin.views.node.node_lines import nearest_threshold
 from kubectl_plugin.views.node.node_page import node_condition, node_verdict
 from kubectl_plugin.views.pod.refusal_words import creation_remedy
+from kubectl_plugin.views.related import related_verdict
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.verdict import verdict
 from kubectl_plugin.views.version_notes import VersionNotes
@@ -68,7 +70,8 @@ _PODS: Final = _Family(
 _WORKLOADS: Final = _Family("workload", ("NAME", "RUN", "QOS", "OOM", "PRIORITY", "VERDICT"), frozenset({3, 4}))
 _MANIFESTS: Final = _Family("manifest", ("NAME", "QOS", "OOM", "PRIORITY", "FITS", "VERDICT"), frozenset({2, 3}))
 _NODES: Final = _Family("node", ("NAME", "STATUS", "PODS", "CPU-REQ", "MEM-REQ", "VERDICT"), frozenset({2, 3, 4}))
-_FAMILIES: Final = (_PODS, _WORKLOADS, _NODES, _MANIFESTS)
+_RELATED: Final = _Family("object", ("NAME", "STATE", "VERDICT"), frozenset())
+_FAMILIES: Final = (_PODS, _WORKLOADS, _NODES, _RELATED, _MANIFESTS)
 
 
 class _Row(Struct, frozen=True):
@@ -114,7 +117,7 @@ class TargetTable:
         self._lacks: dict[Unread, None] = {}
         """What could not be read and may change a headline."""
 
-    def add(self, report: PodReport | NodeReport | WorkloadReport, printed: str) -> None:
+    def add(self, report: PodReport | NodeReport | WorkloadReport | RelatedReport, printed: str) -> None:
         """Take one; ``printed`` is what ``-o name`` calls it."""
         self._rows.append(_row(report, printed, self._now))
         self._lacks |= dict.fromkeys(report.lacks)
@@ -189,7 +192,9 @@ class TargetTable:
                 yield qos("explain {}/{}", row.kind, row.name, namespace=row.namespace)
 
 
-def target_order(report: PodReport | NodeReport | WorkloadReport, printed: str, now: datetime | None) -> Order:
+def target_order(
+    report: PodReport | NodeReport | WorkloadReport | RelatedReport, printed: str, now: datetime | None
+) -> Order:
     """The sort key of a target: targets with problems come first, as in the table.
 
     Args:
@@ -201,9 +206,13 @@ def target_order(report: PodReport | NodeReport | WorkloadReport, printed: str, 
     return _FAMILIES.index(row.family), *row.order
 
 
-def _row(report: PodReport | NodeReport | WorkloadReport, printed: str, now: datetime | None) -> _Row:
+def _row(report: PodReport | NodeReport | WorkloadReport | RelatedReport, printed: str, now: datetime | None) -> _Row:
     if isinstance(report, NodeReport):
         return _node(report, now)
+    if isinstance(report, RelatedReport):
+        told, kind = related_verdict(report, now), printed.partition("/")[0].partition(".")[0]
+        why = told.decisive.rstrip(".")
+        return _Row(_RELATED, report.namespace, kind, report.name, (told.code.value, why), told.severity, (0, 0), "")
     if isinstance(report, WorkloadReport):
         return _workload(report, printed.partition("/")[0].partition(".")[0], now)
     return _manifest(report, printed, now) if report.status is None else _pod(report, report.status, now)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_plugin.render.command import Command, Hint, Prose, kubectl
-from kubectl_plugin.views.words import listed
+from kubectl_plugin.render.command import Hint, Prose, can_i
+from kubectl_plugin.views.words import counted, listed
 from podrules.cluster.kubelet import CONFIGZ
-from podrules.reading import NOT_ALL_IN_FILE, NOT_ASKED, Unread
+from podrules.reading import FORBIDDEN, NOT_ALL_IN_FILE, NOT_ASKED, Unread
 
-__all__ = ["assumed_words", "can_i", "unread_lines"]
+__all__ = ["assumed_words", "unread_lines"]
 
 _MAX_NODES: Final = 3
 _MAX_KINDS: Final = 30
@@ -29,29 +30,52 @@ _NAMED: Final = frozenset(
 )
 """Kinds of objects that others name: a missing one does not count as absent."""
 _METRICS: Final = ".metrics.k8s.io"
+_ADDRESS: Final = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:]+\])(?::\d+)?")
+_FIXES: Final = (
+    (re.compile("kubelet .*no preferred addresses"), "the Node needs status.addresses"),
+    (
+        re.compile("kubelet .*(refused|no route to host|time(d )?out|deadline exceeded|no answer)"),
+        "the API server has to reach the kubelet's port, 10250",
+    ),
+    (re.compile("kubelet .*x509: "), "the API server has to trust the kubelet's certificate (kubectl get csr)"),
+    (re.compile("kubelet .*answers 40[13]: "), "the kubelet has to accept the API server's client certificate"),
+    (re.compile(r"metrics\.k8s\.io: not served"), "metrics-server serves them"),
+)
+"""What takes away a reason why usage is unknown."""
 
 
 def unread_lines(unread: Iterable[Unread], *, measured: Collection[str] = ()) -> tuple[str | Prose, ...]:
     """``pods: you may not list them (kubectl auth can-i list pods)``, ``usage of node-1 is unknown: …``; each once.
 
-    Nodes share a line where the same is unknown for the same reason. So do kinds that a List does not hold.
+    Nodes share a line where the same is unknown for the same reason, whatever their names and addresses. So do kinds.
 
     Args:
         unread: What could not be read, and why.
         measured: Nodes whose usage is known all the same, from a metrics API.
     """
-    nodes: dict[tuple[Unread, bool], list[str]] = {}
+    groups: dict[tuple[Unread, bool], list[Unread]] = {}
     entries = list(dict.fromkeys(unread))
     missing = [entry for entry in entries if entry.is_not_listed and not entry.node]
     for entry in entries:
         if entry in missing:
             continue
-        nodes.setdefault((replace(entry, node=""), entry.node in measured), []).append(entry.node)
+        alike = replace(entry, node="", reason=_of_any_node(entry))
+        if entry.reason != FORBIDDEN and not entry.node:
+            alike = replace(entry, verb="", resource="")
+        groups.setdefault((alike, entry.node in measured), []).append(entry)
     lines = (
-        _line(entry, _of_kubelets(entry, names, known=known) if any(names) else "")
-        for (entry, known), names in nodes.items()
+        _line(found[0] if len(found) == 1 else replace(found[0], reason=alike.reason), found, known=known)
+        for (alike, known), found in groups.items()
     )
     return (*_not_listed(missing), *lines)
+
+
+def _of_any_node(entry: Unread) -> str:
+    """The reason without what differs between nodes: their names and addresses."""
+    if not entry.node:
+        return entry.reason
+    said = _ADDRESS.sub("ADDRESS", entry.reason.replace(f"the kubelet of {entry.node} ", "each kubelet "))
+    return re.sub(rf"(?<![\w.-]){re.escape(entry.node)}(?![\w-])", "NODE", said)
 
 
 def _not_listed(missing: Sequence[Unread]) -> Iterator[str]:
@@ -106,9 +130,11 @@ def _either(kinds: Sequence[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _of_kubelets(entry: Unread, names: list[str], *, known: bool) -> str:
+def _of_kubelets(entry: Unread, names: Sequence[str], *, known: bool) -> str:
     """What is unknown where kubelets could not be read."""
     nodes = listed(names, most=_MAX_NODES)
+    if len(names) > _MAX_NODES:
+        nodes = f"{counted(len(names), 'node')} ({nodes})"
     if entry.path == CONFIGZ.path:
         return f"the kubelet's configuration of {nodes} is unknown"
     if known:
@@ -116,18 +142,14 @@ def _of_kubelets(entry: Unread, names: list[str], *, known: bool) -> str:
     return f"usage of {nodes} is unknown"
 
 
-def _line(entry: Unread, unknown: str) -> str | Prose:
+def _line(entry: Unread, alike: Sequence[Unread], *, known: bool) -> str | Prose:
+    """One line of what could not be read for the same reason."""
     place = f" in {entry.namespace}" if entry.namespace else ""
-    if entry.reason != "forbidden":
-        return f"{unknown or f'{entry.resource}{place}'}: {entry.reason}"
+    unknown = _of_kubelets(entry, [one.node for one in alike], known=known) if entry.node else ""
+    if entry.reason != FORBIDDEN:
+        kinds = listed(list(dict.fromkeys(one.resource for one in alike)))
+        helps = (fix for pattern, fix in _FIXES if pattern.search(f"{kinds}: {entry.reason}"))
+        return "; ".join((f"{unknown or f'{kinds}{place}'}: {entry.reason}", *helps))
     refused = f"you may not {entry.verb} {entry.resource if unknown else 'them'}"
     ask = can_i(entry.verb, entry.resource, entry.namespace)
     return Prose((f"{unknown or f'{entry.resource}{place}'}: {refused}", Hint(ask, " (", ")")))
-
-
-def can_i(verb: str, resource: str, namespace: str | None) -> Command:
-    """Asks the API server for a permission; ``nodes/proxy`` behind ``can-i`` would be a node of that name."""
-    kind, _, part = resource.partition("/")
-    if part:
-        return kubectl("auth can-i {} {}", verb, kind, part, namespace=namespace or None, options="--subresource={}")
-    return kubectl("auth can-i {} {}", verb, kind, namespace=namespace or None)

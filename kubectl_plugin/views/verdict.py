@@ -23,7 +23,7 @@ from kubectl_plugin.views.node.silent_node import (
     stuck_sentences,
 )
 from kubectl_plugin.views.node.taint_words import node_sentences, overdue_sentences
-from kubectl_plugin.views.pod.claim_words import claim_sentences
+from kubectl_plugin.views.pod.claim_words import binding_sentences, claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict
 from kubectl_plugin.views.pod.refusal_words import refusal_remedy
@@ -42,6 +42,7 @@ from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
 from podrules.attachment import MoveStep
+from podrules.model.instant import instant
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
 from podrules.placement.outcome import ClaimProblem, NamedFate, Placement, PlacementOutcome
@@ -51,6 +52,7 @@ from podrules.qos import QOSProblem
 from podrules.reachability import Reach
 from podrules.resize_room import ResizeRoom
 from podrules.second_writers import SecondWriters
+from podrules.stuck import PROVISIONING
 
 __all__ = ["also_refused", "refused_words", "verdict"]
 
@@ -249,6 +251,13 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     if status.gates:
         return _notice(VerdictCode.SCHEDULING_GATED, f"{waiting}: the {_gated(status.gates)}")
     placement = report.placement
+    fits = placement is not None and placement.outcome is PlacementOutcome.FITS
+    if placement is not None and (binding := placement.binding) is not None and (binding.claims or fits):
+        asked = report.stuck.first if report.stuck is not None and binding.claims else None
+        first, *more = binding_sentences(binding, instant(asked), now)
+        severity = Severity.TROUBLE if binding.late else Severity.NOTICE
+        code = VerdictCode.WAITING_FOR_VOLUME if binding.claims else VerdictCode.NOT_YET_BOUND
+        return Verdict(code, severity, (f"{waiting}: {first}", *more))
     if placement is not None and placement.outcome is PlacementOutcome.UNSCHEDULABLE:
         nominated = placement.nominated
         if nominated is None or not nominated.victims:
@@ -285,7 +294,10 @@ def _waiting(report: PodReport, status: PodStatusReport, now: datetime | None) -
         [said.sentences[0].rpartition(": ")[2]] if said.code is VerdictCode.NOT_YET_BOUND and report.placement else []
     )
     held = said.code in {VerdictCode.UNSCHEDULABLE, VerdictCode.SCHEDULING_GATED, VerdictCode.AWAITING_PREEMPTION}
-    if stuck is not None:
+    held = held or said.code is VerdictCode.WAITING_FOR_VOLUME
+    place = report.placement
+    named = place is not None and bool(place.claims or place.binding)
+    if stuck is not None and not (named and stuck.reason == PROVISIONING):
         first, *more = repeated_sentences(stuck, now)
         if held or not stuck.long:
             return replace(said, sentences=(*said.sentences, first, *more))

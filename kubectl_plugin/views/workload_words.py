@@ -297,7 +297,8 @@ def _worst(counts: PodCounts, pods: Sequence[WorkloadPod]) -> WorkloadPod | None
 def _why(pod: WorkloadPod, now: datetime | None) -> str:
     match pod.state:
         case PodState.PENDING if pod.nominated_node:
-            return f"it waits for room on {pod.nominated_node}"
+            room = pod.waits_for == "Unschedulable"
+            return f"it waits for room on {pod.nominated_node}" if room else f"{pod.nominated_node} is chosen for it"
         case PodState.PENDING:
             gate = "a scheduling gate holds it"
             return {"Unschedulable": "no node fits", "SchedulingGated": gate}.get(pod.waits_for, "it has no node yet")

@@ -32,6 +32,8 @@ _REQUIRED: Final = f"spec.affinity.nodeAffinity.{_REQUIRED_RULES}"
 _PREFERRED: Final = f"spec.affinity.nodeAffinity.{_PREFERRED_RULES}"
 _ACCEPTED: Final = frozenset((ProblemKind.NOT_AN_INTEGER,))
 """What the API server accepts in a required term."""
+_HOOKS: Final = frozenset({"helm.sh/hook", "argocd.argoproj.io/hook"})
+"""Annotations of pods that a tool makes, waits for and removes."""
 _ACCEPTED_IF_PREFERRED: Final = _ACCEPTED | {ProblemKind.NOT_A_LABEL_VALUE}
 
 
@@ -47,7 +49,10 @@ def check_placement(case: PodCase) -> Iterator[Finding]:
         yield NodeNameSet(*case.at("spec.nodeName"), spec.node_name)
     if case.replicas is not None and case.replicas > 1:
         yield from _host_ports(case, case.replicas)
-    if not case.templated and not case.pod.metadata.owner_references and not is_static_pod(case.pod):
+    metadata = case.pod.metadata
+    if not (
+        case.templated or metadata.owner_references or is_static_pod(case.pod) or metadata.annotations.keys() & _HOOKS
+    ):
         yield BarePod(*case.at("kind"))
 
 
@@ -164,7 +169,7 @@ class BarePod(Finding, frozen=True):
     rule = LintRule(
         name="bare-pod",
         level=Level.NOTICE,
-        about="A pod has no controller.",
+        about="A pod has no controller; hooks of Helm and Argo CD need none.",
         remedy="Use a Deployment, StatefulSet or Job.",
         source="staging/src/k8s.io/kubectl/pkg/drain/filters.go (unreplicatedFilter)",
         check_pod=check_placement,

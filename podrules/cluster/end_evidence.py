@@ -30,14 +30,15 @@ from podrules.cluster.kinds import (
 from podrules.container_state import OOM_KILLED
 from podrules.died.cause import Cause
 from podrules.died.controllers import node_cleaned_up
-from podrules.died.evidence import KUBELET, Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at
+from podrules.died.evidence import KUBELET, Clocks, Evidence, KnownEnd, PodEvents, clocks_of, ended_at, first_of
+from podrules.died.gone import asked_at, told_by_owner
 from podrules.died.memory import SIGKILL_CODE, start_ran_out
 from podrules.died.messages import EVICTED, cause_of_status, deleted_name
-from podrules.died.replacement import replacement_of
+from podrules.died.replacement import replacement_of, stem, successors
 from podrules.died.scaling import RESCALED, SCALED
 from podrules.model.base import KubeObject, OwnerReference
 from podrules.model.event import Event
-from podrules.model.instant import instant
+from podrules.model.instant import instant, later
 from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.node import Node
 from podrules.model.pod import Pod
@@ -198,7 +199,10 @@ class EndReader:
             found = read_or_none(self._gatherer.get(kind, own, namespace))
             if found is not None:
                 return _controller(kind, own, found.metadata.uid)
-        return None
+        kinds = {kind.kind for kind, _ in controller_names(name)}
+        pods = read_or_none(self._gatherer.list(PODS, namespace)) or () if kinds else ()
+        own_of = (pod.metadata.controller for pod in pods if stem(pod.metadata.name) == stem(name))
+        return next((one for one in own_of if one is not None and one.kind in kinds), None)
 
     def _node(self, name: str, events: PodEvents | None) -> tuple[Node | None, bool]:
         """A node, and whether it is gone: it does not exist, or the last event about it says so."""
@@ -222,18 +226,27 @@ class EndReader:
         return None if found is None else [one for one in found if one.metadata.uid != pod.metadata.uid]
 
     def _with_replacement(self, evidence: Evidence, owner: KubeObject | None) -> KnownEnd:
-        """The evidence, with the pod that the controller made in place of one that ended."""
-        since, selector = ended_at(evidence), _selector(owner)
-        if owner is None or selector is None or since is None:
+        """The evidence, with the pod that the controller made, or may have made, in place of one that ended."""
+        controller, pod = evidence.controller, evidence.pod
+        if controller is None or evidence.owner_gone:
             return KnownEnd(evidence)
-        pods = read_or_none(self._gatherer.list(PODS, evidence.namespace, selector=selector))
+        pods = read_or_none(self._gatherer.list(PODS, evidence.namespace, selector=_selector(owner)))
         if pods is None:
             return KnownEnd(evidence)
-        uid = evidence.pod.metadata.uid if evidence.pod is not None else ""
-        found = replacement_of(evidence.name, uid, owner.metadata.uid, since, pods)
-        if found is None and evidence.pod is None:
-            found = replacement_of(evidence.name, uid, owner.metadata.uid, since - _SEEN_LATE, pods)
-        return KnownEnd(evidence, found, sought=True)
+        uid = pod.metadata.uid if pod is not None else ""
+        found = successors(evidence.name, uid, controller, evidence.node_name, pods)
+        since = ended_at(evidence) if pod is not None else asked_at(evidence)
+        new = replacement_of(found, since) if since is not None else None
+        if new is None and since is not None and pod is None:
+            new = replacement_of(found, since - _SEEN_LATE)
+        if new is not None or (since is not None and (pod is not None or told_by_owner(evidence))):
+            return KnownEnd(evidence, new, sought=True)
+        # Its kubelet may have heard late of a deletion, or never.
+        first = instant(pod.metadata.creation_timestamp) if pod is not None else first_of(evidence.known_events.events)
+        after = replacement_of(reversed(found), later(first, 1)) if first is not None else None
+        if after is not None and after.name == evidence.name:
+            return KnownEnd(evidence, after, sought=True)
+        return KnownEnd(evidence, sought=True, younger=after)
 
 
 def _controller(kind: Kind[Any], name: str, uid: str) -> OwnerReference:
@@ -276,7 +289,8 @@ def node_of(events: Sequence[Event]) -> str:
     # The host of another component is where that runs.
     hosts = [event.source.host for event in events if event.source.host and event.component == KUBELET]
     assigned = [event.message.rpartition(_ASSIGNED)[2] for event in events if event.reason == _SCHEDULED]
-    return next(iter((*hosts, *assigned)), "")
+    named = [event.related.name for event in events if event.related is not None and event.related.kind == NODES.kind]
+    return next(iter((*hosts, *assigned, *named)), "")
 
 
 def _was_rejected(pod: Pod) -> bool:

@@ -197,6 +197,8 @@ class NotFound(ClusterError):
         place = f" in namespace {namespace}" if kind.namespaced and namespace else ""
         super().__init__(self._message.format(kind=kind.rbac_name, name=name, place=place))
         self._find_near = near
+        self.may_list = True
+        """Whether the user may list objects of the kind there."""
         self._singular = kind.singular
         self._advice: str | None = None
         self.plural = kind.plural
@@ -206,7 +208,11 @@ class NotFound(ClusterError):
     @cached_property
     def near(self) -> Sequence[str]:
         """Similar names that exist."""
-        return self._find_near() if callable(self._find_near) else self._find_near
+        try:
+            return self._find_near() if callable(self._find_near) else self._find_near
+        except Forbidden:
+            self.may_list = False
+            return ()
 
     @property
     def meant(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podrules.cluster.errors import NotFound
 from podrules.model.base import KubeObject
@@ -27,6 +28,7 @@ from podrules.model.storage import (
     VolumeAttachment,
 )
 from podrules.model.workload import CronJob, ReplicationController, Service, Workload
+from podrules.mutating_webhooks import MutatingPolicy, OurDeployment, WebhookConfiguration
 from podrules.plain_names import is_plain_name
 
 __all__ = [
@@ -43,16 +45,21 @@ __all__ = [
     "LEASES",
     "LEASE_CANDIDATES",
     "LIMIT_RANGES",
+    "MUTATING_POLICIES",
+    "MUTATING_WEBHOOKS",
     "NAMESPACES",
     "NODES",
     "NODE_METRICS",
     "NODE_PROXIES",
+    "OF_OUR_WEBHOOK",
+    "OUR_DEPLOYMENTS",
     "PDBS",
     "PERSISTENT_VOLUMES",
     "PERSISTENT_VOLUME_CLAIMS",
     "PODS",
     "POD_METRICS",
     "PRIORITY_CLASSES",
+    "RELATED",
     "REPLICATION_CONTROLLERS",
     "REPLICA_SETS",
     "RESOURCE_QUOTAS",
@@ -60,6 +67,7 @@ __all__ = [
     "SERVICES",
     "STATEFUL_SETS",
     "STORAGE_CLASSES",
+    "VALIDATING_WEBHOOKS",
     "VOLUME_ATTACHMENTS",
     "WORKLOADS",
     "Kind",
@@ -82,6 +90,8 @@ class Kind(Struct, Generic[T_co], frozen=True):
     version: str
     namespaced: bool
     model: type[T_co]
+    part: str = ""
+    """Names what the model reads of objects that another kind reads, too; a snapshot stores it apart."""
 
     @property
     def singular(self) -> str:
@@ -97,6 +107,11 @@ class Kind(Struct, Generic[T_co], frozen=True):
     def rbac_name(self) -> str:
         """``pods`` or ``deployments.apps``, as kubectl and Roles name it."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def captured_as(self) -> str:
+        """How a snapshot names it."""
+        return f"{self.rbac_name}/{self.part}" if self.part else self.rbac_name
 
     def path(self, namespace: str | None = None, name: str | None = None) -> str:
         """The API path of one object, of a namespace's objects, or of all objects.
@@ -189,6 +204,29 @@ POD_METRICS: Final = Kind("PodMetrics", "pods", (), "metrics.k8s.io", "v1beta1",
 NODE_PROXIES: Final = Kind("NodeProxyOptions", "nodes/proxy", (), "", "v1", namespaced=False, model=KubeObject)
 """The permission to reach a kubelet through the API server, as RBAC names it; the API server stores no such objects."""
 
+_ADMISSION: Final = "admissionregistration.k8s.io"
+MUTATING_WEBHOOKS: Final = Kind(
+    "MutatingWebhookConfiguration",
+    "mutatingwebhookconfigurations",
+    (),
+    _ADMISSION,
+    "v1",
+    namespaced=False,
+    model=WebhookConfiguration,
+)
+VALIDATING_WEBHOOKS: Final = replace(
+    MUTATING_WEBHOOKS, kind="ValidatingWebhookConfiguration", plural="validatingwebhookconfigurations"
+)
+MUTATING_POLICIES: Final = Kind(
+    "MutatingAdmissionPolicy", "mutatingadmissionpolicies", (), _ADMISSION, "v1", namespaced=False, model=MutatingPolicy
+)
+OUR_DEPLOYMENTS: Final = Kind(
+    "Deployment", "deployments", (), "apps", "v1", namespaced=True, model=OurDeployment, part="arguments"
+)
+"""The Deployment of the webhook of kubectl qos, with its arguments."""
+OF_OUR_WEBHOOK: Final[frozenset[Kind[Any]]] = frozenset({MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, OUR_DEPLOYMENTS})
+"""Kinds that a snapshot has only of our webhook."""
+
 WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     DEPLOYMENTS,
     REPLICA_SETS,
@@ -199,6 +237,8 @@ WORKLOADS: Final[tuple[Kind[Any], ...]] = (
     REPLICATION_CONTROLLERS,
 )
 """Kinds that make pods from a template."""
+RELATED: Final[tuple[Kind[Any], ...]] = (PERSISTENT_VOLUME_CLAIMS, PDBS, RESOURCE_QUOTAS, PRIORITY_CLASSES)
+"""Kinds that decide about pods, and that `explain` takes."""
 ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     PODS,
     NODES,

@@ -66,6 +66,7 @@ from podrules.features import Features
 from podrules.model.affinity import Affinity, PodAffinityTerm
 from podrules.model.base import KubeObject
 from podrules.model.pod import Pod
+from podrules.model.selectors import LabelSelector
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.device_claims import awaited_templates
 from podrules.resources import pod_requests
@@ -80,10 +81,10 @@ from podrules.scheduler.plugins.pod_topology_spread.args import PodTopologySprea
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as POD_TOPOLOGY_SPREAD
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_reference, is_bound
 
-__all__ = ["Known", "Need", "field_of", "goes_by_revision", "left_out", "needs"]
+__all__ = ["CONTROLLERS", "Known", "Need", "field_of", "goes_by_revision", "left_out", "needs"]
 
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
-_CONTROLLERS: Final[Mapping[tuple[str, str], Kind[Any]]] = {
+CONTROLLERS: Final[Mapping[tuple[str, str], Kind[Any]]] = {
     (kind.api_version, kind.kind): kind for kind in (REPLICATION_CONTROLLERS, REPLICA_SETS, STATEFUL_SETS)
 }
 """Controllers whose selectors count (helper.DefaultSelector)."""
@@ -251,9 +252,15 @@ def goes_by_revision(pod: Pod, args: Mapping[str, Any]) -> bool:
     return (
         _has_default_spread(pod, args)
         or any(HASH_LABEL in constraint.match_label_keys for constraint in constraints)
+        or any(_selects_revision(one.label_selector) for one in constraints if one.label_selector is not None)
         or any(HASH_LABEL in term.match_label_keys for term in _given_terms(affinity))
         or any(HASH_LABEL in term.mismatch_label_keys for term in _given_terms(affinity))
     )
+
+
+def _selects_revision(selector: LabelSelector) -> bool:
+    keys = (*selector.match_labels, *(term.key for term in selector.match_expressions))
+    return HASH_LABEL in keys
 
 
 def _has_default_spread(pod: Pod, args: Mapping[str, Any]) -> bool:
@@ -268,9 +275,9 @@ def _siblings(pod: Pod, args: Mapping[str, Any]) -> Iterator[Need]:
     if pod.metadata.labels:
         yield Need(SERVICES, namespace)
     owner = pod.metadata.controller
-    if owner is not None and owner.name and (owner.api_version, owner.kind) in _CONTROLLERS:
+    if owner is not None and owner.name and (owner.api_version, owner.kind) in CONTROLLERS:
         # The owner of a pod of a manifest has no uid.
-        yield Need(_CONTROLLERS[owner.api_version, owner.kind], namespace, owner.name, may_be_new=not owner.uid)
+        yield Need(CONTROLLERS[owner.api_version, owner.kind], namespace, owner.name, may_be_new=not owner.uid)
 
 
 def _storage(pod: Pod, known: Known, features: Features) -> Iterator[Need]:

@@ -24,7 +24,7 @@ from podrules.died.container_end import container_verdict
 from podrules.died.controllers import excluded_controllers, job_may_have_ended, told_by_controller
 from podrules.died.evidence import Evidence
 from podrules.died.gone import announced, deletes_active, told_by_event
-from podrules.died.messages import DISRUPTION, DISRUPTIONS
+from podrules.died.messages import DISRUPTION, DISRUPTIONS, FORCE_ALLOWED
 from podrules.died.scaling import scaling_clues
 from podrules.died.stop_order import app_ends, stopped_at, was_reset
 from podrules.died.verdict import Clue, Source, Verdict, Weight, of_event, weighed
@@ -139,6 +139,11 @@ def _deleters(evidence: Evidence, pod: Pod) -> _Weighed:
     scaled = scaling_clues(evidence.scalings, evidence.name, when) if Cause.OWNER in weights else []
     asked = [Clue(Source.POD, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp or "")]
     clues = {Cause.DELETED: [*asked, *map(of_event, announced(evidence, when))], Cause.FORCE_DELETED: asked}
+    for event in evidence.known_events.named(FORCE_ALLOWED):
+        at = instant(event.last)
+        if forced is not False and when is not None and at is not None and abs(when - at) <= _NEAR:
+            weights[Cause.FORCE_DELETED] = Weight.MUCH
+            clues[Cause.FORCE_DELETED] = [*asked, of_event(event)]
     if scaled:
         weights[Cause.OWNER] = Weight.MUCH
         clues[Cause.OWNER] = scaled

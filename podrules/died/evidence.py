@@ -244,6 +244,8 @@ class KnownEnd(Struct, frozen=True):
     """The pod that its controller made in its place; None: none is known."""
     sought: bool = False
     """Whether the pods of its controller were read to find that one."""
+    younger: Replacement | None = None
+    """The youngest pod of its controller that may be in its place: when this one ended is not known."""
 
 
 def ended_at(evidence: Evidence) -> datetime | None:

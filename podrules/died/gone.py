@@ -7,6 +7,7 @@
     node Ready since       its kubelet has not shut it down
     the kubelet stopped    and no event says for whom: all who delete pods without one about the pod. Until all events
                            are known to be there, also all who write one
+    a force deletion       the webhook says so right before it; or the kubelet of a silent node stopped nothing
     a program says so      an autoscaler or another evictor names the pod in an event, or is about to remove its node
     a static pod           its uid is a hash of its manifest: nothing that deletes objects stops it
     init containers alone  the kubelet stopped no app container: either none ran yet, or all had ended, and it stopped
@@ -27,13 +28,21 @@ from typing import Final
 from podrules.died.cause import Cause
 from podrules.died.controllers import cleaned_up, excluded_controllers, told_by_controller
 from podrules.died.evidence import KUBELET, Evidence, ended_at, first_of
-from podrules.died.messages import EVENT_CAUSES, TAINTED, UNHEALTHY, cause_of_eviction, is_rejection
+from podrules.died.messages import (
+    EVENT_CAUSES,
+    FORCE_ALLOWED,
+    TAINTED,
+    UNHEALTHY,
+    cause_of_eviction,
+    is_rejection,
+)
 from podrules.died.scaling import scaling_clues
 from podrules.died.stop_order import stopped_at
 from podrules.died.verdict import NOTHING, Clue, Source, Verdict, Weight, of_event, proven, weighed
 from podrules.evictors import Evictor, Where, going, pod_evictor, remover
 from podrules.model.event import Event
-from podrules.model.instant import instant
+from podrules.model.instant import instant, later
+from podrules.reachability import OUT_OF_SERVICE
 from podrules.tolerations import NO_EXECUTE
 
 __all__ = [
@@ -42,11 +51,13 @@ __all__ = [
     "LOST_NODE",
     "NODE_LOST",
     "announced",
+    "asked_at",
     "deletes_active",
     "evictor_clue",
     "gone_verdict",
     "node_evictor",
     "told_by_event",
+    "told_by_owner",
 ]
 
 _SILENT: Final = (
@@ -99,7 +110,9 @@ _OF_ACTIVE: Final = frozenset({"ReplicaSet", "ReplicationController"})
 """Kinds whose pods always restart, and whose controllers delete none that has ended."""
 _MAKES_ANOTHER: Final = frozenset({"StatefulSet", "DaemonSet"})
 """Kinds whose controllers delete a pod that has ended, to make another of its name or on its node."""
-DELETERS: Final = frozenset({Cause.PREEMPTION, Cause.TAINT_EVICTION, Cause.API_EVICTION, Cause.DELETED})
+DELETERS: Final = frozenset(
+    {Cause.PREEMPTION, Cause.TAINT_EVICTION, Cause.API_EVICTION, Cause.DELETED, Cause.FORCE_DELETED}
+)
 """Those delete the pod through the API, and do not end it first: it is gone then, or being deleted."""
 _STARTED: Final = "Started"
 _APP: Final = "spec.containers{"
@@ -127,15 +140,24 @@ def gone_verdict(evidence: Evidence) -> Verdict:
     """What ended a pod whose object is gone."""
     told, stops, began = told_by_event(evidence), evidence.known_events.stops(), stopped_at(evidence)
     when = instant(told[1].first) if told is not None else None
-    if told is not None and not (when is not None and began is not None and began - when > LONG):
+    early = when is not None and began is not None and began - when > LONG
+    if told is not None and not early and not _is_late(evidence, told[0], when):
         cause, event = told
         clues = [of_event(event)]
         if cause is Cause.TAINT_EVICTION:
             clues += map(of_event, evidence.known_events.named(NODE_LOST)[-1:])
         at_once = when is not None and began is not None and when - _SECOND <= began <= when + _SOON
-        if at_once and (cause is not Cause.TAINT_EVICTION or _is_tainted(evidence)):
+        # The webhook tells of a force deletion before that happens: another may refuse it.
+        if (
+            at_once
+            and cause is not Cause.FORCE_DELETED
+            and (cause is not Cause.TAINT_EVICTION or _is_tainted(evidence))
+        ):
             return proven(cause, *clues)
-        return weighed({Cause.DELETED: Weight.POSSIBLE, cause: Weight.MUCH}, {cause: clues})
+        weights = {Cause.DELETED: Weight.POSSIBLE}
+        if cause is Cause.FORCE_DELETED and (before := told_by_event(evidence, forced=False)) is not None:
+            weights[before[0]] = Weight.SOME
+        return weighed({**weights, cause: Weight.MUCH}, {cause: clues})
     if began is not None and _is_static(evidence):
         # A static pod is critical: the kubelet evicts none.
         others: dict[Cause, Weight] = dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.POSSIBLE)
@@ -151,17 +173,47 @@ def gone_verdict(evidence: Evidence) -> Verdict:
             # That controller looks at nodes that are there.
             del ends[Cause.NODE_GONE]
         return weighed(ends, {cause: [cleanup] for cause in ends})
-    by_controller = told_by_controller(evidence, _made(evidence))
+    by_controller = told_by_owner(evidence)
     if by_controller:
         return _by_controller(evidence, stops, by_controller)
     if began is not None:
         return _anybody(evidence, stops, began)
     by = remover(evidence.known_node_events.events) if evidence.node_gone else None
     if by is None:
-        return NOTHING
+        return _never_stopped(evidence)
     lost = [evictor_clue(by), *map(of_event, evidence.known_events.named(NODE_LOST)[-1:])]
     weights = dict.fromkeys((*_SILENT, Cause.TAINT_EVICTION), Weight.POSSIBLE)
     return weighed({**weights, Cause.NODE_GONE: Weight.MUCH}, {Cause.NODE_GONE: lost})
+
+
+def _is_late(evidence: Evidence, cause: Cause, when: datetime | None) -> bool:
+    """Whether a force deletion came when the kubelet had begun to stop the pod for something else."""
+    began = stopped_at(evidence)
+    if cause is not Cause.FORCE_DELETED or when is None or began is None:
+        return False
+    return later(began, evidence.clocks.margin.total_seconds()) + _SECOND < when
+
+
+def _never_stopped(evidence: Evidence) -> Verdict:
+    """The verdict on a pod that ran and restarts always, on a node that does not answer: its kubelet stopped nothing.
+
+    Without its kubelet, the object of such a pod goes by a force deletion only. Pod garbage collection forces, too:
+    where the Node is gone, and on a node out of service where somebody deleted the pod.
+    """
+    node, owner, events = evidence.node, evidence.controller, evidence.known_events
+    started = [one for one in events.named(_STARTED) if one.component == KUBELET and _is_of_app(one)]
+    always = owner is not None and owner.kind in _OF_ACTIVE | _MAKES_ANOTHER
+    silent = node is not None and node.ready is not None and node.ready.status == "Unknown"
+    complete = started and always and events.complete_since(first_of(events.events))
+    if node is None or not silent or not complete or evidence.pod_unread:
+        return NOTHING
+    weights = {Cause.FORCE_DELETED: Weight.MUCH, Cause.DELETED: Weight.POSSIBLE}
+    if any(one.key == OUT_OF_SERVICE for one in node.spec.taints):
+        weights[Cause.DELETED] = Weight.MUCH
+    first, made = _first(evidence), instant(node.metadata.creation_timestamp)
+    if first is None or made is None or made > first:
+        weights[Cause.NODE_GONE] = Weight.SOME
+    return weighed(weights, {Cause.FORCE_DELETED: [Clue(Source.NODE, "Ready", "Unknown")]})
 
 
 def _by_controller(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cause, list[Clue]]) -> Verdict:
@@ -225,9 +277,11 @@ def _is_tainted(evidence: Evidence) -> bool:
     return any(one.effect == NO_EXECUTE and not one.key.startswith(LOST_NODE) for one in taints)
 
 
-def told_by_event(evidence: Evidence) -> tuple[Cause, Event] | None:
-    """The last event that names what ended the pod as a whole."""
+def told_by_event(evidence: Evidence, *, forced: bool = True) -> tuple[Cause, Event] | None:
+    """The last event that names what ended the pod as a whole, with that of a force deletion or without."""
     for event in reversed(evidence.known_events.events):
+        if event.reason == FORCE_ALLOWED and not forced:
+            continue
         cause = cause_of_eviction(event.message) if event.reason == "Evicted" else EVENT_CAUSES.get(event.reason)
         if is_rejection(event.reason):
             cause = Cause.REJECTED
@@ -242,6 +296,24 @@ def told_by_event(evidence: Evidence) -> tuple[Cause, Event] | None:
         if cause is not None:
             return cause, event
     return None
+
+
+def told_by_owner(evidence: Evidence) -> dict[Cause, list[Clue]]:
+    """The causes for which the controller says that it deleted a pod that is gone; none: it does not say so."""
+    return told_by_controller(evidence, _made(evidence))
+
+
+def asked_at(evidence: Evidence) -> datetime | None:
+    """When a pod that is gone was first asked to end, by the API server's clock; None: no event shows it."""
+    began, told = ended_at(evidence), told_by_event(evidence)
+    times = [began]
+    when = instant(told[1].first) if told is not None else None
+    if told is not None and when is not None and not (began is not None and began - when > LONG):
+        clocks = evidence.clocks
+        by_node = later(clocks.server_time(when), -clocks.margin.total_seconds())
+        times.append(by_node if told[1].component == KUBELET else when)
+    times += [instant(clues[0].at) for clues in told_by_owner(evidence).values()]
+    return min((time for time in times if time is not None), default=None)
 
 
 def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Verdict:
@@ -264,6 +336,7 @@ def _anybody(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Ver
     for event in announced(evidence, began):
         for cause in (Cause.API_EVICTION, Cause.DELETED):
             clues.setdefault(cause, []).append(of_event(event))
+    clues.setdefault(Cause.FORCE_DELETED, []).extend(map(of_event, evidence.known_events.named(FORCE_ALLOWED)))
     node, by = evidence.node, node_evictor(evidence)
     drained = [Clue(Source.NODE, "spec.unschedulable", "true")] if node is not None and node.spec.unschedulable else []
     if by is not None and by.evicts:
@@ -296,8 +369,8 @@ def node_evictor(evidence: Evidence) -> Evictor | None:
         by = remover(events) if evidence.node_gone else None
     at, end = None if by is None else instant(by.at), stopped_at(evidence) or ended_at(evidence)
     # The object of a node goes once its pods have gone.
-    later = evidence.clocks.margin + (LONG if evidence.node_gone else _SOON)
-    return None if at is not None and end is not None and at - end > later else by
+    most = evidence.clocks.margin + (LONG if evidence.node_gone else _SOON)
+    return None if at is not None and end is not None and at - end > most else by
 
 
 def evictor_clue(by: Evictor) -> Clue:

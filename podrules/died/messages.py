@@ -33,6 +33,7 @@ __all__ = [
     "DISRUPTIONS",
     "EVENT_CAUSES",
     "EVICTED",
+    "FORCE_ALLOWED",
     "NEVER_RAN",
     "PRESSURE_REASONS",
     "READ_REASONS",
@@ -46,6 +47,7 @@ __all__ = [
     "cause_of_status",
     "deleted_name",
     "eviction_numbers",
+    "forced_by",
     "is_plain_stop",
     "is_rejection",
     "tells_of_pod",
@@ -118,13 +120,17 @@ BY_KUBELET: Final = "TerminationByKubelet"
 """Its reason where the kubelet ends the pod itself."""
 TAINTED: Final = frozenset({"TaintManagerEviction", "DeviceTaintManagerEviction"})
 """The reasons of events by which the taint managers tell that they delete a pod, or no longer do."""
+FORCE_ALLOWED: Final = "ForceDeletionAllowed"
+"""The reason of the webhook's event about a force deletion that it let through, right before that happens."""
 EVENT_CAUSES: Final = {
     "Preempted": Cause.PREEMPTION,
     **dict.fromkeys(TAINTED, Cause.TAINT_EVICTION),
     "Preempting": Cause.KUBELET_PREEMPTION,
     "DeadlineExceeded": Cause.ACTIVE_DEADLINE,
+    FORCE_ALLOWED: Cause.FORCE_DELETED,
 }
 """The reasons of events about a pod that name the cause; the message of Evicted tells which one it is."""
+_FORCED_BY: Final = re.compile(r"A force deletion by (\S{1,128}) was allowed ")
 UNHEALTHY: Final = {Cause.LIVENESS_PROBE: "Liveness probe", Cause.STARTUP_PROBE: "Startup probe"}
 """The words with which the message of event Unhealthy begins."""
 CLEANED_UP: Final = frozenset(
@@ -268,6 +274,12 @@ def is_plain_stop(message: str) -> bool:
 def tells_of_pod(message: str, name: str) -> bool:
     """Whether a controller's event names a pod, alone or after its namespace."""
     return any(word.rpartition("/")[2] == name for word in message.replace(",", " ").split())
+
+
+def forced_by(message: str) -> str:
+    """Who asked for a force deletion, by the webhook's event; empty: it names nobody."""
+    found = _FORCED_BY.match(message)
+    return found[1] if found else ""
 
 
 def deleted_name(message: str) -> str:

@@ -54,6 +54,7 @@ __all__ = ["ContainerEnd", "EndOf", "PodEnd", "has_ended", "last_end", "may_have
 
 _NOT_STARTED: Final = 128
 """The exit code of a container that the runtime could not start."""
+_UNABLE: Final = frozenset({Cause.IMAGE, Cause.CONFIGURATION, Cause.RUNTIME})
 _LIMITED: Final = frozenset({OOM_KILLED, "StartError"})
 """Reasons of ends that a memory limit may explain."""
 
@@ -123,6 +124,8 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     """Why the kubelet did not take it on, if that was it."""
     lost: tuple[Lost, ...] = ()
     """Evidence that would have told more."""
+    stopped: str | None = None
+    """When the kubelet began to stop a pod that is gone; None: no event shows that it did."""
     evictor: Evictor | None = None
     """The program that evicted it, or that removes or restarts its node; None: nothing shows one."""
 
@@ -130,6 +133,14 @@ class PodEnd(Struct, frozen=True, rename="camel"):
     def is_unknown(self) -> bool:
         """Whether no cause is known, and the events, which might show one, could not be read."""
         return self.verdict.grade is Grade.NOTHING and Lost.EVENTS_UNREAD in self.lost
+
+    @property
+    def never_began(self) -> bool:
+        """Whether it is no end: a container could not be started."""
+        causes = self.verdict.causes
+        if self.of is EndOf.NEVER_RAN:
+            return Cause.POST_START_HOOK not in causes
+        return self.of is EndOf.CONTAINER and bool(causes) and causes <= _UNABLE
 
     def end_of(self, container: str) -> ContainerEnd | None:
         """How a container of it ended."""
@@ -285,6 +296,7 @@ def _gone(evidence: Evidence) -> PodEnd:
         numbers=_with_threshold(evidence, eviction_numbers(message)),
         rejection=_rejection(evidence, verdict),
         lost=_lost(evidence, verdict),
+        stopped=None if stopped is None else _text(stopped),
         evictor=_evictor(evidence, verdict),
     )
 

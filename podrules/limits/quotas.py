@@ -48,7 +48,7 @@ from podrules.resources import (
     pod_requests,
 )
 
-__all__ = ["quota_refusal", "quota_room", "with_pods"]
+__all__ = ["quota_refusal", "quota_room", "required_amounts", "with_pods"]
 
 _REQUESTS: Final = "requests."
 _LIMITS: Final = "limits."
@@ -148,6 +148,11 @@ def with_pods(
     """
     usage = _usage(pod, features)
     return tuple(_charged_with(quota, usage, pods) if _counts(quota, pod, features) else quota for quota in quotas)
+
+
+def required_amounts(quota: ResourceQuota) -> tuple[str, ...]:
+    """What each container of a pod has to set where the quota counts the pod."""
+    return tuple(sorted(_REQUIRED.intersection(quota.spec.hard)))
 
 
 def _charged_with(quota: ResourceQuota, usage: ResourceList, pods: int) -> ResourceQuota:

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import field
 
 from podrules.model.affinity import NodeSelector
-from podrules.model.base import KubeObject, Model, ResourceList, Time
+from podrules.model.base import Condition, KubeObject, Model, ResourceList, Time
 from podrules.model.quantity import Quantity
 from podrules.model.selectors import LabelSelector
 
@@ -214,6 +214,9 @@ class PersistentVolumeClaimStatus(Model, frozen=True):
     """``status``."""
 
     phase: str = ""
+    capacity: ResourceList = {}
+    conditions: tuple[Condition, ...] = ()
+    """The progress of a resize: Resizing, FileSystemResizePending, ControllerResizeError, NodeResizeError."""
 
 
 class PersistentVolumeClaim(KubeObject, frozen=True):

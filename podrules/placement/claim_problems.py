@@ -21,15 +21,18 @@ k8s.io/component-helpers/storage/volume/pv_helpers.go (FindMatchingVolume) at v1
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from msgspec.structs import replace
 
-from podrules.model.pod import Pod
+from podrules.model.base import ObjectMeta
+from podrules.model.pod import Pod, PodSpec
 from podrules.model.pod_reference import PodReference, reference
 from podrules.model.selectors import SelectorError
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.model.storage import PersistentVolumeClaim
+from podrules.model.storage import PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, Volume
+from podrules.placement.awaited_binding import awaited_claims
 from podrules.placement.claims import default_class
 from podrules.placement.missing import CLAIMS, CLASSES, VOLUMES
 from podrules.placement.outcome import ClaimProblem, ClaimTrouble
@@ -49,7 +52,7 @@ from podrules.scheduler.plugins.volume_binding.storage_index import (
     storage_index,
 )
 
-__all__ = ["claim_problems", "claims_never_bound"]
+__all__ = ["claim_problem", "claim_problems", "claims_never_bound"]
 
 _SHOWN_CLASSES: Final = 3
 _SHOWN_VOLUMES: Final = 2
@@ -104,6 +107,21 @@ def claims_never_bound(
     told = (one for one in found if one.trouble not in _PASSES)
     sure = (one for one in told if not lacks or one.trouble is ClaimTrouble.NEEDS_SCHEDULER)
     return tuple(replace(one, hostname=labels.get(HOSTNAME, "")) for one in sure), lacks
+
+
+def claim_problem(claim: PersistentVolumeClaim, snapshot: ClusterSnapshot, *, node: str) -> ClaimProblem | None:
+    """What is wrong with a claim, whatever pod uses it; None: it has its volume, or waits for its first pod.
+
+    Args:
+        claim: The claim.
+        snapshot: Pods, nodes, volumes and classes.
+        node: The node of its pods, where all of them have one; else empty.
+    """
+    volume = Volume(persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=claim.metadata.name))
+    user = Pod(ObjectMeta(namespace=claim.metadata.namespace), PodSpec(volumes=(volume,), node_name=node))
+    snapshot = replace(snapshot, persistent_volume_claims=(claim,))
+    index = StorageIndex(Nodes(snapshot.nodes), snapshot)
+    return next(chain(_problems(index, user), awaited_claims(index, user)), None)
 
 
 def _rank(problem: ClaimProblem) -> int:

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from podrules.lost_node import UNREACHABLE
 from podrules.model.pod import Pod
+from podrules.placement.awaited_binding import awaited_binding
 from podrules.placement.claim_problems import claim_problems, claims_never_bound
 from podrules.placement.device_claims import missing_templates
 from podrules.placement.facts import facts, shared_keys
-from podrules.placement.missing import NODES, Missing, known_part, missing_of
+from podrules.placement.missing import CLAIMS, NODES, Missing, known_part, missing_of
 from podrules.placement.node_name import named_node
 from podrules.placement.outcome import (
     CurrentNode,
@@ -97,6 +98,7 @@ def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways
     unknown = _unknown(filtered)
     if unknown:
         return replace(base, reason=unknown)
+    base = _with_binding(base, situation, missing, filtered)
     # A pod that fits somewhere needs no way out, nor does one for which room is being made.
     coming = base.nominated is not None and base.nominated.under_way
     remedies = ways_out and not coming and not len(filtered.feasible)
@@ -204,6 +206,17 @@ def _scheduler_message(pod: Pod, message: str, *, room: bool = False) -> ToldBef
     if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
         return None
     return told_before(condition.message, message, room=room)
+
+
+def _with_binding(base: Placement, situation: Situation, missing: Missing, filtered: Filtered) -> Placement:
+    """The placement with what the scheduler waits for that has chosen a node already."""
+    nominated = base.nominated
+    if situation.pod.spec.node_name or (nominated is not None and nominated.victims):
+        return base
+    binding = awaited_binding(replace(situation, unread=missing.unread), filtered)
+    # Without its claims, the pod may wait for these.
+    room = binding is None and CLAIMS not in missing.resources
+    return replace(base, binding=binding, nominated=nominated and replace(nominated, made_room=room))
 
 
 def rejected_groups(

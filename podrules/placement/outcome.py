@@ -15,6 +15,8 @@ from podrules.scheduler.plugins.pod_topology_spread.domain import SpreadDomain, 
 from podrules.scheduler.queue import QueuePosition
 
 __all__ = [
+    "Binding",
+    "BindingStage",
     "ClaimProblem",
     "ClaimTrouble",
     "ConstraintSpread",
@@ -83,7 +85,9 @@ class ClaimTrouble(Enum):
     WAITS_FOR_VOLUME = "WaitsForVolume"
     """Unbound: a volume is there for it, and is to be bound."""
     WAITS_FOR_PROVISIONER = "WaitsForProvisioner"
-    """Unbound: its class makes volumes at once, and has not made this one."""
+    """Unbound: its class makes volumes, and has not made this one."""
+    WAITS_FOR_DEVICE = "WaitsForDevice"
+    """Of devices: a binding condition of one that is allocated is not true."""
 
 
 class VolumePlace(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -138,6 +142,35 @@ class ClaimProblem(Struct, frozen=True, kw_only=True, rename="camel"):
     selected_node: str = ""
     hostname: str = ""
     """For one that needs the scheduler: the label kubernetes.io/hostname of the pod's node; empty: it has none."""
+
+
+class BindingStage(Enum):
+    """Why a pod is not bound to the node that is chosen for it."""
+
+    VOLUMES = "Volumes"
+    DEVICES = "Devices"
+    PERMIT = "Permit"
+    """A plugin of the profile that is not kube-scheduler's own may let it wait."""
+    FAILED = "Failed"
+    """An attempt failed: the scheduler has still to try again."""
+    UNKNOWN = "Unknown"
+
+
+class Binding(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What keeps a pod from being bound to a node that the scheduler has chosen."""
+
+    stage: BindingStage
+    node: str
+    """Empty: none is chosen any more."""
+    claims: tuple[ClaimProblem, ...]
+    timeout_seconds: int
+    """The scheduler waits so long for these, then it tries again."""
+    error: str
+    """Why an attempt failed."""
+    late: bool
+    """Whether an attempt waited for the claims without success, or the pod has waited for 5 min."""
+    missing: str
+    """``CSIDriver``: none has the provisioner's name; ``CSINode``: that of the node does not list it."""
 
 
 class SoftSpreadScore(Struct, frozen=True, rename="camel"):
@@ -356,6 +389,8 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     current: CurrentNode | None = None
     nominated: NominatedNode | None = None
     """Node that preemption made room on: it is tried first, and taken when it fits."""
+    binding: Binding | None = None
+    """What the scheduler waits for before it binds the pod to a node that it has chosen; None: nothing is known."""
     preemption: PreemptionPreview | None = None
     """For Unschedulable: whom the pod would preempt; None: the profile does not preempt."""
     preemption_disabled: str = ""

@@ -147,7 +147,7 @@ class GoingVictim(Struct, frozen=True, rename="camel"):
 
 
 class NominatedNode(Struct, frozen=True, rename="camel"):
-    """A node that preemption made room on: a reservation, no promise."""
+    """The node of status.nominatedNodeName: a reservation, no promise."""
 
     node: str
     victims: tuple[GoingVictim, ...]
@@ -162,6 +162,8 @@ class NominatedNode(Struct, frozen=True, rename="camel"):
     """Whether the node answers: nothing ends on one that does not. None: it was not asked about, for nobody leaves."""
     exists: bool = True
     """False: no Node has its name. The scheduler fails to look it up, and goes on to all nodes."""
+    made_room: bool = True
+    """False: the scheduler had chosen it without a preemption, or another component named it."""
 
     @property
     def going(self) -> tuple[GoingVictim, ...]:
@@ -207,3 +209,5 @@ class Preempted(Struct, frozen=True, rename="camel"):
     """Where the preemptor is, or is nominated to."""
     higher_than: tuple[PodReference, ...]
     """Pods of lower priority on other nodes that were left alone, some of them."""
+    group: bool = False
+    """Whether a group of pods preempted it: `by` is its PodGroup."""

@@ -3,6 +3,7 @@
     bound                a node matches the volume's node affinity, where a CSI driver has taken over in the driver's
                          form, and its labels of zone and region
     waits, provisioned   a node matches allowedTopologies of the StorageClass; without these any node does
+    waits, selected      the node that an attempt before has chosen (annotation selected-node)
     waits, not so        the volumes that the claim could be bound to, each by its own node affinity
 
 Volumes that every node can use are left out. Two volumes may have nodes each, and none together.
@@ -12,7 +13,8 @@ Source: pkg/scheduler/framework/plugins/volumebinding/binder.go at v1.36.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Final
 
@@ -20,13 +22,17 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from podrules.csi_translation import TranslationError, translate_volume
+from podrules.model.node import Node
 from podrules.model.selectors import SelectorError
+from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolume, PersistentVolumeClaim
 from podrules.placement.outcome import VolumePlace
 from podrules.scheduler.cycle import Filtered
 from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.plugins.volume_binding import VolumeBinding
 from podrules.scheduler.plugins.volume_binding.binder import (
+    ANNOTATION_SELECTED_NODE,
     NO_PROVISIONER,
     PodVolumeClaims,
     Problem,
@@ -38,7 +44,7 @@ from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, Sto
 from podrules.scheduler.plugins.volume_zone import VolumeZone, VolumeZoneState, outside
 from podrules.volumes import volume_backend
 
-__all__ = ["HOSTNAME", "volume_place", "volume_places"]
+__all__ = ["HOSTNAME", "claimed_place", "volume_place", "volume_places"]
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 _TOPOLOGY: Final = "topology.kubernetes.io/"
@@ -109,6 +115,17 @@ def volume_place(index: StorageIndex, claim: PersistentVolumeClaim, volume: Pers
     )
 
 
+def claimed_place(claim: PersistentVolumeClaim, volume: PersistentVolume, nodes: Sequence[Node]) -> VolumePlace:
+    """The volume of a bound claim, with the nodes that its node affinity matches, as it is or in its CSI form."""
+    index = StorageIndex(Nodes(nodes), ClusterSnapshot())
+    place, matched = volume_place(index, claim, volume), matches_node_affinity(index.nodes, volume)
+    with suppress(TranslationError):
+        matched |= matches_node_affinity(index.nodes, translate_volume(volume))
+    found = [index.nodes.names[row] for row in np.flatnonzero(matched).tolist()]
+    lacking = () if found else tuple(islice(_lacking(index.nodes, place), _SHOWN_NODES))
+    return replace(place, nodes=tuple(found[:_SHOWN_NODES]), count=len(found), lacking=lacking)
+
+
 def _of_waiting(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[tuple[VolumePlace, Mask]]:
     found = index.classes[claim_class(claim)]
     try:
@@ -121,6 +138,7 @@ def _of_waiting(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[t
         yield from (usable or offered)[:_SHOWN_VOLUMES]
     if free or found.provisioner in {"", NO_PROVISIONER}:
         return
+    selected = claim.metadata.annotations.get(ANNOTATION_SELECTED_NODE, "")
     terms = [term.match_label_expressions for term in found.allowed_topologies]
     place = VolumePlace(
         claim=claim.metadata.name,
@@ -130,4 +148,8 @@ def _of_waiting(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[t
         kind=found.provisioner,
         labels={entry.key: entry.values for entry in terms[0]} if len(terms) == 1 else {},
     )
+    if selected in index.nodes.rows:
+        named = np.array([name == selected for name in index.nodes.names], np.bool_)
+        yield replace(place, labels={ANNOTATION_SELECTED_NODE: (selected,)}), named
+        return
     yield place, matches_topologies(index.nodes, found.allowed_topologies)

@@ -211,15 +211,46 @@ def test_A_missing_constraints_are_told_where_a_policy_knows_them(chart: Chart) 
         assert (MISSING in named("ValidatingAdmissionPolicy", chart.objects(values))) == told
 
 
-def test_A_notes_say_what_runs(chart: Chart) -> None:
-    def notes(mode: str) -> str:
-        printed = chart.run("install", "qos", CHART, "--dry-run=client", values={"mode": mode})
-        return printed.partition("NOTES:")[2]
+def notes(chart: Chart, mode: str, /, **force_deletion: Any) -> str:
+    """What helm prints after an installation."""
+    values = {"mode": mode, "forceDeletion": force_deletion}
+    return chart.run("install", "qos", CHART, "--dry-run=client", values=values).partition("NOTES:")[2]
 
-    assert "No program runs." in notes("policy")
-    assert "rollout status" not in notes("policy")
-    assert "also while no pod of the webhook answers" in notes("both")
-    assert "policies" not in notes("webhook").lower()
+
+def test_A_notes_say_what_runs(chart: Chart) -> None:
+    assert "No program runs." in notes(chart, "policy")
+    assert "rollout status" not in notes(chart, "policy")
+    assert "also while no pod of the webhook answers" in notes(chart, "both")
+    assert "policies" not in notes(chart, "webhook").lower()
+
+
+LABEL = "\n  kubectl label namespace NAME kubectl-qos.io/force-delete="
+NODES = {
+    "webhook": "For a Node the strictest mode of the namespaces of its pods counts.\n",
+    "policy": "For a Node that was not drained the strictest mode counts: deny.\n",
+    "both": "For a Node that was not drained the strictest mode counts: deny.\n",
+}
+
+
+@pytest.mark.parametrize("mode", ["webhook", "policy", "both"])
+def test_A_notes_list_the_modes_by_namespace(chart: Chart, mode: str) -> None:
+    said = notes(chart, mode, namespaces={"data": "confirm", "shop": "deny"})
+    table = "  warn     all others\n  confirm  data\n  deny     shop\n"
+    assert f"The mode of force deletions, by namespace:\n\n{table}\n{NODES[mode]}" in said
+    assert f"{LABEL}confirm\n" in said
+
+    said = notes(chart, mode, mode="confirm", namespaces={"b": "deny", "a": "deny", "c": "confirm"}, nodes=False)
+    assert "by namespace:\n\n  confirm  c, all others\n  deny     a, b\n\nA label gives" in said
+    assert f"{LABEL}deny\n" in said
+
+
+@pytest.mark.parametrize("mode", ["webhook", "policy"])
+@pytest.mark.parametrize(("forced", "stricter"), [("warn", "confirm"), ("confirm", "deny"), ("deny", "")])
+def test_A_notes_name_one_mode_and_a_stricter_one(chart: Chart, mode: str, forced: str, stricter: str) -> None:
+    said = notes(chart, mode, mode=forced)
+    assert f"The mode of force deletions is {forced} in all namespaces.\n" in said
+    assert said.count(LABEL) == bool(stricter)
+    assert f"{LABEL}{stricter}" in said or not stricter
 
 
 # Where policies are not served

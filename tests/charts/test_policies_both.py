@@ -125,9 +125,12 @@ def test_F1_force_deletion_is_warned_of_once_and_by_the_webhook(both: Both, make
         namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
         # The review of an eviction does not hold its pod, and who asks shows no certificate.
         place = f"db on {node}" if path == "delete" else "db"
+        died = f"kubectl qos died pod/db -n {namespace}"
+        known = f"container app still runs on {node}: {died}; kubectl qos node {node}"
+        check = known if path == "delete" else f"it still runs: {died}"
         assert told(done.stderr) == [
             f"Warning: {place}: its processes may run on, and nobody replaces it",
-            f"Warning: Check first: kubectl qos explain pod/db -n {namespace}",
+            f"Warning: Check now whether {check}",
         ]
     node = make_node()["metadata"]["name"]
     assert told(both.people.kubectl("delete", "node", node).stderr) == []

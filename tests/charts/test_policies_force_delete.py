@@ -75,9 +75,10 @@ def standing(pod: Object) -> str:
     return f"db on {pod['spec']['nodeName']}: {OWNER_RISK[Guarantee.NOT_REPLACED]}"
 
 
-def warning(path: str, pod: Object) -> str:
+def warning(path: str, pod: Object, *, dry_run: bool = False) -> str:
     """What is said where a path is only warned of; what is evicted is not in the request."""
-    check = f"check first: kubectl qos explain pod/db -n {pod['metadata']['namespace']}"
+    check = "check first: kubectl qos explain" if dry_run else "check now: kubectl qos died"
+    check = f"{check} pod/db -n {pod['metadata']['namespace']}"
     if path in {"eviction", "drain"}:
         return f"db: evicted without grace, its processes may run on next to a replacement; {check}"
     return f"{standing(pod)}; {check}"
@@ -102,7 +103,7 @@ def test_F1_policy_warns_once_of_forcing_what_is_stopping(people: People, make: 
     place, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
     assert re.fullmatch(
         rf"db on {node} is already stopping, until [-0-9T:]+Z if its node answers: forcing stops nothing sooner; "
-        rf"its processes may run on, and nobody replaces it; check first: kubectl qos explain pod/db -n {place}",
+        rf"its processes may run on, and nobody replaces it; check now: kubectl qos died pod/db -n {place}",
         said,
     )
     assert people.pod(pod) is None
@@ -208,13 +209,15 @@ def test_F1_policy_lets_graceful_ways_be(people: People, make: Callable[..., Obj
 def test_F2_policy_refuses_until_its_own_command_was_typed(
     people: People, make: Callable[..., Object], path: str
 ) -> None:
-    """An eviction is not confirmed itself: it says which deletion can be."""
+    """An eviction is not confirmed itself: it says which deletion can be, and that this asks no budget."""
     pod = make("confirm")
     refused = people.force(path, pod)
     assert refused.returncode == 1
     if path in {"eviction", "drain"}:
         line = re.search(r"kubectl delete pod \S+ -n \S+ --grace-period=0 --force", refused.stderr)
         assert line is not None, refused.stderr
+        assert "evict it with grace: drain again without --grace-period=0" in refused.stderr
+        assert "A deletion can be confirmed, and asks no PodDisruptionBudget" in refused.stderr
         path = "delete"
         refused = people.kubectl(*line[0].split()[1:])
     assert standing(pod) in refused.stderr
@@ -250,7 +253,8 @@ def test_F2_policy_refuses_and_says_what_to_do_instead(people: People, make: Cal
     refused = people.force(path, pod)
     assert refused.returncode == 1
     if path in {"eviction", "drain"}:
-        assert f"db: namespace {namespace} forbids force deletions; evict it with grace, without" in refused.stderr
+        assert f"db: namespace {namespace} forbids force deletions; evict it with grace: drain again" in refused.stderr
+        assert "kubectl delete" not in refused.stderr
     else:
         remedy = f"delete it with grace: kubectl delete pod db -n {namespace}"
         assert f"{standing(pod)}; namespace {namespace} forbids force deletions; {remedy}" in refused.stderr
@@ -287,7 +291,7 @@ def test_F2_label_may_only_tighten_what_the_values_say(
         assert (done.returncode == 0) == (mode == "warn")
         match mode:
             case "warn":
-                assert told(done.stderr)[0] == warning(path, pod)
+                assert told(done.stderr)[0] == warning(path, pod, dry_run=True)
             case "confirm":
                 assert re.search(rf"namespace {namespace} wants (it|force deletions) confirmed", done.stderr)
             case _:
@@ -313,7 +317,9 @@ def test_F2_policy_answers_a_dry_run_as_the_real_one(
     tried = people.force(path, pod, dry_run=True)
     assert people.is_untouched(pod)
     done = people.force(path, pod)
-    assert (tried.returncode, tried.stderr) == (done.returncode, done.stderr)
+    # What to check is another thing once it has happened.
+    said = tried.stderr.replace("check first: kubectl qos explain", "check now: kubectl qos died")
+    assert (tried.returncode, said) == (done.returncode, done.stderr)
 
 
 # Who and what is never hindered

@@ -57,3 +57,6 @@ def test_F1_policy_warns_of_a_node_that_was_not_drained(
         assert told(done.stderr) == [f"{undrained(node)}; drain it first: kubectl drain {node} --ignore-daemonsets"]
         people.kubectl("cordon", node)
         assert told(people.kubectl("delete", "node", node, "--dry-run=server").stderr) == []
+        people.kubectl("uncordon", node)
+        done = people.kubectl("delete", "node", node)
+        assert told(done.stderr) == [f"{undrained(node)}; check now: kubectl qos died node/{node}"]

@@ -51,8 +51,8 @@ def _written(path: Path, found: list[KindContents], **header: Any) -> Path:
         "anonymised": False,
         **header,
     }
-    kinds = tuple(Captured(entry.kind.rbac_name, not_captured=entry.not_captured, only=entry.only) for entry in found)
-    objects = {entry.kind.rbac_name: (entry.kind, entry.objects) for entry in found}
+    kinds = tuple(Captured(entry.kind.captured_as, not_captured=entry.not_captured, only=entry.only) for entry in found)
+    objects = {entry.kind.captured_as: (entry.kind, entry.objects) for entry in found}
     write_whole(path, snapshot_parts(Header(kinds=kinds, **fields), objects))
     return path
 
@@ -66,7 +66,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _written(tmp_path_factory.mktemp("demo") / "demo.qos", contents(_demo()))
 
 
-@pytest.mark.parametrize("kind", ALL_KINDS, ids=lambda kind: kind.rbac_name)
+@pytest.mark.parametrize("kind", ALL_KINDS, ids=lambda kind: kind.captured_as)
 def test_what_was_captured_is_read(demo: Path, kind: Kind[Any]) -> None:
     captured = [without_annotations(entry) for entry in _demo().list(kind)]
 

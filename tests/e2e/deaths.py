@@ -53,6 +53,8 @@ class Deaths:
         self.plane, self.namespace, self.kubelets, self.prefix = plane, namespace, kubelets, prefix
         self.pods: dict[str, str] = {}
         """Names of pods by what they are called in the tests."""
+        self.unseen: dict[str, tuple[Object, Object]] = {}
+        """Pods that no kubelet stopped, and the next ones of their controllers, by the kind of these."""
         self.failed: dict[str, BaseException] = {}
         """What went wrong, by act."""
 

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,9 +24,12 @@ import yaml
 
 from kubectl_plugin import options
 from kubectl_plugin.options import ClusterOptions, Connection
+from podrules.cluster.kinds import Kind
+from podrules.cluster.live.live_source import LiveSource
 from podrules.cluster.live.transport import KubectlProxy
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import again_if_not_connected
+from tests.kubectl_plugin.asked import rights_of
 from tests.kubectl_plugin.running import Ran, run
 
 __all__ = [
@@ -166,12 +169,31 @@ class InProcess(Qos):
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(options, "connect", connect)
+            requested = _requested(patch)
             ran = run(self.command, *arguments, stdin=stdin, env=environment)
+        lacks = requested - rights_of(self.command)
+        assert not lacks, f"tests/kubectl_plugin/asked.py has no question of {self.command} that reads {lacks}"
         for process in asked:
             # An answer that was not needed: the end of the plugin's process would be the end of this one, too.
             with process:
                 pass
         return ran
+
+
+def _requested(patch: pytest.MonkeyPatch) -> set[str]:
+    """Fills up with the resources that a run asks a live cluster for."""
+    found: set[str] = set()
+
+    def noting(method: Callable[..., Any]) -> Callable[..., Any]:
+        def ask(source: LiveSource, kind: Kind[Any], *given: Any, **named: Any) -> Any:
+            found.add(kind.rbac_name)
+            return method(source, kind, *given, **named)
+
+        return ask
+
+    for method in (LiveSource.get, LiveSource.list, LiveSource.names):
+        patch.setattr(LiveSource, method.__name__, noting(method))
+    return found
 
 
 class KeptConnection:

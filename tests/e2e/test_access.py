@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -16,6 +19,7 @@ from podrules.cluster.kinds import LEASES
 from podrules.cluster.live.client import ClientTransport
 from podrules.cluster.live.live_source import LiveSource
 from podrules.reachability import LEASE_NAMESPACE
+from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import allow, robot
@@ -249,8 +253,32 @@ def test_not_found_by_one_who_may_not_list(control_plane: ControlPlane, qos: Qos
 
     ran = qos("pod/wep", "-n", pod, kubeconfig=kubeconfig)
 
-    which = f"To list them: kubectl qos explain pods -n {pod}\n"
-    assert ran == (3, "", f'error: pods "wep" not found in namespace {pod}\n{which}')
+    assert (ran.code, ran.out) == (3, "")
+    first, second = ran.err.splitlines()
+    assert first == f'error: pods "wep" not found in namespace {pod}'
+    hint = f"(kubectl auth can-i list pods -n {pod})"
+    assert second == f"Whether a similar name exists is unknown: you may not list pods {hint}"
+    assert_hints_are_true(control_plane, kubeconfig, second)
+
+
+def test_not_found_here_and_in_another_namespace(control_plane: ControlPlane, qos: Qos, pod: str) -> None:
+    elsewhere = make_pod("default", f"{pod}-db")
+    workload = make_workload("Deployment", pod, {"containers": [container()]}, name=f"{pod}-api")
+    control_plane.apply([elsewhere, workload])
+    try:
+        ran = qos(f"pod/{pod}-db", "-n", pod)
+        refused = qos(f"pod/{pod}-db", "-n", pod, kubeconfig=robot(control_plane, pod, {"pods": ["get", "list"]}))
+    finally:
+        control_plane.api.delete(elsewhere)
+    of_workload = qos(f"{pod}-api", "-n", "default")
+
+    missing = f'error: pods "{pod}-db" not found in namespace {pod}\n'
+    command = f"Try kubectl qos explain pod/{pod}-db -n default\n"
+    assert ran == (3, "", f"{missing}pod/{pod}-db exists in namespace default. {command}")
+    assert (refused.code, refused.err) == (3, f"{missing}To list them: kubectl qos explain pods -n {pod}\n")
+    assert of_workload.err.splitlines()[1] == (
+        f"deployment/{pod}-api exists in namespace {pod}. Try kubectl qos explain deployment/{pod}-api -n {pod}"
+    )
 
 
 def test_node_not_found(qos: Qos, make_node: Callable[..., Object]) -> None:
@@ -295,19 +323,42 @@ def test_closed_port(kubectl_qos: Plugin, unreachable: Path) -> None:
     )
 
 
-def test_wrong_context(kubectl_qos: Plugin) -> None:
-    assert kubectl_qos("pod/web", "--context=absent") == (
-        5,
-        "",
-        f'error: context "absent" does not exist\n{ASK_ANOTHER}\n',
-    )
+def test_wrong_context(kubectl_qos: Plugin, control_plane: ControlPlane) -> None:
+    ran = kubectl_qos("pod/web", "--context=absent")
+
+    said = 'error: context "absent" does not exist\nTry kubectl config get-contexts --context=absent\n'
+    assert ran == (5, "", said)
+    control_plane.kubectl("config", "get-contexts", "--context=absent")
 
 
 def test_missing_kubeconfig(kubectl_qos: Plugin, tmp_path: Path) -> None:
-    file = tmp_path / "absent"
+    files = [tmp_path / name for name in ("first", "empty", "last")]
+    files[1].touch()
+    problems = f"{files[0]} does not exist, {files[1]} is empty, {files[2]} does not exist"
 
-    said = f"error: stat {file}: no such file or directory\n{ASK_ANOTHER}\n"
-    assert kubectl_qos("pod/web", "--kubeconfig", file) == (5, "", said)
+    by_flag = kubectl_qos("pod/web", "--kubeconfig", files[0])
+    by_variable = kubectl_qos("pod/web", env={"KUBECONFIG": os.pathsep.join(map(str, ["", *files, files[0]]))})
+    by_default = kubectl_qos("pod/web", env={"KUBECONFIG": "", "HOME": str(tmp_path)})
+
+    lead = "error: no cluster is configured: "
+    assert by_flag == (5, "", f"{lead}{files[0]} does not exist (named by --kubeconfig)\n{ASK_ANOTHER}\n")
+    assert by_variable == (5, "", f"{lead}{problems} (named by KUBECONFIG)\n{ASK_ANOTHER}\n")
+    default = f"{tmp_path}/.kube/config does not exist (KUBECONFIG is not set)"
+    assert by_default == (5, "", f"{lead}{default}\n{ASK_ANOTHER}\n")
+
+
+def test_kubeconfig_without_current_context(control_plane: ControlPlane, kubectl_qos: Plugin, tmp_path: Path) -> None:
+    config = yaml.safe_load(control_plane.admin_kubeconfig.read_text())
+    file = tmp_path / "contexts"
+
+    for current, said in (
+        (None, f"no cluster is configured: {file} has no current-context (named by KUBECONFIG)"),
+        ("gone", "context was not found for specified context: gone"),
+    ):
+        file.write_text(yaml.safe_dump({**config, "current-context": current}))
+        ran = kubectl_qos("pod/web", kubeconfig=file)
+        assert ran == (5, "", f"error: {said}\nTry kubectl config get-contexts\n")
+    control_plane.kubectl("config", "get-contexts", kubeconfig=file)
 
 
 def test_broken_kubeconfig(kubectl_qos: Plugin, tmp_path: Path) -> None:
@@ -321,12 +372,41 @@ def test_broken_kubeconfig(kubectl_qos: Plugin, tmp_path: Path) -> None:
     assert "Traceback" not in ran.err
 
 
-def test_invalid_credentials(control_plane: ControlPlane, kubectl_qos: Plugin) -> None:
-    ran = kubectl_qos("pod/web", kubeconfig=control_plane.kubeconfig_for_token("wrong"))
+def test_invalid_credentials(control_plane: ControlPlane, kubectl_qos: Plugin, tmp_path: Path) -> None:
+    by_plugin = control_plane.kubeconfig_for_exec_plugin("wrong")
+    program = yaml.safe_load(by_plugin.read_text())["users"][0]["user"]["exec"]["command"]
+    expired = yaml.safe_load(control_plane.admin_kubeconfig.read_text())
+    another = Authority().client("admin", ["system:masters"])
+    data = {"client-certificate-data": another.certificate, "client-key-data": another.key}
+    expired["users"][0]["user"] = {name: base64.b64encode(value).decode() for name, value in data.items()}
+    by_certificate = tmp_path / "certificate"
+    by_certificate.write_text(yaml.safe_dump(expired))
 
-    assert (ran.code, ran.out) == (5, "")
-    said = "error: the API server does not accept your credentials: Unauthorized\nTry kubectl auth whoami\n"
-    assert ran.err == said
+    for kubeconfig, said in (
+        (
+            control_plane.kubeconfig_for_token("wrong"),
+            "The token of user test has expired, or is of another cluster: get a new one.",
+        ),
+        (by_plugin, f"User test gets credentials from {program}: log in with it again."),
+        (by_certificate, "The certificate of user test has expired, or is of another cluster: get a new one."),
+    ):
+        ran = kubectl_qos("pod/web", kubeconfig=kubeconfig)
+        assert (ran.code, ran.out) == (5, "")
+        lead = "error: the API server does not accept your credentials: Unauthorized"
+        assert ran.err == f"{lead}\n{said} Try kubectl config view --minify\n"
+        control_plane.kubectl("config", "view", "--minify", kubeconfig=kubeconfig)
+
+
+def test_without_a_cluster_a_manifest_is_explained(kubectl_qos: Plugin, tmp_path: Path) -> None:
+    absent = tmp_path / "absent"
+    pod = tmp_path / "pod.json"
+    pod.write_text(json.dumps(make_pod("shop")))
+
+    ran = kubectl_qos("-f", pod, env={"KUBECONFIG": str(absent)})
+
+    assert "BestEffort" in ran.out
+    why = f"no cluster is configured: {absent} does not exist (named by KUBECONFIG)"
+    assert ran.err == f"kubectl qos: going on without a cluster: {why}\n"
 
 
 def test_certificate_of_an_unknown_authority(control_plane: ControlPlane, kubectl_qos: Plugin, tmp_path: Path) -> None:
@@ -339,7 +419,27 @@ def test_certificate_of_an_unknown_authority(control_plane: ControlPlane, kubect
 
     assert (ran.code, ran.out) == (5, "")
     assert ran.err.startswith("error: the API server cannot be reached: tls: failed to verify certificate: x509: ")
-    assert ran.err.splitlines()[1:] == [ASK_ANOTHER]
+    advice = "certificate-authority-data of the kubeconfig is of another cluster, or old"
+    assert ran.err.splitlines()[1:] == [advice]
+
+
+def test_http_to_an_https_server(control_plane: ControlPlane, kubectl_qos: Plugin, tmp_path: Path) -> None:
+    config = yaml.safe_load(control_plane.admin_kubeconfig.read_text())
+    config["clusters"][0]["cluster"]["server"] = control_plane.server.replace("https:", "http:")
+    file = tmp_path / "plain.kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+
+    ran = kubectl_qos("pod/web", kubeconfig=file)
+    transport = ClientTransport(kubeconfig=str(file), request_timeout=30)
+    try:
+        by_client = transport.get("/version")
+    finally:
+        transport.close()
+
+    said = "Client sent an HTTP request to an HTTPS server."
+    lines = [f"error: the API server answered 400 to get pods: {said}", "Begin server in the kubeconfig with https://"]
+    assert (ran.code, ran.err.splitlines()) == (5, lines)
+    assert by_client == (400, f"{said}\n".encode())
 
 
 def assert_hints_are_true(control_plane: ControlPlane, kubeconfig: Path, text: str) -> None:

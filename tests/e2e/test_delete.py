@@ -96,10 +96,14 @@ def test_F2_the_grace_period_is_kubectls(
     for name, finish in (("ours", delete), ("kubectls", control_plane.kubectl)):
         run_pod(control_plane, kubelet, namespace, name, finalizers=["example.com/keep"])
         wait = "--timeout=1ms" if finish is delete else "--wait=false"
-        finish(
-            *(() if finish is delete else ("delete",)), f"pod/{name}", "-n", namespace, f"--grace-period={asked}", wait
-        )
-        stored = control_plane.api.get("v1", "Pod", name, namespace)
+        words = (f"pod/{name}", "-n", namespace, f"--grace-period={asked}", wait)
+        # Its last delete, of a stopped pod, has a period of 0.
+        kubelet.hold()
+        try:
+            finish(*(() if finish is delete else ("delete",)), *words)
+            stored = control_plane.api.get("v1", "Pod", name, namespace)
+        finally:
+            kubelet.let_go()
         assert stored["metadata"]["deletionGracePeriodSeconds"] == seconds
         control_plane.api.patch(stored, {"metadata": {"finalizers": None}})
 
@@ -211,6 +215,11 @@ def test_F2_who_may_not_delete_changes_nothing(
     report = json.loads(delete("pod/web", "-n", namespace, "-o", "json", kubeconfig=user).out)
     assert (report["outcome"], report["refusal"]["by"]) == ("Refused", "Rights")
     assert delete("pod/none", "-n", namespace, kubeconfig=user).code == 8
+    looked = delete("pod/web", "-n", namespace, "--grace-period=0", kubeconfig=user)
+    assert looked.code == 4, looked
+    said = f"Not deleted, and --confirm does not help: you may not delete pods in namespace {namespace}"
+    assert said in flat(looked.out)
+    assert "kubectl qos delete" not in looked.out
 
 
 @pytest.fixture

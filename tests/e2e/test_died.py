@@ -16,7 +16,7 @@ import pytest
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.access import allow, robot
-from tests.e2e.deaths import Deaths
+from tests.e2e.deaths import Deaths, name_of
 from tests.e2e.objects import make_workload
 from tests.e2e.played_kubelets import Kubelets
 from tests.e2e.plugin import InProcess
@@ -245,6 +245,9 @@ def test_preemptor(told: Mapping[str, Object], died: InProcess) -> None:
     assert by["by"] == {"namespace": NAMESPACE, "name": "winner-held"}
     assert by["node"] == told["preempted-held"]["node"] == f"{NAMESPACE}-small-held"
     assert "winner-held" in died.text("pod/preempted-held", "-n", NAMESPACE)
+    # Its event names the preemptor by uid alone.
+    assert told["preempted-gone"]["preempted"]["by"] == {"namespace": NAMESPACE, "name": "winner-gone"}
+    assert f"for {NAMESPACE}/winner-gone" in " ".join(died.text("pod/preempted-gone", "-n", NAMESPACE).split())
 
 
 @pytest.mark.parametrize(
@@ -303,6 +306,20 @@ def test_explain_says_the_same(died: InProcess, deaths: Deaths, qos: InProcess) 
         ends = [told[key]["end"] for told in (before, after)]
         known = [end["verdict"] if end["of"] != "Nothing" else None for end in ends]
         assert (last["end"]["verdict"] if last else None) in known, key
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "Job"])
+def test_replacement_of_a_pod_that_no_kubelet_stopped(deaths: Deaths, died: InProcess, kind: str) -> None:
+    """Nothing shows when its object went."""
+    pod, after = deaths.unseen[kind]
+    ran = died(f"pod/{name_of(pod)}", "-n", NAMESPACE, "-o", "json")
+    report = json.loads(ran.out)
+    found = report["replacement"] if kind == "StatefulSet" else report["younger"]
+    assert (found["name"], found["phase"]) == (name_of(after), "Pending")
+    assert report["owner"]["kind"] == kind
+    page = died(f"pod/{name_of(pod)}", "-n", NAMESPACE).out
+    assert name_of(after) in page.partition("Now ")[2]
+    assert "no replacement" not in page
 
 
 # Of many

@@ -531,6 +531,8 @@ def test_F6_interrupted_after_the_taint_goes_on_from_there(plane: ControlPlane, 
     assert b"pod shop/stuck is gone" in out
     done = qos("fence", f"node/{silent}")
     assert (done.code, "waiting for" in done.out, "nothing is left to go" in done.out) == (0, False, True), done
+    looked = qos("unfence", f"node/{silent}", kubeconfig=_viewer(plane))
+    assert (looked.code, "--confirm does not help: you may not patch nodes" in flat(looked.out)) == (4, True), looked
     assert qos("unfence", f"node/{silent}", "--confirm").code == 0
     assert OUT_OF_SERVICE not in taints(plane, silent)
 

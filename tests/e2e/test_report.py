@@ -37,11 +37,15 @@ def pod(control_plane: ControlPlane, namespace: str, node: Object) -> str:
     return namespace
 
 
-def test_all_of_the_cluster(report: Qos, pod: str, node: Object, tmp_path: Path) -> None:
+def test_all_of_the_cluster(
+    report: Qos, pod: str, node: Object, make_node: Callable[..., Object], tmp_path: Path
+) -> None:
+    make_node()
     path = tmp_path / "all.html"
     ran = report("--all", "-o", path)
     assert (ran.code, ran.err) == (0, ""), ran
     assert "Written," in ran.out
+    assert flat(ran.out).count("is unknown: each kubelet answers 500: no preferred addresses found") == 1
     page = path.read_text(encoding="utf-8")
     assert f"node/{node_name(node)}" in page
     assert f"explain pod/web -n {pod}" in page

@@ -394,6 +394,34 @@ def device_tainted(deaths: Deaths) -> None:
 
 
 @_act
+def unseen(deaths: Deaths) -> None:
+    """Without grace, on a node with a kubelet that does nothing: no event shows when."""
+    node = deaths.node("unseen")
+    kinds: dict[str, Object] = {"ReplicaSet": {}, "StatefulSet": {}, "Job": {"restartPolicy": "Never"}}
+    made = [
+        make_workload(kind, deaths.namespace, spec_of(deaths, {"nodeName": node, **more}), f"unseen-{kind.lower()}")
+        for kind, more in kinds.items()
+    ]
+    deaths.plane.apply(made)
+    pods = deaths.old(deaths.of_workload(one["metadata"]["name"], 1)[0] for one in made)
+    deaths.kubelets.silent.add(node)
+    deaths.delete(*pods, grace_period_seconds=0)
+    for kind, pod in zip(kinds, pods, strict=True):
+        deaths.unseen[kind] = pod, _after(deaths, pod)
+
+
+def _after(deaths: Deaths, pod: Object) -> Object:
+    """The next pod of its controller."""
+    name = pod["metadata"]["labels"]["app"]
+
+    def made() -> Object | None:
+        (found,) = deaths.of_workload(name, 1)
+        return found if found["metadata"]["uid"] != pod["metadata"]["uid"] else None
+
+    return wait_for(made, f"{name} has another pod")
+
+
+@_act
 def collected(deaths: Deaths) -> None:
     """Node objects that are deleted: garbage collection takes their pods, after 40 s at least.
 

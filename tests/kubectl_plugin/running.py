@@ -89,7 +89,7 @@ def write_cluster(file: Path, objects: Sequence[Mapping[str, Any]]) -> str:
     placed = [one if one["kind"] in _WITHOUT_NAMESPACE else _placed(one) for one in objects]
     source = MemorySource(placed, description="a cluster", now=newest_time(objects) or _ANY_TIME)
     found = contents(source)
-    kinds = tuple(Captured(one.kind.rbac_name, len(one.objects), one.not_captured, one.only) for one in found)
+    kinds = tuple(Captured(one.kind.captured_as, len(one.objects), one.not_captured, one.only) for one in found)
     header = Header(
         captured_at=source.now or _ANY_TIME,
         captured_by="test",
@@ -98,7 +98,7 @@ def write_cluster(file: Path, objects: Sequence[Mapping[str, Any]]) -> str:
         anonymised=False,
         kinds=kinds,
     )
-    parts = snapshot_parts(header, {one.kind.rbac_name: (one.kind, one.objects) for one in found})
+    parts = snapshot_parts(header, {one.kind.captured_as: (one.kind, one.objects) for one in found})
     file.write_bytes(b"".join(parts))
     return str(file)
 

@@ -41,15 +41,19 @@ def refusal(status: int, message: str) -> ChangeAnswer:
 class _Server:
     """Answers changes by their method, one after the other, and questions about rights with yes or no."""
 
-    def __init__(self, given: Mapping[str, list[Given]], *, allowed: bool) -> None:
+    def __init__(self, given: Mapping[str, list[Given]], *, allowed: bool | frozenset[str]) -> None:
         self._given, self._allowed = given, allowed
 
     def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> ChangeAnswer:
         """See `podrules.cluster.writer.Sender.send`."""
-        del path, body, content_type
+        del content_type
+        asked = json.loads(body)
         if method == "POST":
-            return ChangeAnswer(201, json.dumps({"status": {"allowed": self._allowed}}).encode(), ())
-        answer = self._given[method].pop(0)
+            verb = asked["spec"]["resourceAttributes"]["verb"]
+            allowed = verb in self._allowed if isinstance(self._allowed, frozenset) else self._allowed
+            return ChangeAnswer(201, json.dumps({"status": {"allowed": allowed}}).encode(), ())
+        stores = not (path.endswith("?dryRun=All") or (method == "DELETE" and asked.get("dryRun") == ["All"]))
+        answer = self._given[method].pop(0) if stores else self._given.get("DRY RUN", [TAKEN])[0]
         if isinstance(answer, BaseException):
             raise answer
         return answer
@@ -68,21 +72,30 @@ class _Unread(MemorySource):
 
 
 def change(
-    *words: str, given: Mapping[str, list[Given]], allowed: bool = True, unread: tuple[Kind[Any], ...] = ()
+    *words: str,
+    given: Mapping[str, list[Given]],
+    allowed: bool | frozenset[str] = True,
+    unread: tuple[Kind[Any], ...] = (),
+    fenced: str = "",
 ) -> Ran:
     """The same as typing ``kubectl qos WORDS`` with a cluster.
 
     Args:
         words: What is typed.
-        given: Answers to changes, by method: ``DELETE``, ``PATCH``.
-        allowed: Whether the user may make them.
+        given: Answers to changes, by method: ``DELETE``, ``PATCH``; ``DRY RUN``: to what is not to be stored.
+        allowed: Whether the user may make them, or the verbs that the user may.
         unread: What the user may not list.
+        fenced: A node that is declared out of service.
     """
+    objects = demo_objects()
+    taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+    for node in [entry for entry in objects if (entry["kind"], entry["metadata"]["name"]) == ("Node", fenced)]:
+        node["spec"]["taints"] = [*node["spec"].get("taints", []), taint]
 
     @contextlib.contextmanager
     def source_of(cluster: ClusterOptions, _err: IO[str]) -> Iterator[Source]:
         now, namespace = datetime.fromisoformat(DEMO_NOW), cluster.namespace or "default"
-        source = _Unread(demo_objects(), description="the cluster", now=now, namespace=namespace)
+        source = _Unread(objects, description="the cluster", now=now, namespace=namespace)
         source.unread = unread
         yield source
 

@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -188,22 +190,82 @@ def test_no_kubectl_and_no_configuration(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 5
-    assert done.stderr.startswith("error: no configuration for a cluster")
+    assert done.stderr.startswith(
+        f"error: no cluster is configured: {tmp_path / 'none'} does not exist (named by KUBECONFIG)"
+    )
     assert "Traceback" not in done.stderr
 
 
-def test_reader_that_goes_away_is_no_error() -> None:
-    command = (
-        f"{sys.executable} -m kubectl_plugin explain --demo pods -n kube-system | head -1; exit ${{PIPESTATUS[0]}}"
-    )
-    done = subprocess.run(
-        ["bash", "-c", command],
+COMPLETION = ["-c", "import sys; from kubectl_plugin.start import complete; sys.exit(complete())", "why", ""]
+MODULE = ["-m", "kubectl_plugin"]
+
+
+def _ended(words: Sequence[str], **streams: Any) -> tuple[int, str]:
+    """The exit code and standard error of a process; output that is buffered is written at its end."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **streams}
+    ran = subprocess.run(
+        [sys.executable, *words],
+        env=environment,
         cwd=Path(__file__).resolve().parents[2],
-        capture_output=True,
         text=True,
         check=False,
+        **streams,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    return ran.returncode, ran.stderr or ""
+
+
+@pytest.fixture
+def unread() -> Iterator[int]:
+    """A pipe that has no reader any more, as after ``| head -1``."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    yield writer
+    os.close(writer)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [*MODULE, "explain", "--demo", "pods", "-n", "kube-system"],
+        [*MODULE, "why", "Evicted"],
+        [*MODULE, "--version"],
+        [*MODULE, "explain", "--help"],
+        COMPLETION,
+    ],
+    ids=" ".join,
+)
+def test_reader_that_goes_away_is_no_error(words: list[str], unread: int) -> None:
+    assert _ended(words, stdout=unread) == (0, "")
+
+
+@pytest.mark.parametrize("words", ["explain --nope", "explain pod/none --demo", "lint -f -"])
+def test_messages_without_a_reader_change_no_exit_code(words: str, unread: int) -> None:
+    code, said = _ended([*MODULE, *words.split()])
+    assert said.startswith("error: ")
+    assert _ended([*MODULE, *words.split()], stderr=unread)[0] == code
+    closed = [
+        "-c",
+        f"import os, sys; os.close(2); os.execv(sys.executable, [sys.executable, *{MODULE}, *sys.argv[1:]])",
+    ]
+    assert _ended([*closed, *words.split()]) == (code, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("explain --demo pods", 1, "error: the answer cannot be written: Bad file descriptor\n"),
+        ("--version", 1, "error: the answer cannot be written: Bad file descriptor\n"),
+        ("lint -f -", 6, "error: standard input: no object in it; there is nothing to check\n"),
+    ],
+)
+def test_streams_that_the_parent_closed(words: str, code: int, said: str) -> None:
+    closed = [
+        "-c",
+        f"import os, sys; os.closerange(0, 2); os.execv(sys.executable, [sys.executable, *{MODULE}, *sys.argv[1:]])",
+    ]
+    ended, err = _ended([*closed, *words.split()])
+    assert (ended, err[: len(said)]) == (code, said)
 
 
 def test_no_colour_in_pipes_and_with_no_color() -> None:
@@ -407,14 +469,12 @@ def test_every_target_that_is_not_there_is_told() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("words", [("versions", "--demo"), ("explain", "pods", "--demo", "-o", "json")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("versions", "--demo"), ("explain", "pods", "--demo", "-o", "json"), ("--help",)], ids=" ".join
+)
 def test_an_answer_that_cannot_be_written_is_one_line(words: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
-        ran = subprocess.run(
-            [sys.executable, "-m", "kubectl_plugin", *words],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert (ran.returncode, ran.stderr) == (1, "error: the answer cannot be written: No space left on device\n")
+        ended = _ended([*MODULE, *words], stdout=full)
+        completed = _ended(COMPLETION, stdout=full)
+    assert ended == (1, "error: the answer cannot be written: No space left on device\n")
+    assert completed == (0, "")

@@ -93,10 +93,17 @@ def test_K_every_long_flag_of_every_command(command: str) -> None:
         (("explain", "--demo", "-n", "kube-"), ["kube-node-lease", "kube-public", "kube-system"]),
         (("why", "maxS"), ["maxSkew"]),
         (("partitions", ""), []),
+        (("rights", "un"), ["unfence"]),
+        (("rights", "died", "no"), ["node"]),
+        (("rights", "lin"), []),
         (("place", "--replicas", ""), []),
         (("place", "--demo", "-n", "shop", "deployment/che"), ["deployment/checkout"]),
         (("place", "--demo", "node/"), []),
         (("explain", "--demo", "-n", "shop", "--", "pod/db-1"), ["pod/db-1"]),
+        (("explain", "--demo", "-n", "shop", "pdb/ch"), ["pdb/checkout"]),
+        (("explain", "--demo", "-n", "shop", "persistentvolumeclaims", "data-db-"), ["data-db-0", "data-db-1"]),
+        (("explain", "--demo", "pc", "shop-"), ["shop-high", "shop-default"]),
+        (("place", "--demo", "-n", "shop", "pdb/"), []),
     ],
     ids=" ".join,
 )
@@ -105,7 +112,7 @@ def test_K_candidates(words: tuple[str, ...], names: list[str]) -> None:
 
 
 def test_K_types_first() -> None:
-    assert list(_names("explain", "")) == [*TYPES, "replicationcontroller/"]
+    assert list(_names("explain", "")) == [*TYPES, "replicationcontroller/", "pvc/", "pdb/", "quota/", "pc/"]
     assert _directive("explain", "") == NO_FILES | Directive.NO_SPACE
 
 

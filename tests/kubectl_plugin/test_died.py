@@ -325,3 +325,44 @@ def test_replacement_is_there_before_a_busy_kubelet_stops_the_pod(
     file = snapshot(tmp_path, owner, new, killing)
     found = json.loads(run("died", "pod/web-7d9f-bbbbb", "-n", "shop", "-o", "json", "--snapshot", file).out)
     assert (found["replacement"] or {}).get("name") == expected
+
+
+# The pod that preempted it
+
+
+def preempted_for(message: str, **related: str) -> dict[str, Any]:
+    """As kube-scheduler writes it; older ones relate it to the preemptor."""
+    own = {**about("Preempted", "11:50:00", message, component="default-scheduler"), "type": "Normal"}
+    return {**own, **({"related": {"namespace": "shop", **related}} if related else {})}
+
+
+UID = "37be6f76-da92-4585-bcc4-95d547c255e8"
+HIGH = raw_pod("high", "shop", uid=UID, nodeName="n1")
+BY_UID = f"Preempted by pod {UID} on node n1"
+
+
+@pytest.mark.parametrize(
+    ("message", "pods", "related", "whom"),
+    [
+        (BY_UID, [HIGH], {}, "for shop/high."),
+        (BY_UID, [raw_pod("high", "shop", uid="another")], {}, "for a pod that no longer exists (uid 37be6f76…)."),
+        ("Preempted by a pod on node n1", [], {"kind": "Pod", "name": "old", "uid": UID}, "for shop/old."),
+        ("Preempted by shop/old on node n1", [], {"kind": "Pod", "name": "old", "uid": UID}, "for shop/old."),
+        ("Preempted by a pod on node n1", [], {}, "for a pod of higher priority."),
+        (
+            f"Preempted by podgroup {UID} on node n1",
+            [HIGH],
+            {"kind": "PodGroup", "name": "train", "uid": UID},
+            "for the pod group shop/train.",
+        ),
+        (f"Preempted by podgroup {UID} on node n1", [HIGH], {}, "for the pod group with uid 37be6f76…."),
+    ],
+)
+def test_the_pod_that_preempted_one_that_is_gone_is_named(
+    message: str, pods: list[dict[str, Any]], related: dict[str, str], whom: str, tmp_path: Path
+) -> None:
+    other = raw_pod("other", "shop", uid="other", nodeName="n1")
+    file = snapshot(tmp_path, preempted_for(message, **related), other, *pods)
+    said = " ".join(died(file, "pod/web").out.split())
+    assert f"The scheduler preempted the pod {whom}" in said
+    assert ("on node n1 (shop/high)" in said) is (whom == "for shop/high.")

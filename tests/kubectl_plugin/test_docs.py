@@ -135,6 +135,7 @@ def _takes(command: str, output: str) -> bool:
         "lint": ["-f", "-"],
         "died": [],
         "partitions": [],
+        "rights": [],
         "report": [],
         "snapshot": [],
         "versions": [],

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
 Object = Mapping[str, Any]
@@ -219,6 +219,235 @@ def test_a_replacement_of_a_rejected_pod_is_not_one_of_its_siblings(tmp_path: Pa
     sibling, later = pod("mail-55d-sib", made=-200, status=running), pod("mail-55d-new", made=-198, status=running)
     assert "replacement mail-55d-new" in died(tmp_path, node(), owner, one, sibling, later)
     assert "no replacement was found" in died(tmp_path, node(), owner, one, sibling)
+
+
+# Replacements of pods that are gone
+
+
+PERHAPS: Final = "perhaps replaced by {} on edge-3: Pending, not Ready, created 100 s ago: unknown, because no event"
+
+
+def owner(kind: str, name: str) -> Object:
+    version = {"Job": "batch/v1", "ReplicationController": "v1"}.get(kind, "apps/v1")
+    labels = {"app": name}
+    selector = labels if kind == "ReplicationController" else {"matchLabels": labels}
+    metadata = {"name": name, "namespace": "post", "uid": f"o-{name}"}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": {"replicas": 1, "selector": selector}}
+
+
+def successor(name: str, of: str, made: float = -100, **more: Any) -> Object:
+    references = pod("any", of)["metadata"]["ownerReferences"]
+    metadata = {"uid": f"new-{name}", "labels": {"app": of.partition("/")[2]}, "ownerReferences": references}
+    return pod(name, of, made=made, metadata=metadata, **more)
+
+
+def ran_before(name: str, since: float = -3000) -> list[Object]:
+    bound = f"Successfully assigned post/{name} to {NODE}"
+    started = event(f"Pod/{name}", "Started", "Started container app", since + 2, field="spec.containers{app}")
+    return [event(f"Pod/{name}", "Scheduled", bound, since, "default-scheduler"), started]
+
+
+PENDING: Final = {"phase": "Pending"}
+
+
+@pytest.mark.parametrize("owner_is_there", [True, False])
+@pytest.mark.parametrize(
+    ("of", "gone", "new"),
+    [
+        ("ReplicaSet/mail-55d", "mail-55d-bcdfg", "mail-55d-k9x2p"),
+        ("ReplicaSet/mail-55d-with-a-name-that-is-cut", "mail-55d-with-a-name-bcdfg", "mail-55d-with-a-name-k9x2p"),
+        ("StatefulSet/db", "db-1", "db-1"),
+        ("DaemonSet/log", "log-bcdfg", "log-k9x2p"),
+        ("Job/import", "import-bcdfg", "import-k9x2p"),
+        ("Job/import", "import-3-bcdfg", "import-3-k9x2p"),
+        ("ReplicationController/old", "old-bcdfg", "old-k9x2p"),
+    ],
+)
+def test_a_younger_pod_of_the_controller_is_not_denied(
+    of: str, gone: str, new: str, tmp_path: Path, *, owner_is_there: bool
+) -> None:
+    """No event shows when the pod ended."""
+    own = [owner(*of.split("/"))] if owner_is_there else []
+    page = died(tmp_path, node(), *own, successor(new, of, status=PENDING), *ran_before(gone), name=gone)
+    if gone == new:
+        assert "replacement db-1 on edge-3: Pending, not Ready, created 100 s ago" in page
+        assert "What is left of the pod before this one" in page
+    else:
+        assert PERHAPS.format(new) in page
+    assert "no replacement was found" not in page
+
+
+@pytest.mark.parametrize(
+    ("of", "gone", "other", "more"),
+    [
+        ("ReplicaSet/mail-55d", "mail-55d-bcdfg", "mail-66e-k9x2p", {}),
+        ("StatefulSet/db", "db-1", "db-2", {}),
+        ("DaemonSet/log", "log-bcdfg", "log-k9x2p", {"nodeName": "edge-4"}),
+        ("Job/import", "import-3-bcdfg", "import-4-k9x2p", {}),
+        ("ReplicaSet/mail-55d", "mail-55d-bcdfg", "mail-55d-k9x2p", {"made": -3000}),
+        ("ReplicaSet/mail-55d", "mail-55d-bcdfg", "mail-55d-k9x2p", {"status": {"phase": "Failed"}}),
+    ],
+)
+def test_no_pod_of_another_place_or_time_is_a_replacement(
+    of: str, gone: str, other: str, more: Any, tmp_path: Path
+) -> None:
+    page = died(tmp_path, node(), owner(*of.split("/")), successor(other, of, **more), *ran_before(gone), name=gone)
+    assert f"{of.replace('/', ' ')}: no replacement was found" in page
+
+
+def test_a_kubelet_that_heard_late_of_a_deletion_denies_no_replacement(tmp_path: Path) -> None:
+    gone, of = "mail-55d-bcdfg", "ReplicaSet/mail-55d"
+    stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
+    told = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=-500), *ran_before(gone), stop]
+    assert "perhaps replaced by mail-55d-k9x2p" in died(tmp_path, *told, name=gone)
+    tainted = event(f"Pod/{gone}", "TaintManagerEviction", f"Marking for deletion Pod post/{gone}", -505, "taint")
+    assert "replacement mail-55d-k9x2p on edge-3" in died(tmp_path, *told, tainted, name=gone)
+    by_owner = event(of, "SuccessfulDelete", f"Deleted pod: {gone}", -62, "replicaset-controller")
+    assert "ReplicaSet mail-55d: no replacement was found" in died(tmp_path, *told, by_owner, name=gone)
+
+
+def test_a_capture_without_pods_leaves_the_replacement_open(tmp_path: Path) -> None:
+    gone = "mail-55d-bcdfg"
+    stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
+    page = died(tmp_path, node(), owner("ReplicaSet", "mail-55d"), *ran_before(gone), stop, name=gone)
+    assert "ReplicaSet mail-55d: unknown whether it made a replacement" in page
+
+
+# Force deletions
+
+
+UNKNOWN_NODE: Final = raw_condition("Ready", "Unknown", lastTransitionTime=at(-900))
+WEBHOOK: Final = "kubectl-qos.io/webhook"
+
+
+def allowed(name: str, when: float = -100, risk: str = "volume data (claim data-db-0, NFS)") -> Object:
+    text = f"A force deletion by jane@example.com was allowed (mode warn): {name} on {NODE}; {risk}"
+    related = {"kind": "Node", "name": NODE}
+    return event(f"Pod/{name}", "ForceDeletionAllowed", text, when, WEBHOOK, related=related)
+
+
+def stop_of(name: str, when: float) -> Object:
+    return event(f"Pod/{name}", "Killing", "Stopping container app", when, field="spec.containers{app}")
+
+
+def test_the_webhook_knows_who_force_deleted_a_pod(tmp_path: Path) -> None:
+    new = successor("db-7", "StatefulSet/db", made=-99, status=PENDING)
+    page = died(tmp_path, node(), owner("StatefulSet", "db"), new, allowed("db-7"), name="db-7")
+    assert "User jane@example.com force deleted the pod. At 11:58:20 UTC" in page
+    assert "Likely, not certain: also possible: deleted." in page
+    assert "volume data (claim data-db-0, NFS)" in page
+    assert f"no event shows that the kubelet of {NODE} stopped its containers: they may run on" in page
+    assert "replacement db-7" in page
+    assert f"kubectl qos node {NODE}" in page
+    page = died(tmp_path, node(), new, allowed("db-7"), stop_of("db-7", -97), name="db-7")
+    assert "User jane@example.com force deleted the pod" in page
+    assert f"the kubelet of {NODE} began to stop its containers at" in page
+    assert "they may run on" not in page
+    page = died(tmp_path, node(UNKNOWN_NODE), pod("other"), allowed("bare"), name="bare")
+    assert f"{NODE} does not answer: nobody knows whether its processes have ended" in page
+
+
+def test_a_force_deletion_of_what_was_stopping_already_is_not_the_only_cause(tmp_path: Path) -> None:
+    told = [stop_of("bare-one", -400), allowed("bare-one", -100)]
+    page = died(tmp_path, node(), pod("other"), *ran_before("bare-one"), *told, name="bare-one")
+    assert "The kubelet stopped the pod" in page.partition("Proof")[0]
+    marked = event("Pod/bare-one", "TaintManagerEviction", "Marking for deletion Pod post/bare-one", -300, "taint")
+    page = died(tmp_path, node(), pod("other"), marked, allowed("bare-one", -100), name="bare-one")
+    assert "User jane@example.com force deleted the pod" in page
+    assert "also possible: taint of the node, deleted" in page
+
+
+def captured(folder: Path, *objects: Object, name: str) -> str:
+    """The page of a pod, by a snapshot: what it lacks does not exist."""
+    clock = event("Node/clock", "Clock", "", 0, "none")
+    file = write_cluster(folder / "c.qos", [*objects, clock])
+    return " ".join(run("died", f"pod/{name}", "-n", "post", "--snapshot", file).out.split())
+
+
+@pytest.mark.parametrize("of", ["ReplicaSet/mail-55d", "DaemonSet/log"])
+def test_a_silent_kubelet_stopped_nothing_that_is_gone(of: str, tmp_path: Path) -> None:
+    gone = f"{of.partition('/')[2]}-bcdfg"
+    page = captured(tmp_path, node(UNKNOWN_NODE), owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
+    assert "Somebody force deleted the pod. Likely, not certain: also possible: deleted." in page
+    assert f"{NODE} does not answer: nobody knows whether its processes have ended" in page
+    fenced = node(UNKNOWN_NODE, taints=[{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}])
+    page = captured(tmp_path, fenced, owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
+    assert "Somebody deleted the pod, with grace or without: that is not known." in page
+    listed = died(tmp_path, node(UNKNOWN_NODE), owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
+    assert "What is left of it does not tell what ended it." in listed
+
+
+@pytest.mark.parametrize(
+    ("gone", "objects"),
+    [
+        pytest.param("mail-55d-bcdfg", [node(), owner("ReplicaSet", "mail-55d")], id="its node answers"),
+        pytest.param("import-bcdfg", [node(UNKNOWN_NODE), owner("Job", "import")], id="it may have been done"),
+        pytest.param("bare", [node(UNKNOWN_NODE)], id="nothing restarts it"),
+        pytest.param("mail-55d-bcdfg", [owner("ReplicaSet", "mail-55d")], id="its node is not known"),
+    ],
+)
+def test_a_pod_without_a_stop_may_have_ended_by_itself(gone: str, objects: list[Object], tmp_path: Path) -> None:
+    page = captured(tmp_path, *objects, pod("other"), *ran_before(gone), name=gone)
+    assert "What is left of it does not tell what ended it." in page
+    assert "force deleted" not in page
+    silent = any(one["kind"] == "Node" and UNKNOWN_NODE in one["status"]["conditions"] for one in objects)
+    assert (f"{NODE} does not answer: nobody knows whether its processes have ended" in page) is silent
+    assert "who deleted the pod, and whether the webhook warned of force" in page
+
+
+def test_a_force_deletion_that_was_refused_elsewhere_ended_nothing(tmp_path: Path) -> None:
+    """The webhook tells of it before it happens."""
+    runs = pod("mail-55d-bcdfg", status={"phase": "Running"})
+    assert "Nothing of it has ended." in died(tmp_path, node(), runs, allowed("mail-55d-bcdfg"), name="mail-55d-bcdfg")
+
+
+def test_a_finalizer_keeps_what_was_force_deleted(tmp_path: Path) -> None:
+    metadata = {"deletionTimestamp": at(-99), "deletionGracePeriodSeconds": 0, "finalizers": ["example.com/keeps"]}
+    state = {"phase": "Running", "containerStatuses": [{"name": "app", "state": {"running": {"startedAt": at(-900)}}}]}
+    kept = pod("kept", "", metadata=metadata, status=state)
+    assert "User jane@example.com force deleted the pod" in died(tmp_path, node(), kept, allowed("kept"), name="kept")
+
+
+# Containers that never began
+
+
+def waits(name: str, reason: str, **more: Any) -> Object:
+    state = {"waiting": {"reason": reason, "message": "x"}}
+    status = {"name": "app", "ready": False, "restartCount": 0, "image": "i", "state": state, **more}
+    return pod(name, made=-500, status={"phase": "Pending", "containerStatuses": [status]})
+
+
+NOT_STARTED: Final = {"terminated": exited(128, "StartError", -20, -20)}
+
+
+def test_containers_that_never_began_are_not_among_what_ended(tmp_path: Path) -> None:
+    waiting = [
+        waits("image", "ImagePullBackOff"),
+        waits("key", "CreateContainerConfigError"),
+        waits("init", "PodInitializing"),
+        waits("path", "CrashLoopBackOff", lastState=NOT_STARTED),
+    ]
+    crashed = pod("crashed", status={"containerStatuses": [ran(exited(1, "Error", -100))]})
+    page = said(tmp_path, [node(), *waiting, crashed], "died", "-A")
+    assert "What ended: 1 pod in the last 60 min All by one cause: its own process." in page
+    assert "Not counted: 3 pods with a container that never began." in page
+    counted, _, apart = page.partition("Never began WHEN")
+    assert "crashed/app" in counted.partition("By cause")[0]
+    assert [name in apart for name in ("image/app", "key/app", "path/app", "init/app")] == [True, True, True, False]
+    page = said(tmp_path, [node(), *waiting], "died", "-A")
+    assert (
+        "What ended Nothing has ended in the last 60 min, as far as pods and events tell. Not counted: 3 pods" in page
+    )
+    assert "Ended in the last hour" not in said(tmp_path, [node(), *waiting], "node", NODE)
+    file = str(tmp_path / "list.json")
+    ends = json.loads(run("died", "-A", "-o", "json", "--snapshot", file).out)["items"]
+    assert {one["name"] for one in ends} == {"image", "key", "path"}
+
+
+def test_a_failed_hook_ended_a_container_that_began(tmp_path: Path) -> None:
+    page = said(tmp_path, [node(), waits("hook", "PostStartHookError")], "died", "-A")
+    assert "What ended: 1 pod" in page
+    assert "Not counted" not in page
 
 
 # A node that restarted

@@ -12,6 +12,7 @@ import pytest
 from kubectl_plugin.reports.verdict import VerdictCode
 from podrules.cluster.demo import demo_objects
 from podrules.cluster.kinds import PODS
+from tests.kubectl_plugin import test_related as related
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.kubectl_plugin.scripted import TAKEN, Given, change
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod, raw_workload
@@ -261,6 +262,10 @@ BY_CODE: Final[dict[VerdictCode, Asked]] = {
     C.JOB_FAILED: controlled(
         "Job", {"conditions": [raw_condition("Failed", reason="BackoffLimitExceeded")]}, **PODS_OF_JOB
     ),
+    **{C(code): on([related.node(), *objects], "explain", "pvc/data") for code, (objects, _) in related.CLAIMS.items()},
+    **{C(code): on([related.node(), *objects], "explain", "pdb/web") for code, (objects, _) in related.BUDGETS.items()},
+    **{C(code): on(objects, "explain", "quota/compute") for code, (objects, _) in related.QUOTAS.items()},
+    **{C(code): on(objects, "explain", "pc/gold") for code, (objects, _) in related.CLASSES.items()},
     C.FITS: demo("place", "-f", f"{CASES}/cli/nomem.yaml"),
     C.DOES_NOT_FIT: demo("place", "-f", f"{CASES}/cli/huge30.yaml"),
     C.FIT_UNKNOWN: in_list([node(), CLAIMING], "place", "pod/db", "-n", "shop"),

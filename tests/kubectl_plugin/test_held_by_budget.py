@@ -14,7 +14,7 @@ from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.kubectl_plugin.test_field_cases import FIELD
 
 Json = dict[str, Any]
-POLICY: Final = "unhealthyPodEvictionPolicy AlwaysAllow lets it go"
+POLICY: Final = "unhealthyPodEvictionPolicy AlwaysAllow lets it go, and pods that are only starting"
 TIME: Final = "2026-06-07T10:00:00Z"
 
 
@@ -86,7 +86,7 @@ NEEDS_ALL: Final = budget(currentHealthy=3, desiredHealthy=3, expectedPods=3)
 @pytest.mark.parametrize(
     ("pods", "budgets", "risk", "said"),
     [
-        (THREE, [NEEDS_ALL], BudgetRisk.BLOCKS_ALWAYS, "Waiting does not help: lower minAvailable"),
+        (THREE, [NEEDS_ALL], BudgetRisk.BLOCKS_ALWAYS, "Waiting does not help: add replicas"),
         (THREE, [budget("a"), budget("b")], BudgetRisk.OVERLAPS, "Waiting does not help: let one of them select"),
         (
             THREE,
@@ -143,9 +143,9 @@ def test_a_node_that_takes_pods_is_not_drained(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "helps"),
     [
-        ("minAvailable: 2", "Lower minAvailable, or add a replica."),
-        ('minAvailable: "100%"', "Lower minAvailable."),
-        ("maxUnavailable: 0", "Raise maxUnavailable."),
+        ("minAvailable: 2", "Add a replica, or lower minAvailable, so that fewer are up meanwhile."),
+        ('minAvailable: "100%"', "Lower minAvailable, so that fewer are up meanwhile."),
+        ("maxUnavailable: 0", "Raise maxUnavailable, so that fewer are up meanwhile."),
     ],
 )
 def test_what_helps_before_an_apply(setting: str, helps: str, tmp_path: Path) -> None:

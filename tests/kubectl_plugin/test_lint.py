@@ -173,19 +173,65 @@ def test_comments_and_annotations_ignore() -> None:
     assert (_rules(field), _rules(field, ignored=True)) == (["bare-pod"], ["best-effort"])
     elsewhere = _found("-f", "-", *_ONLY, stdin=POD.replace("spec:", "spec:  # kubectl-qos: ignore best-effort"))
     assert _rules(elsewhere) == ["bare-pod", "best-effort"]
-    annotation = "metadata:\n  annotations:\n    kubectl-qos/ignore: best-effort,bare-pod"
-    annotated = _found("-f", "-", *_ONLY, stdin=POD.replace("metadata:", annotation))
-    assert _rules(annotated, ignored=True) == ["bare-pod", "best-effort"]
-    assert {entry["ignored"]["by"] for entry in annotated["findings"]} == {"annotation"}
+    for lines in (
+        ["kubectl-qos.io/ignore: best-effort,bare-pod"],
+        ["kubectl-qos/ignore: bare-pod , best-effort"],
+        ["kubectl-qos/ignore: bare-pod", "kubectl-qos.io/ignore: best-effort"],
+    ):
+        annotation = "\n    ".join(["metadata:\n  annotations:", *lines])
+        annotated = _found("-f", "-", *_ONLY, stdin=POD.replace("metadata:", annotation))
+        assert _rules(annotated, ignored=True) == ["bare-pod", "best-effort"]
+        assert {entry["ignored"]["by"] for entry in annotated["findings"]} == {"annotation"}
+
+
+@pytest.mark.parametrize(
+    "hook", ["helm.sh/hook: test", "helm.sh/hook: pre-install,pre-upgrade", "argocd.argoproj.io/hook: Sync"]
+)
+def test_a_pod_that_a_tool_waits_for_is_not_bare(hook: str) -> None:
+    text = POD.replace("metadata:", f"metadata:\n  annotations:\n    {hook}")
+    assert _rules(_found("-f", "-", *_ONLY, stdin=text)) == ["best-effort"]
+    assert _rules(_found("-f", "-", *_ONLY, stdin=text.replace("/hook:", "/hook-weight:"))) == [
+        "bare-pod",
+        "best-effort",
+    ]
+
+
+def test_a_page_states_a_rule_once_with_its_places() -> None:
+    text = "---\n".join(POD.replace("name: one", f"name: pod-{number}") for number in range(12))
+    brief, wide, report = (
+        run("lint", "-f", "-", *_ONLY, "-o", form, stdin=text).out for form in ("table", "wide", "json")
+    )
+    for page, shown in ((brief, 5), (wide, 12)):
+        assert page.count("The pod is BestEffort") == page.count("Request memory and cpu") == 1
+        assert page.count("standard input:") == 2 * shown
+        assert "best-effort, 12 times" in page
+    assert brief.count("and 7 more places; all: -o wide") == 2
+    assert "more places" not in wide
+    assert [entry["rule"] for entry in json.loads(report)["findings"]].count("bare-pod") == 12
+    sarif = json.loads(run("lint", "-f", "-", *_ONLY, "-o", "sarif", stdin=text).out)
+    assert len(sarif["runs"][0]["results"]) == 24
+
+
+def test_places_of_a_rule_stand_below_their_message() -> None:
+    pods = (
+        POD.replace("name: one", f"name: pod-{name}").replace("spec:", f"spec:\n  nodeName: {name}") for name in "aba"
+    )
+    lines = run("lint", "-f", "-", "-o", "wide", stdin="---\n".join(pods)).out.splitlines()
+    [end] = (number for number, line in enumerate(lines) if line.strip() == "node-name-set, 3 times")
+    said = " ".join(" ".join(lines[:end]).split()).rpartition("warning ")[2]
+    first, second = said.split("nothing checks that b exists", 1)
+    assert "nothing checks that a exists" in first
+    assert [first.count("standard input:"), second.count("standard input:")] == [2, 1]
 
 
 def test_an_unknown_rule_in_an_ignore_is_told() -> None:
-    annotation = "metadata:\n  annotations:\n    kubectl-qos/ignore: nothing"
+    annotation = "metadata:\n  annotations:\n    kubectl-qos/ignore: nothing\n    kubectl-qos.io/ignore: more"
     text = f"# kubectl-qos: ignore bare-pods\n# kubectl-qos: ignore\n{POD}".replace("metadata:", annotation)
     report = _found("-f", "-", stdin=text)
     assert [(entry["line"], entry["rule"]) for entry in report["unknownIgnores"]] == [
         (1, "bare-pods"),
         (2, ""),
+        (8, "more"),
         (7, "nothing"),
     ]
     for form in ("table", "sarif", "github", "markdown"):

@@ -105,7 +105,7 @@ def test_F5_the_next_pod_waits_for_the_node_of_a_local_volume(
     assert "may start a second" not in told
     if words[0] in {"partitions", "fence"}:
         first = "default/pet-2: the next one stays Pending until node-a is back or the claim is deleted"
-        assert first in told.partition("NodeDown")[0]
+        assert f"{first}, and its data with it" in told.partition("NodeDown")[0]
 
 
 def test_F5_a_host_path_is_another_folder_on_another_node_in_a_claim_and_in_the_pod(tmp_path: Path) -> None:

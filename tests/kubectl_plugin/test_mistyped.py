@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kubectl_plugin.parsing import COMMANDS
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
+from tests.objects import raw_pod
 
 FORMATS = (
     "table, wide, json, yaml, name, markdown, jsonpath=, jsonpath-as-json=, jsonpath-file=, custom-columns=, "
@@ -21,7 +22,10 @@ WAYS = "all, delete, drain, preempt, evict-hard, evict-soft, probe, shutdown, no
 IN_KUBECONFIG = "Put it into a kubeconfig (kubectl config --help), and name that with --kubeconfig or --context"
 CHANGES_NOTHING = "It changes nothing. To delete a pod without grace: kubectl qos delete pod/NAME --grace-period=0"
 FORCED = "kubectl qos delete pod/x --grace-period=0"
-TYPES = "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, cronjob, replicationcontroller"
+TYPES = (
+    "Types: pod, node, deployment, replicaset, statefulset, daemonset, job, cronjob, replicationcontroller, "
+    "persistentvolumeclaim, poddisruptionbudget, resourcequota, priorityclass"
+)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +340,7 @@ def test_what_is_typed_in_another_way(typed: str, like: str) -> None:
         (
             "checkout",
             'pods "checkout" not found in namespace shop',
-            "deployment/checkout is in namespace shop. Try kubectl qos explain deployment/checkout -n shop --demo",
+            "deployment/checkout exists in namespace shop. Try kubectl qos explain deployment/checkout -n shop --demo",
         ),
         (
             "xyz",
@@ -539,8 +543,27 @@ def test_a_pod_of_another_namespace_is_named_there(typed: str) -> None:
     assert (ran.code, ran.out) == (3, "")
     assert ran.err.splitlines() == [
         'error: pods "trainer-v9c4m" not found in namespace shop',
-        "It is in namespace ml. Try kubectl qos explain pod/trainer-v9c4m -n ml --demo",
+        "pod/trainer-v9c4m exists in namespace ml. Try kubectl qos explain pod/trainer-v9c4m -n ml --demo",
     ]
+
+
+@pytest.mark.parametrize("command", ["explain", "place", "report"])
+def test_objects_of_several_namespaces_are_named_up_to_three(command: str, tmp_path: Path) -> None:
+    pods = [raw_pod("api-0", namespace=f"team-{name}") for name in "ecabd"]
+    cluster = write_cluster(tmp_path / "cluster.qos", [*pods, raw_pod("api-1", namespace="team-z")])
+    ran = run(command, "pod/api-0", "-n", "team-z", "--snapshot", cluster)
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.splitlines()[1] == (
+        "pod/api-0 exists in namespaces team-a, team-b, team-c and 2 more. "
+        f"Try kubectl qos {command} pod/api-0 -n team-a --snapshot={cluster}"
+    )
+
+
+def test_a_workload_of_another_namespace_is_named_there() -> None:
+    ran = run("explain", "deployment/catalog", "-n", "ml", "--demo")
+    assert ran.err.splitlines()[1] == (
+        "deployment/catalog exists in namespace shop. Try kubectl qos explain deployment/catalog -n shop --demo"
+    )
 
 
 def test_delete_names_the_namespace_of_a_pod_as_explain_does() -> None:
@@ -548,7 +571,7 @@ def test_delete_names_the_namespace_of_a_pod_as_explain_does() -> None:
     assert (ran.code, ran.out) == (8, "")
     assert ran.err.splitlines() == [
         'error: pods "trainer-v9c4m" not found in namespace shop',
-        "It is in namespace ml. Try kubectl qos explain pod/trainer-v9c4m -n ml --demo",
+        "pod/trainer-v9c4m exists in namespace ml. Try kubectl qos explain pod/trainer-v9c4m -n ml --demo",
     ]
 
 

@@ -103,6 +103,7 @@ def command_lines(file: Path, pod: Any, rename: Callable[[str], str], folder: Pa
     yield ["versions", "--to", "1.37", *here]
     yield ["versions", *here, "-n", shop]
     yield ["why", rename("Insufficient memory")]
+    yield ["rights", "explain", "-n", rename("shop")]
     yield ["delete", pod, "-n", shop, "--grace-period=0", *here]
     yield ["delete", f"pod/{rename('db-0')}", "-n", shop, "--grace-period=0", *here]
     yield ["fence", f"node/{rename('node-c3')}", *here]

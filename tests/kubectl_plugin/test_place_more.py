@@ -355,7 +355,7 @@ def test_names_files_and_changes_go_together() -> None:
             "web",
             3,
             (
-                'pods "web" not found in namespace shop\ndeployment/web is in namespace shop. '
+                'pods "web" not found in namespace shop\ndeployment/web exists in namespace shop. '
                 "Try kubectl qos place deployment/web -n shop --demo\n"
             ),
         ),
@@ -363,7 +363,7 @@ def test_names_files_and_changes_go_together() -> None:
             "web -n data",
             3,
             (
-                'pods "web" not found in namespace data\ndeployment/web is in namespace shop. '
+                'pods "web" not found in namespace data\ndeployment/web exists in namespace shop. '
                 "Try kubectl qos place deployment/web -n shop --demo\n"
             ),
         ),

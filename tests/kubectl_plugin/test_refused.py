@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 
 from podrules.cluster.errors import Unreachable
+from podrules.cluster.live.responses import ChangeAnswer
 from tests.kubectl_plugin.running import run
 from tests.kubectl_plugin.scripted import TAKEN, Given, change, refusal
 
@@ -123,6 +124,89 @@ def test_F2_a_right_that_is_missing_is_found_before_anything_is_sent() -> None:
         f"{RIGHTS} (kubectl auth can-i delete pods -n shop).\n"
         "Nothing was changed.\n"
     )
+
+
+LOOK: Final = FORCE[:-1]
+IDLE: Final = ("delete", "pod/nightly-report-29870100-wm6rq", "-n", "batch", "--grace-period=0")
+
+
+def _look(words: tuple[str, ...], dry: Given = TAKEN, *, allowed: bool | frozenset[str] = True) -> tuple[int, str, str]:
+    """What a look says; a change that would be stored fails the test."""
+    ran = change(*words, given={"DRY RUN": [dry]}, allowed=allowed)
+    return ran.code, " ".join(ran.out.split()), ran.err
+
+
+@pytest.mark.parametrize("answer", [refusal(403, WEBHOOK), refusal(422, POLICY), refusal(403, POLICY)])
+def test_F2_a_look_asks_whether_a_confirmation_would_help(answer: ChangeAnswer) -> None:
+    code, page, err = _look(LOOK, answer)
+    assert code == 4
+    assert "Not deleted, and --confirm does not help: " in page
+    assert "forbids force deletions. Nothing was changed. Do what its reason asks for" in page
+    assert "add --confirm" not in page
+    assert "--grace-period=0 --confirm" not in page
+    assert "Safer: a deletion with grace (its budget would refuse an eviction)." in page
+    assert "kubectl qos delete pod/db-0 -n shop # safer: with grace" in page
+    assert err.endswith(f"{ASK_THE_TEAM}\nNothing was changed.\n")
+    code, report, _ = _report(LOOK, {"DRY RUN": [answer]})
+    assert (code, report["outcome"], report["refusal"]["by"], report["steps"]) == (4, "Refused", "Admission", [])
+    assert report["stakes"]["safety"] == "NotSafe"
+
+
+def test_F2_a_look_without_the_right_suggests_no_deletion() -> None:
+    code, page, err = _look(LOOK, refusal(500, "not to be asked"), allowed=False)
+    assert code == 4
+    said = "Not deleted, and --confirm does not help: you may not delete pods in namespace shop."
+    assert f"{said} Nothing was changed. {RIGHTS}." in page
+    assert "kubectl qos delete" not in page
+    assert "Safer" not in page
+    assert f"{RIGHTS} (kubectl auth can-i delete pods -n shop).\n" in err
+
+
+def test_F2_a_look_at_what_runs_nowhere_asks_too() -> None:
+    code, page, _ = _look(IDLE, allowed=False)
+    assert code == 4
+    assert "Safe: its processes have ended. Not deleted, and --confirm does not help: you may not delete pods" in page
+    assert "--confirm" not in page.partition("does not help")[2]
+    assert _look(IDLE)[0] == 3
+
+
+def test_F2_a_confirmation_that_is_wanted_takes_the_right_to_write_it() -> None:
+    assert _look(LOOK, refusal(403, CONFIRM))[:1] == (3,)
+    code, page, _ = _look(LOOK, refusal(403, CONFIRM), allowed=frozenset({"delete"}))
+    assert code == 4
+    assert "Not deleted, and --confirm does not help: you may not patch pods in namespace shop." in page
+    assert "Safer: a deletion with grace (its budget would refuse an eviction)." in page
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(refusal(400, 'admission webhook "x.example" does not support dry run'), id="takes no dry run"),
+        pytest.param(refusal(429, "Too many requests, please try again later."), id="too many requests"),
+        pytest.param(refusal(500, 'failed calling webhook "x.example": EOF'), id="no webhook"),
+        pytest.param(refusal(404, "gone"), id="gone"),
+        pytest.param(refusal(409, "another"), id="another"),
+        pytest.param(Unreachable("no answer"), id="no answer"),
+    ],
+)
+def test_F2_a_look_that_cannot_ask_says_nothing_of_it(answer: Given) -> None:
+    code, page, err = _look(LOOK, answer)
+    assert (code, err) == (3, "")
+    assert "Not deleted: to delete it without grace, add --confirm." in page
+
+
+def test_F6_a_look_at_an_unfence_asks_for_the_right() -> None:
+    words = ("unfence", "node/node-c3")
+    denied = change(*words, given={}, allowed=False, fenced="node-c3")
+    page = " ".join(denied.out.split())
+    assert denied.code == 4
+    said = f"Not taken back, and --confirm does not help: you may not patch nodes. Nothing was changed. {RIGHTS}."
+    assert f"{said} It is declared out of service" in page
+    assert "kubectl qos unfence" not in page
+    assert denied.err.endswith("Nothing was changed.\n")
+    looked = change(*words, given={}, fenced="node-c3")
+    assert (looked.code, looked.err) == (3, "")
+    assert "Not taken back: add --confirm. It is declared out of service" in " ".join(looked.out.split())
 
 
 @pytest.mark.parametrize(

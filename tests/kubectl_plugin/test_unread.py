@@ -32,7 +32,7 @@ def of_kubelet(node: str, path: str = "stats/summary", reason: str = "not in the
         pytest.param(
             [of_kubelet(name) for name in "abcde"],
             (),
-            ["usage of a, b, c and 2 more is unknown: not in the file"],
+            ["usage of 5 nodes (a, b, c and 2 more) is unknown: not in the file"],
             id="several nodes for one reason",
         ),
         pytest.param(
@@ -63,6 +63,57 @@ def of_kubelet(node: str, path: str = "stats/summary", reason: str = "not in the
 )
 def test_lines(unread: list[Unread], measured: tuple[str, ...], lines: list[str]) -> None:
     assert list(unread_lines(unread, measured=measured)) == lines
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        pytest.param(
+            "the kubelet of {} answers 500: no preferred addresses found; known addresses: []",
+            "each kubelet answers 500: no preferred addresses found; known addresses: []; "
+            "the Node needs status.addresses",
+            id="no addresses",
+        ),
+        pytest.param(
+            "the kubelet of {} answers 503: dial tcp 10.0.7.{}:10250: connect: connection refused",
+            "each kubelet answers 503: dial tcp ADDRESS: connect: connection refused; "
+            "the API server has to reach the kubelet's port, 10250",
+            id="addresses differ",
+        ),
+        pytest.param(
+            "the kubelet of {} does not answer: no answer to /api/v1/nodes/{}/proxy/stats/summary within 30 s",
+            "each kubelet does not answer: no answer to /api/v1/nodes/NODE/proxy/stats/summary within 30 s; "
+            "the API server has to reach the kubelet's port, 10250",
+            id="names in a path",
+        ),
+        pytest.param(
+            "the kubelet of {} answers 503: dial tcp [fd00::{}]:10250: x509: certificate signed by unknown authority",
+            "each kubelet answers 503: dial tcp ADDRESS: x509: certificate signed by unknown authority; "
+            "the API server has to trust the kubelet's certificate (kubectl get csr)",
+            id="certificates",
+        ),
+        pytest.param(
+            "the kubelet of {} answers 401: Unauthorized",
+            "each kubelet answers 401: Unauthorized; the kubelet has to accept the API server's client certificate",
+            id="refused by the kubelets",
+        ),
+    ],
+)
+def test_nodes_share_a_line_whatever_their_names_and_addresses(reason: str, said: str) -> None:
+    names = [str(number) for number in range(3, 12)]
+    [line] = unread_lines([of_kubelet(name, reason=reason.replace("{}", name)) for name in names])
+    assert line == f"usage of 9 nodes (3, 4, 5 and 6 more) is unknown: {said}"
+    [own] = unread_lines([of_kubelet("7", reason=reason.replace("{}", "7"))])
+    assert str(own).startswith(f"usage of 7 is unknown: {reason.replace('{}', '7')}")
+
+
+def test_kinds_share_a_line() -> None:
+    kinds = ("nodes.metrics.k8s.io", "pods.metrics.k8s.io")
+    [line] = unread_lines([Unread("list", kind, None, "not served") for kind in kinds])
+    assert line == "nodes.metrics.k8s.io and pods.metrics.k8s.io: not served; metrics-server serves them"
+    forbidden = unread_lines([Unread("list", kind, None, "forbidden") for kind in kinds])
+    assert len(forbidden) == 2
+    assert len(unread_lines([Unread("list", "pods", place, "not served") for place in ("a", "b")])) == 2
 
 
 def test_a_right_that_is_missing_leaves_the_usage_of_every_node_unknown() -> None:

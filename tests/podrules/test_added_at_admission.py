@@ -6,7 +6,7 @@ import pytest
 
 from podrules.added_at_admission import Plugin, added_at_admission
 from podrules.model.decode import from_object
-from podrules.mutating_webhooks import MutatingWebhookConfiguration, asked_about_pods
+from podrules.mutating_webhooks import WebhookConfiguration, asked_about_pods
 from tests.objects import raw_container, raw_pod
 
 RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
@@ -67,5 +67,5 @@ def test_amounts_of_a_limit_range_are_its_plugins() -> None:
 )
 def test_which_webhooks_are_asked(webhook: dict[str, object], asked: bool) -> None:
     content = {"metadata": {"name": "c"}, "webhooks": [{"name": "w", **webhook}]}
-    configuration = from_object(content, MutatingWebhookConfiguration)
+    configuration = from_object(content, WebhookConfiguration)
     assert bool([*asked_about_pods([configuration], {"inject": "yes"}, {"app": "web"})]) is asked

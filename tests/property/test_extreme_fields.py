@@ -37,6 +37,7 @@ CALLS: Final = (
     ("explain", f"pod/{POD}", "-n", "shop"),
     ("explain", f"pod/{POD}", "-n", "shop", "--timeline"),
     ("explain", "pods", "-A"),
+    ("explain", "pdb,pvc,pc", "-A"),
     ("node", SILENT),
     ("partitions",),
     ("report", "-A", "-o", "table"),
@@ -69,7 +70,14 @@ def _fields(value: Any, path: Place = ()) -> Iterator[Place]:
 FIELDS: Final = [
     (index, *path)
     for index, entry in enumerate(OBJECTS)
-    if (entry["kind"], entry["metadata"]["name"]) in {("Pod", POD), ("Node", SILENT), ("Lease", SILENT)}
+    if (entry["kind"], entry["metadata"]["name"])
+    in {
+        ("Pod", POD),
+        ("Node", SILENT),
+        ("Lease", SILENT),
+        ("PodDisruptionBudget", "db"),
+        ("PriorityClass", "shop-high"),
+    }
     for path in _fields(entry)
 ]
 
@@ -94,10 +102,10 @@ VALUES: Final = st.tuples(st.sampled_from(NUMBERS), st.sampled_from(TIMES))
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUES, min_size=1, max_size=4), st.sampled_from(CALLS))
 @example({_field("Pod", "metadata", "deletionGracePeriodSeconds"): (MOST, "")}, CALLS[0])
 @example({_field("Pod", "metadata", "deletionGracePeriodSeconds"): (10**14, "")}, CALLS[2])
-@example({_field("Pod", "spec", "tolerations", 1, "tolerationSeconds"): (MOST, "")}, CALLS[4])
-@example({_field("Pod", "spec", "tolerations", 1, "tolerationSeconds"): (10**12, "")}, CALLS[5])
+@example({_field("Pod", "spec", "tolerations", 1, "tolerationSeconds"): (MOST, "")}, CALLS[5])
+@example({_field("Pod", "spec", "tolerations", 1, "tolerationSeconds"): (10**12, "")}, CALLS[6])
 @example({_field("Pod", "metadata", "deletionTimestamp"): (0, "garbage")}, CALLS[0])
-@example({_field("Lease", "spec", "renewTime"): (0, "garbage")}, CALLS[4])
+@example({_field("Lease", "spec", "renewTime"): (0, "garbage")}, CALLS[5])
 @settings(max_examples=25, deadline=None)
 def test_no_number_and_no_time_ends_in_a_traceback(
     changes: dict[Place, tuple[int, str]], call: tuple[str, ...]

@@ -161,7 +161,7 @@ def test_snapshots_say_what_they_lack(tmp_path: Path) -> None:
     assert run("snapshot", "--demo", "-o", str(captured)).code == 0
     page = written("--all", "--snapshot", str(captured))
     assert "Unknown" in page.said
-    assert f"usage of cp-a1, node-a1, node-a2 and 8 more is unknown: not in snapshot {captured}" in page.said
+    assert f"usage of 11 nodes (cp-a1, node-a1, node-a2 and 8 more) is unknown: not in snapshot {captured}" in page.said
     assert {entry[-1] for entry in page.data["nodes"]["memory"]} == {None}, "a snapshot holds no usage"
 
 

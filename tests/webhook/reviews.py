@@ -192,6 +192,11 @@ def eviction_review(name: str, namespace: str, options: Object | None, *, user: 
     return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}).encode()
 
 
+def in_a_dry_run(review: bytes) -> bytes:
+    """A review of a request that changes nothing."""
+    return review.replace(b'"dryRun": false', b'"dryRun": true')
+
+
 def node_deletion_review(node: Object, *, user: str = "jane", groups: tuple[str, ...] = ()) -> bytes:
     """The review of a Node's deletion."""
     request = {

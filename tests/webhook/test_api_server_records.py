@@ -1,4 +1,4 @@
-"""What a real API server records of the webhook's answers: audit annotations, and Events of refused force deletions.
+"""What a real API server records of the webhook's answers: audit annotations, and Events of force deletions.
 
 It shows the webhook a client certificate, for there are no Events without one.
 """
@@ -21,6 +21,7 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
+from tests.e2e.plugin import Plugin
 from tests.objects import raw_pod
 from tests.waiting import wait_for
 from tests.webhook.asked_by_url import Files
@@ -96,13 +97,14 @@ def world(control_plane_binaries: Binaries, helm: Path, tmp_path_factory: pytest
         )
         control_plane.create_namespace("qos-system")
         control_plane.create_namespace("shop")
+        control_plane.create_namespace("warned")
         control_plane.create_node(NODE)
         control_plane.apply([make_service("shop")])
         balancer = stack.enter_context(Balancer())
         installation = Installation(control_plane, helm, folder, namespace="qos-system")
         own = {
             "clientAuthentication": {"configMap": "apiserver-authorities", "names": [NAME]},
-            "forceDeletion": {"mode": "deny", "events": True},
+            "forceDeletion": {"mode": "deny", "namespaces": {"warned": "warn"}, "events": True},
         }
         installation.install(with_image(chart_values(balancer.port, ZONE, **own)))
         replica = installation.start_replica(f"--client-ca={files.ca}")
@@ -182,6 +184,27 @@ def test_describe_of_a_pod_shows_who_was_refused_its_force_deletion_and_why(worl
     assert "A force deletion by jane was refused (mode deny): described on node-1: " in jane
     assert "A force deletion by joe was refused" in joe
     assert jane.partition("described on node-1: ")[2].strip() in said
+
+
+def test_died_shows_who_force_deleted_a_pod_that_is_gone(world: World, runtime: Path) -> None:
+    """With what the webhook's warning says to check."""
+    world.control_plane.api.create(raw_pod("db-0", "warned", nodeName=NODE))
+    jane = ("--as=jane", "--as-group=system:masters")
+    forced = ("delete", "pod", "db-0", "-n", "warned", "--grace-period=0", "--force")
+    dry = world.control_plane.kubectl(*forced, "--dry-run=server", *jane)
+    assert "Check first: kubectl qos explain pod/db-0 -n warned" in dry.stderr
+    done = world.control_plane.kubectl(*forced, *jane)
+    died, node = "kubectl qos died pod/db-0 -n warned", f"kubectl qos node {NODE}"
+    assert f"Check now whether container app still runs on {NODE}: {died}; {node}" in done.stderr
+    (told,) = wait_for(lambda: world.events("warned", "db-0"), "an Event")
+    assert told["reason"] == "ForceDeletionAllowed"
+    ran = Plugin(world.control_plane, runtime, command="died")("pod/db-0", "-n", "warned")
+    page = " ".join(ran.out.split())
+    assert ran.code == 11
+    assert f"pod/db-0 in namespace warned, on {NODE} User jane force deleted the pod. At" in page
+    assert "event ForceDeletionAllowed" in page
+    assert f"{NODE} stopped its containers: they may run on" in page or f"{NODE} does not answer" in page
+    assert Plugin(world.control_plane, runtime, command="node")(NODE).code in {0, 11}
 
 
 def test_describe_of_a_node_shows_who_was_refused_its_deletion(world: World) -> None:

@@ -21,8 +21,9 @@ DB_0 = next(entry for entry in demo_objects() if entry["kind"] == "Pod" and entr
 
 RISK = "db-0 on node-b2: StatefulSet db promises at most one, but a second may start while it still runs"
 CHECK = (
-    "nothing keeps a second writer off volume data (NFS, ReadWriteOnce); "
-    "check first: kubectl qos explain pod/db-0 -n shop"
+    "nothing keeps a second writer off volume data (claim data-db-0, NFS, ReadWriteOnce); "
+    "check now whether container db still runs on node-b2: "
+    "kubectl qos died pod/db-0 -n shop; kubectl qos node node-b2"
 )
 WARNED = {"warned": "force-deletion: options.gracePeriodSeconds"}
 OLD_VERSION = {

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from podrules.cluster.live.client import ClientTransport
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.controlplane.certificates import Authority
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
@@ -32,7 +33,6 @@ from webhook.audit import Audit, Unpatched
 from webhook.cluster import Cluster
 from webhook.handlers import fill_in
 from webhook.metrics import Metrics
-from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.new_pod import NewPod
 from webhook.patch import add
 from webhook.response import ALLOWED, Answer

@@ -20,6 +20,7 @@ from podrules.cluster.errors import NotFound
 from podrules.cluster.kinds import PRIORITY_CLASSES
 from podrules.model.decode import from_object
 from podrules.model.policy import PriorityClass
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.objects import raw_node
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
 from tests.webhook.reviews import (
@@ -32,7 +33,6 @@ from tests.webhook.reviews import (
 )
 from webhook.app import create_app
 from webhook.metrics import Metrics
-from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.partial_objects import MAX_VALUES
 from webhook.settings import ForceDeletion, ForceDeletionMode, Options, RuleMode
 from webhook.wsgi import REVIEW_PATHS

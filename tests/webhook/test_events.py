@@ -1,4 +1,4 @@
-"""Events of refused force deletions: how many there are at most, and of what none is made."""
+"""Events of force deletions: how many there are at most, and of what none is made."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podrules.cluster.errors import Unreachable
 from podrules.cluster.live.responses import ChangeAnswer
@@ -17,7 +18,14 @@ from podrules.model.base import ObjectMeta
 from tests.marked import TESTS
 from tests.waiting import wait_for
 from tests.webhook.clusters import make_cluster
-from tests.webhook.reviews import Object, delete_review, node_deletion_review, pod_object
+from tests.webhook.reviews import (
+    Object,
+    delete_review,
+    eviction_review,
+    in_a_dry_run,
+    node_deletion_review,
+    pod_object,
+)
 from webhook import handlers
 from webhook.app import create_app
 from webhook.events import Events, Limits
@@ -146,17 +154,17 @@ def test_rules_that_the_audit_log_names_are_documented() -> None:
 # Of which reviews
 
 
-def told_of(review: bytes) -> list[tuple[str, str, str]]:
-    """Kind, name and user of each refusal that one review leads to."""
+def told_of(review: bytes, mode: str = "deny") -> list[tuple[str, str, str]]:
+    """Kind, name and user of each force deletion that one review leads to."""
     told: list[tuple[str, str, str]] = []
 
-    def tell(refused: Forced, user: str, denial: str) -> None:
-        assert denial
-        told.append((refused.kind, refused.metadata.name, user))
+    def tell(forced: Forced, user: str, denial: str) -> None:
+        assert bool(denial) is (mode == "deny")
+        told.append((forced.kind, forced.metadata.name, user))
 
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "1"}}
-    cluster = make_cluster([node, RUNNING], force_deletion=ForceDeletion(mode=ForceDeletionMode.DENY))
-    app = create_app(cluster, lambda: (), lambda: False, report_refusal=tell)
+    cluster = make_cluster([node, RUNNING], force_deletion=ForceDeletion(mode=ForceDeletionMode(mode)))
+    app = create_app(cluster, lambda: (), lambda: False, report_forced=tell)
     assert app.test_client().post("/validate", data=review, content_type="application/json").status_code == 200
     return told
 
@@ -177,3 +185,40 @@ def told_of(review: bytes) -> list[tuple[str, str, str]]:
 )
 def test_events_are_of_refused_force_deletions_alone(review: bytes, told: list[tuple[str, str, str]]) -> None:
     assert told_of(review) == told
+
+
+ZERO_GRACE = {**RUNNING, "spec": {**RUNNING["spec"], "terminationGracePeriodSeconds": 0}}
+
+
+@pytest.mark.parametrize(
+    ("review", "told"),
+    [
+        pytest.param(delete_review(RUNNING), [("Pod", "db-0", "jane")], id="a force deletion"),
+        pytest.param(delete_review(RUNNING, seconds=30), [], id="a plain deletion"),
+        pytest.param(in_a_dry_run(delete_review(RUNNING)), [], id="a dry run"),
+        pytest.param(delete_review(ZERO_GRACE), [], id="each deletion of it is one"),
+        pytest.param(delete_review(RUNNING, groups=("system:nodes",)), [], id="a kubelet's"),
+        pytest.param(
+            eviction_review("db-0", "shop", {"gracePeriodSeconds": 0}), [], id="a budget may refuse the eviction"
+        ),
+        pytest.param(node_deletion_review({"metadata": {"name": "node-1", "uid": "1"}}), [], id="a Node's"),
+    ],
+)
+def test_events_are_of_force_deletions_that_are_let_through(review: bytes, told: list[tuple[str, str, str]]) -> None:
+    assert told_of(review, "warn") == told
+
+
+def test_an_event_of_what_is_let_through_names_user_risk_and_node() -> None:
+    transport = Silent()
+    events = Events(transport, lambda _: None)
+    threading.Thread(target=events.run, daemon=True).start()
+    allowed = replace(forced(0), mode=ForceDeletionMode.CONFIRM, risk="db-0 on node-1: risk", node="node-1")
+    events.enqueue(forced(0), "jane", "no")
+    # It is confirmed a moment later.
+    events.enqueue(allowed, "jane", "")
+    transport.go_on.set()
+    wait_for(lambda: len(transport.bodies) == 2, "both are made")
+    assert [body["reason"] for body in transport.bodies] == ["ForceDeletionRefused", "ForceDeletionAllowed"]
+    assert transport.bodies[1]["note"] == "A force deletion by jane was allowed (mode confirm): db-0 on node-1: risk"
+    assert transport.bodies[1]["related"] == {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
+    assert "related" not in transport.bodies[0]

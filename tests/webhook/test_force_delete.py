@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podrules.cluster.demo import demo_objects
-from tests.webhook.reviews import delete_review
+from tests.webhook.reviews import delete_review, in_a_dry_run
 from webhook.admission_review import decode_review
 from webhook.cluster import Cluster
 from webhook.handlers import validate
@@ -47,7 +47,40 @@ def test_F3_force_deletion_warns_of_what_the_owner_no_longer_keeps(
 ) -> None:
     first, second = warnings_for(name)
     assert first.startswith(f"{name} on {line}")
-    assert second == f"Check first: kubectl qos explain pod/{name} -n {PODS[name]['metadata']['namespace']}"
+    spec, namespace = PODS[name]["spec"], PODS[name]["metadata"]["namespace"]
+    if name == "etcd-cp-a1":
+        assert second == f"Check now: kubectl qos explain pod/{name} -n {namespace}"
+        return
+    container, node = spec["containers"][0]["name"], spec["nodeName"]
+    died = f"kubectl qos died pod/{name} -n {namespace}"
+    assert second == f"Check now whether container {container} still runs on {node}: {died}; kubectl qos node {node}"
+
+
+def test_F3_after_a_dry_run_the_pod_is_there(demo_cluster: Cluster) -> None:
+    """Otherwise the warning arrives when it is gone."""
+    answer = validate(decode_review(in_a_dry_run(delete_review(PODS["db-0"]))), demo_cluster)
+    assert answer.warnings[1] == (
+        "nothing keeps a second writer off volume data (claim data-db-0, NFS, ReadWriteOnce); "
+        "check first: kubectl qos explain pod/db-0 -n shop"
+    )
+
+
+def test_F3_a_warning_names_what_to_check_as_far_as_there_is_room(demo_cluster: Cluster) -> None:
+    pod = deepcopy(PODS["price-feed"])
+    (box,) = pod["spec"]["containers"]
+    pod["spec"]["containers"] = [box | {"name": name} for name in ("feed", "cache", "proxy", "log")]
+    node, died = pod["spec"]["nodeName"], f"kubectl qos died pod/price-feed -n {pod['metadata']['namespace']}"
+
+    def check() -> str:
+        return validate(decode_review(delete_review(pod)), demo_cluster).warnings[1]
+
+    names = "containers feed, cache, proxy and 1 more"
+    assert check() == f"Check now whether {names} still run on {node}: {died}; kubectl qos node {node}"
+    pod["spec"]["containers"][0]["name"] = "f" * 63
+    pod["spec"]["containers"][1]["name"] = "c" * 63
+    assert check() == f"Check now whether it still runs on {node}: {died}; kubectl qos node {node}"
+    pod["metadata"]["name"] = "p" * 200
+    assert check().startswith("Check now: kubectl qos died pod/ppp")
 
 
 def test_forcing_what_a_second_delete_shortened_names_the_end_of_the_stop_in_flight(demo_cluster: Cluster) -> None:
@@ -66,8 +99,8 @@ def test_forcing_a_pod_that_is_stopping_on_a_silent_node_stops_nothing_sooner(wa
         "StatefulSet db promises at most one, but a second may start while it still runs"
     )
     assert second == (
-        "nothing keeps a second writer off volume data (NFS, ReadWriteOnce); "
-        "check first: kubectl qos explain pod/db-1 -n shop"
+        "nothing keeps a second writer off volume data (claim data-db-1, NFS, ReadWriteOnce); check now whether "
+        "container db still runs on node-c3: kubectl qos died pod/db-1 -n shop; kubectl qos node node-c3"
     )
 
 

@@ -26,6 +26,7 @@ TAINTS = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
 OUT_OF_SERVICE = raw_node("node-1", conditions=[raw_condition("Ready", "Unknown")], taints=TAINTS)
 BACK = raw_node("node-1", conditions=READY, taints=TAINTS)
 RISK = "db on node-1: its processes may run on, and nobody replaces it"
+CHECK = "Check now whether container app still runs on node-1: kubectl qos died pod/db -n shop; kubectl qos node node-1"
 COMMAND = f"kubectl annotate pod db -n shop {CONFIRM}={UID} --overwrite"
 EXEMPT = [
     pytest.param("system:node:node-1", ("system:nodes",), id="kubelet"),
@@ -151,7 +152,7 @@ def test_finalizers_keep_what_garbage_collection_deletes(finalizers: list[str], 
     pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:11:20Z", "deletionGracePeriodSeconds": 30}
     pod["metadata"] |= {"finalizers": finalizers}
     denial = answer_to(pod, "deny", node=OUT_OF_SERVICE).denial
-    words = "pod garbage collection deletes it by itself, and finalizers keep the object until they are removed"
+    words = "pod garbage collection deletes it by itself, and finalizers keep the object until their owners remove them"
     assert denial.endswith(words) is kept
 
 
@@ -270,6 +271,12 @@ def test_F2_the_longest_names_leave_the_command_whole() -> None:
 # Evictions
 
 
+EVICT = (
+    "evict it with grace: drain again without --grace-period=0, or leave deleteOptions.gracePeriodSeconds out of the "
+    "Eviction"
+)
+
+
 def evicted(options: Object | None, *, user: str = "jane", mode: str = "warn", pod: Object | None = None) -> Answer:
     stored = make_pod() if pod is None else pod
     settings = ForceDeletion(exempt_users=frozenset({"fencer"}))
@@ -280,7 +287,7 @@ def evicted(options: Object | None, *, user: str = "jane", mode: str = "warn", p
 def test_F1_eviction_without_grace_is_warned_of() -> None:
     answer = evicted({"gracePeriodSeconds": 0})
     assert answer.allowed
-    assert answer.warnings == (RISK, "Check first: kubectl qos explain pod/db -n shop")
+    assert answer.warnings == (RISK, CHECK)
 
 
 @pytest.mark.parametrize("options", [None, {}, {"gracePeriodSeconds": 1}, {"gracePeriodSeconds": None}])
@@ -292,6 +299,22 @@ def test_F2_eviction_is_refused_as_a_deletion_is() -> None:
     assert evicted({"gracePeriodSeconds": 0}, mode="confirm").denial.endswith(COMMAND)
     assert FORBIDDEN in evicted({"gracePeriodSeconds": 0}, mode="deny").denial
     assert evicted({"gracePeriodSeconds": 0}, mode="confirm", pod=make_pod(confirmed=UID)).allowed
+
+
+@pytest.mark.parametrize("node", [NODE, OUT_OF_SERVICE, SILENT, BACK])
+@pytest.mark.parametrize("stopping", [False, True])
+@pytest.mark.parametrize("knows_clients", [False, True])
+def test_F2_a_refused_eviction_advises_no_deletion(node: Object, *, stopping: bool, knows_clients: bool) -> None:
+    """A deletion asks no PodDisruptionBudget."""
+    pod = make_pod()
+    if stopping:
+        pod["metadata"] |= {"deletionTimestamp": "2026-11-21T03:11:20Z", "deletionGracePeriodSeconds": 30}
+    cluster = make_cluster([make_namespace(force_delete="deny"), node, pod], knows_clients=knows_clients)
+    review = decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0}))
+    denial = validate(review, cluster).denial
+    assert FORBIDDEN in denial
+    assert "kubectl delete" not in denial
+    assert denial.endswith(f"; {EVICT}") is (not stopping and node is not SILENT)
 
 
 def test_F2_eviction_of_what_does_not_run() -> None:
@@ -314,6 +337,7 @@ def test_F2_eviction_of_a_pod_on_no_node_names_its_version(
         assert answer == ALLOWED
     else:
         assert answer.denial.startswith("db: the pod is on no node, but may run when it is evicted, and namespace shop")
+        assert answer.denial.endswith(f"{EVICT}: on no node it is gone at once")
 
 
 def test_F2_eviction_by_whom_nobody_bothers() -> None:
@@ -340,4 +364,4 @@ def test_F2_eviction_of_a_pod_that_cannot_be_read_goes_only_where_all_do(mode: F
         assert said(answer) == Answer(warnings=(f"{unread}so what its force deletion puts at stake is unknown",))
     else:
         rule = f"{unread}and namespace shop does not let all force deletions through; "
-        assert said(answer) == Answer(denial=f"{rule}try again, or evict it with grace, without --grace-period=0")
+        assert said(answer) == Answer(denial=f"{rule}try again, or {EVICT}")

@@ -19,6 +19,7 @@ import pytest
 
 from podrules.cluster.live.live_source import LiveSource
 from podrules.cluster.live.responses import ChangeAnswer, Response
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.objects import raw_node
 from tests.webhook.clusters import make_class, make_cluster, make_namespace
 from tests.webhook.reviews import (
@@ -34,7 +35,6 @@ from tests.webhook.reviews import (
 from webhook.admission_review import BadReview, decode_review
 from webhook.events import Events
 from webhook.handlers import mutate, validate
-from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.response import Answer, encode_answer
 from webhook.settings import ForceDeletion, ForceDeletionMode, Options
 

@@ -20,7 +20,11 @@ from tests.webhook.installation import TIMEOUT_SECONDS, program_for_tests
 pytestmark = pytest.mark.controlplane
 
 WARNING = "Warning: db on {node}: its processes may run on, and nobody replaces it"
-CHECK = "Warning: Check first: kubectl qos explain pod/db -n {namespace}"
+CHECK = (
+    "Warning: Check now whether container app still runs on {node}: "
+    "kubectl qos died pod/db -n {namespace}; kubectl qos node {node}"
+)
+FIRST = "Warning: Check first: kubectl qos explain pod/db -n {namespace}"
 
 
 @pytest.fixture(scope="module")
@@ -97,13 +101,15 @@ def _delete(control_plane: ControlPlane, pod: dict[str, Any], *flags: str) -> st
 def test_force_deletion_is_warned_of_once(control_plane: ControlPlane, pod: dict[str, Any]) -> None:
     said = _delete(control_plane, pod, "--grace-period=0", "--force")
     assert said.count(WARNING.format(node=pod["spec"]["nodeName"])) == 1
-    assert said.count(CHECK.format(namespace=pod["metadata"]["namespace"])) == 1
+    assert said.count(CHECK.format(namespace=pod["metadata"]["namespace"], node=pod["spec"]["nodeName"])) == 1
 
 
 def test_dry_run_is_warned_of_too(control_plane: ControlPlane, pod: dict[str, Any]) -> None:
     said = _delete(control_plane, pod, "--grace-period=0", "--force", "--dry-run=server")
     assert WARNING.format(node=pod["spec"]["nodeName"]) in said
     assert "already stopping" not in said
+    assert FIRST.format(namespace=pod["metadata"]["namespace"]) in said
+    assert "Check now" not in said
 
 
 def test_plain_deletion_is_not(control_plane: ControlPlane, pod: dict[str, Any]) -> None:

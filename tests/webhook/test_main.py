@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from podrules import __version__
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, read_constraints
 from webhook.main import parse_settings
-from webhook.namespace_rules import NamespaceRule, NamespaceRules, read_constraints
 from webhook.settings import (
     CertificateFiles,
     ForceDeletion,

@@ -11,12 +11,12 @@ import pytest
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.priority import ResolvedPriority, admit_pod_create
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
 from tests.webhook.reviews import create_review, patched, pod_object, said
 from webhook.admission_review import decode_review
 from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
-from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.response import ALLOWED, Answer
 from webhook.settings import Options, RuleMode
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.objects import raw_condition, raw_node
 from tests.webhook.clusters import SilentSource, make_cluster, make_namespace
-from tests.webhook.reviews import controlled_by, node_deletion_review, pod_object, said
+from tests.webhook.reviews import controlled_by, in_a_dry_run, node_deletion_review, pod_object, said
 from webhook.admission_review import decode_review
 from webhook.handlers import validate
 from webhook.response import ALLOWED, Answer
@@ -20,6 +20,11 @@ UID = "2c5b1f9e-0a43-4f2e-9d3c-2b1c5f3d7e10"
 CONFIRM = "kubectl-qos.io/confirm-force-delete"
 WITHOUT = "without the Node, pod garbage collection force deletes"
 DRAIN = "rain it first: kubectl drain node-1 --ignore-daemonsets"
+KEEP = (
+    "To keep its pods, restart its kubelet within 40 s: that registers the Node again; "
+    "check now: kubectl qos died node/node-1"
+)
+MACHINE = "Check now whether its machine is off, because replacements may start: kubectl qos died node/node-1"
 OFF = (
     "nce node-1 is off for certain: kubectl taint nodes node-1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 )
@@ -55,6 +60,7 @@ def answer_to(
     labels: Mapping[str, str] | None = None,
     user: str = "jane",
     groups: tuple[str, ...] = (),
+    dry_run: bool = False,
 ) -> Answer:
     """The answer to a Node's deletion, with these modes by namespace in the configuration and as labels."""
     node = make_node() if node is None else node
@@ -65,15 +71,18 @@ def answer_to(
         exempt_node_controllers=frozenset({"reaper"}),
     )
     cluster = make_cluster([*spaces, node, *pods], force_deletion=configured)
-    return said(validate(decode_review(node_deletion_review(node, user=user, groups=groups)), cluster))
+    review = node_deletion_review(node, user=user, groups=groups)
+    return said(validate(decode_review(in_a_dry_run(review) if dry_run else review), cluster))
 
 
-def test_F1_node_deletion_names_its_pods_and_the_drain() -> None:
-    answer = answer_to(make_pod("web", "ReplicaSet"), make_pod("db-0", "StatefulSet"))
+@pytest.mark.parametrize(("dry_run", "remedy"), [(True, f"D{DRAIN}"), (False, KEEP)])
+def test_F1_node_deletion_names_its_pods_and_what_can_be_done(remedy: str, *, dry_run: bool) -> None:
+    """The warning arrives once the Node is gone, except after a dry run."""
+    answer = answer_to(make_pod("web", "ReplicaSet"), make_pod("db-0", "StatefulSet"), dry_run=dry_run)
     assert answer == Answer(
         warnings=(
             f"node-1: {WITHOUT} 2 pods that may still run: shop/db-0 (StatefulSet, at most one), shop/web",
-            f"D{DRAIN}",
+            remedy,
         )
     )
 
@@ -89,10 +98,11 @@ def test_F1_node_deletion_with_the_longest_names_is_short() -> None:
     assert line == f"node-1: {WITHOUT} 3 pods that may still run"
 
 
-def test_F1_silent_node() -> None:
-    (line, remedy) = answer_to(make_pod("web"), node=make_node(ready="Unknown")).warnings
+@pytest.mark.parametrize(("dry_run", "expected"), [(True, f"O{OFF}"), (False, MACHINE)])
+def test_F1_silent_node(expected: str, *, dry_run: bool) -> None:
+    (line, remedy) = answer_to(make_pod("web"), node=make_node(ready="Unknown"), dry_run=dry_run).warnings
     assert line == f"node-1, silent since 03:02:56 UTC: {WITHOUT} 1 pod that may still run: shop/web"
-    assert remedy == f"O{OFF}"
+    assert remedy == expected
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.control_plane import ControlPlane
-from tests.e2e.plugin import Plugin
+from tests.e2e.plugin import Plugin, flat
 from tests.webhook.forcing import ADMIN, CONFIRMATION, Cluster, make_pod, serving
 
 pytestmark = pytest.mark.controlplane
@@ -56,6 +56,14 @@ def test_F2_does_not_confirm_unasked(cluster: Cluster, delete: Plugin) -> None:
     asking = cluster.control_plane.api.create(make_pod("db", "asking", "node-of-confirmations"))
     forbidding = cluster.control_plane.api.create(make_pod("db", "forbidding", "node-of-confirmations"))
     assert delete("pod/db", "-n", "asking", "--grace-period=0", *JANE).code == 3
+    looked = delete("pod/db", "-n", "forbidding", "--grace-period=0", *JANE)
+    assert looked.code == 4, looked
+    page = flat(looked.out)
+    who = 'admission webhook "force-delete.kubectl-qos.io" refuses to delete pod/db'
+    assert f"Not deleted, and --confirm does not help: {who}: db on node-of-confirmations" in page
+    assert "namespace forbidding forbids force deletions; delete it with grace: kubectl delete pod db" in page
+    assert "--grace-period=0 --confirm" not in page
+    assert "Safer: a deletion with grace." in page
     refused = delete("pod/db", "-n", "forbidding", "--grace-period=0", "--confirm", *JANE)
     assert refused.code == 4, refused
     assert "namespace forbidding forbids force deletions" in refused.err

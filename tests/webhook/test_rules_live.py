@@ -12,6 +12,9 @@ import pytest
 from tests.controlplane.client import ApiError, Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
+from tests.e2e.access import robot
+from tests.e2e.plugin import InProcess, KeptConnection
+from tests.kubectl_plugin.running import run
 from tests.objects import raw_priority_class
 from tests.waiting import wait_for
 from tests.webhook.asking import (
@@ -131,6 +134,13 @@ def lenient(control_plane: ControlPlane, helm: Path, classes: None, tmp_path_fac
         control_plane, helm, tmp_path_factory.mktemp("lenient"), "lenient",
         lambda port: {**chart_values(port), **LENIENT_VALUES},
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def qos(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
+    """``kubectl qos explain`` in this process."""
+    with KeptConnection(tmp_path_factory.mktemp("kept")) as kept:
+        yield InProcess(control_plane, tmp_path_factory.mktemp("run"), kept)
 
 
 # The class of pods that name none
@@ -541,3 +551,87 @@ def test_A_constraint_of_a_key_that_no_node_has_is_warned_of(
         wait_for(told, "the node is seen, and that none has the label")
         said = _dry_run(strict, make_pod("strict-probe", priorityClassName="rules-low", topologySpreadConstraints=own))
         assert said == ""
+
+
+# What `kubectl qos explain` predicts
+
+
+WEBHOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+WRITTEN = ("topologySpreadConstraints", "priorityClassName", "priority", "preemptionPolicy")
+
+
+def _written(pod: Object) -> Object:
+    """What the webhook and the Priority plugin write, whatever the hash of the revision."""
+    labels = pod["metadata"].get("labels", {})
+    text = json.dumps({name: pod["spec"].get(name) for name in WRITTEN}, sort_keys=True)
+    found: Object = json.loads(text.replace(labels.get("pod-template-hash", "planned-web"), "HASH"))
+    return found
+
+
+def _predicted(report: Object, name: str = "planned-web") -> Object:
+    """The same by a report."""
+    priority, webhook = report["priority"], report["webhook"]
+    constraints = [
+        {key: value for key, value in one.items() if value not in (None, [])}
+        | {"labelSelector": {key: value for key, value in one["labelSelector"].items() if value}}
+        for one in webhook["topologySpreadConstraints"]
+    ]
+    spec = {
+        "topologySpreadConstraints": constraints or None,
+        "priorityClassName": priority["className"] or None,
+        "priority": priority["priority"],
+        "preemptionPolicy": priority["preemptionPolicy"],
+    }
+    return _written({"metadata": {"labels": {"pod-template-hash": name}}, "spec": spec})
+
+
+@pytest.mark.parametrize("name", ["racks", "plain-label", "foretold", "configured-x"])
+def test_S4_explain_predicts_what_is_written(usual: Asked, qos: InProcess, tmp_path: Path, name: str) -> None:
+    label = {} if name == "racks" else {"kubectl-qos.io/default-priority-class": "rules-never"}
+    namespace = usual.namespace(name, labels=label)
+    usual.create(make_service(namespace))
+    workload = make_workload("Deployment", namespace)
+    workload["spec"]["replicas"] = 1
+    file = tmp_path / "web.json"
+    file.write_text(json.dumps(workload))
+    before = qos.json("-f", file)
+    usual.create(workload)
+    (pod,) = usual.pods_of(namespace)
+    assert _predicted(before) == _written(pod)
+    assert before["webhook"]["unknown"] == []
+    # Another pod of the revision that is there.
+    report = qos.json("deployment/web", "-n", namespace)
+    assert _predicted(report["template"], pod["metadata"]["labels"]["pod-template-hash"]) == _written(pod)
+
+
+def test_P1_explain_predicts_what_is_refused(usual: Asked, lenient: Asked, qos: InProcess, tmp_path: Path) -> None:
+    file = tmp_path / "pod.json"
+    refused = make_pod(usual.namespace("limited-foretold"), priorityClassName="rules-high")
+    file.write_text(json.dumps(refused))
+    report = qos.json("-f", file, code=6)
+    assert report["refusal"]["message"] in usual.create(refused, check=False)
+    warned = make_pod(lenient.namespace("limited-foretold"), priorityClassName="rules-high")
+    file.write_text(json.dumps(warned))
+    (warning,) = qos.json("-f", file)["webhook"]["warnings"]
+    assert lenient.create(warned) == f"Warning: {warning}\n"
+
+
+def test_P1_explain_says_what_it_may_not_read(usual: Asked, qos: InProcess, tmp_path: Path) -> None:
+    namespace = usual.namespace("unread", labels={"kubectl-qos.io/default-priority-class": "rules-low"})
+    user = robot(usual.control_plane, namespace)
+    file = tmp_path / "pod.json"
+    file.write_text(json.dumps(make_pod(namespace)))
+    report = qos.json("-f", file, kubeconfig=user, code=11)
+    assert report["webhook"]["unknown"] == [f"{WEBHOOKS} could not be read"]
+    assert WEBHOOKS in {one["resource"] for one in report["lacks"]}
+
+
+def test_P1_snapshot_keeps_what_explain_predicts(usual: Asked, qos: InProcess, tmp_path: Path) -> None:
+    namespace = usual.namespace("captured", labels={"kubectl-qos.io/default-priority-class": "rules-low"})
+    usual.create(make_service(namespace), make_workload("Deployment", namespace))
+    live = qos.json("deployment/web", "-n", namespace)["template"]["webhook"]
+    file = str(tmp_path / "cluster.qos")
+    assert qos.also("snapshot")("-o", file).code == 0
+    captured = run("explain", "deployment/web", "-n", namespace, "--snapshot", file, "-o", "json")
+    assert json.loads(captured.out)["template"]["webhook"] == live
+    assert (live["priorityClassName"], live["unknown"]) == ("rules-low", [])

@@ -30,7 +30,8 @@ NODE = "node-1"
 DRIVER = "block.csi.example.com"
 STATEFUL_SET = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db", "uid": "1"}}
 RISK = "StatefulSet db promises at most one, but a second may start while it still runs"
-CHECK = "heck first: kubectl qos explain pod/db-0 -n shop"
+DIED = "kubectl qos died pod/db-0 -n shop"
+CHECK = f"heck now whether container app still runs on node-1: {DIED}; kubectl qos node node-1"
 FRESH = "2026-11-21T03:10:55.318442Z"
 # sha256sum(1) of handle, driver and node: vol-1block.csi.example.comnode-1
 ATTACHMENT = "csi-e4efef6e0a2e65fab2d508c20ed34b7cd5bfba299a3c1a03823dd0795de11c65"
@@ -125,8 +126,9 @@ def _lines(pod: Object, cluster: Any) -> tuple[str, ...]:
         ),
     ],
 )
-def test_F1_the_node(objects: Iterable[Object], line: str) -> None:
-    assert _lines(make_running(), make_cluster(objects)) == (line, f"C{CHECK}")
+def test_F1_the_node(objects: Sequence[Object], line: str) -> None:
+    check = f"C{CHECK}" if objects else f"C{CHECK}".replace("qos node node-1", "qos died node/node-1")
+    assert _lines(make_running(), make_cluster(objects)) == (line, check)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,7 @@ def test_F1_a_node_that_is_newer_than_the_cache_is_read_live() -> None:
         pytest.param(
             make_running("data"),
             NODE_UP + NFS,
-            f"nothing keeps a second writer off volume data (NFS, ReadWriteOnce); c{CHECK}",
+            f"nothing keeps a second writer off volume data (claim data-db-0, NFS, ReadWriteOnce); c{CHECK}",
             id="NFS",
         ),
         pytest.param(
@@ -177,14 +179,15 @@ def test_F1_a_node_that_is_newer_than_the_cache_is_read_live() -> None:
         pytest.param(
             make_running("data"),
             [*NODE_SILENT, *CSI, make_attachment(ATTACHMENT, attached=True)],
-            f"volume data ({DRIVER}, ReadWriteOnce) is detached from node-1 by force 6 min later; c{CHECK}",
+            f"volume data (claim data-db-0, {DRIVER}, ReadWriteOnce) is detached from node-1 by force 6 min later; "
+            f"c{CHECK}",
             id="CSI, attached to a silent node",
         ),
         pytest.param(
             make_running("data"),
             [*NODE_SILENT, NFS[0], make_volume("pv-1", "iscsi", {"targetPortal": "p", "iqn": "q", "lun": 0})],
-            "volume data (iSCSI, ReadWriteOnce) is detached from node-1 6 min later, and then nothing keeps a second "
-            f"writer off; c{CHECK}",
+            "volume data (claim data-db-0, iSCSI, ReadWriteOnce) is detached from node-1 6 min later, and then "
+            f"nothing keeps a second writer off; c{CHECK}",
             id="iSCSI on a silent node",
         ),
         pytest.param(
@@ -196,37 +199,38 @@ def test_F1_a_node_that_is_newer_than_the_cache_is_read_live() -> None:
         pytest.param(
             make_running("data"),
             [*NODE_UP, *CSI, make_attachment(ATTACHMENT, attached=False)],
-            f"nothing keeps a second writer off volume data ({DRIVER}, ReadWriteOnce); c{CHECK}",
+            f"nothing keeps a second writer off volume data (claim data-db-0, {DRIVER}, ReadWriteOnce); c{CHECK}",
             id="CSI, not attached yet",
         ),
         pytest.param(
             make_running("data"),
             [*NODE_UP, *CSI],
-            f"nothing keeps a second writer off volume data ({DRIVER}, ReadWriteOnce); c{CHECK}",
+            f"nothing keeps a second writer off volume data (claim data-db-0, {DRIVER}, ReadWriteOnce); c{CHECK}",
             id="CSI without attachment",
         ),
         pytest.param(
             make_running("data"),
             NODE_UP,
-            f"whether anything keeps a second writer off volume data is unknown; c{CHECK}",
+            f"whether anything keeps a second writer off volume data (claim data-db-0) is unknown; c{CHECK}",
             id="the claim is gone",
         ),
         pytest.param(
             make_running("data"),
             [*NODE_UP, NFS[0]],
-            f"whether anything keeps a second writer off volume data is unknown; c{CHECK}",
+            f"whether anything keeps a second writer off volume data (claim data-db-0) is unknown; c{CHECK}",
             id="the volume is gone",
         ),
         pytest.param(
             make_running("data"),
             [*NODE_UP, NFS[0], make_volume("pv-1", "flexVolume")],
-            f"whether anything keeps a second writer off volume data (ReadWriteOnce) is unknown; c{CHECK}",
+            "whether anything keeps a second writer off volume data (claim data-db-0, ReadWriteOnce) is unknown; "
+            f"c{CHECK}",
             id="a source that no rule knows",
         ),
         pytest.param(
             make_running("lost", "data", "more"),
             [*NODE_UP, *NFS, make_claim("more-db-0", "pv-1")],
-            f"nothing keeps a second writer off volume data (NFS, ReadWriteOnce) and 1 more; c{CHECK}",
+            f"nothing keeps a second writer off volume data (claim data-db-0, NFS, ReadWriteOnce) and 1 more; c{CHECK}",
             id="several: the worst that is known",
         ),
     ],
@@ -237,7 +241,7 @@ def test_F4_the_volumes(pod: Object, objects: Sequence[Object], line: str) -> No
 
 def test_F4_volumes_while_the_api_server_does_not_answer() -> None:
     cluster = make_cluster([*NODE_UP, *NFS], live=SilentSource())
-    line = f"whether anything keeps a second writer off volume data and 1 more is unknown; c{CHECK}"
+    line = f"whether anything keeps a second writer off volume data (claim data-db-0) and 1 more is unknown; c{CHECK}"
     assert _lines(make_running("data", "more"), cluster)[1] == line
 
 

@@ -26,7 +26,10 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.usefixtures("story")]
 RELEASE_NAMESPACE = "qos-system"
 HOST = {"maxSkew": 2, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule", "minDomains": 2}
 SILENT_SINCE = "2026-01-01T03:02:56Z"
-HOW = "check first: kubectl qos explain pod/{name} -n {namespace}"
+HOW = (
+    "check now whether container app still runs on {node}: "
+    "kubectl qos died pod/{name} -n {namespace}; kubectl qos node {node}"
+)
 
 
 def _pod(name: str, namespace: str, **spec: Any) -> Object:
@@ -284,7 +287,7 @@ def test_F1_stateful_set_pod(
     bound(_workload("StatefulSet", "db", namespace, nodeSelector={"test": namespace}))
     assert force("db-0", namespace) == [
         f"db-0 on {own_node}: StatefulSet db promises at most one, but a second may start while it still runs",
-        f"C{HOW[1:]}".format(name="db-0", namespace=namespace),
+        f"C{HOW[1:]}".format(name="db-0", namespace=namespace, node=own_node),
     ]
 
 
@@ -294,7 +297,7 @@ def test_F1_replica_set_pod(
     pod = bound(_workload("ReplicaSet", "web", namespace, nodeSelector={"test": namespace}))["metadata"]["name"]
     assert force(pod, namespace) == [
         f"{pod} on {own_node}: ReplicaSet web may start a replacement while it still runs",
-        f"C{HOW[1:]}".format(name=pod, namespace=namespace),
+        f"C{HOW[1:]}".format(name=pod, namespace=namespace, node=own_node),
     ]
 
 
@@ -332,8 +335,8 @@ def test_F4_read_write_once_on_nfs(
     bound(_workload("StatefulSet", "db", namespace, nodeSelector={"test": namespace}, volumes=mounted))
     assert force("db-0", namespace) == [
         f"db-0 on {own_node}: StatefulSet db promises at most one, but a second may start while it still runs",
-        f"nothing keeps a second writer off volume data (NFS, ReadWriteOnce); {HOW}".format(
-            name="db-0", namespace=namespace
+        f"nothing keeps a second writer off volume data (claim data, NFS, ReadWriteOnce); {HOW}".format(
+            name="db-0", namespace=namespace, node=own_node
         ),
     ]
     control_plane.api.delete(volume)
@@ -387,7 +390,7 @@ def test_F1_forcing_what_is_already_terminating(
     first, second = force("db-0", namespace)
     assert first.startswith(f"db-0 on {own_node} is already stopping and may run until ")
     assert "forcing stops nothing sooner; StatefulSet db promises at most one" in first
-    assert second == f"C{HOW[1:]}".format(name="db-0", namespace=namespace)
+    assert second == f"C{HOW[1:]}".format(name="db-0", namespace=namespace, node=own_node)
 
 
 def test_F1_dry_run_warns_and_keeps_the_pod(

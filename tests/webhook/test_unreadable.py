@@ -9,6 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from podrules.model.pod import Pod
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.webhook.clusters import make_class, make_cluster, make_namespace
 from tests.webhook.reviews import (
     create_review,
@@ -25,7 +26,6 @@ from webhook.app import create_app
 from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
 from webhook.metrics import Metrics
-from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.partial_objects import Seen
 from webhook.response import Answer
 from webhook.settings import ForceDeletion, ForceDeletionMode, Options, RuleMode

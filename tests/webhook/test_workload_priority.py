@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from podrules.cluster.demo import demo_objects
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.webhook.clusters import SilentSource, make_class, make_cluster, make_namespace
 from tests.webhook.reviews import controlled_by, create_review, said, update_review, workload_object
 from webhook.admission_review import decode_review
 from webhook.cluster import Cluster
 from webhook.handlers import mutate, validate
-from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.response import ALLOWED, Answer, encode_answer
 from webhook.settings import Options, RuleMode
 

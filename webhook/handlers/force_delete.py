@@ -8,8 +8,8 @@ The API server fills the grace period in before the review. So a plain delete of
 finished says 0 as well, and the pod tells the two apart. For a collection the API server fills nothing in: each pod's
 own period counts. ``kubectl delete --force`` makes two or three reviews; the last holds the object with a period of 0
 and is passed over. An eviction makes one review, of ``pods/eviction``, which holds no pod; the delete that follows
-makes none. A dry run gets the same answer. The only side effects are Events of refusals (`webhook.events`), and a dry
-run makes none.
+makes none. A warning arrives when the pod is gone, except in a dry run; the rest of a dry run's answer is the same. The
+only side effects are Events (`webhook.events`), and a dry run makes none.
 
 Any client that reaches the port can invent an eviction. Unless clients authenticate, the answer to an eviction holds no
 name and no uid that the webhook read: its commands read them with the permissions of the user who runs them. The review
@@ -40,7 +40,15 @@ from webhook.handlers.force_delete_policy import (
     may_run,
     mode_of_namespace,
 )
-from webhook.handlers.force_delete_words import FENCE, fencing, first_line, refusal, second_line, volumes_at_stake
+from webhook.handlers.force_delete_words import (
+    FENCE,
+    fencing,
+    first_line,
+    pod_names,
+    refusal,
+    second_line,
+    volumes_at_stake,
+)
 from webhook.partial_objects import Seen
 from webhook.response import ALLOWED, Answer, Forced, denied
 from webhook.settings import ForceDeletionMode
@@ -53,6 +61,11 @@ _READ: Final = '"$(kubectl get pod {0} -n {1} -o jsonpath={{.%s}})"'
 """A field of a pod, read with the permissions of the user who runs the command."""
 _CONFIRM_UNSEEN: Final = f"kubectl annotate pod {{0}} -n {{1}} {CONFIRMATION}={_READ % 'metadata.uid'} --overwrite"
 _FENCE_UNSEEN: Final = FENCE.replace("{}", _READ % "spec.nodeName")
+_EVICT: Final = (
+    "evict it with grace: drain again without --grace-period=0, or leave deleteOptions.gracePeriodSeconds out of the "
+    "Eviction"
+)
+"""An eviction that is refused is never advised to be a deletion: that asks no PodDisruptionBudget."""
 
 
 def review_deletion(request: Request, cluster: Cluster) -> Answer:
@@ -63,7 +76,7 @@ def review_deletion(request: Request, cluster: Cluster) -> Answer:
     seen = old_object(request, Pod)
     if seen is None or (seconds is None and not _goes_at_once(seen.object)):
         return ALLOWED
-    return _answer(seen, cluster)
+    return _answer(seen, cluster, request)
 
 
 def review_eviction(request: Request, cluster: Cluster) -> Answer:
@@ -80,7 +93,7 @@ def review_eviction(request: Request, cluster: Cluster) -> Answer:
         return _unreadable_pod(request, cluster, error)
     if not pod.spec.node_name and options.preconditions.resource_version != pod.metadata.resource_version:
         return _unscheduled_pod(request, cluster)
-    return _answer(Seen(pod), cluster, withheld=not cluster.knows_clients)
+    return _answer(Seen(pod), cluster, request, withheld=not cluster.knows_clients, evicted=True)
 
 
 def _goes_at_once(pod: Pod) -> bool:
@@ -88,7 +101,9 @@ def _goes_at_once(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is None and pod.spec.termination_grace_period_seconds == 0
 
 
-def _answer(seen: Seen[Pod], cluster: Cluster, *, withheld: bool = False) -> Answer:
+def _answer(
+    seen: Seen[Pod], cluster: Cluster, request: Request, *, withheld: bool = False, evicted: bool = False
+) -> Answer:
     pod = seen.object
     if not may_run(pod):
         return ALLOWED
@@ -104,10 +119,16 @@ def _answer(seen: Seen[Pod], cluster: Cluster, *, withheld: bool = False) -> Ans
                 )
             case ForceDeletionMode.DENY:
                 return denied(
-                    refusal(_details(pod, risk), _forbidding(pod, risk)), Forced("Pod", pod.metadata, namespace.mode)
+                    refusal(_details(pod, risk), _forbidding(pod, risk, evicted=evicted)),
+                    Forced("Pod", pod.metadata, namespace.mode),
                 )
-    lines = (first_line(pod, risk), second_line(pod, risk), namespace.note)
-    return Answer(warnings=tuple(line for line in lines if line))
+    lines = (first_line(pod, risk), second_line(pod, risk, dry_run=bool(request.dry_run)), namespace.note)
+    # After the review of an eviction a budget may refuse it.
+    forced = None
+    if request.operation == "DELETE" and may_be_refused(pod):
+        known = "; ".join(filter(None, _details(pod, risk)))
+        forced = Forced("Pod", pod.metadata, namespace.mode, known, pod.spec.node_name)
+    return Answer(warnings=tuple(line for line in lines if line), forced=forced)
 
 
 def _unreadable_pod(request: Request, cluster: Cluster, error: ClusterError) -> Answer:
@@ -121,8 +142,7 @@ def _unreadable_pod(request: Request, cluster: Cluster, error: ClusterError) -> 
     if mode_of_namespace(namespace, cluster).mode is ForceDeletionMode.WARN:
         return Answer(warnings=(f"{unknown}, so what its force deletion puts at stake is unknown",))
     return denied(
-        f"{unknown}, and namespace {namespace} does not let all force deletions through; "
-        "try again, or evict it with grace, without --grace-period=0"
+        f"{unknown}, and namespace {namespace} does not let all force deletions through; try again, or {_EVICT}"
     )
 
 
@@ -137,7 +157,7 @@ def _unscheduled_pod(request: Request, cluster: Cluster) -> Answer:
         return ALLOWED
     return denied(
         f"{name}: the pod is on no node, but may run when it is evicted, and namespace {namespace} does not let all "
-        "force deletions through; evict it with grace, without --grace-period=0: on no node it is gone at once"
+        f"force deletions through; {_EVICT}: on no node it is gone at once"
     )
 
 
@@ -147,33 +167,32 @@ def _details(pod: Pod, risk: ForceDeleteRisk) -> Sequence[str]:
 
 def _confirming(pod: Pod, risk: ForceDeleteRisk) -> str:
     """The command that confirms the deletion."""
-    how = command(_CONFIRM_UNSEEN if risk.withheld else _CONFIRM, *_names(pod), pod.metadata.uid)
+    how = command(_CONFIRM_UNSEEN if risk.withheld else _CONFIRM, *pod_names(pod), pod.metadata.uid)
     return f"namespace {pod.metadata.namespace} wants it confirmed: {how}"
 
 
-def _names(pod: Pod) -> tuple[str, str]:
-    return pod.metadata.name, pod.metadata.namespace
-
-
-def _forbidding(pod: Pod, risk: ForceDeleteRisk) -> str:
+def _forbidding(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
     """What to do instead of a force deletion."""
-    return f"namespace {pod.metadata.namespace} forbids force deletions; {_instead(pod, risk)}"
+    return f"namespace {pod.metadata.namespace} forbids force deletions; {_instead(pod, risk, evicted=evicted)}"
 
 
-def _instead(pod: Pod, risk: ForceDeleteRisk) -> str:
+def _instead(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
     node = risk.node
     deleted = pod.metadata.deletion_timestamp is not None
     # Of a pod whose node has no plain name pod garbage collection cannot write the status (ValidatePodStatusUpdate).
     if is_plain_name(pod.spec.node_name) and collected_within(node.reach, deleted=deleted) is not None:
-        kept = "pod garbage collection deletes it by itself, and finalizers keep the object until they are removed"
+        kept = (
+            "pod garbage collection deletes it by itself, and finalizers keep the object until their owners remove them"
+        )
         return kept if holders(pod.metadata.finalizers) else "pod garbage collection removes it by itself"
     match node.reach:
         case Reach.BACK_NOT_READY if not deleted:
             return "first take its node back: until it is Ready, pod garbage collection removes what is deleted there"
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK | Reach.OUT_OF_SERVICE if not deleted:
-            return f"delete it with grace: {command('kubectl delete pod {} -n {}', *_names(pod))}"
+            delete = command("kubectl delete pod {} -n {}", *pod_names(pod))
+            return _EVICT if evicted else f"delete it with grace: {delete}"
         case Reach.ANSWERS | Reach.RETURNING | Reach.BACK:
             return "wait until it has stopped"
     if risk.withheld:
-        return f"once {node.name} is off for certain: {command(_FENCE_UNSEEN, *_names(pod), pod.spec.node_name)}"
+        return f"once {node.name} is off for certain: {command(_FENCE_UNSEEN, *pod_names(pod), pod.spec.node_name)}"
     return fencing(node.name, pod.spec.node_name)

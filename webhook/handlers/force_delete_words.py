@@ -15,9 +15,10 @@ from podrules.ending import pod_ending
 from podrules.forcing import has_another, lets_second_writer
 from podrules.model.pod import Pod
 from podrules.owner_risk import OWNER_RISK, REPLACED_RISK
-from podrules.plain_names import command
+from podrules.plain_names import command, is_plain_name
 from podrules.pod_gc import TAINT
 from podrules.reachability import NodeReach, Reach
+from podrules.safety import Guarantee
 from podrules.volumes import WriterGuard, WriterLock
 from webhook.force_delete_risk import ForceDeleteRisk
 from webhook.response import MAX_MESSAGE, MAX_WARNING
@@ -29,11 +30,14 @@ __all__ = [
     "first_line",
     "fitting",
     "node_state",
+    "pod_names",
     "refusal",
     "second_line",
     "volumes_at_stake",
 ]
 
+_EXPLAIN: Final = "kubectl qos explain pod/{} -n {}"
+_MAX_NAMES: Final = 3
 FENCE: Final = f"kubectl taint nodes {{}} {TAINT.text}"
 _NODES: Final = {
     Reach.SILENT: "{node}, silent{since}",
@@ -124,13 +128,37 @@ def fencing(node: str, name: str) -> str:
     return f"once {node} is off for certain: {command(FENCE, name)}"
 
 
-def second_line(pod: Pod, risk: ForceDeleteRisk) -> str:
-    """Which volumes may get a second writer, and what to check before."""
-    explain = command("kubectl qos explain pod/{} -n {}", pod.metadata.name, pod.metadata.namespace)
-    check = f"check first: {explain}"
-    alone = capital(check)
+def second_line(pod: Pod, risk: ForceDeleteRisk, *, dry_run: bool) -> str:
+    """Which volumes may get a second writer, and what to check.
+
+    The client reads it when the pod object is gone, except after a dry run.
+    """
+    texts = [f"check first: {command(_EXPLAIN, *pod_names(pod))}"] if dry_run else _checks(pod, risk)
     at_stake = volumes_at_stake(risk)
-    return fitting(f"{at_stake}; {check}", f"volumes at stake; {check}", alone) if at_stake else alone
+    leads = (at_stake, "volumes at stake") if at_stake else ()
+    return fitting(*(f"{lead}; {text}" for lead in leads for text in texts), *map(capital, texts))
+
+
+def _checks(pod: Pod, risk: ForceDeleteRisk) -> list[str]:
+    """What to check of a pod that was deleted, the longest text first."""
+    if risk.owner.guarantee is Guarantee.KUBELET_OWNED:
+        # Its kubelet creates the mirror again.
+        return [f"check now: {command(_EXPLAIN, *pod_names(pod))}"]
+    died, node = command("kubectl qos died pod/{} -n {}", *pod_names(pod)), pod.spec.node_name
+    if risk.withheld or not is_plain_name(node):
+        return [f"check now whether it still runs: {died}", f"check now: {died}"]
+    where = command("kubectl qos died node/{}" if risk.node.reach is Reach.GONE else "kubectl qos node {}", node)
+    names = [one.name for one in pod.spec.containers]
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    those = f"containers {', '.join(names[:_MAX_NAMES])}{more} still run"
+    whether = (those if len(names) > 1 else f"container {names[0]} still runs" if names else "", "it still runs")
+    long = [f"check now whether {text} on {node}: {died}; {where}" for text in whether if text]
+    return [*long, f"check now: {died}; {where}", f"check now: {died}"]
+
+
+def pod_names(pod: Pod) -> tuple[str, str]:
+    """Its name and namespace, as commands have them."""
+    return pod.metadata.name, pod.metadata.namespace
 
 
 def volumes_at_stake(risk: ForceDeleteRisk) -> str:
@@ -143,25 +171,26 @@ def _worst(risk: ForceDeleteRisk) -> str:
     by_lock = {lock: [guard for guard in risk.volumes if guard.lock is lock] for lock in WriterLock}
     unlocked = [guard for guard in risk.volumes if guard.lock is WriterLock.NONE or guard.lock.of_a_node]
     if found := [guard for guard in unlocked if lets_second_writer(guard, risk.node.reach)]:
-        return f"nothing keeps a second writer off {_named(found)}"
+        return f"nothing keeps a second writer off {_named(found, risk)}"
     after, node = detached_after(risk.node.reach), risk.node.name
     when = "at once" if after == timedelta() else f"{FORCE_DETACH_AFTER.seconds // 60} min later"
     if by_lock[WriterLock.CONTROLLER] and after is not None:
-        named = _named(by_lock[WriterLock.CONTROLLER])
+        named = _named(by_lock[WriterLock.CONTROLLER], risk)
         return f"{named} is detached from {node} {when}, and then nothing keeps a second writer off"
     if by_lock[WriterLock.NODE] and risk.node.reach.quiet:
-        return f"{_named(by_lock[WriterLock.NODE])} is on {node} alone: the next pod stays Pending"
+        return f"{_named(by_lock[WriterLock.NODE], risk)} is on {node} alone: the next pod stays Pending"
     if by_lock[WriterLock.UNKNOWN]:
-        return f"whether anything keeps a second writer off {_named(by_lock[WriterLock.UNKNOWN])} is unknown"
+        return f"whether anything keeps a second writer off {_named(by_lock[WriterLock.UNKNOWN], risk)} is unknown"
     if by_lock[WriterLock.ATTACHMENT] and after is not None:
-        named = _named(by_lock[WriterLock.ATTACHMENT])
+        named = _named(by_lock[WriterLock.ATTACHMENT], risk)
         return f"{named} is detached from {node} by force {when}"
     return ""
 
 
-def _named(guards: list[WriterGuard]) -> str:
-    """``volume data (NFS, ReadWriteOnce) and 2 more``."""
+def _named(guards: list[WriterGuard], risk: ForceDeleteRisk) -> str:
+    """``volume data (claim data-db-0, NFS, ReadWriteOnce) and 2 more``."""
     first = guards[0]
-    what = ", ".join(filter(None, (first.backend, *first.access_modes)))
+    claim = risk.claims.get(first.volume)
+    what = ", ".join(filter(None, (claim and f"claim {claim}", first.backend, *first.access_modes)))
     more = f" and {len(guards) - 1} more" if len(guards) > 1 else ""
     return f"volume {first.volume}{f' ({what})' if what else ''}{more}"

@@ -48,6 +48,7 @@ __all__ = ["review_node_deletion"]
 
 _LOG: Final = logging.getLogger(__name__)
 _NODES_OWN: Final = frozenset({Guarantee.ONE_PER_NODE, Guarantee.KUBELET_OWNED})
+_ANSWER: Final = frozenset({Reach.ANSWERS, Reach.RETURNING, Reach.BACK, Reach.BACK_NOT_READY})
 _MAX_NAMES: Final = 3
 
 
@@ -101,7 +102,7 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
             refusal([_losing(loss)], f"to be confirmed for {_of(asking, loss)}: {how}"),
             Forced("Node", node.metadata, ForceDeletionMode.CONFIRM),
         )
-    return Answer(warnings=(_losing(loss), capital(_remedy(loss))))
+    return Answer(warnings=(_losing(loss), capital(_remedy(loss) if request.dry_run else _check(loss))))
 
 
 def _unread(node: Node, cluster: Cluster) -> Answer:
@@ -175,8 +176,16 @@ def _listed(names: Sequence[str], most: int = _MAX_NAMES) -> str:
 
 def _remedy(loss: _Loss) -> str:
     """What to do before the deletion."""
-    if loss.reach.reach in {Reach.ANSWERS, Reach.RETURNING, Reach.BACK, Reach.BACK_NOT_READY}:
+    if loss.reach.reach in _ANSWER:
         return f"drain it first: {command('kubectl drain {} --ignore-daemonsets', loss.node.metadata.name)}"
     if loss.reach.reach is Reach.OUT_OF_SERVICE:
         return "wait until pod garbage collection has ended them"
     return fencing(loss.reach.name, loss.node.metadata.name)
+
+
+def _check(loss: _Loss) -> str:
+    """What to do once the Node is deleted: a kubelet registers it only when it starts."""
+    died = command("kubectl qos died node/{}", loss.node.metadata.name)
+    if loss.reach.reach in _ANSWER:
+        return f"to keep its pods, restart its kubelet within 40 s: that registers the Node again; check now: {died}"
+    return f"check now whether its machine is off, because replacements may start: {died}"

@@ -40,8 +40,8 @@ from podrules.priority import (
     admit_pod_create,
     resolve_priority,
 )
+from podrules.qos_webhook.defaults import disallowed, namespace_default, not_given
 from webhook.cluster import Cluster
-from webhook.handlers.namespace_class import disallowed, namespace_default
 from webhook.handlers.suggestions import did_you_mean
 from webhook.new_pod import NewPod
 from webhook.partial_objects import Seen
@@ -56,7 +56,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 def default_priority(new: NewPod, cluster: Cluster) -> Answer:
     """A patch with the fields of a new pod's class that the pod lacks."""
-    pod, name = new.pod, namespace_default(new.namespace, cluster)
+    pod, name = new.pod, namespace_default(new.namespace.space, cluster.options.rules)
     if not name or name == pod.spec.priority_class_name:
         return _resolve(pod, cluster)
     classes = cluster.recent_classes()
@@ -69,8 +69,7 @@ def default_priority(new: NewPod, cluster: Cluster) -> Answer:
         return _resolve(pod, cluster)
     resolved = resolve_priority(name, {name: found} if found is not None else {})
     if isinstance(resolved, UnknownPriorityClass):
-        problem = f"namespace {pod.metadata.namespace}: its default class is not given: {resolved}"
-        return combined((Answer(warnings=(problem,)), _resolve(pod, cluster)))
+        return combined((Answer(warnings=(not_given(pod.metadata.namespace, resolved),)), _resolve(pod, cluster)))
     warnings = _default_warnings(resolved, f"the default of {pod.metadata.namespace}", cluster)
     return Answer(patch=_class_alone(new, resolved) or _patch(pod, resolved), warnings=warnings)
 
@@ -95,7 +94,7 @@ def refuse_unknown_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
 def refuse_disallowed_class(seen: Seen[Pod], cluster: Cluster) -> Answer:
     """A refusal of a class that the pod's namespace does not allow, or a warning, as the configuration says."""
     pod = seen.object
-    problem = disallowed(pod.spec.priority_class_name, pod.metadata.namespace, cluster)
+    problem = disallowed(pod.spec.priority_class_name, pod.metadata.namespace, cluster.options.rules)
     if not problem:
         return ALLOWED
     if cluster.options.disallowed_class is RuleMode.WARN:

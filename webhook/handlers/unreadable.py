@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from podrules.qos_webhook.namespaces import EVERY_CLASS
 from webhook.admission_review import Request
 from webhook.cluster import Cluster
 from webhook.handlers.force_delete_policy import is_exempt, may_delete_nodes, mode_of_namespace
 from webhook.handlers.pod_template import WORKLOADS_WITH_TEMPLATES
-from webhook.namespace_rules import EVERY_CLASS
 from webhook.response import Answer, denied
 from webhook.settings import ForceDeletionMode, RuleMode
 

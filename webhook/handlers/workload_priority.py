@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 
 from podrules.cluster.errors import ClusterError
 from podrules.priority import UnknownPriorityClass, default_priority_class
+from podrules.qos_webhook.defaults import disallowed, namespace_default
 from webhook.admission_review import Request, old_object
 from webhook.cluster import Cluster
-from webhook.handlers.namespace_class import disallowed, namespace_default
 from webhook.handlers.pod_template import TemplateOwner, TemplateReview, template_of
 from webhook.handlers.suggestions import did_you_mean
 from webhook.response import ALLOWED, Answer, denied
@@ -65,14 +65,14 @@ def check_class_of_template(review: TemplateReview, cluster: Cluster) -> Answer:
 def _problem(name: str, namespace: str, cluster: Cluster) -> _Problem | None:
     if name and not _exists(name, cluster):
         return _Problem(str(UnknownPriorityClass(name)), did_you_mean(name, cluster.priority_classes()), refused=True)
-    text = disallowed(name or _default(namespace, cluster), namespace, cluster)
+    text = disallowed(name or _default(namespace, cluster), namespace, cluster.options.rules)
     return _Problem(text, "", cluster.options.disallowed_class is RuleMode.DENY) if text else None
 
 
 def _default(namespace: str, cluster: Cluster) -> str:
     """The class of pods that name none, if it exists; empty: none."""
     classes = cluster.priority_classes()
-    name = namespace_default(cluster.namespace(namespace), cluster)
+    name = namespace_default(cluster.namespace(namespace).space, cluster.options.rules)
     if name in classes:
         return name
     default = default_priority_class(classes.values())

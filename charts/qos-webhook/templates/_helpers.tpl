@@ -497,3 +497,40 @@ annotations:
 {{- printf "runbook_url: %q" (printf "%s#%s" . $alert) | nindent 12 -}}
 {{- end -}}
 {{- end -}}
+
+{{/* For NOTES.txt: what force deletions meet, by namespace, and how a namespace chooses a stricter mode. */}}
+{{- define "qos-webhook.modesOfForceDeletions" -}}
+{{- $default := .Values.forceDeletion.mode -}}
+{{- $named := dict -}}
+{{- range $namespace, $mode := .Values.forceDeletion.namespaces -}}
+{{- $_ := set $named $mode (append (get $named $mode | default list) $namespace) -}}
+{{- end -}}
+{{- if $named -}}
+The mode of force deletions, by namespace:
+{{ range $mode := list "warn" "confirm" "deny" }}
+{{- $namespaces := get $named $mode | default list -}}
+{{- if eq $mode $default -}}
+{{- $namespaces = append $namespaces "all others" -}}
+{{- end -}}
+{{- if $namespaces }}
+  {{ printf "%-7s" $mode }}  {{ join ", " $namespaces }}
+{{- end }}
+{{- end }}
+{{- if .Values.forceDeletion.nodes }}
+
+{{ if eq .Values.mode "webhook" -}}
+For a Node the strictest mode of the namespaces of its pods counts.
+{{- else -}}
+For a Node that was not drained the strictest mode counts: {{ include "qos-webhook.strictestMode" . }}.
+{{- end }}
+{{- end }}
+{{- else -}}
+The mode of force deletions is {{ $default }} in all namespaces.
+{{- end }}
+{{- if ne $default "deny" }}
+
+A label gives a namespace a stricter mode for its own pods:
+
+  kubectl label namespace NAME kubectl-qos.io/force-delete={{ eq $default "warn" | ternary "confirm" "deny" }}
+{{- end }}
+{{- end -}}

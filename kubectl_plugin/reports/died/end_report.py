@@ -77,6 +77,8 @@ class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """The pod that its controller made in its place; None: none is known, or it was not asked for."""
     replacement_sought: bool
     """Whether the pods of its controller were read to find that one."""
+    younger: Replacement | None = None
+    """The youngest pod of its controller, where that may be in its place: when this one ended is not known."""
     hint: str = ""
     """What may have been meant, where nothing is known of the name; empty: nothing is alike."""
     unread: tuple[Unread, ...]
@@ -125,6 +127,7 @@ def end_report(
         preempted=preempted if end.verdict.cause is Cause.PREEMPTION else None,
         replacement=known.replacement,
         replacement_sought=known.sought,
+        younger=known.younger,
         unread=unread,
     )
 

@@ -30,9 +30,9 @@ class EndedPod(Struct, frozen=True, rename="camel"):
 
 
 def ended_pods(reports: Iterable[EndReport]) -> Iterator[EndedPod]:
-    """Those of which something ended, as `kubectl qos died` tells of them."""
+    """Those that `kubectl qos died` counts: what never began has not ended."""
     for report in reports:
         end = report.end
-        if end.of is not EndOf.NOTHING:
+        if end.of is not EndOf.NOTHING and not end.never_began:
             causes = tuple(one.cause for one in end.verdict.suspects)
             yield EndedPod(report.namespace, report.name, end.container, end.at, end.verdict.grade, causes, end.evictor)

@@ -12,6 +12,7 @@ from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.pod.dry_run import DryRunReport
 from kubectl_plugin.reports.pod.oom import OOMOnNode, OOMUnknown, oom_of_pod
+from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
 from kubectl_plugin.reports.pod.pod_cgroup import CgroupReport, pod_cgroup
 from kubectl_plugin.reports.pod.pod_pressure import PodPressureReport
 from kubectl_plugin.reports.pod.pod_priority import PriorityReport, admitted_priority, stored_priority
@@ -35,7 +36,7 @@ from podrules.placement.preemption_victims import Preempted, Preemptors
 from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
 from podrules.reachability import NodeReach, Reach
-from podrules.reading import NOT_ALL_IN_FILE, Owner, Unread
+from podrules.reading import NOT_ALL_IN_FILE, WEBHOOK_NOT_ASKED, Owner, Unread
 from podrules.resize_room import ResizeRoom
 from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
@@ -88,6 +89,8 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """Why the API server refuses a pod to come for what holds in its namespace."""
     warning: str = ""
     """The warning of Pod Security when a pod to come is created."""
+    webhook: OwnWebhookReport | None = None
+    """What the webhook of kubectl qos does with a pod to come; None: it is not asked."""
     owners: tuple[Owner, ...] = ()
     """Nearest first."""
     source: str = ""
@@ -275,6 +278,8 @@ class PodReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     autoscaler: AutoscalerWord | None = None
     """What an autoscaler said last about a pod that no node takes; None: none did, or the pod is one of many."""
     preemptors: Preemptors = Preemptors()
+    webhook: OwnWebhookReport | None = None
+    """What the webhook of kubectl qos writes into a pod to come; None: the webhook is not asked about it."""
 
     @property
     def refused(self) -> bool:
@@ -365,13 +370,20 @@ def pod_report(facts: PodFacts, cluster: PodInCluster, unread: tuple[Unread, ...
         autoscaler=cluster.autoscaler,
         preemptors=cluster.preemptors,
         unseen=unseen(pod) if admitted is None else None,
+        webhook=facts.webhook,
     )
 
 
 LIMIT_RANGES: Final = "limitranges"
 PRIORITY_CLASSES: Final = "priorityclasses.scheduling.k8s.io"
 RUNTIME_CLASSES: Final = "runtimeclasses.node.k8s.io"
-ADMISSION: Final = frozenset({PRIORITY_CLASSES, LIMIT_RANGES, "resourcequotas", "namespaces", RUNTIME_CLASSES})
+MUTATING_WEBHOOKS: Final = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+ADMISSION: Final = frozenset(
+    {
+        *(PRIORITY_CLASSES, LIMIT_RANGES, "resourcequotas", "namespaces", RUNTIME_CLASSES),
+        *(MUTATING_WEBHOOKS, WEBHOOK_NOT_ASKED.resource),
+    }
+)
 """Kinds by which the API server changes or refuses a new pod."""
 _VOLUMES: Final = frozenset(
     {
@@ -400,6 +412,7 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
         known = admitted.priority_classes is not None
         others = known and Unread("get", PRIORITY_CLASSES, None, NOT_ALL_IN_FILE)
         yield from (one for one in by_kind if one.resource in ADMISSION and one != others)
+        yield from () if facts.webhook is None else facts.webhook.lacks
     if pod.finished and pod.metadata.deletion_timestamp is None:
         return
     if cluster.events_decide and cluster.stuck is None:

@@ -38,7 +38,7 @@ class PodRisk(Enum):
     TAINTED = "Tainted"
     """A NoExecute taint of its node deletes it, now or at an instant to come."""
     UNBOUND_CLAIM = "UnboundClaim"
-    """It has a node, and waits for a claim that no controller binds."""
+    """It waits for a claim that is not bound: it has a node, or the scheduler has chosen one for it."""
     VOLUME_HELD = "VolumeHeld"
     """It waits for a volume that a node has which does not answer."""
     NEVER_STARTED = "NeverStarted"
@@ -120,7 +120,7 @@ def pod_risk(
         held: Whether it waits for a volume of a node that does not answer.
         stuck: Whether a warning has repeated about it for long (`podrules.stuck`).
         outcome: Of a pod that waits for a node: what the rules of the scheduler give now; None: they were not asked.
-            NAMED, of a pod that has one: it waits for a claim that no controller binds.
+            NAMED, of a pod that has one, or one that is chosen: it waits too long for a claim that is not bound.
         at: When it was so; None: not known.
         features: The rules of the API server's version, for a pod without a class.
     """
@@ -171,6 +171,8 @@ def _of_waiting(pod: Pod, outcome: PlacementOutcome | None, *, awaited: bool) ->
         return PodRisk.SCHEDULING_GATED
     if awaited:
         return PodRisk.AWAITING_PREEMPTION
+    if outcome is PlacementOutcome.NAMED:
+        return PodRisk.UNBOUND_CLAIM
     if outcome is PlacementOutcome.NOT_MODELLED:
         return PodRisk.NOT_MODELLED
     if outcome is PlacementOutcome.UNSCHEDULABLE or (outcome is None and _found_none(pod)):

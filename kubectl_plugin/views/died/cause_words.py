@@ -11,9 +11,11 @@ from kubectl_plugin.views.died.rejection_reasons import REJECTION_REASONS
 from kubectl_plugin.views.died.start_errors import start_error
 from kubectl_plugin.views.evictor_words import evicted_words, node_words, removed_words
 from kubectl_plugin.views.pod.container_words import signal_name
+from kubectl_plugin.views.scheduling.preemption import preemptor_name
 from kubectl_plugin.views.words import counted, memory, resource_amount
 from podrules.died.cause import Cause
 from podrules.died.controllers import JOB_ENDS
+from podrules.died.messages import FORCE_ALLOWED, forced_by
 from podrules.died.of_pod import ContainerEnd
 from podrules.died.oom_kills import OF_CGROUP
 from podrules.died.reboot import REBOOTED
@@ -180,8 +182,7 @@ def _storage(what: str) -> _Words:
 
 def _preempted(report: EndReport, container: str) -> str:
     del container
-    by = report.preempted.by if report.preempted is not None else None
-    whom = f"{by.namespace}/{by.name}" if by is not None else "a pod of higher priority"
+    whom = "a pod of higher priority" if report.preempted is None else preemptor_name(report.preempted)
     return f"the scheduler preempted the pod for {whom}"
 
 
@@ -343,6 +344,14 @@ def _of_node(plain: str, words: Callable[[Evictor, str], str]) -> _Words:
     return sentence
 
 
+def _forced(report: EndReport, container: str) -> str:
+    """Who deleted the pod without grace, where the webhook says so."""
+    del container
+    clues = (clue for one in report.end.verdict.suspects for clue in one.clues if clue.where == FORCE_ALLOWED)
+    by = next(filter(None, (forced_by(clue.says) for clue in clues)), "")
+    return f"{f'user {by}' if by else 'somebody'} force deleted the pod"
+
+
 def _plain(words: str) -> _Words:
     return lambda _report, container: words.format(name=_name(container))
 
@@ -400,5 +409,5 @@ _SENTENCES: Final[dict[Cause, _Words]] = {
     Cause.JOB_ENDED: _job,
     Cause.OWNER: _owner,
     Cause.DELETED: _by_program("somebody deleted the pod", deletes=True),
-    Cause.FORCE_DELETED: _plain("somebody deleted the pod without grace"),
+    Cause.FORCE_DELETED: _forced,
 }

@@ -17,6 +17,7 @@ from kubectl_plugin.views.died.lately import MOST_CHOICES
 from kubectl_plugin.views.died.remedies import remedies
 from kubectl_plugin.views.died.telling import telling
 from kubectl_plugin.views.pod.container_words import decisive, end_words
+from kubectl_plugin.views.scheduling.preemption import preemptor_name
 from kubectl_plugin.views.unread import unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, cut, lasting, listed, when_words
@@ -27,9 +28,11 @@ from podrules.died.gone import evictor_clue
 from podrules.died.manner import Manner
 from podrules.died.messages import CLEANED_UP
 from podrules.died.of_pod import ContainerEnd, EndOf, PodEnd
+from podrules.died.replacement import Replacement
 from podrules.died.verdict import Clue, Source
 from podrules.evictors import Agent
 from podrules.model.instant import instant, later
+from podrules.placement.preemption_outcome import PREEMPTED
 
 __all__ = ["end_page", "end_verdict", "last_end_lines"]
 
@@ -96,7 +99,9 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
     if end.verdict.grade is Grade.NOTHING:
         which = "the pod before this one" if report.earlier else "it"
         said = (
-            "What is left of it does not tell" if end.verdict.clues else f"Nothing is left of {which} that would tell"
+            f"What is left of {which} does not tell"
+            if end.verdict.clues
+            else f"Nothing is left of {which} that would tell"
         )
         yield f"{said} what ended it."
         return
@@ -214,7 +219,7 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
         for clue in suspect.clues:
             if clue.where in {"reason", "exitCode"}:
                 continue
-            line = _clue_words(clue, now, wide=wide)
+            line = f"{_clue_words(clue, now, wide=wide)}{_preemptor(clue, report)}"
             if line not in seen:
                 seen.add(line)
                 yield line
@@ -225,6 +230,13 @@ def _proof(report: EndReport, now: datetime | None, *, wide: bool) -> Iterator[s
     if one is not None and one.child_killed:
         yield "OOMKilled here: a process of the container, or its cgroup, ran out of memory while it ran"
     yield from _clock_words(report)
+
+
+def _preemptor(clue: Clue, report: EndReport) -> str:
+    """The name of the pod that an event names by its uid."""
+    found = report.preempted
+    known = clue.where == PREEMPTED and found is not None and found.by is not None and found.uid in clue.says
+    return f" ({preemptor_name(found)})" if known and found is not None else ""
 
 
 def _clock_words(report: EndReport) -> Iterator[str]:
@@ -311,17 +323,26 @@ def _container_words(one: ContainerEnd, report: EndReport, now: datetime | None)
 
 
 def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
-    if report.end.verdict.grade is Grade.NOTHING:
+    if report.end.verdict.grade is Grade.NOTHING and not report.end.verdict.clues:
         return
     one, found = report.end.end_of(report.end.container), report.replacement
-    if report.silent and report.exists and report.end.of is EndOf.POD:
+    forced = not report.exists and Cause.FORCE_DELETED in {one.cause for one in report.end.verdict.suspects[:2]}
+    stopped, where = instant(report.end.stopped), report.node or "its node"
+    lost = forced or report.end.verdict.grade is Grade.NOTHING
+    if report.silent and report.end.of is EndOf.POD and (report.exists or (lost and stopped is None)):
         yield f"{report.node} does not answer: nobody knows whether its processes have ended, and they may run on"
+    elif forced and stopped is not None:
+        yield f"the kubelet of {where} began to stop its containers at {clock(stopped, now)}"
+    elif forced:
+        yield f"no event shows that the kubelet of {where} stopped its containers: they may run on"
     if found is not None:
-        state = "Ready" if found.ready else f"{found.phase}, not Ready"
-        where = f" on {found.node}" if found.node else ""
-        yield f"replacement {found.name}{where}: {state}, created {when_words(found.created, now)}"
-    elif report.end.of is EndOf.POD and report.owner is not None and report.replacement_sought:
-        yield f"{report.owner.kind} {report.owner.name}: no replacement was found"
+        yield f"replacement {_shown(found, now)}"
+    elif report.younger is not None:
+        known = "unknown, because no event shows when this pod was deleted"
+        yield f"perhaps replaced by {_shown(report.younger, now)}: {known}"
+    elif report.end.of is EndOf.POD and report.owner is not None and not report.owner_gone:
+        what = "no replacement was found" if report.replacement_sought else "unknown whether it made a replacement"
+        yield f"{report.owner.kind} {report.owner.name}: {what}"
     elif report.end.of is EndOf.POD and report.exists and report.owner is None:
         yield "nobody replaces it: it has no controller"
     if report.end.stuck is not None and report.end.running:
@@ -334,6 +355,11 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
         yield f"container {one.container} waits: {one.waits}, after {counted(one.restarts, 'restart')}"
 
 
+def _shown(pod: Replacement, now: datetime | None) -> str:
+    state = "Ready" if pod.ready else f"{pod.phase}, not Ready"
+    return f"{pod.name}{f' on {pod.node}' if pod.node else ''}: {state}, created {when_words(pod.created, now)}"
+
+
 def _next(report: EndReport) -> Iterator[Command]:
     end = report.end
     one = end.end_of(end.container)
@@ -344,5 +370,7 @@ def _next(report: EndReport) -> Iterator[Command]:
         yield qos("explain pod/{}", report.name, namespace=report.namespace)
     if report.silent:
         yield qos("partitions")
+    if not report.exists and report.node and not end.stopped and Cause.FORCE_DELETED in end.verdict.causes:
+        yield qos("node {}", report.node)
     if end.verdict.causes & {Cause.NODE_OUT_OF_MEMORY, Cause.EVICTED_MEMORY, Cause.EVICTED_DISK} and report.node:
         yield qos("node {}", report.node)

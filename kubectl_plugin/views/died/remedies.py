@@ -306,5 +306,7 @@ _REMEDIES: Final[dict[Cause, Callable[[EndReport], Iterator[str]]]] = {
     Cause.JOB_ENDED: _job,
     Cause.OWNER: _plain("nothing: its controller does what its spec asks for"),
     Cause.DELETED: _deleted,
-    Cause.FORCE_DELETED: _plain("its processes may have run on: delete with grace, unless its node is off"),
+    Cause.FORCE_DELETED: _plain(
+        "its processes may have run on: delete with grace; where its node is off, fence the node"
+    ),
 }

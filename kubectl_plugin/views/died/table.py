@@ -41,37 +41,48 @@ def ends_page(
         since: Within which time they ended; None: any.
         lacks: What could not be read: more may have ended.
     """
-    unknown = Section("Unknown", unread_lines(lacks))
     within = f" in the last {lasting(since)}" if since is not None else ""
-    if not reports:
-        nothing = f"Nothing has ended{within}, as far as pods and events tell."
-        if lacks:
-            nothing = f"What was read shows nothing that ended{within}."
-        return Page("What ended", (nothing, *assumed_words(lacks)), Severity.FINE, (unknown,))
+    ended = [one for one in reports if not one.end.never_began]
+    waiting = [one for one in reports if one.end.never_began]
+    sentences = tuple(_sentences(ended, len(ended[_MOST:])))
+    if not ended:
+        lead = "What was read shows nothing that" if lacks else "Nothing has"
+        sentences = (f"{lead} ended{within}{'' if lacks else ', as far as pods and events tell'}.",)
+    if waiting:
+        sentences += (f"Not counted: {_pods(waiting)} with a container that never began.",)
     notes = VersionNotes()
     for one in reports:
         notes.add(one.version_notes)
-    pods = len({(one.namespace, one.name) for one in reports})
     several = len({one.namespace for one in reports}) > 1
-    rows = tuple(tuple(_cells(one, now, everywhere=several)) for one in reports[:_MOST])
-    headings = ("NAMESPACE",) if several else ()
-    table = Table("", ("WHEN", "GRADE", "CAUSE", *headings, "POD/CONTAINER"), rows)
     return Page(
-        f"What ended: {counted(pods, 'pod')}{within}",
-        (*_sentences(reports, len(reports) - len(rows)), *assumed_words(lacks)),
-        most_urgent(end_verdict(one, now).severity for one in reports),
+        f"What ended: {_pods(ended)}{within}" if ended else "What ended",
+        (*sentences, *assumed_words(lacks)),
+        most_urgent(end_verdict(one, now).severity for one in reports) if reports else Severity.FINE,
         (
-            table,
-            Section("By cause", tuple(Row((str(count), cause)) for cause, count in cause_counts(reports))),
+            _table("", ended, now, several=several),
+            Section("By cause", tuple(Row((str(count), cause)) for cause, count in cause_counts(ended))),
+            _table("Never began", waiting, now, several=several),
             notes.section(),
-            unknown,
+            Section("Unknown", unread_lines(lacks)),
         ),
-        tuple(_next(reports)),
+        tuple(_next((*ended, *waiting))),
     )
+
+
+def _pods(reports: Sequence[EndReport]) -> str:
+    return counted(len({(one.namespace, one.name) for one in reports}), "pod")
+
+
+def _table(title: str, reports: Sequence[EndReport], now: datetime | None, *, several: bool) -> Table:
+    headings = ("NAMESPACE",) if several else ()
+    rows = tuple(tuple(_cells(one, now, everywhere=several)) for one in reports[:_MOST])
+    return Table(title, ("WHEN", "GRADE", "CAUSE", *headings, "POD/CONTAINER"), rows)
 
 
 def _sentences(reports: Sequence[EndReport], more: int) -> Iterator[str]:
     counts = cause_counts(reports)
+    if not counts:
+        return
     cause, count = counts[0]
     yield f"Most often: {cause} ({count} of {len(reports)})." if len(counts) > 1 else f"All by one cause: {cause}."
     if more:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from kubectl_plugin.render.command import Command, Hint, Prose, kubectl, qos
+from kubectl_plugin.render.command import Command, Hint, Prose, can_i, kubectl, qos
 from kubectl_plugin.render.page import Page, Section, Severity, Table
 from kubectl_plugin.reports.node.fencing import FenceReport
 from kubectl_plugin.reports.steps import StepKind, StepOutcome
@@ -24,7 +24,7 @@ from kubectl_plugin.views.node.partitions import (
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import guarded, off_sentences, reach_words, unfenced_from
 from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sentences, unanswered
-from kubectl_plugin.views.unread import assumed_words, can_i
+from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, listed
 from podrules.fencing import FenceState
@@ -234,18 +234,21 @@ def unfence_page(report: FenceReport, *, now: datetime | None) -> Page:
         verdict=tuple(_unfence_verdict(report, now)),
         severity=Severity.NOTICE if fenced else Severity.FINE,
         parts=(versions_section(report.version_notes),),
-        next_commands=(_unfencing(report.name),) if fenced else (),
+        next_commands=(_unfencing(report.name),) if fenced and report.refusal is None else (),
     )
 
 
 def _unfence_verdict(report: FenceReport, now: datetime | None) -> Iterator[str]:
     since = report.node.out_of_service_at if report.node is not None else None
     when = f" since {clock(since, now)}" if since is not None else ""
+    if report.refusal is not None:
+        yield from refused_sentences("Not taken back, and --confirm does not help", report.refusal)
+    lead = "" if report.refusal is not None else "Not taken back: add --confirm. "
     match report.state:
         case FenceState.BACK:
-            yield f"Not taken back: add --confirm. It answers again, and is declared out of service{when}."
+            yield f"{lead}It answers again, and is declared out of service{when}."
         case FenceState.FENCED:
-            yield f"Not taken back: add --confirm. It is declared out of service{when}, and still does not answer."
+            yield f"{lead}It is declared out of service{when}, and still does not answer."
             if report.left.pods:
                 count = counted(len(report.left.pods), "pod")
                 yield f"Garbage collection would leave {count} Terminating that it removes now."

@@ -213,7 +213,9 @@ def bound_sentences(node: NodeDown) -> Iterator[str]:
     lost = (pod for pod in node.pods if pod.risk is Risk.NO_REPLACEMENT)
     found = [f"{one.namespace}/{one.name}" for one in lost if bound_words(one.volumes, node.reach, pending=True)]
     if found:
-        stays = f"the next one stays Pending until {node.reach.name} is back or the claim is deleted"
+        stays = (
+            f"the next one stays Pending until {node.reach.name} is back or the claim is deleted, and its data with it"
+        )
         yield f"{listed(found, most=3)}: {stays}, because a volume is on {node.reach.name} alone."
 
 

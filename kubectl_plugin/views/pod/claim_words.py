@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos, why
-from kubectl_plugin.views.words import counted, listed, quoted
-from podrules.placement.outcome import ClaimProblem, ClaimTrouble, VolumePlace
+from kubectl_plugin.views.words import clock, counted, cut, listed, quoted
+from podrules.model.instant import later
+from podrules.placement.outcome import Binding, BindingStage, ClaimProblem, ClaimTrouble, VolumePlace
 
-__all__ = ["claim_command", "claim_lines", "claim_sentences", "volume_command", "volume_sentences"]
+__all__ = [
+    "awaited_words",
+    "binding_sentences",
+    "claim_command",
+    "claim_lines",
+    "claim_sentences",
+    "volume_command",
+    "volume_sentences",
+]
 
 _SHOWN: Final = 2
+_AGAIN: Final = "the scheduler selects a node again"
 HOSTNAME: Final = "kubernetes.io/hostname"
 
 
@@ -61,7 +72,8 @@ def _where(one: VolumePlace) -> str:
 
 def _place(key: str, values: Sequence[str]) -> str:
     """``in zone a``."""
-    lead = {"zone": "in zone", "region": "in region", "hostname": "on host"}.get(_last(key), "where the label is")
+    leads = {"zone": "in zone", "region": "in region", "hostname": "on host", "selected-node": "on node"}
+    lead = leads.get(_last(key), "where the label is")
     more = f" or {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
     return f"{lead} {' or '.join(values[:_SHOWN])}{more}"
 
@@ -89,6 +101,8 @@ def _who(one: VolumePlace) -> str:
 
 def _volume_way(one: VolumePlace) -> str:
     """What lets a node use it; empty: other changes let the pod onto one that can."""
+    if "volume.kubernetes.io/selected-node" in one.labels:
+        return f"remove annotation volume.kubernetes.io/selected-node from claim {quoted(one.claim)}: {_AGAIN}"
     if one.count:
         again = f"recreate claim {quoted(one.claim)} where volume {quoted(one.apart)} is, from a snapshot or backup"
         return again if one.apart else ""
@@ -103,6 +117,50 @@ def _volume_way(one: VolumePlace) -> str:
     add = f"add a node {' and '.join(_place(key, values) for key, values in one.labels.items()) or 'that it matches'}"
     other = "restore a copy of the volume where nodes are"
     return f"{add}, or {other if one.volume else 'recreate the claim with a StorageClass that allows other places'}"
+
+
+def binding_sentences(binding: Binding, since: datetime | None, now: datetime | None) -> Iterator[str]:
+    """For a verdict: what the scheduler waits for that has chosen a node, since when, how long, and what helps."""
+    yield f"{awaited_words(binding)}."
+    for problem in binding.claims[1:_SHOWN]:
+        yield f"Claim {quoted(problem.claim)} {_WHAT[problem.trouble](problem)}."
+    if (rest := len(binding.claims) - _SHOWN) > 0:
+        yield f"{counted(rest, 'more claim')} {'is' if rest == 1 else 'are'} awaited, too."
+    driver = binding.claims[0].provisioner if binding.claims else ""
+    if binding.missing == "CSIDriver":
+        yield f"No CSIDriver is named {driver}: if it is a CSI driver, it is not installed."
+    elif binding.missing:
+        yield f"CSINode {binding.node} does not list {driver}: its node plugin does not run there."
+    yield from _attempts(binding, since, now)
+    if binding.claims:
+        yield f"Way out: {_WAY[binding.claims[0].trouble](binding.claims[0])}."
+
+
+def awaited_words(binding: Binding) -> str:
+    """``kube-scheduler chose n-a and waits for claim "data", which is unbound: …``."""
+    waits = "waited" if binding.stage is BindingStage.FAILED else "waits"
+    chose = f"kube-scheduler chose {binding.node} and {waits} for"
+    if binding.claims:
+        first = binding.claims[0]
+        return f"{chose} claim {quoted(first.claim)}, which {_WHAT[first.trouble](first)}"
+    if binding.stage is BindingStage.FAILED:
+        return "kube-scheduler's last attempt failed, and it tries again"
+    if binding.stage is BindingStage.PERMIT:
+        return f"{chose} a plugin of its profile (Permit)"
+    return f"{binding.node} is named for it (status.nominatedNodeName), and nothing shows what it waits for"
+
+
+def _attempts(binding: Binding, since: datetime | None, now: datetime | None) -> Iterator[str]:
+    """Since when it waits, when that ends, and how an attempt before ended."""
+    until = later(since, binding.timeout_seconds) if since is not None and not binding.error else None
+    if binding.claims and binding.stage is not BindingStage.FAILED:
+        field = "bindTimeoutSeconds" if binding.stage is BindingStage.VOLUMES else "bindingTimeout"
+        limit = f"{binding.timeout_seconds} s ({field}{', the default' if binding.timeout_seconds == 600 else ''})"
+        begun = "The" if since is None else f"The volume was asked for at {clock(since, now)}; the"
+        at = f", at {clock(until, now)}," if until is not None and (now is None or until > now) else ""
+        yield f"{begun} scheduler gives up after {limit}{at} and tries again."
+    if binding.error:
+        yield f"An attempt failed: {cut(binding.error).rstrip('. ')}."
 
 
 def claim_lines(problems: Sequence[ClaimProblem]) -> Iterator[str]:
@@ -122,7 +180,8 @@ def claim_command(problems: Sequence[ClaimProblem]) -> Iterator[Command]:
         elif problem.trouble in {ClaimTrouble.MISSING, ClaimTrouble.NOT_MADE_YET}:
             yield kubectl("get pvc", namespace=problem.namespace)
         else:
-            yield kubectl("describe pvc {}", problem.claim, namespace=problem.namespace)
+            kind = "resourceclaim" if problem.trouble is ClaimTrouble.WAITS_FOR_DEVICE else "pvc"
+            yield kubectl(f"describe {kind} {{}}", problem.claim, namespace=problem.namespace)
 
 
 def _users(problem: ClaimProblem) -> str:
@@ -217,7 +276,10 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ),
     ClaimTrouble.WAITS_FOR_VOLUME: lambda one: f"is not bound yet to volume {quoted(one.volume)}",
     ClaimTrouble.WAITS_FOR_PROVISIONER: lambda one: (
-        f"is unbound: {one.provisioner} has not made a volume {_of_class(one)} yet"
+        f"is unbound: {one.provisioner or 'its provisioner'} has not made a volume {_of_class(one)} yet"
+    ),
+    ClaimTrouble.WAITS_FOR_DEVICE: lambda one: (
+        f"is not ready: driver {one.provisioner} has not set {listed([quoted(name) for name in one.wanted])} to True"
     ),
 }
 _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
@@ -232,7 +294,7 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
         else "wait until it is gone, then create it again"
     ),
     ClaimTrouble.SELECTED_NODE_GONE: lambda _: (
-        "remove annotation volume.kubernetes.io/selected-node from the claim: the scheduler selects a node again"
+        f"remove annotation volume.kubernetes.io/selected-node from the claim: {_AGAIN}"
     ),
     ClaimTrouble.NOT_OWNED: lambda _: "rename the pod or its volume, or delete that claim if nobody needs it",
     ClaimTrouble.VOLUME_MISSING: lambda one: f"make PersistentVolume {quoted(one.volume)}, or recreate the claim",
@@ -251,4 +313,5 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ),
     ClaimTrouble.WAITS_FOR_VOLUME: lambda _: "kube-controller-manager binds it; the claim's events tell why not yet",
     ClaimTrouble.WAITS_FOR_PROVISIONER: lambda _: "see that the provisioner runs; the claim's events tell what it says",
+    ClaimTrouble.WAITS_FOR_DEVICE: lambda one: f"see that {one.provisioner} runs; it sets that in the claim's status",
 }

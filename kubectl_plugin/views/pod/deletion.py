@@ -53,6 +53,7 @@ _OUTCOMES: Final = {
     StepOutcome.INTERRUPTED: "The deletion was broken off: the steps tell how far it came.",
 }
 _ADD_CONFIRM: Final = "Not deleted: to delete it without grace, add --confirm"
+_NO_CONFIRMATION: Final = "Not deleted, and --confirm does not help"
 _NO_TIME = "nobody knows when its processes end: only the kubelet of its node stops them, and that does not answer"
 
 
@@ -96,11 +97,17 @@ def nothing_at_stake_page(report: DeletionReport) -> Page:
     )
 
 
-def _nothing_at_stake(report: DeletionReport) -> tuple[str, str]:
+def _nothing_at_stake(report: DeletionReport) -> tuple[str, ...]:
     held = len(report.finalizers)
     keeps = "its finalizer keeps" if held == 1 else "its finalizers keep"
     kept = f"; {keeps} the object even then" if held else ""
-    return (f"{FORCE_LEADS[ForceSafety.SAFE]}: {no_process_words(report.plan)}.", f"{_ADD_CONFIRM}{kept}.")
+    safe = f"{FORCE_LEADS[ForceSafety.SAFE]}: {no_process_words(report.plan)}."
+    return (safe, *(_refused(report) or (f"{_ADD_CONFIRM}{kept}.",)))
+
+
+def _refused(report: DeletionReport) -> tuple[str, ...]:
+    """That a confirmation would not help, and what would; empty: it would, or who refuses it is not known."""
+    return () if report.refusal is None else refused_sentences(_NO_CONFIRMATION, report.refusal)
 
 
 def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
@@ -119,7 +126,8 @@ def deletion_verdict(report: DeletionReport, now: datetime | None) -> Verdict:
 
 def _commands_where_safe(report: DeletionReport) -> Iterator[Command]:
     yield qos("explain pod/{}", report.name, namespace=report.namespace)
-    yield _confirmed(report)
+    if report.refusal is None:
+        yield _confirmed(report)
 
 
 def _confirmed(report: DeletionReport) -> Command:
@@ -132,9 +140,15 @@ def _sentences(report: DeletionReport, stakes: Stakes, now: datetime | None) -> 
     held = holders(report.finalizers)
     yield from off_sentences(stakes.node)
     yield safe_or_not(report.name, stakes, now, held)
-    if report.outcome is StepOutcome.NOT_CONFIRMED:
-        yield from safer(stakes, now, held)
-    yield _verdict(report)
+    refused = report.refusal
+    if (report.outcome is StepOutcome.NOT_CONFIRMED or refused is not None) and not _may_not_delete(report):
+        yield from safer(stakes, now, held, forcible=refused is None)
+    yield from _refused(report) or (_verdict(report),)
+
+
+def _may_not_delete(report: DeletionReport) -> bool:
+    """Whether the user may not delete it with grace either."""
+    return report.refusal is not None and report.refusal.verb == "delete"
 
 
 def _verdict(report: DeletionReport) -> str:
@@ -222,7 +236,7 @@ def _stop_lines(report: DeletionReport, stakes: Stakes, now: datetime | None) ->
 
 
 def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
-    if report.outcome is not StepOutcome.NOT_CONFIRMED:
+    if report.outcome is not StepOutcome.NOT_CONFIRMED and report.refusal is None:
         return
     pod, place = report.name, report.namespace
     if stakes.node.reach is Reach.GONE:
@@ -233,11 +247,12 @@ def _next_commands(report: DeletionReport, stakes: Stakes) -> Iterator[Command]:
         yield qos("partitions", comment="what is left to go")
     elif stakes.node.reach.quiet and stakes.node.reach is not Reach.OUT_OF_SERVICE:
         yield qos("fence node/{}", stakes.node.name, comment="safer: once the machine is off")
-    elif stakes.deleted is None:
+    elif stakes.deleted is None and not _may_not_delete(report):
         grace = "" if report.grace_of_its_own else f"--grace-period={_USUAL_GRACE}"
         yield qos("delete pod/{}", pod, namespace=place, options=grace, changes=True, comment="safer: with grace")
     yield qos("explain pod/{}", pod, namespace=place)
-    yield _confirmed(report)
+    if report.refusal is None:
+        yield _confirmed(report)
 
 
 def state_words(pod: ObjectMeta, steps: Iterable[Step], *, sure: bool) -> Iterator[str | Prose]:

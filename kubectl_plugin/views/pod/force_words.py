@@ -81,8 +81,8 @@ def safe_or_not(name: str, stakes: Stakes, now: datetime | None, held: Sequence[
             return f"{lead}, but its processes {risk}: {owner}."
 
 
-def safer(stakes: Stakes, now: datetime | None, held: Sequence[str] = ()) -> Iterator[str]:
-    """What there is to do in place of it; ``held``: finalizers that keep its object."""
+def safer(stakes: Stakes, now: datetime | None, held: Sequence[str] = (), *, forcible: bool = True) -> Iterator[str]:
+    """What there is to do in place of it; ``held``: finalizers keep its object; ``forcible``: nobody refuses force."""
     name, reach = stakes.node.name, stakes.node.reach
     if stakes.deleted is not None and held:
         yield f"It removes nothing: {holder_words(held)}."
@@ -99,14 +99,15 @@ def safer(stakes: Stakes, now: datetime | None, held: Sequence[str] = ()) -> Ite
     elif reach.quiet:
         leaves = ", and then a deletion with grace: the pod tolerates the taint of the fence" if stakes.stays else ""
         yield f"Safer: fence {name} once its machine is off{leaves}."
-        if (found := stakes.members) is not None and found.may_remove:
+        if (found := stakes.members) is not None and found.may_remove and forcible:
             others = f"the other {len(found.live)} of {found.replicas} are a majority"
             where = f", where {others}" if found.votes else f" if a majority decides there: {others}"
             empty = "empty its volume, and " if stakes.volumes else ""
             yield f"Or remove it in the application{where}; {empty}add --confirm."
     elif stakes.deleted is None and stakes.safety not in {ForceSafety.SAFE, ForceSafety.STOPS_NOTHING}:
         back = reach is Reach.BACK_NOT_READY
-        yield f"Safer: {collected_too_early(stakes.node) if back else 'a deletion with grace'}."
+        held_back = " (its budget would refuse an eviction)" if stakes.eviction_refused is not None else ""
+        yield f"Safer: {collected_too_early(stakes.node) if back else f'a deletion with grace{held_back}'}."
 
 
 def two_writers(guards: Sequence[WriterGuard], reach: Reach) -> str:

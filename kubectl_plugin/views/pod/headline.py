@@ -76,6 +76,12 @@ def _end(report: Any, now: datetime | None) -> Verdict:
     return end_verdict(report, now)
 
 
+def _related(report: Any, now: datetime | None) -> Verdict:
+    from kubectl_plugin.views.related import related_verdict
+
+    return related_verdict(report, now)
+
+
 _JUDGES: Final[dict[str, Callable[[Any, datetime | None], Verdict]]] = {
     "PodExplanation": _pod,
     "WorkloadExplanation": _workload,
@@ -86,5 +92,9 @@ _JUDGES: Final[dict[str, Callable[[Any, datetime | None], Verdict]]] = {
     "PodDeletion": _deletion,
     "EndExplanation": _end,
     "Fencing": _fencing,
+    "ClaimExplanation": _related,
+    "BudgetExplanation": _related,
+    "QuotaExplanation": _related,
+    "PriorityClassExplanation": _related,
 }
 """By the report's ``kind``. What lint found is judged at the level that its command was given."""

@@ -16,6 +16,7 @@ from kubectl_plugin.views.pod.dry_run import dry_run_section
 from kubectl_plugin.views.pod.ending import stop_lines
 from kubectl_plugin.views.pod.last_end import last_end_section
 from kubectl_plugin.views.pod.oom import no_score
+from kubectl_plugin.views.pod.own_webhook import webhook_lines
 from kubectl_plugin.views.pod.pod_pressure import ASSUMED, distinct_places, own_limit_lines
 from kubectl_plugin.views.pod.pod_words import force_section, granted_line, limited_in_part, priority_section
 from kubectl_plugin.views.pod.qos import qos_section
@@ -64,6 +65,7 @@ def brief_sections(report: PodReport, now: datetime | None) -> Iterator[Section]
     yield _owner(report, forced)
     yield budget_section(report.budgets)
     yield pod_security_section(report.warning)
+    yield Section("Webhook", tuple(webhook_lines(report.webhook)))
     yield dry_run_section(report.dry_run)
     yield versions_section(report.version_notes)
     yield Section("Unknown", tuple(_unknown(report)))

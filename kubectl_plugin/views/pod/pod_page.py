@@ -21,6 +21,7 @@ from kubectl_plugin.views.pod.ending import stop_lines, tracking_commands
 from kubectl_plugin.views.pod.health_commands import health_commands
 from kubectl_plugin.views.pod.last_end import last_end_section
 from kubectl_plugin.views.pod.oom import oom_section
+from kubectl_plugin.views.pod.own_webhook import webhook_lines
 from kubectl_plugin.views.pod.pod_brief import brief_sections
 from kubectl_plugin.views.pod.pod_pressure import pressure_section
 from kubectl_plugin.views.pod.pod_words import force_section, granted_line, limited_in_part, priority_section
@@ -109,6 +110,7 @@ def _all_sections(report: PodReport, now: datetime | None) -> Iterator[Section]:
     yield _owner_section(report)
     yield budget_section(report.budgets)
     yield pod_security_section(report.warning)
+    yield Section("Webhook", tuple(webhook_lines(report.webhook)))
     yield dry_run_section(report.dry_run)
     yield versions_section(report.version_notes, report.assumed_gates)
     yield unread_section((*report.unread, *report.placement_unread))
@@ -217,7 +219,8 @@ def _runs_well(status: PodStatusReport) -> bool:
 def _all_commands(report: PodReport, now: datetime | None) -> Iterator[Command]:
     status = report.status
     if report.placement is not None:
-        yield from claim_command(report.placement.claims)
+        bound = report.placement.binding
+        yield from claim_command(report.placement.claims or (() if bound is None else bound.claims))
         near = [node.node for group in report.placement.rejected for node in group.nodes]
         volumes = report.placement.volumes if status is not None else ()
         yield from volume_command(volumes, report.name, report.namespace, next(iter(near), ""))

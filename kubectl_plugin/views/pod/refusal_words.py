@@ -24,14 +24,15 @@ _TERMS: Final = {
     RefusedBy.LIMIT_RANGER: "LimitRange",
     RefusedBy.POD_SECURITY: "violates PodSecurity",
     RefusedBy.RESOURCE_QUOTA: "exceeded quota",
+    RefusedBy.WEBHOOK: "admission webhook denied the request",
 }
 
 _REMEDIES: Final = {
     RefusedFor.WEBHOOK_REFUSES: "Do what webhook {name} asks for, or ask the team that runs it",
     RefusedFor.WEBHOOK_SERVICE_EMPTY: "No pod of webhook {name}{at} is ready: start its pods. If it judges "
-    "these, too, exempt their namespace (namespaceSelector)",
-    RefusedFor.WEBHOOK_SERVICE_MISSING: "Webhook {name} has no Service{at}: install it again, or delete its webhook "
-    "configuration that is left",
+    "these, too, exempt their namespace alone (namespaceSelector)",
+    RefusedFor.WEBHOOK_SERVICE_MISSING: "Webhook {name} has no Service{at}: install it again; if it is gone "
+    "permanently, delete its webhook configuration: nothing then checks what it checked",
     RefusedFor.WEBHOOK_CERTIFICATE: "The API server does not trust the certificate of webhook {name}{at}: renew it "
     "and the caBundle in its configuration",
     RefusedFor.WEBHOOK_PORT: "Nothing listens at the port of webhook {name}{at}: check its pods, and targetPort of its "
@@ -113,10 +114,10 @@ def refusal_remedy(refusal: PodRefusal, namespace: str) -> Iterator[str]:
             yield "Write amounts inside that range, or have the LimitRange changed."
         case RefusedBy.POD_SECURITY:
             label = "pod-security.kubernetes.io/enforce"
-            yield f"Correct these fields, or have the label {label} of the namespace changed."
+            yield f"Correct these fields; a looser label {label} would count for all pods of the namespace."
         case RefusedBy.RESOURCE_QUOTA if refusal.resources:
             yield f"Ask for less, or have quota {refusal.quota} raised."
-        case RefusedBy.RESOURCE_QUOTA if said := creation_remedy(refusal.message, namespace):
+        case RefusedBy.RESOURCE_QUOTA | RefusedBy.WEBHOOK if said := creation_remedy(refusal.message, namespace):
             yield said
 
 

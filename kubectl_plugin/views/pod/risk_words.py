@@ -55,7 +55,9 @@ RISK_MEANINGS: Final = {
     PodRisk.TAINTED: (
         "The node's taint is not tolerated, or only for a time: kube-controller-manager deletes once that is over."
     ),
-    PodRisk.UNBOUND_CLAIM: "Nothing binds a claim of it, often because spec.nodeName passes the scheduler over.",
+    PodRisk.UNBOUND_CLAIM: (
+        "Its provisioner makes no volume, or spec.nodeName passes the scheduler over: the pod's page says which."
+    ),
     PodRisk.VOLUME_HELD: "A node that does not answer has a volume of it. The pod's page says what helps.",
     PodRisk.NEVER_STARTED: "A node is chosen, and the containers do not start by themselves.",
     PodRisk.NO_SCHEDULER: "Pending for 5 min or more without a PodScheduled condition: see spec.schedulerName.",

@@ -15,10 +15,11 @@ __all__ = ["BUDGET_REMEDIES", "blocked_words", "budget_section", "budgets_table"
 
 BUDGET_REMEDIES: Final = {
     BudgetRisk.OVERLAPS: "two budgets select the same pods. Waiting does not help: let one of them select these pods",
-    BudgetRisk.BLOCKS_ALWAYS: "every pod is needed. Waiting does not help: lower minAvailable or add replicas (not "
-    "where it is 100%), or raise maxUnavailable",
+    BudgetRisk.BLOCKS_ALWAYS: "every pod is needed. Waiting does not help: add replicas (where minAvailable is below "
+    "100%), or let fewer be up: a lower minAvailable or a higher maxUnavailable",
     BudgetRisk.UNCOUNTED: "the pods cannot be counted. Waiting does not help: give minAvailable as a number",
-    BudgetRisk.UNHEALTHY: "a pod that is not Ready is held, too: unhealthyPodEvictionPolicy AlwaysAllow lets it go",
+    BudgetRisk.UNHEALTHY: "a pod that is not Ready is held, too: unhealthyPodEvictionPolicy AlwaysAllow lets it go, "
+    "and pods that are only starting",
     BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: look at those that are not",
     BudgetRisk.NOT_OBSERVED: "wait until the disruption controller has seen its newest spec",
 }
@@ -134,9 +135,10 @@ def _helps(budget: PlannedBudget) -> str:
     if budget.may_grow or _setting(budget) == _NO_SETTING:
         return ""
     if budget.min_available is None:
-        return " Raise maxUnavailable."
+        return " Raise maxUnavailable, so that fewer are up meanwhile."
     # A percentage may need another pod just as well.
-    return f" Lower minAvailable{', or add a replica' if isinstance(budget.min_available, int) else ''}."
+    more = "Add a replica, or lower" if isinstance(budget.min_available, int) else "Lower"
+    return f" {more} minAvailable, so that fewer are up meanwhile."
 
 
 def _told(budget: PlannedBudget) -> str:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_plugin.render.command import Prose
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.reports.pod.pod_report import PodReport
-from kubectl_plugin.views.pod.claim_words import claim_lines, claim_sentences, volume_sentences
+from kubectl_plugin.views.pod.claim_words import awaited_words, claim_lines, claim_sentences, volume_sentences
 from kubectl_plugin.views.scheduling.changes import remedy_words, ways_out
 from kubectl_plugin.views.scheduling.preemption import (
     defeated_words,
@@ -142,7 +142,9 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
             yield _likely(placement)
     if placement.current is not None:
         yield _current(placement.current)
-    if placement.nominated is not None:
+    if placement.binding is not None:
+        yield awaited_words(placement.binding)
+    elif placement.nominated is not None:
         yield from nominated_words(placement.nominated, now)
     if placement.preemption is not None:
         yield from preemption_words(placement.preemption, wide=wide)

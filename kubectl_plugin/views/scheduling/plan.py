@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from kubectl_plugin.render.page import Page, Section, Table
 from kubectl_plugin.reports.plan import PlanReport, RefusedSpec, WhatIf
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
+from kubectl_plugin.views.pod.own_webhook import webhook_lines
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import holder_words
 from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table, hold_words
@@ -369,6 +370,8 @@ def _parts(report: PlanReport, *, wide: bool) -> Iterator[Section | Table]:
         yield _victims_table(report, wide=wide)
     if report.unmoved:
         yield _unmoved_table(report, wide=wide)
+    lines = (f"{one.spec}: {line}" for one in report.webhook for line in webhook_lines(one))
+    yield Section("Webhook", tuple(lines))
     yield versions_section(report.version_notes)
     yield unread_section(tuple(dict.fromkeys((*report.unread, *report.lacks))))
 

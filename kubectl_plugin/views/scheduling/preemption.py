@@ -8,7 +8,7 @@ from datetime import datetime
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.views.pod.safety_words import reach_words
 from kubectl_plugin.views.scheduling.changes import pods_on_nodes
-from kubectl_plugin.views.words import clock, counted, listed
+from kubectl_plugin.views.words import clock, counted, cut, listed
 from podrules.model.instant import instant
 from podrules.model.pod_reference import PodReference
 from podrules.placement.preemption_victims import (
@@ -32,6 +32,7 @@ __all__ = [
     "nominated_words",
     "preempted_words",
     "preemption_words",
+    "preemptor_name",
     "preemptor_words",
     "preemptors_section",
     "queue_words",
@@ -140,7 +141,8 @@ def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[
         worth = "is worth nothing: there is no such Node, and the scheduler passes it over"
         yield f"its nomination to {nominated.node} {worth}"
         return
-    yield f"preemption made room on {nominated.node}: it is tried first; a reservation, no promise"
+    lead = "preemption made room on" if nominated.made_room else "status.nominatedNodeName is"
+    yield f"{lead} {nominated.node}: it is tried first; a reservation, no promise"
     going = [_going(victim, now, silent=nominated.silent) for victim in nominated.going]
     if going:
         yield f"waits for {listed(going, most=_SHOWN)} to be gone"
@@ -220,6 +222,18 @@ def _gated_words(gated: int) -> str:
     return f"; {counted(gated, 'gated pod')} {'is' if gated == 1 else 'are'} not in it" if gated else ""
 
 
+def preemptor_name(preempted: Preempted, *, whole: bool = False) -> str:
+    """``shop/web-0``; without a name, its uid, in short unless it is asked for as a whole."""
+    if preempted.by is not None:
+        return f"{'the pod group ' if preempted.group else ''}{_pod(preempted.by)}"
+    if not preempted.uid:
+        return "a pod of higher priority"
+    what = "pod group" if preempted.group else "pod"
+    if whole or preempted.became is not PreemptedFor.GONE:
+        return f"the {what} with uid {preempted.uid if whole else cut(preempted.uid)}"
+    return f"a {what} that no longer exists (uid {cut(preempted.uid)})"
+
+
 def preempted_words(preempted: Preempted, now: datetime | None) -> str:
     """By whom a pod was preempted, and whether it was for nothing."""
     when = instant(preempted.at)
@@ -229,7 +243,7 @@ def preempted_words(preempted: Preempted, now: datetime | None) -> str:
         return f"Preempted by the scheduler{at}, probably for {waits}: no event is left that names it."
     if not preempted.uid:
         return f"Preempted by the scheduler{at} for a pod of higher priority; no event is left that names it."
-    by = f"Preempted{at} for {_pod(preempted.by) if preempted.by is not None else f'the pod with uid {preempted.uid}'}"
+    by = f"Preempted{at} for {preemptor_name(preempted, whole=True)}"
     match preempted.became:
         case PreemptedFor.TOOK_THE_PLACE:
             return f"{by}, which runs on {preempted.node} now."

@@ -23,7 +23,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.cluster.capture.contents import KindContents
-from podrules.cluster.kinds import ALL_KINDS, CONFIG_MAPS, EVENTS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
+from podrules.cluster.kinds import (
+    ALL_KINDS,
+    CONFIG_MAPS,
+    EVENTS,
+    OF_OUR_WEBHOOK,
+    PERSISTENT_VOLUMES,
+    VOLUME_ATTACHMENTS,
+)
 from podrules.csi_translation import MIGRATED_PROVISIONERS, csi_source
 from podrules.model.storage import CSIVolumeSource, PersistentVolume, VolumeAttachment
 from podrules.pod_security.policy import LATEST, Level
@@ -95,7 +102,8 @@ class Anonymiser:
         made = []
         volumes: dict[str, CSIVolumeSource] = {}
         for entry in sorted(found, key=lambda entry: entry.kind is VOLUME_ATTACHMENTS):
-            if entry.kind in {EVENTS, CONFIG_MAPS} or entry.kind.group == "resource.k8s.io":
+            texts = entry.kind in {EVENTS, CONFIG_MAPS} or entry.kind.group == "resource.k8s.io"
+            if texts or (entry.objects and entry.kind in OF_OUR_WEBHOOK):
                 made.append(KindContents(entry.kind, not_captured="left out by --anonymise"))
                 continue
             if entry.kind is PERSISTENT_VOLUMES:

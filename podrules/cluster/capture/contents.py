@@ -1,16 +1,18 @@
 """Reads what a snapshot holds of a cluster: the models of the kinds that rules read.
 
-The models have no Secrets, and no environment or arguments of containers. Annotations stay only if a rule reads them,
-for others may hold whole manifests. Events keep their message where a rule reads it: what a probe printed is the
-application's. The only ConfigMap is the scheduler's configuration, if the user named it. Usage comes from a metrics
-API, which lists everything at once; kubelets would have to be asked one by one, and are not asked.
+The models have no Secrets, and no environment or arguments of containers, except those of our own webhook. Annotations
+stay only if a rule reads them, for others may hold whole manifests. Events keep their message where a rule reads it:
+what a probe printed is the application's. The only ConfigMaps are the scheduler's configuration, if the user named it,
+and that which our webhook reads. Usage comes from a metrics API, which lists everything at once; kubelets would have to
+be asked one by one, and are not asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import fields, replace
@@ -28,10 +30,13 @@ from podrules.cluster.kinds import (
     CONFIG_MAPS,
     EVENTS,
     LEASES,
+    MUTATING_WEBHOOKS,
     NODE_METRICS,
     NODES,
+    OUR_DEPLOYMENTS,
     POD_METRICS,
     PODS,
+    VALIDATING_WEBHOOKS,
     Kind,
 )
 from podrules.cluster.live.parallel_reads import together
@@ -40,6 +45,10 @@ from podrules.died.messages import READ_REASONS
 from podrules.evictors import READ_ANNOTATIONS, is_sign
 from podrules.model.base import KubeObject, ObjectMeta
 from podrules.model.event import Event
+from podrules.mutating_webhooks import MUTATES, VALIDATES, Webhook, WebhookConfiguration, deployment_of, our_webhooks
+from podrules.qos_webhook.arguments import read_arguments
+from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION
+from podrules.qos_webhook.namespaces import RuleError
 from podrules.reachability import LEASE_NAMESPACE
 from podrules.refusals import FAILED_CREATE
 from podrules.stuck import READ_WARNINGS, is_of_autoscaler
@@ -48,6 +57,7 @@ from podrules.well_known import SELECTOR_ANNOTATIONS
 __all__ = ["ANNOTATIONS", "KindContents", "contents"]
 
 T = TypeVar("T", bound=Struct)
+K = TypeVar("K", bound=KubeObject)
 
 ANNOTATIONS: Final = READ_ANNOTATIONS | frozenset(
     {
@@ -61,6 +71,7 @@ ANNOTATIONS: Final = READ_ANNOTATIONS | frozenset(
         "storageclass.kubernetes.io/is-default-class",
         "volume.beta.kubernetes.io/storage-class",
         "volume.kubernetes.io/selected-node",
+        CONSTRAINTS_ANNOTATION,
         *SELECTOR_ANNOTATIONS,
     }
 )
@@ -99,7 +110,7 @@ def contents(source: Source, scheduler_config: tuple[str, str] | None = None) ->
             *(_listed(source, kind) for kind in others),
             _listed(source, LEASES, f"metadata.namespace={LEASE_NAMESPACE}"),
             _events(source),
-            _config_map(source, scheduler_config),
+            *_webhook(source, scheduler_config),
             *(_usage(source, kind) for kind in (NODE_METRICS, POD_METRICS)),
         ],
     ]
@@ -133,18 +144,35 @@ def _usage(source: Source, kind: Kind[Any]) -> KindContents:
         return KindContents(kind, not_captured=str(error))
 
 
-def _config_map(source: Source, place: tuple[str, str] | None) -> KindContents:
-    if place is None:
-        return KindContents(CONFIG_MAPS, not_captured="none was named with --scheduler-config")
-    namespace, name = place
-    only = f"metadata.namespace={namespace},metadata.name={name}"
-    found = _read(lambda: [without_annotations(source.get(CONFIG_MAPS, name, namespace))])
+def _webhook(source: Source, scheduler_config: tuple[str, str] | None) -> Iterator[KindContents]:
+    """The configurations of the webhook of kubectl qos, its Deployment, and the ConfigMaps that are named."""
+    ours: list[tuple[WebhookConfiguration, Webhook]] = []
+    for kind, name in ((VALIDATING_WEBHOOKS, VALIDATES), (MUTATING_WEBHOOKS, MUTATES)):
+        found = _listed(source, kind)
+        ours = our_webhooks(cast("Sequence[WebhookConfiguration]", found.objects), name)
+        yield found._replace(objects=tuple(one for one, _ in ours))
+    deployments, missing = _named(source, OUR_DEPLOYMENTS, [deployment_of(*one) for one in ours])
+    places = [] if scheduler_config is None else [scheduler_config]
+    for one in deployments:
+        with suppress(RuleError):
+            place = read_arguments(one.arguments).scheduler_config
+            places += [] if place is None else [(place.namespace, place.name)]
+    config_maps, lacks = _named(source, CONFIG_MAPS, list(dict.fromkeys(places)))
+    yield KindContents(OUR_DEPLOYMENTS, deployments, missing)
+    only = ",".join(f"metadata.namespace={namespace},metadata.name={name}" for namespace, name in places)
+    lacks = lacks if places else "none was named with --scheduler-config"
+    yield KindContents(CONFIG_MAPS, config_maps, lacks, "" if lacks else only)
+
+
+def _named(source: Source, kind: Kind[K], places: Sequence[tuple[str, str]]) -> tuple[Sequence[K], str]:
+    """Objects by namespace and name, or why one cannot be read."""
+    found = _read(lambda: [without_annotations(source.get(kind, name, namespace)) for namespace, name in places])
     if isinstance(found, ClusterError):
-        return KindContents(CONFIG_MAPS, not_captured=_REASONS.get(type(found), str(found)))
-    return KindContents(CONFIG_MAPS, found, only=only)
+        return (), _REASONS.get(type(found), str(found))
+    return found, ""
 
 
-def _read(read: Callable[[], Sequence[KubeObject]]) -> Sequence[KubeObject] | ClusterError:
+def _read(read: Callable[[], Sequence[K]]) -> Sequence[K] | ClusterError:
     try:
         return read()
     except (Forbidden, NotServed, NotCaptured, NotFound, BadObject) as error:

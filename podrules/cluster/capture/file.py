@@ -172,12 +172,12 @@ class SnapshotFile:
 
     def captured(self, kind: Kind[Any]) -> Captured:
         """What the file holds of a kind; nothing of a kind that it does not name."""
-        return self._kinds.get(kind.rbac_name) or Captured(kind.rbac_name, not_captured="it does not name them")
+        return self._kinds.get(kind.captured_as) or Captured(kind.captured_as, not_captured="it does not name them")
 
     def other_shapes(self, kinds: Iterable[Kind[Any]]) -> list[str]:
         """The resources whose models had other fields when they were captured."""
         found = (kind for kind in kinds if self.captured(kind).shape not in {"", shape_of(kind.model)})
-        return [kind.rbac_name for kind in found]
+        return [kind.captured_as for kind in found]
 
     def objects(self, kind: Kind[T]) -> Sequence[T]:
         """The objects of a captured kind.

@@ -174,8 +174,9 @@ class ClientTransport:
                         raise Unreachable(
                             f"no whole answer from {self._configuration.host} {problem}", advice=ASK_ANOTHER
                         )
-                    if answer.connection is not None:
-                        answer.connection.sock.settimeout(left)
+                    # Without one the API server has closed it, and the rest is here.
+                    if (connected := getattr(answer.connection, "sock", None)) is not None:
+                        connected.settimeout(left)
         except Unreachable:
             answer.close()
             raise

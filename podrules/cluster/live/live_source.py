@@ -276,9 +276,15 @@ class LiveSource:
         return [from_json(bytes(item), _Named).metadata.name for item in page.items]
 
     def _near(self, kind: Kind[Any], name: str, namespace: str | None) -> Sequence[str]:
-        """Existing names similar to the one that was not found, if the user may list them."""
+        """Existing names similar to the one that was not found.
+
+        Raises:
+            Forbidden: the user may not list them.
+        """
         try:
             return near_names(name, self.names(kind, namespace))
+        except Forbidden:
+            raise
         except (ClusterError, DecodeError):
             return ()
 
@@ -298,7 +304,8 @@ class LiveSource:
             raise NotServed(kind)
         if status == 401:
             raise Unreachable(
-                f"the API server does not accept your credentials: {message}", remedy=("kubectl", "auth", "whoami")
+                f"the API server does not accept your credentials: {message}",
+                remedy=("kubectl", "config", "view", "--minify"),
             )
         if status in {500, 502} and not body.lstrip().startswith(b"{"):
             # kubectl proxy reports its own failures as plain text.

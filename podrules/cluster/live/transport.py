@@ -46,7 +46,7 @@ __all__ = [
 
 _START_TIMEOUT: Final = 60.0
 """Seconds until kubectl serves; a credential plugin runs later, with the first request."""
-_START_LINE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: )", re.MULTILINE)
+_START_LINE: Final = re.compile(rb"^([EWIF][0-9]{4} |error: |Error in configuration: )", re.MULTILINE)
 """Lines of klog and of kubectl's errors, until it serves."""
 _LOG_LINE: Final = re.compile(
     rb"^([EWIF][0-9]{4} [^\n]* proxy_server\.go:|[0-9/]{10} [0-9:]{8} http(util)?: )", re.MULTILINE
@@ -336,8 +336,8 @@ class KubectlProxy:
     def _explained(self, problem: str) -> str:
         """The first error line of kubectl; without one, the given description."""
         for line in b"".join(self._log).decode(errors="replace").splitlines():
-            if line.startswith("error: "):
-                return line.removeprefix("error: ")
+            if line.startswith(("error: ", "Error in configuration: ")):
+                return line.partition(": ")[2]
         return problem
 
 

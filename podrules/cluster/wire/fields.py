@@ -568,6 +568,14 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
         "spec": (2, "core/v1.PersistentVolumeClaimSpec"),
         "status": (3, "core/v1.PersistentVolumeClaimStatus"),
     },
+    "core/v1.PersistentVolumeClaimCondition": {
+        "type": (1, "string"),
+        "status": (2, "string"),
+        "lastTransitionTime": (4, "meta/v1.Time"),
+        "reason": (5, "string"),
+        "message": (6, "string"),
+        "lastHeartbeatTime": None,
+    },
     "core/v1.PersistentVolumeClaimSpec": {
         "accessModes": (1, "[]string"),
         "resources": (2, "core/v1.VolumeResourceRequirements"),
@@ -579,6 +587,8 @@ MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str] | None]]] = {
     },
     "core/v1.PersistentVolumeClaimStatus": {
         "phase": (1, "string"),
+        "capacity": (3, "map[string]resource.Quantity"),
+        "conditions": (4, "[]core/v1.PersistentVolumeClaimCondition"),
     },
     "core/v1.PersistentVolumeClaimTemplate": {
         "spec": (2, "core/v1.PersistentVolumeClaimSpec"),

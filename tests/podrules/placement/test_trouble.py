@@ -18,7 +18,8 @@ CONDITION = raw_condition("DisruptionTarget", reason="PreemptionByScheduler", la
 
 
 def make_pod(name: str, on: str = "", *, priority: int = 0, nominated: str = "", **status: Any) -> Pod:
-    reported = {"nominatedNodeName": nominated, **status}
+    tried = [raw_condition("PodScheduled", "False", reason="Unschedulable")] if nominated else []
+    reported = {"nominatedNodeName": nominated, "conditions": tried, **status}
     return from_object(raw_pod(name, "shop", uid=name, status=reported, nodeName=on, priority=priority), Pod)
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.source import Source
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules
 from tests.controlplane.client import Object
 from tests.controlplane.control_plane import ControlPlane
 from tests.webhook.clusters import NOW, make_class, make_cluster, make_namespace
@@ -26,7 +27,6 @@ from tests.webhook.siege.growing import Grower, read_schemas
 from tests.webhook.siege.grown_reviews import Grown, draw
 from webhook.app import create_app
 from webhook.cluster import Cluster
-from webhook.namespace_rules import NamespaceRule, NamespaceRules
 from webhook.settings import ForceDeletion, ForceDeletionMode, Options, RuleMode
 
 pytestmark = pytest.mark.controlplane

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from webhook.namespace_rules import (
+from podrules.qos_webhook.namespaces import (
     NamespaceRule,
     NamespaceRules,
     RuleError,

@@ -1,0 +1,283 @@
+"""Reads what hangs on a claim, a disruption budget, a quota or a priority class."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from kubectl_plugin.commands.admission import Admission
+from kubectl_plugin.commands.likely_node import Maker
+from kubectl_plugin.commands.manifest_objects import NO_OBJECTS
+from kubectl_plugin.commands.manifest_pods import template_pod
+from kubectl_plugin.reports.related import (
+    BudgetReport,
+    ClaimReport,
+    ClassReport,
+    QuotaReport,
+    QuotaWorkload,
+    RelatedPod,
+    RelatedReport,
+)
+from kubectl_plugin.reports.workload.rollout import Said
+from kubectl_plugin.reports.workload.workload_pods import pods_wanted
+from podrules.allocation import percent_of
+from podrules.budget_risk import budgets_at_stake
+from podrules.budget_room import CoveredPods, budget_room
+from podrules.cluster import kinds
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.kinds import Kind
+from podrules.disruption import Evictions, budgets_of, failed_sync
+from podrules.kubectl_status import kubectl_status
+from podrules.limits.quotas import quota_room, required_amounts, with_pods
+from podrules.limits.room import QuotaShare
+from podrules.model.pod import Pod
+from podrules.model.policy import PodDisruptionBudget, PriorityClass, ResourceQuota, ScopeSelector
+from podrules.model.snapshot import ClusterSnapshot
+from podrules.model.storage import PersistentVolumeClaim
+from podrules.model.workload import Workload
+from podrules.placement.outcome import ClaimTrouble
+from podrules.priority import PREEMPT_LOWER_PRIORITY, default_priority_class
+from podrules.reading import read_or_none
+from podrules.refusals import pods_short, refuser
+from podrules.versions import version_notes
+from podrules.volumes import WriterLock, attached_guard, claimed_volumes
+
+__all__ = ["RelatedReports"]
+
+_SURE: Final = frozenset({ClaimTrouble.LOST, ClaimTrouble.BEING_DELETED, ClaimTrouble.NEEDS_SCHEDULER})
+"""Whatever could not be read."""
+_ATTACHED: Final = frozenset({WriterLock.ATTACHMENT, WriterLock.CONTROLLER})
+
+
+class RelatedReports:
+    """Makes the reports."""
+
+    def __init__(
+        self, gatherer: Gatherer, admission: Admission, refused: Callable[[Any, Kind[Any]], Said | None]
+    ) -> None:
+        """Read nothing yet; ``refused`` says why pods of a workload cannot be made."""
+        self._gatherer, self._admission, self._refused = gatherer, admission, refused
+
+    def report(self, entry: Any, *, named: bool) -> RelatedReport:
+        """The report of an object; of many a live cluster is asked for lists alone, and not for events."""
+        if isinstance(entry, PersistentVolumeClaim):
+            return self._claim(entry, named=named)
+        if isinstance(entry, PodDisruptionBudget):
+            return self._budget(entry, named=named)
+        return self._quota(entry) if isinstance(entry, ResourceQuota) else self._class(entry)
+
+    def _head(self, entry: Any) -> dict[str, Any]:
+        """What all reports have; everything is read before."""
+        gatherer, meta = self._gatherer, entry.metadata
+        versions = gatherer.versions
+        return {
+            "name": meta.name,
+            "namespace": meta.namespace,
+            "source": gatherer.source.description,
+            "rules_version": versions.rules_version,
+            "server_version": versions.server_version,
+            "version_notes": version_notes(versions),
+            "unread": gatherer.unread,
+        }
+
+    def _list(self, kind: Kind[Any], namespace: str | None = None) -> Any:
+        return self._gatherer.noted(self._gatherer.list(kind, namespace))
+
+    def _unfinished(self, namespace: str | None) -> list[Pod] | None:
+        found = self._list(kinds.PODS, namespace)
+        return None if found is None else [pod for pod in found if not pod.finished]
+
+    def _claim(self, claim: PersistentVolumeClaim, *, named: bool) -> ClaimReport:
+        # Loaded on demand: they need numpy.
+        from podrules.placement.claim_problems import claim_problem
+        from podrules.placement.volume_places import claimed_place
+        from podrules.scheduler.plugins.volume_binding import storage_index as storage
+
+        gatherer, meta, spec = self._gatherer, claim.metadata, claim.spec
+        chosen, bound = storage.claim_class(claim), storage.is_bound(claim) or claim.status.phase == "Bound"
+        wanted, has = (amounts.get(storage.STORAGE) for amounts in (spec.resources.requests, claim.status.capacity))
+        pods, nodes = self._list(kinds.PODS, meta.namespace), self._list(kinds.NODES)
+        read = gatherer.get if named else partial(gatherer.one_of, None, namespace=None)
+        own = gatherer.noted(read(kinds.PERSISTENT_VOLUMES, spec.volume_name)) if spec.volume_name else None
+        kind = read(kinds.STORAGE_CLASSES, chosen) if chosen else None
+        kind = read_or_none(kind) if bound else gatherer.noted(kind)
+        snapshot = ClusterSnapshot(
+            nodes=tuple(nodes or ()),
+            pods=tuple(pods or ()),
+            persistent_volumes=(own,) if own else () if bound else tuple(self._list(kinds.PERSISTENT_VOLUMES) or ()),
+            storage_classes=() if bound else tuple(self._list(kinds.STORAGE_CLASSES) or ()),
+        )
+        live = (pod for pod in pods or () if not pod.finished)
+        users = [pod for pod in live if any(one.claim == meta.name for one in claimed_volumes(pod))]
+        resizing = (Said(one.type, one.message) for one in claim.status.conditions if one.status == "True")
+        grows = bound and wanted is not None and has is not None and has < wanted
+        report = ClaimReport(
+            phase=claim.status.phase,
+            storage_class=chosen,
+            provisioner=kind.provisioner if kind is not None else "",
+            waits_for_consumer=kind is not None and kind.volume_binding_mode == storage.WAIT_FOR_FIRST_CONSUMER,
+            created=meta.creation_timestamp,
+            access_modes=spec.access_modes,
+            requested=str(wanted or ""),
+            capacity=str(has or ""),
+            resize=next(resizing, Said("", "")) if grows else None,
+            deleted_at=meta.deletion_timestamp,
+            problem=None,
+            volume=None if own is None or nodes is None else claimed_place(claim, own, nodes),
+            one_node=own is not None and attached_guard(own).lock in _ATTACHED,
+            pods=None if pods is None else tuple(map(_short, users)),
+            event=self._event(claim) if named and not bound else None,
+            **self._head(claim),
+        )
+        node = users[0].spec.node_name if users and all(pod.spec.node_name for pod in users) else ""
+        problem = claim_problem(claim, snapshot, node=node)
+        sure = problem is not None and (not report.lacks or problem.trouble in _SURE)
+        return replace(report, problem=problem if sure else None)
+
+    def _event(self, claim: PersistentVolumeClaim) -> Said | None:
+        meta = claim.metadata
+        events = self._gatherer.events_of(kinds.PERSISTENT_VOLUME_CLAIMS.kind, meta.name, meta.namespace)
+        own = [one for one in self._gatherer.noted(events) or () if one.involved_object.uid in {"", meta.uid}]
+        newest = max(own, key=lambda one: one.last or "", default=None)
+        return None if newest is None else Said(newest.reason, newest.message, newest.last)
+
+    def _budget(self, budget: PodDisruptionBudget, *, named: bool) -> BudgetReport:
+        meta, spec = budget.metadata, budget.spec
+        pods, listed = self._list(kinds.PODS, meta.namespace), self._list(kinds.PDBS, meta.namespace) or ()
+        budgets = [*(one for one in listed if one.metadata.name != meta.name), budget]
+        own = [pod for pod in pods or () if budgets_of(pod, [budget])]
+        standings = budgets_at_stake(budgets, own).standings
+        live = [pod for pod in own if not pod.finished]
+        failures = (one.message for one in budget.status.conditions if one.type == "DisruptionAllowed")
+        counted = budget_room(budget, list(map(self._covered, own))) if named and pods is not None else None
+        failure = "" if counted is None else counted.failure
+        return BudgetReport(
+            min_available=spec.min_available,
+            max_unavailable=spec.max_unavailable,
+            unhealthy_pod_eviction_policy=spec.unhealthy_pod_eviction_policy or "IfHealthyBudget",
+            standing=None if pods is None else next(one for one in standings if one.name == meta.name),
+            counted=counted,
+            failure=next(failures, "") if failed_sync(budget) else failure,
+            others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),
+            pods=tuple(replace(_short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
+            **self._head(budget),
+        )
+
+    def _covered(self, pod: Pod) -> CoveredPods:
+        """A pod as the disruption controller counts it: by the outermost controller, and what that wants."""
+        healthy = int(pod.is_ready and pod.metadata.deletion_timestamp is None)
+        owners = self._gatherer.owners(pod)
+        if not owners:
+            return CoveredPods("", "", 1, healthy, None)
+        owner = owners[-1]
+        kind = next((one for one in kinds.WORKLOADS if one.kind == owner.kind), None)
+        found = None if kind is None else self._gatherer.get(kind, owner.name, pod.metadata.namespace)
+        known = None if found is None else read_or_none(found)
+        wanted = None if known is None else pods_wanted(owner.kind, known)
+        return CoveredPods(owner.kind, f"{owner.kind}/{owner.name}", 1, healthy, wanted)
+
+    def _quota(self, quota: ResourceQuota) -> QuotaReport:
+        spec, used = quota.spec, quota.status.used
+        workloads = sorted(self._counted(quota), key=lambda one: (not one.missing, one.room.pods, one.name))
+        share = {
+            name: percent_of(used[name].milli_value, most.milli_value)
+            for name, most in spec.hard.items()
+            if name in used
+        }
+        matched = (spec.scope_selector or ScopeSelector()).match_expressions
+        return QuotaReport(
+            scopes=(
+                *spec.scopes,
+                *(" ".join(filter(None, (one.scope_name, one.operator, ", ".join(one.values)))) for one in matched),
+            ),
+            resources=tuple(
+                QuotaShare(name, str(used.get(name, "")), str(spec.hard[name]))
+                for name in sorted(spec.hard, key=lambda name: (-share.get(name, 0), name))
+            ),
+            behind=spec.hard != quota.status.hard or not spec.hard.keys() <= used.keys(),
+            required=required_amounts(quota),
+            defaults=tuple(
+                one.metadata.name
+                for one in self._list(kinds.LIMIT_RANGES, quota.metadata.namespace) or ()
+                if any(item.type == "Container" and (item.default or item.default_request) for item in one.spec.limits)
+            ),
+            workloads=tuple(workloads),
+            **self._head(quota),
+        )
+
+    def _counted(self, quota: ResourceQuota) -> Iterator[QuotaWorkload]:
+        """The workloads whose pods the quota counts."""
+        most, features = quota.status.hard, self._gatherer.versions.api_server
+        for kind, entry in self._workloads(quota.metadata.namespace):
+            pod = self._admission.review(template_pod(entry, kind), Maker(kind, entry), NO_OBJECTS).admitted.pod
+            room = quota_room(pod, [quota], features=features)
+            if room is None:
+                continue
+            wanted = pods_wanted(kind.kind, entry)
+            missing = pods_short(kind.kind, entry, wanted) if isinstance(entry, Workload) else 0
+            said = self._refused(entry, kind) if missing else None
+            by = refuser(said.message) if said is not None else None
+            full = with_pods(pod, missing, [quota], features=features)[0].status.used
+            yield QuotaWorkload(
+                name=f"{kind.singular}/{entry.metadata.name}",
+                wanted=wanted,
+                missing=missing,
+                room=room,
+                refused=said if by is not None and by.name == quota.metadata.name else None,
+                needs={
+                    name: str(full[name])
+                    for name in room.resources or most
+                    if missing and name in full and full[name] > most[name]
+                },
+            )
+
+    def _workloads(self, namespace: str | None) -> Iterator[tuple[Kind[Any], Any]]:
+        """Workloads that no other one makes."""
+        for kind in kinds.WORKLOADS:
+            found: Iterable[Any] = self._list(kind, namespace) or ()
+            yield from ((kind, entry) for entry in found if entry.metadata.controller is None)
+
+    def _class(self, entry: PriorityClass) -> ClassReport:
+        name, value = entry.metadata.name, entry.value
+        pods, classes = self._unfinished(None), self._list(kinds.PRIORITY_CLASSES) or ()
+        own = [pod for pod in pods or () if pod.spec.priority_class_name == name]
+        ranked = sorted((one for one in classes if one.metadata.name != name), key=lambda one: -one.value)
+        defaults = [one for one in (entry, *ranked) if one.global_default]
+        first = default_priority_class(defaults)
+        return ClassReport(
+            value=value,
+            preemption_policy=entry.preemption_policy or PREEMPT_LOWER_PRIORITY,
+            pods=None if pods is None else dict(sorted(Counter(pod.metadata.namespace for pod in own).items())),
+            pending=sum(not pod.spec.node_name for pod in own),
+            stale=sum(pod.spec.priority not in {None, value} for pod in own),
+            lower=sum(bool(pod.spec.node_name) and (pod.spec.priority or 0) < value for pod in pods or ()),
+            above={
+                one.metadata.name: one.value
+                for one in ranked
+                if one.value > value and one.preemption_policy in {None, PREEMPT_LOWER_PRIORITY}
+            },
+            below={one.metadata.name: one.value for one in ranked if one.value < value},
+            defaults=tuple(
+                one.metadata.name for one in sorted(defaults, key=lambda one: (one is not first, one.value))
+            ),
+            workloads=tuple(
+                f"{one.metadata.namespace}/{kind.singular}/{one.metadata.name}"
+                for kind, one in self._workloads(None)
+                if template_pod(one, kind).spec.priority_class_name == name
+            ),
+            quotas=tuple(
+                f"{one.metadata.namespace}/{one.metadata.name}"
+                for one in self._list(kinds.RESOURCE_QUOTAS) or ()
+                for part in (one.spec.scope_selector or ScopeSelector()).match_expressions
+                if part.scope_name == "PriorityClass" and name in part.values
+            ),
+            **self._head(entry),
+        )
+
+
+def _short(pod: Pod) -> RelatedPod:
+    return RelatedPod(name=pod.metadata.name, node=pod.spec.node_name, status=kubectl_status(pod), ready=pod.is_ready)

@@ -1,0 +1,59 @@
+"""Flags and help of ``kubectl qos rights``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from kubectl_plugin.parsing.output import add_output, wanted_output
+from kubectl_plugin.parsing.similar_words import not_one_of
+from kubectl_plugin.reports.rights import ASKED
+from podrules.plain_names import is_plain_name
+
+if TYPE_CHECKING:
+    from kubectl_plugin.options import RightsOptions
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "add", "options"]
+
+DESCRIPTION: Final = """\
+Prints the ClusterRole that commands need, for an administrator to apply: of the
+commands that are named, else of all that only read. It holds what they ask the API
+server for, and no Secrets. With -n it prints a Role in that namespace, and what is
+needed outside of it. It asks no cluster, and binds nobody.
+"""
+EXAMPLES: Final = """\
+examples:
+  kubectl qos rights | kubectl apply -f -                  all commands that only read
+  kubectl qos rights explain died | kubectl apply -f -
+  kubectl qos rights -n shop                               a Role for one namespace
+  kubectl qos rights fence unfence -o json                 with the right to patch Nodes
+
+exit codes: 0 printed, 2 the command line is wrong
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    parser.add_argument("commands", nargs="*", type=_command, metavar="COMMAND", help=f"of {', '.join(ASKED)}")
+    parser.add_argument(
+        "--kubelets",
+        action="store_true",
+        help="with nodes/proxy: usage and configuration by the kubelets; its holder can run commands in every pod",
+    )
+    parser.add_argument("-n", "--namespace", default="", help="the only namespace whose objects may be read")
+    add_output(parser, names=True)
+
+
+def _command(text: str) -> str:
+    if text not in ASKED:
+        raise argparse.ArgumentTypeError(not_one_of(text, tuple(ASKED)))
+    return text
+
+
+def options(args: argparse.Namespace) -> RightsOptions:
+    """The options that were typed."""
+    from kubectl_plugin.options import RightsOptions
+
+    if args.namespace and not is_plain_name(args.namespace):
+        args.command_parser.error(f'"{args.namespace}" is no name of a namespace')
+    return RightsOptions(tuple(dict.fromkeys(args.commands)), args.kubelets, args.namespace, wanted_output(args))

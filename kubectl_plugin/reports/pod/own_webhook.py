@@ -1,0 +1,38 @@
+"""What the webhook of kubectl qos does with a pod to come, as data."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from podrules.model.pod import TopologySpreadConstraint
+from podrules.reading import WEBHOOK_NOT_ASKED, Unread
+
+__all__ = ["OwnWebhookReport"]
+
+
+class OwnWebhookReport(Struct, frozen=True, kw_only=True, rename="camel"):
+    """By the configuration of the webhook in the cluster, and by the webhook's own rules."""
+
+    webhook: str = ""
+    """Namespace and name of its Deployment, else the name of its configuration; empty: not known."""
+    namespace: str = ""
+    """The namespace of the pod."""
+    spec: str = ""
+    """``deployment/web``, in a plan."""
+    priority_class_name: str = ""
+    """The default class of the namespace, which it writes; empty: it writes none."""
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    """Those that it writes."""
+    constraints_origin: str = ""
+    """``the namespace's defaults`` or ``the cluster's defaults``."""
+    warnings: tuple[str, ...] = ()
+    """Those about what it does not write, or lets in."""
+    unready: str = ""
+    """The failurePolicy, where no pod of its Deployment is ready: it then writes nothing. Empty: one is."""
+    unknown: tuple[str, ...] = ()
+    """What is not known of that, and why."""
+
+    @property
+    def lacks(self) -> tuple[Unread, ...]:
+        """What makes the answer uncertain, besides webhook configurations that could not be read."""
+        return (WEBHOOK_NOT_ASKED,) if self.unknown and self.webhook else ()

@@ -1,0 +1,155 @@
+"""What pods depend on: claims, disruption budgets, quotas and priority classes, with the pods of each."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from msgspec import Struct
+
+from kubectl_plugin.reports import API_VERSION
+from kubectl_plugin.reports.workload.rollout import Said
+from podrules.budget_risk import BudgetStanding
+from podrules.budget_room import BudgetRoom
+from podrules.cluster.kinds import EVENTS, LIMIT_RANGES, PODS, PRIORITY_CLASSES, WORKLOADS
+from podrules.limits.room import QuotaRoom, QuotaShare
+from podrules.placement.outcome import ClaimProblem, VolumePlace
+from podrules.reading import Unread
+from podrules.versions import VersionNote
+
+__all__ = ["BudgetReport", "ClaimReport", "ClassReport", "QuotaReport", "QuotaWorkload", "RelatedPod", "RelatedReport"]
+
+
+class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A pod that uses the object, or that it selects, and that has not finished."""
+
+    name: str
+    node: str
+    status: str
+    """STATUS as kubectl prints it."""
+    ready: bool
+    refused: str = ""
+    """Why the API server would not evict it now, in its words; empty: it would, or the object is no budget."""
+
+
+class RelatedReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind"):
+    """What all of them have."""
+
+    DECIDING: ClassVar[frozenset[str]] = frozenset()
+    """Resources without which the headline is not certain."""
+    api_version: Literal["kubectl-qos/v1"] = API_VERSION
+    name: str
+    namespace: str
+    source: str
+    rules_version: str
+    server_version: str | None
+    version_notes: tuple[VersionNote, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+    @property
+    def lacks(self) -> tuple[Unread, ...]:
+        """What could not be read and may change the headline."""
+        return tuple(one for one in self.unread if one.resource in self.DECIDING)
+
+
+class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanation"):
+    """A PersistentVolumeClaim."""
+
+    DECIDING = frozenset({"pods", "persistentvolumes", "storageclasses.storage.k8s.io", "nodes"})
+    phase: str
+    storage_class: str
+    provisioner: str
+    """Empty: its StorageClass has none, or is not known."""
+    waits_for_consumer: bool
+    """Whether its StorageClass waits for a pod (WaitForFirstConsumer)."""
+    created: str | None
+    access_modes: tuple[str, ...]
+    requested: str
+    capacity: str
+    resize: Said | None
+    """Why a bound claim has less than it requests; None: it has as much."""
+    deleted_at: str | None
+    problem: ClaimProblem | None
+    """Why it cannot be used; None: it can, or waits for a pod."""
+    volume: VolumePlace | None
+    """Its volume, with the nodes that can use it; None: it has none, or that is not known."""
+    one_node: bool
+    """Whether its volume is attached to one node at a time."""
+    pods: tuple[RelatedPod, ...] | None
+    """Those that use it; None: they could not be read."""
+    event: Said | None
+    """The newest event about it, while it is not bound."""
+
+
+class BudgetReport(RelatedReport, frozen=True, kw_only=True, tag="BudgetExplanation"):
+    """A PodDisruptionBudget."""
+
+    DECIDING = frozenset({"pods", "poddisruptionbudgets.policy"})
+    min_available: int | str | None
+    max_unavailable: int | str | None
+    unhealthy_pod_eviction_policy: str
+    standing: BudgetStanding | None
+    """By its status; None: the pods could not be read."""
+    counted: BudgetRoom | None
+    """What its controller would count now; None: the size of a controller is not known."""
+    failure: str
+    """Why its controller cannot count, in its words; empty: it can."""
+    others: tuple[str, ...]
+    """Further budgets that select some of its pods."""
+    pods: tuple[RelatedPod, ...]
+
+
+class QuotaWorkload(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A workload of the namespace whose pods the quota counts."""
+
+    name: str
+    """``deployment/web``."""
+    wanted: int | None
+    missing: int
+    """Pods that it wants and that do not exist."""
+    room: QuotaRoom
+    """How many more of its pods this quota lets in."""
+    refused: Said | None
+    """What its newest event FailedCreate, or its condition, says of this quota."""
+    needs: dict[str, str]
+    """The hard amounts with which all missing pods come in."""
+
+
+class QuotaReport(RelatedReport, frozen=True, kw_only=True, tag="QuotaExplanation"):
+    """A ResourceQuota."""
+
+    DECIDING = frozenset(one.rbac_name for one in (*WORKLOADS, EVENTS, LIMIT_RANGES, PRIORITY_CLASSES))
+    scopes: tuple[str, ...]
+    resources: tuple[QuotaShare, ...]
+    """The fullest first; ``used`` is empty where it is not counted yet."""
+    behind: bool
+    """Whether the quota controller has not counted the newest spec yet."""
+    required: tuple[str, ...]
+    """What each container has to set, or the API server refuses its pod."""
+    defaults: tuple[str, ...]
+    """LimitRanges of the namespace that set defaults."""
+    workloads: tuple[QuotaWorkload, ...]
+
+
+class ClassReport(RelatedReport, frozen=True, kw_only=True, tag="PriorityClassExplanation"):
+    """A PriorityClass."""
+
+    DECIDING = frozenset(one.rbac_name for one in (*WORKLOADS, PODS, PRIORITY_CLASSES))
+    value: int
+    preemption_policy: str
+    pods: dict[str, int] | None
+    """How many have it by namespace, without finished ones; None: they could not be read."""
+    pending: int
+    """How many of them have no node."""
+    stale: int
+    """How many of them have a priority that the class does not give any more."""
+    lower: int
+    """How many pods on nodes have a lower priority."""
+    above: dict[str, int]
+    """Classes of a higher value that preempt, with their values."""
+    below: dict[str, int]
+    defaults: tuple[str, ...]
+    """The classes that are globalDefault, the one that counts first."""
+    workloads: tuple[str, ...]
+    """Those that name it: ``shop/deployment/web``."""
+    quotas: tuple[str, ...]
+    """Those with a scope for it: ``shop/compute``."""

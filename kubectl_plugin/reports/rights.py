@@ -1,0 +1,93 @@
+"""What commands ask the API server for, as the Roles that allow it.
+
+`rights.json` holds the resources by command. A test writes it from the requests that the commands make.
+
+Source: k8s.io/api/rbac/v1/types.go (ClusterRole, Role, PolicyRule) at v0.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from importlib.resources import files
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from podrules.reachability import LEASE_NAMESPACE
+from podrules.versions import SCHEDULER_NAMESPACE
+
+__all__ = ["ASKED", "KUBELETS", "Role", "read_only", "roles"]
+
+KUBELETS: Final = "nodes/proxy"
+"""Reaches the kubelets through the API server, also their exec."""
+_READ: Final = ("get", "list", "watch")
+"""A list shows what get shows, and a watch what the next list would show."""
+_LESS: Final = {KUBELETS: ("get",), "configmaps": ("get",)}
+_NAMES: Final = {"configmaps": ("kube-scheduler", "qos-webhook-scheduler")}
+"""The usual names of the only objects that are read: those with the constraints that the webhook writes."""
+_ELSEWHERE: Final = {
+    "configmaps": SCHEDULER_NAMESPACE,
+    "leases.coordination.k8s.io": LEASE_NAMESPACE,
+    "leasecandidates.coordination.k8s.io": SCHEDULER_NAMESPACE,
+}
+"""The namespace of kinds that are read in one alone."""
+
+
+class _Asked(Struct, frozen=True):
+    """What one command asks for: resources by their names in RBAC."""
+
+    cluster: frozenset[str]
+    """Without a namespace."""
+    namespaced: frozenset[str]
+    changes: dict[str, tuple[str, ...]] = {}
+    """Verbs by resource."""
+
+
+class Role(Struct, frozen=True, rename="camel"):
+    """A ClusterRole or a Role, as kubectl applies it."""
+
+    api_version: str
+    kind: str
+    metadata: dict[str, str]
+    rules: tuple[dict[str, Any], ...]
+
+
+ASKED: Final = msgspec.json.decode(files(__package__).joinpath("rights.json").read_bytes(), type=dict[str, _Asked])
+"""By command."""
+
+
+def read_only() -> tuple[str, ...]:
+    """The commands that change nothing."""
+    return tuple(name for name, asked in ASKED.items() if not asked.changes)
+
+
+def roles(commands: Collection[str], namespace: str, *, kubelets: bool) -> Iterator[Role]:
+    """The Roles that allow commands all that they ask for; with a namespace, that one alone may be read."""
+    name = "-".join(("kubectl-qos", *(() if set(commands) == set(read_only()) else commands)))
+    given: dict[str, tuple[str, ...]] = {}
+    spaces: dict[str, str] = {}
+    for asked in map(ASKED.__getitem__, commands):
+        given |= {one: given.get(one, _LESS.get(one, _READ)) for one in asked.cluster | asked.namespaced}
+        given |= {one: tuple(dict.fromkeys((*given[one], *verbs))) for one, verbs in asked.changes.items()}
+        spaces |= {one: _ELSEWHERE.get(one, namespace) for one in asked.namespaced if namespace}
+    if not kubelets:
+        given.pop(KUBELETS, None)
+    for space in sorted({"", *spaces.values()}, key=lambda one: (one != "", one != namespace, one)):
+        grouped: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
+        for resource in sorted(given):
+            if spaces.get(resource, "") == space:
+                plural, _, group = resource.partition(".")
+                grouped.setdefault((group, _NAMES.get(resource, ()), given[resource]), []).append(plural)
+        rules = (
+            {
+                "apiGroups": [group],
+                "resources": resources,
+                **({"resourceNames": names} if names else {}),
+                "verbs": verbs,
+            }
+            for (group, names, verbs), resources in sorted(grouped.items())
+        )
+        place = {"namespace": space} if space else {}
+        kind = "Role" if space else "ClusterRole"
+        yield Role("rbac.authorization.k8s.io/v1", kind, {"name": name, **place}, tuple(rules))

@@ -1,0 +1,423 @@
+"""Claims, disruption budgets, quotas and priority classes in words: what hangs on them, and what to change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from kubectl_plugin.render.command import Command, kubectl, qos, why
+from kubectl_plugin.render.page import Page, Section, Table
+from kubectl_plugin.reports.related import (
+    BudgetReport,
+    ClaimReport,
+    ClassReport,
+    QuotaReport,
+    QuotaWorkload,
+    RelatedPod,
+    RelatedReport,
+)
+from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, lacking
+from kubectl_plugin.reports.workload.rollout import Said
+from kubectl_plugin.views.pod.claim_words import claim_command, claim_sentences, volume_sentences
+from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
+from kubectl_plugin.views.unread import assumed_words, unread_lines
+from kubectl_plugin.views.version_notes import versions_section
+from kubectl_plugin.views.words import ago, amount, counted, cut, listed
+from podrules.budget_risk import BudgetRisk
+from podrules.model.instant import instant, later
+from podrules.model.quantity import Quantity
+from podrules.model.storage import READ_WRITE_ONCE_POD
+from podrules.placement.outcome import ClaimTrouble
+from podrules.priority import SYSTEM_PRIORITY_CLASSES
+
+__all__ = ["related_page", "related_verdict"]
+
+_C: Final = VerdictCode
+_FINE, _NOTICE, _TROUBLE = Severity.FINE, Severity.NOTICE, Severity.TROUBLE
+_SHOWN: Final = 3
+_MAX_ROWS: Final = 10
+_FAILED: Final = "ProvisioningFailed"
+_LONG: Final = 300
+"""Seconds after which something is wrong with what passes by itself."""
+_PASSING: Final = frozenset(
+    {ClaimTrouble.WAITS_FOR_CLASS, ClaimTrouble.WAITS_FOR_VOLUME, ClaimTrouble.WAITS_FOR_PROVISIONER}
+)
+_UNSET_BUDGET: Final = "no setting"
+_UNSET: Final = "Way out: set these in the template, or give the namespace a LimitRange with a default."
+
+
+def related_page(report: RelatedReport, *, now: datetime | None, wide: bool) -> Page:
+    """The verdict, what hangs on it, and what to change; ``wide`` shows all rows."""
+    told, (name, _, parts, commands) = related_verdict(report, now), _view(report)
+    namespace = f" in namespace {report.namespace}" if report.namespace else ""
+    return Page(
+        title=f"{name}/{report.name}{namespace}",
+        verdict=told.sentences,
+        severity=told.severity,
+        parts=(
+            *parts(report, now, None if wide else _MAX_ROWS),
+            versions_section(report.version_notes),
+            Section("Unknown", unread_lines(report.unread)),
+        ),
+        next_commands=tuple(commands(report)),
+    )
+
+
+def related_verdict(report: RelatedReport, now: datetime | None) -> Verdict:
+    """What it does to pods now."""
+    return lacking(Verdict(*_view(report)[1](report, now)), assumed_words(report.lacks))
+
+
+def _said(said: Said, now: datetime | None) -> str:
+    when = ago(said.at, now)
+    return f"{said.reason}{f' {when} ago' if when else ''}: {cut(said.message)}"
+
+
+def _names(what: str, names: Sequence[str]) -> str:
+    """``pods db-0 and db-1``."""
+    return f"{what}{'' if len(names) == 1 else 's'} {listed(names, most=_SHOWN)}"
+
+
+def _pods(pods: Sequence[RelatedPod]) -> str:
+    return _names("pod", [pod.name for pod in pods])
+
+
+def _waiting(pods: Sequence[RelatedPod]) -> Sequence[RelatedPod]:
+    return [pod for pod in pods if not pod.ready and pod.status != "Terminating"]
+
+
+def _pods_table(title: str, pods: Sequence[RelatedPod], most: int | None, *, budget: bool = False) -> Table:
+    """The pods, those that are not Ready first."""
+    last, ordered = ("evicted now",) if budget else (), sorted(pods, key=lambda pod: pod.ready)
+    rows = [
+        (pod.name, pod.node or "none", pod.status, *(("no" if pod.refused else "yes",) if budget else ()))
+        for pod in ordered[:most]
+    ]
+    rest = [(f"and {len(pods) - len(rows)} more (-o wide)",)] if len(pods) > len(rows) else []
+    return Table(f"{counted(len(pods), 'pod')}{title}", ("pod", "node", "status", *last), (*rows, *rest))
+
+
+def _pod_commands(pods: Sequence[RelatedPod], namespace: str) -> Iterator[Command]:
+    for pod in (_waiting(pods) or [one for one in pods if not one.ready])[:2]:
+        yield qos("explain pod/{}", pod.name, namespace=namespace)
+
+
+_Told = tuple[VerdictCode, Severity, tuple[str, ...]]
+
+
+def _claim(report: ClaimReport, now: datetime | None) -> _Told:
+    problem, pods = report.problem, report.pods or ()
+    held = (f"It keeps {_pods(pods)} waiting.",) if pods else ()
+    if problem is not None and problem.trouble is ClaimTrouble.BEING_DELETED:
+        users, when = [f"{one.namespace}/{one.name}" for one in problem.users], ago(report.deleted_at, now)
+        lead = f"Being deleted{f' for {when}' if when else ''}"
+        if not users:
+            return _C.CLAIM_TERMINATING, _NOTICE, (f"{lead}: no pod with a node keeps it, so it is gone soon.",)
+        kept = f"{lead}: finalizer kubernetes.io/pvc-protection keeps it until {_names('pod', users)} "
+        kept += "is gone." if len(users) == 1 else "are gone."
+        return _C.CLAIM_TERMINATING, _NOTICE, (kept, "Save its data before that; no new pod can use it.")
+    if problem is not None:
+        made, failed = instant(report.created), report.event is not None and report.event.reason == _FAILED
+        young = made is not None and now is not None and now < later(made, _LONG)
+        passes = young and not failed and problem.trouble in _PASSING
+        code = _C.CLAIM_LOST if problem.trouble is ClaimTrouble.LOST or report.phase == "Bound" else _C.CLAIM_UNBOUND
+        what, *way = claim_sentences([problem])
+        if problem.selected_node and problem.trouble is ClaimTrouble.WAITS_FOR_PROVISIONER:
+            what = f"{what.rstrip('.')} for node {problem.selected_node}."
+        return code, _NOTICE if passes else _TROUBLE, (what, *held, *way)
+    if report.phase != "Bound":
+        return _unbound(report, pods)
+    if report.volume is not None and not report.volume.count:
+        return _C.CLAIM_NO_NODE, _TROUBLE, tuple(volume_sentences([report.volume]))
+    nodes, waiting = sorted({pod.node for pod in pods if pod.node}), _waiting(pods)
+    if READ_WRITE_ONCE_POD in report.access_modes and len(pods) > 1:
+        lead = f"ReadWriteOncePod lets one pod use it, and {len(pods)} want to: {_pods(pods)}."
+        return _C.CLAIM_CONTENDED, _TROUBLE, (lead, "Way out: one replica, or a claim with another access mode.")
+    if report.one_node and len(nodes) > 1 and any(pod.node for pod in waiting):
+        lead = f"Its volume is attached to one node at a time, and its pods are on {listed(nodes, most=_SHOWN)}."
+        more = f"{_pods(waiting).capitalize()} may wait until the others end.", "Way out: run its pods on one node."
+        return _C.CLAIM_CONTENDED, _TROUBLE, (lead, *more)
+    if report.resize is not None:
+        why_not = f" ({_said(report.resize, now).rstrip('.: ')})" if report.resize.reason else ""
+        lead = f"Has {report.capacity} of the {report.requested} that it requests{why_not}."
+        grows = "The driver grows the volume, then the kubelet of a node where a pod uses it the file system."
+        return _C.CLAIM_RESIZING, _NOTICE, (lead, grows)
+    used = f"{_pods(pods).capitalize()} use{'s' if len(pods) == 1 else ''} it" if pods else "No pod uses it"
+    volume = f" to {report.volume.volume}" if report.volume is not None else ""
+    return _C.CLAIM_BOUND, _FINE, (f"Bound{volume}. {'' if report.pods is None else f'{used}.'}".rstrip(),)
+
+
+def _unbound(report: ClaimReport, pods: Sequence[RelatedPod]) -> _Told:
+    """A claim without a volume and without another problem: its class waits for a pod, or something is not known."""
+    if not report.waits_for_consumer or report.pods is None:
+        return _C.CLAIM_UNBOUND, _NOTICE, ("Unbound.",)
+    wait, free = "Unbound: its StorageClass waits for a pod with a node", [pod for pod in pods if not pod.node]
+    none = f"{_pods(free)} {'has' if len(free) == 1 else 'have'} none" if free else "no pod uses it"
+    if pods and not free:
+        return _C.CLAIM_UNBOUND, _NOTICE, (f"Unbound, and {_pods(pods)} may wait for it.",)
+    return _C.CLAIM_WAITS_FOR_POD, _NOTICE if pods else _FINE, (f"{wait} (WaitForFirstConsumer), and {none}.",)
+
+
+def _claim_parts(report: ClaimReport, now: datetime | None, most: int | None) -> Iterator[Section | Table]:
+    has = f"has {report.capacity}" if report.capacity else ""
+    own = (report.phase, *report.access_modes, f"requests {report.requested or 'no size'}", has)
+    yield Section("Claim", (", ".join(filter(None, own)),))
+    waits = ["WaitForFirstConsumer"] if report.waits_for_consumer else []
+    kind = (report.storage_class or "none", report.provisioner, *waits)
+    yield Section("StorageClass", (", ".join(filter(None, kind)),))
+    if (one := report.volume) is not None:
+        where = [f"{key} {' or '.join(values[:_SHOWN])}" for key, values in one.labels.items()]
+        usable = f"{counted(one.count, 'node')} can use it{f' ({listed(where)})' if where else ''}"
+        facts = ", ".join(filter(None, (one.volume, one.size, one.phase, one.kind)))
+        yield Section("Volume", (f"{facts}; {usable}",))
+    yield Section("Event", () if report.event is None else (_said(report.event, now),))
+    yield from (_pods_table(" with this claim", pods, most) for pods in [report.pods] if pods)
+
+
+def _claim_commands(report: ClaimReport) -> Iterator[Command]:
+    yield from _pod_commands(report.pods or (), report.namespace)
+    if report.problem is not None:
+        yield from claim_command([report.problem])
+    elif report.phase != "Bound":
+        yield kubectl("describe pvc {}", report.name, namespace=report.namespace)
+        yield why("WaitForFirstConsumer")
+
+
+def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
+    found = report.standing
+    if found is None:
+        return _C.PODS_UNREAD, _NOTICE, ("What it blocks is unknown: its pods could not be read.",)
+    of = f"{found.healthy} healthy of {counted(found.pods, 'pod')}, {found.desired} needed ({_setting(report)})"
+    nodes = sorted({pod.node for pod in report.pods if pod.node and pod.refused})
+    drains = (f"A drain of {listed(nodes, most=_SHOWN)} does not end.",) if nodes else ()
+    way = tuple(f"Way out: {change}." for change in _changes(report))[:1]
+    lead, never = f"Lets no pod be evicted now: {of}.", True
+    match found.risk:
+        case BudgetRisk.ALLOWS:
+            return _C.BUDGET_ALLOWS, _FINE, (f"Lets {counted(found.allowed, 'pod')} be evicted now: {of}.",)
+        case BudgetRisk.SELECTS_NOTHING:
+            return _C.BUDGET_SELECTS_NOTHING, _NOTICE, ("Protects nothing: it selects no pod.", *way)
+        case BudgetRisk.OVERLAPS:
+            lead = f"Pods of it are never evicted: {_others(report)} some of them, too."
+        case BudgetRisk.BLOCKS_ALWAYS:
+            lead = f"Lets no pod be evicted, even if all are Ready: {of}."
+        case BudgetRisk.UNCOUNTED:
+            why_not = cut(report.failure).rstrip(".") or _setting(report)
+            lead = f"Lets no pod be evicted: its pods cannot be counted ({why_not})."
+        case BudgetRisk.NOT_OBSERVED:
+            lead, never = "Lets no pod be evicted until the disruption controller has seen its newest spec.", False
+        case _:
+            never = False
+    if not never:
+        return _C.BUDGET_BLOCKS_NOW, _NOTICE, (lead, *way)
+    return _C.BUDGET_BLOCKS_ALWAYS, _TROUBLE, (lead, *drains, *way)
+
+
+def _others(report: BudgetReport) -> str:
+    return f"{_names('budget', report.others)} select{'s' if len(report.others) == 1 else ''}"
+
+
+def _setting(report: BudgetReport) -> str:
+    if report.max_unavailable is not None:
+        return f"maxUnavailable {report.max_unavailable}"
+    return _UNSET_BUDGET if report.min_available is None else f"minAvailable {report.min_available}"
+
+
+def _changes(report: BudgetReport) -> Iterator[str]:
+    """What lets pods go, with numbers."""
+    found, least = report.standing, report.min_available
+    if found is None or found.risk in {BudgetRisk.ALLOWS, BudgetRisk.NOT_OBSERVED}:
+        return
+    match found.risk:
+        case BudgetRisk.BLOCKS_ALWAYS if report.max_unavailable is not None:
+            yield "maxUnavailable 1"
+        case BudgetRisk.BLOCKS_ALWAYS | BudgetRisk.UNCOUNTED if _setting(report) == _UNSET_BUDGET:
+            yield "set maxUnavailable 1"
+        case BudgetRisk.BLOCKS_ALWAYS if isinstance(least, int):
+            kept = max(0, min(least, found.pods) - 1)
+            yield f"minAvailable {kept}, or {counted(least + 1, 'pod')} (now {found.pods})"
+        case BudgetRisk.BLOCKS_ALWAYS:
+            yield f"minAvailable {(found.pods - 1) * 100 // found.pods}%, or maxUnavailable 1 in its place"
+        case BudgetRisk.UNCOUNTED:
+            yield f"minAvailable as a number, such as {max(0, found.pods - 1)} of {found.pods}"
+        case BudgetRisk.UNHEALTHY | BudgetRisk.BLOCKS_NOW:
+            unready = [pod for pod in report.pods if not pod.ready]
+            more = counted(max(1, found.desired + 1 - found.healthy), "more healthy pod")
+            yield f"{more}{f'; not Ready: {_pods(unready)}' if unready else ''}"
+            if found.risk is BudgetRisk.UNHEALTHY:
+                yield BUDGET_REMEDIES[found.risk]
+        case BudgetRisk.SELECTS_NOTHING:
+            yield "make spec.selector match the labels of the pods, or delete it"
+        case _:
+            yield f"let one of {listed([report.name, *report.others], most=_SHOWN)} select these pods"
+
+
+def _budget_parts(report: BudgetReport, _now: datetime | None, most: int | None) -> Iterator[Section | Table]:
+    found, own = report.standing, report.counted
+    yield Section("Budget", (f"{_setting(report)}; unhealthyPodEvictionPolicy {report.unhealthy_pod_eviction_policy}",))
+    if found is None:
+        return
+    late = "; of an older spec" if found.risk is BudgetRisk.NOT_OBSERVED else ""
+    lines = [f"{found.healthy} healthy, {found.desired} needed, {found.allowed} may go{late}"]
+    if own is not None and not own.failure and (late or (own.healthy, own.allowed) != (found.healthy, found.allowed)):
+        lines.append(f"by the pods now: {own.healthy} healthy, {own.desired_healthy} needed, {own.allowed} may go")
+    yield Section("Status", tuple(lines))
+    yield Section("Change", tuple(_changes(report))[1:])
+    held = Counter(pod.node for pod in report.pods if pod.node and pod.refused)
+    nodes = [f"{node} ({count})" for node, count in sorted(held.items())]
+    yield Section("Drains held", (listed(nodes, most=most),) if nodes else ())
+    yield Section("Server says", tuple(dict.fromkeys(cut(pod.refused) for pod in report.pods if pod.refused))[:_SHOWN])
+    yield from (_pods_table(", each asked alone", pods, most, budget=True) for pods in [report.pods] if pods)
+
+
+def _budget_commands(report: BudgetReport) -> Iterator[Command]:
+    yield from _pod_commands(report.pods, report.namespace)
+    for pod in [one for one in report.pods if one.node and one.refused][:1]:
+        yield qos("place", pod.node, options="--drain {}")
+    yield why("PodDisruptionBudget")
+
+
+def _quota(report: QuotaReport, _now: datetime | None) -> _Told:
+    if report.behind:
+        return (
+            _C.QUOTA_NOT_COUNTED,
+            _NOTICE,
+            ("Its controller has not counted its newest spec: until then the API server goes by its status.",),
+        )
+    short = [one for one in report.workloads if one.missing and (one.refused or one.room.pods < one.missing)]
+    if short:
+        rest = (f"{len(short) - _SHOWN} more workloads lack pods.",) if len(short) > _SHOWN else ()
+        return _C.QUOTA_REFUSES, _TROUBLE, (*map(_refuses, short[:_SHOWN]), *rest, *_way_in(short))
+    silent = [one.name for one in report.workloads if not one.room.pods and not one.room.resources]
+    if silent:
+        lead = f"Refuses new pods of {listed(silent, most=_SHOWN)}: not all containers set {listed(report.required)}."
+        return _C.QUOTA_REFUSES, _NOTICE, (lead, _UNSET)
+    full = [one for one in report.workloads if not one.room.pods]
+    if full:
+        names = listed([one.name for one in full], most=_SHOWN)
+        return _C.QUOTA_FULL, _NOTICE, (f"Lets in no further pod of {names}: {_shares(full[0])}.",)
+    spent = [one for one in report.resources if one.used and Quantity.parse(one.used) >= Quantity.parse(one.hard)]
+    if spent:
+        said = [f"{one.resource} is {_amounts(one.resource, one.used, one.hard)}" for one in spent[:_SHOWN]]
+        return _C.QUOTA_FULL, _NOTICE, (f"Lets in nothing more that uses any of these: {listed(said)}.",)
+    first, least = report.resources[:1], min(report.workloads, key=lambda one: one.room.pods, default=None)
+    room = [f"Has room; the fullest: {one.resource}, {_amounts(one.resource, one.used, one.hard)}." for one in first]
+    more = [f"Room for {counted(least.room.pods, 'more pod')} of {least.name}."] if least is not None else []
+    return _C.QUOTA_HAS_ROOM, _FINE, (*(room or ["Bounds nothing."]), *more)
+
+
+def _amounts(resource: str, used: str, hard: str) -> str:
+    """``3 of 4``, memory as people read it."""
+    own = resource.removeprefix("requests.").removeprefix("limits.")
+    return f"{amount(own, used) if used else 'not counted'} of {amount(own, hard)}"
+
+
+def _shares(one: QuotaWorkload) -> str:
+    """``requests.cpu is 2 of 2``: what its next pod finds too little of; else the words of the refusal."""
+    room, then = one.room, " then" if one.room.pods else ""
+    shares = [f"{own.resource} is{then} {_amounts(own.resource, own.used, own.hard)}" for own in room.shares]
+    return listed(shares) or cut(room.refusal.partition(f"quota: {room.quota}: ")[2] or room.refusal).rstrip(".")
+
+
+def _refuses(one: QuotaWorkload) -> str:
+    lead = f"Refuses {one.missing} of {counted(one.wanted or 0, 'pod')} of {one.name}"
+    if one.room.pods >= one.missing:
+        return f"{lead} by its last event; by now there is room, and the controller tries again."
+    room = f"room for {one.room.pods}, " if one.room.pods else ""
+    return f"{lead}: {room}{_shares(one)}."
+
+
+def _way_in(short: Sequence[QuotaWorkload]) -> Iterator[str]:
+    for one in [one for one in short if one.needs][:1]:
+        hard = [f"{name} to {amount(name.rpartition('.')[2], text)}" for name, text in one.needs.items()]
+        yield f"Way out: raise {listed(hard)} for all pods of {one.name}, or ask for less."
+    if not any(one.room.resources for one in short):
+        yield _UNSET
+
+
+def _quota_parts(report: QuotaReport, now: datetime | None, most: int | None) -> Iterator[Section | Table]:
+    rows = [(one.resource, one.used or "not counted", one.hard) for one in report.resources]
+    yield Table("", ("resource", "used", "hard"), tuple(rows), right=frozenset({1, 2}))
+    yield Section("Scopes", report.scopes)
+    filled = f"LimitRange {listed(report.defaults)} has defaults" if report.defaults else "no LimitRange has defaults"
+    needs = (f"each container has to set {listed(report.required)}; {filled}",) if report.required else ()
+    yield Section("Requires", needs)
+    shown = [
+        (one.name, str(one.wanted or ""), str(one.missing), str(one.room.pods), _shares(one))
+        for one in report.workloads[:most]
+    ]
+    headings = ("workload", "wanted", "missing", "more fit", "limit")
+    yield Table("Workloads whose pods it counts", headings, tuple(shown), right=frozenset({1, 2, 3}))
+    yield Section("Events", tuple(f"{one.name}: {_said(one.refused, now)}" for one in report.workloads if one.refused))
+
+
+def _quota_commands(report: QuotaReport) -> Iterator[Command]:
+    for one in [one for one in report.workloads if one.missing or not one.room.pods][:2]:
+        yield qos("explain {}/{}", *one.name.split("/"), namespace=report.namespace)
+    yield why("exceeded quota")
+
+
+def _class(report: ClassReport, _now: datetime | None) -> _Told:
+    if report.pods is None:
+        return _C.PODS_UNREAD, _NOTICE, ("Which pods have it is unknown: they could not be read.",)
+    pods, workloads, first = sum(report.pods.values()), len(report.workloads), report.defaults[:1]
+    lead = f"Gives priority {report.value} to {counted(pods, 'pod')}; {counted(workloads, 'workload')} name it."
+    lead = lead.replace("1 workload name", "1 workload names") if workloads == 1 else lead
+    if report.name in report.defaults and len(report.defaults) > 1:
+        both = f"{len(report.defaults)} classes are globalDefault; the lowest counts, {first[0]}."
+        return _C.CLASS_DEFAULTS, _NOTICE, (both, lead, "Way out: set globalDefault: false in all but one.")
+    if report.stale:
+        older = f"{report.stale} of them {'has' if report.stale == 1 else 'have'} the priority of an earlier class"
+        return _C.CLASS_IN_USE, _NOTICE, (lead, f"{older} of this name, and keep it until they are created again.")
+    return _C.CLASS_IN_USE if pods or workloads else _C.CLASS_UNUSED, _FINE, (lead,)
+
+
+def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -> Iterator[Section | Table]:
+    default = report.defaults[:1] == (report.name,)
+    gets = "; pods without a class get it" if default else ""
+    yield Section("Class", (f"value {report.value}, {report.preemption_policy}{gets}",))
+    lower = f"pods of lower priority ({report.lower} on nodes now)"
+    never = report.preemption_policy == "Never"
+    yield Section("Preempts", (f"nothing; its pods come earlier in the queue than {lower}" if never else lower,))
+    for label, ranked in (("Preempted by", report.above), ("Comes before", report.below)):
+        yield Section(label, tuple(f"{name} ({value})" for name, value in list(ranked.items())[:most]))
+    yield Section("If deleted", tuple(_if_deleted(report, default=default)))
+    yield Section("If changed", ("value and preemptionPolicy are immutable: create another class, and name that",))
+    rows = [(namespace, str(count)) for namespace, count in list((report.pods or {}).items())[:most]]
+    waiting = f", {report.pending} without a node" if report.pending else ""
+    yield Table(f"Pods{waiting}", ("namespace", "pods"), tuple(rows), right=frozenset({1}))
+    yield Section("Workloads", report.workloads[:most])
+    yield Section("Quotas", report.quotas[:most])
+
+
+def _if_deleted(report: ClassReport, *, default: bool) -> Iterator[str]:
+    if report.name in SYSTEM_PRIORITY_CLASSES:
+        yield "the API server refuses that: it is Kubernetes' own"
+        return
+    yield "pods that are there keep their priority"
+    if report.workloads:
+        yield f"the API server refuses new pods of {listed(report.workloads, most=_SHOWN)}: no such class"
+    if default:
+        yield f"new pods without a class get {f'class {report.defaults[1]}' if report.defaults[1:] else 'priority 0'}"
+
+
+def _class_commands(report: ClassReport) -> Iterator[Command]:
+    for namespace, kind, name in (one.split("/") for one in report.workloads[:2]):
+        yield qos("explain {}/{}", kind, name, namespace=namespace)
+    yield why("PriorityClass")
+
+
+def _view(report: RelatedReport) -> _View:
+    return _VIEWS[str(report.__struct_config__.tag)]
+
+
+_View = tuple[str, Callable[..., _Told], Callable[..., Any], Callable[..., Any]]
+_VIEWS: Final[dict[str, _View]] = {
+    "ClaimExplanation": ("persistentvolumeclaim", _claim, _claim_parts, _claim_commands),
+    "BudgetExplanation": ("poddisruptionbudget", _budget, _budget_parts, _budget_commands),
+    "QuotaExplanation": ("resourcequota", _quota, _quota_parts, _quota_commands),
+    "PriorityClassExplanation": ("priorityclass", _class, _class_parts, _class_commands),
+}
+"""By the report's ``kind``: its object, and what makes its verdict, sections and next commands."""

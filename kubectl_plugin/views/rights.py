@@ -1,0 +1,45 @@
+"""The Roles that commands need, as a manifest with what an administrator has to know."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import to_builtins
+
+from kubectl_plugin.render.command import Target, kubectl
+from kubectl_plugin.reports.rights import ASKED, KUBELETS, Role
+from kubectl_plugin.views.words import listed
+
+__all__ = ["manifest"]
+
+_WIDTH: Final = 78
+_LEFT_OUT: Final = (
+    f"{KUBELETS} is left out, for its holder can run commands in every pod of a node. A metrics API then gives the "
+    "usage, and the kubelets' configuration stays unknown. --kubelets adds it."
+)
+_OTHERS: Final = "Objects of other namespaces stay unread: where a pod finds room is not certain then (exit code 11)."
+
+
+def manifest(commands: Sequence[str], roles: Sequence[Role], *, kubelets: bool) -> str:
+    """YAML for ``kubectl apply -f -``, with comments."""
+    import yaml
+
+    plain = [to_builtins(role) for role in roles]
+    documents = (yaml.safe_dump(one, sort_keys=False, default_flow_style=None, width=_WIDTH) for one in plain)
+    return "".join(f"# {line}\n" for line in _comments(commands, roles, kubelets=kubelets)) + "---\n".join(documents)
+
+
+def _comments(commands: Sequence[str], roles: Sequence[Role], *, kubelets: bool) -> Iterator[str]:
+    wrap = textwrap.TextWrapper(_WIDTH, break_on_hyphens=False).wrap
+    yield from wrap(f"For {listed(commands, most=len(commands))}: all that kubectl qos asks the API server for.")
+    yield "An administrator applies it (| kubectl apply -f -) and binds it:"
+    for role in roles:
+        name, kind, space = role.metadata["name"], role.kind.lower(), role.metadata.get("namespace")
+        options = f"--{kind}={{}} --group=GROUP"
+        yield f"  {Target().line(kubectl('create {}binding {}', kind, name, name, namespace=space, options=options))}"
+    if not kubelets and any(KUBELETS in ASKED[name].cluster for name in commands):
+        yield from wrap(_LEFT_OUT)
+    if len(roles) > 1:
+        yield from wrap(_OTHERS)

@@ -1,0 +1,260 @@
+"""The flags of qos-webhook that state rules for new pods, and what they come to.
+
+The program reads its command line with them, and `kubectl qos explain` the arguments of the program's Deployment.
+Namespaces are given by name, or by a prefix and ``*`` where the help says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+from enum import Enum
+from functools import lru_cache
+from typing import NamedTuple, NoReturn
+
+from msgspec import Struct
+
+from podrules.qos_webhook.namespaces import NamespaceRule, NamespaceRules, RuleError, read_constraints
+
+__all__ = [
+    "ObjectRef",
+    "Options",
+    "PodRules",
+    "RuleMode",
+    "add_pod_flags",
+    "object_ref",
+    "read_arguments",
+    "read_options",
+]
+
+
+class ObjectRef(Struct, frozen=True):
+    """The namespace and name of an object of a known kind."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class RuleMode(Enum):
+    """What happens to a request that breaks a rule."""
+
+    WARN = "warn"
+    DENY = "deny"
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """The rules for new pods and the workloads that create them."""
+
+    rules: NamespaceRules = NamespaceRules()
+    """The rules for namespaces."""
+    disallowed_class: RuleMode = RuleMode.DENY
+    """For pods of a PriorityClass that their namespace does not allow."""
+    template_class: RuleMode = RuleMode.WARN
+    """For workloads whose pods would be refused for their class."""
+    verbose: bool = False
+    """Whether warnings also report which defaults were filled in."""
+    default_constraints: bool = True
+    """Whether pods may get default constraints. If not, the objects behind their selectors are not read, and a
+    Namespace's annotation is ignored."""
+    leave_out_template_hash: bool = False
+    """Whether default constraints select the pods of all revisions of a Deployment together."""
+    lint_selectors: bool = True
+    """Whether to warn about a constraint whose selector does not match the pod itself."""
+    lint_topology_keys: bool = False
+    """Whether to warn about a topologyKey that no node has; the cache then holds the labels of nodes."""
+
+
+class PodRules(NamedTuple):
+    """What the arguments of a running webhook say of new pods."""
+
+    options: Options
+    scheduler_config: ObjectRef | None
+    write_system_defaults: bool
+
+
+def add_pod_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that state rules for new pods to a parser."""
+    _add_spread(parser)
+    _add_classes(parser)
+    parser.add_argument(
+        "--warnings",
+        type=_is_verbose,
+        default=False,
+        metavar="usual|verbose",
+        help="verbose: also report which defaults were filled in (default)",
+    )
+
+
+def _add_spread(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("default topology spread constraints").add_argument
+    add(
+        "--scheduler-config",
+        type=object_ref,
+        metavar="NAMESPACE/NAME",
+        help="ConfigMap with the cluster's KubeSchedulerConfiguration",
+    )
+    add(
+        "--write-system-defaults",
+        action="store_true",
+        help="write constraints of defaultingType System too, which kube-scheduler applies by itself",
+    )
+    add(
+        "--default-constraints",
+        type=_namespace_constraints,
+        action="append",
+        default=[],
+        metavar="NAMESPACE=JSON",
+        help="a list of constraints in place of the cluster's, for a namespace or, as team-*, those whose names begin "
+        "so; [] for none; may be repeated",
+    )
+    add(
+        "--constraints-from-annotations",
+        action="store_true",
+        help="let Namespaces' annotations give constraints also where none of the above does; what selectors are built "
+        "from is read only where some pod may get constraints",
+    )
+    add(
+        "--leave-out-template-hash",
+        action="store_true",
+        help="select the pods of all revisions of a Deployment; kube-scheduler's own selector spreads revisions apart",
+    )
+    add(
+        "--lint-spread-selectors",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="warn of constraints whose selector does not match the pod itself (default on)",
+    )
+    add(
+        "--lint-topology-keys",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="warn of constraints whose topologyKey no node has; keeps the labels of all nodes in memory (default off)",
+    )
+
+
+def _add_classes(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("PriorityClasses").add_argument
+    add(
+        "--default-class",
+        type=_namespace_class,
+        action="append",
+        default=[],
+        metavar="NAMESPACE=CLASS",
+        help="class of pods that name none; NAMESPACE as above; may be repeated",
+    )
+    add(
+        "--allowed-classes",
+        type=_namespace_classes,
+        action="append",
+        default=[],
+        metavar="NAMESPACE=CLASS,…",
+        help="the classes that pods may have, * for any, empty for none; NAMESPACE as above; may be repeated",
+    )
+    add(
+        "--disallowed-class",
+        type=_verdict,
+        default=RuleMode.DENY,
+        metavar="deny|warn",
+        help="for pods of a class that is not allowed (default deny)",
+    )
+    add(
+        "--template-class",
+        type=_verdict,
+        default=RuleMode.WARN,
+        metavar="warn|deny",
+        help="for workloads whose pods would be refused for their class (default warn)",
+    )
+
+
+def object_ref(text: str) -> ObjectRef:
+    """Read ``NAMESPACE/NAME``."""
+    namespace, slash, name = text.partition("/")
+    if not (slash and namespace and name) or "/" in name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAMESPACE/NAME")
+    return ObjectRef(namespace, name)
+
+
+def _namespace_value(text: str) -> tuple[str, str]:
+    namespace, equals, value = text.partition("=")
+    if not (equals and namespace):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAMESPACE=…")
+    return namespace, value
+
+
+def _namespace_class(text: str) -> tuple[str, NamespaceRule]:
+    namespace, name = _namespace_value(text)
+    if not name:
+        raise argparse.ArgumentTypeError(f"{text!r} names no class")
+    return namespace, NamespaceRule(default_class=name)
+
+
+def _namespace_classes(text: str) -> tuple[str, NamespaceRule]:
+    namespace, names = _namespace_value(text)
+    return namespace, NamespaceRule(allowed_classes=tuple(filter(None, names.split(","))))
+
+
+def _namespace_constraints(text: str) -> tuple[str, NamespaceRule]:
+    namespace, constraints = _namespace_value(text)
+    try:
+        return namespace, NamespaceRule(constraints=read_constraints(constraints))
+    except RuleError as error:
+        raise argparse.ArgumentTypeError(f"{namespace}: {error}") from error
+
+
+def _verdict(text: str) -> RuleMode:
+    try:
+        return RuleMode(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither warn nor deny") from None
+
+
+def _is_verbose(text: str) -> bool:
+    if text not in {"usual", "verbose"}:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither usual nor verbose")
+    return text == "verbose"
+
+
+def read_options(parser: argparse.ArgumentParser, args: argparse.Namespace, *, demo: bool = False) -> Options:
+    """Read the rules for new pods and their workloads from the flags."""
+    entries: dict[str, NamespaceRule] = {}
+    for namespace, rule in (*args.default_class, *args.allowed_classes, *args.default_constraints):
+        entries[namespace] = rule.or_else(entries.get(namespace, NamespaceRule()))
+    rules = NamespaceRules(entries)
+    try:
+        rules.check()
+    except RuleError as error:
+        parser.error(str(error))
+    return Options(
+        rules=rules,
+        disallowed_class=args.disallowed_class,
+        template_class=args.template_class,
+        verbose=args.warnings,
+        default_constraints=demo
+        or args.scheduler_config is not None
+        or args.write_system_defaults
+        or args.constraints_from_annotations
+        or any(rule.constraints for rule in entries.values()),
+        leave_out_template_hash=args.leave_out_template_hash,
+        lint_selectors=args.lint_spread_selectors,
+        lint_topology_keys=args.lint_topology_keys,
+    )
+
+
+class _Arguments(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise RuleError(message)
+
+
+@lru_cache(maxsize=8)
+def read_arguments(arguments: tuple[str, ...]) -> PodRules:
+    """Read the rules from the arguments of a running webhook, and skip those about something else.
+
+    Raises:
+        RuleError: the program would not start with them.
+    """
+    parser = _Arguments(add_help=False)
+    add_pod_flags(parser)
+    args, _ = parser.parse_known_args(arguments)
+    return PodRules(read_options(parser, args), args.scheduler_config, args.write_system_defaults)

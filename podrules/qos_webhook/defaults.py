@@ -1,0 +1,226 @@
+"""Which PriorityClass and which topology spread constraints the webhook writes into a new pod, and what it refuses.
+
+default class    the label of the Namespace, if the allowed classes include it, else the configuration
+allowed classes  the configuration alone: see `podrules.qos_webhook.namespaces`
+constraints      those that kube-scheduler would apply by itself: the Namespace's annotation, else the configuration
+for that namespace, else kube-scheduler's; none for pods with constraints of their own, bound pods,
+pods of a scheduler that the configuration does not name, and namespaces that opted out
+selector         `DefaultSelector`; for a pod of a ReplicaSet it holds pod-template-hash, so that revisions spread
+apart. The hash can be left out: pods of all revisions then count together, also during a rollout
+keys             matchLabelKeys of a default do not count, as in the scheduler: the API server would refuse a key
+that the selector holds too
+size             none where they would take more than `_MOST_BYTES`: a namespace's owner chooses both the number of
+constraints and the length of the selector, which each of them repeats
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from msgspec import json
+from msgspec.structs import replace
+
+from podrules.controller_labels import HASH_LABEL
+from podrules.model.pod import Pod, TopologySpreadConstraint
+from podrules.model.selectors import LabelSelector
+from podrules.priority import UnknownPriorityClass
+from podrules.qos_webhook.arguments import Options
+from podrules.qos_webhook.namespaces import NamespaceRules, annotated_constraints, is_allowed
+from podrules.scheduler.plugins.pod_topology_spread.args import LIST_DEFAULTING
+from podrules.scheduler.plugins.pod_topology_spread.default_constraints import build_default_constraints
+from podrules.scheduler.plugins.pod_topology_spread.default_selector import Siblings
+from podrules.scheduler.profile import DEFAULT_SCHEDULER_NAME, Profile
+
+__all__ = [
+    "CONSTRAINTS_ANNOTATION",
+    "DEFAULT_CLASS_LABEL",
+    "DEFAULT_PROFILES",
+    "OPT_OUT_LABEL",
+    "DefaultSpread",
+    "Space",
+    "as_json",
+    "default_spread",
+    "disallowed",
+    "may_get_constraints",
+    "namespace_default",
+    "not_given",
+    "scheduler_defaults",
+]
+
+DEFAULT_CLASS_LABEL: Final = "kubectl-qos.io/default-priority-class"
+"""A label of a Namespace: the class of its pods that name none."""
+OPT_OUT_LABEL: Final = "kubectl-qos.io/topology-spread"
+"""A label of a Namespace; with value ``disabled`` its pods get no default constraints."""
+CONSTRAINTS_ANNOTATION: Final = "kubectl-qos.io/default-topology-spread-constraints"
+"""Annotation of a Namespace: the default constraints of its pods as JSON, in place of the cluster's."""
+DEFAULT_PROFILES: Final = {DEFAULT_SCHEDULER_NAME: Profile(DEFAULT_SCHEDULER_NAME)}
+"""The profile that kube-scheduler uses without a configuration."""
+_MOST_BYTES: Final = 16 << 10
+"""Of constraints in JSON. Few pods have more than 2 KiB; an answer that its client does not read stays in memory."""
+
+
+class Space(NamedTuple):
+    """A Namespace as the rules read it."""
+
+    name: str
+    labels: Mapping[str, str]
+    constraints: str
+    """The annotation with default constraints; empty: it has none."""
+
+
+class DefaultSpread(NamedTuple):
+    """The default constraints of a pod."""
+
+    constraints: Sequence[TopologySpreadConstraint] = ()
+    origin: str = ""
+    """``the namespace's defaults``."""
+    warnings: tuple[str, ...] = ()
+    """Why some are not given, and which are, where the configuration asks for that."""
+
+
+def namespace_default(space: Space, rules: NamespaceRules) -> str:
+    """The name of the class for pods that name none; empty: they get the cluster's global default."""
+    rule = rules.of(space.name)
+    label = space.labels.get(DEFAULT_CLASS_LABEL, "")
+    if label and is_allowed(label, rule.allowed_classes):
+        return label
+    return rule.default_class or ""
+
+
+def not_given(namespace: str, unknown: UnknownPriorityClass) -> str:
+    """The warning where the default class of a namespace does not exist."""
+    return f"namespace {namespace}: its default class is not given: {unknown}"
+
+
+def disallowed(class_name: str, namespace: str, rules: NamespaceRules) -> str:
+    """Why a class is not allowed in a namespace; empty: it is. Pods without a class are always allowed."""
+    allowed = rules.of(namespace).allowed_classes
+    if not class_name or is_allowed(class_name, allowed):
+        return ""
+    named = ", ".join(allowed or ()) or "none"
+    return f"PriorityClass {class_name} is not allowed in namespace {namespace} (allowed: {named})"
+
+
+def scheduler_defaults(
+    profiles: Mapping[str, Profile], scheduler_name: str, *, write_system: bool
+) -> Sequence[TopologySpreadConstraint] | None:
+    """The default constraints of a scheduler's pods; None: the configuration does not name the scheduler.
+
+    Those of type System are the scheduler's own, which it applies by itself.
+    """
+    profile = profiles.get(scheduler_name)
+    if profile is None:
+        return None
+    args = profile.pod_topology_spread
+    return args.constraints if write_system or args.defaulting_type == LIST_DEFAULTING else ()
+
+
+def may_get_constraints(pod: Pod, space: Space) -> bool:
+    """Whether default constraints are for such a pod, and for such a namespace."""
+    own = pod.spec.topology_spread_constraints or pod.spec.node_name
+    return not own and space.labels.get(OPT_OUT_LABEL) != "disabled"
+
+
+def default_spread(
+    pod: Pod,
+    space: Space,
+    options: Options,
+    of_scheduler: Callable[[str], Sequence[TopologySpreadConstraint] | None],
+    siblings: Siblings,
+) -> DefaultSpread:
+    """The default constraints of a new pod.
+
+    Args:
+        pod: With the labels and the owner that it will have.
+        space: Its namespace.
+        options: The webhook's.
+        of_scheduler: See `scheduler_defaults`.
+        siblings: What its selector is built from. It may raise what reading it raises.
+    """
+    if not may_get_constraints(pod, space):
+        return DefaultSpread()
+    if not options.default_constraints:
+        ignored = f"namespace {space.name}: annotation {CONSTRAINTS_ANNOTATION} is ignored"
+        warning = f"{ignored}: the webhook gives no default constraints"
+        return DefaultSpread(warnings=(warning,) if space.constraints else ())
+    defaults, origin, warnings = _defaults(pod, space, options, of_scheduler)
+    constraints = build_default_constraints(pod, defaults, siblings)
+    # Each has the same selector. No more than one is written to find out how long all are.
+    size = len(constraints) * len(json.encode(as_json(constraints[0]))) if constraints else 0
+    if size > _MOST_BYTES:
+        left_out = f"spec.topologySpreadConstraints: {origin} are left out"
+        too_long = f"with the pod's selector they have {size} bytes; at most {_MOST_BYTES} are added"
+        return DefaultSpread(warnings=(*warnings, f"{left_out}: {too_long}"))
+    if options.leave_out_template_hash:
+        constraints = _of_all_revisions(constraints)
+    if constraints and options.verbose:
+        warnings += (f"spec.topologySpreadConstraints: {_counted(constraints)} filled in, {origin}",)
+    return DefaultSpread(constraints, origin if constraints else "", warnings)
+
+
+def _defaults(
+    pod: Pod,
+    space: Space,
+    options: Options,
+    of_scheduler: Callable[[str], Sequence[TopologySpreadConstraint] | None],
+) -> tuple[Sequence[TopologySpreadConstraint], str, tuple[str, ...]]:
+    """The constraints, their origin in words, and warnings of an annotation that is ignored."""
+    own = of_scheduler(pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME)
+    if own is None:
+        return (), "", ()
+    warnings: tuple[str, ...] = ()
+    if space.constraints:
+        annotated = annotated_constraints(space.constraints)
+        if not isinstance(annotated, str):
+            return annotated, "the namespace's defaults", ()
+        warnings = (f"namespace {space.name}: annotation {CONSTRAINTS_ANNOTATION} is ignored: {annotated}",)
+    configured = options.rules.of(space.name).constraints
+    if configured is not None:
+        return configured, "the namespace's defaults", warnings
+    return own, "the cluster's defaults", warnings
+
+
+def _of_all_revisions(constraints: Sequence[TopologySpreadConstraint]) -> tuple[TopologySpreadConstraint, ...]:
+    """The constraints without pod-template-hash; a constraint without any other term is left out."""
+    return tuple(
+        replace(entry, label_selector=selector)
+        for entry in constraints
+        if entry.label_selector is not None and (selector := _without_hash(entry.label_selector)) is not None
+    )
+
+
+def _without_hash(selector: LabelSelector) -> LabelSelector | None:
+    labels = {key: value for key, value in selector.match_labels.items() if key != HASH_LABEL}
+    expressions = tuple(term for term in selector.match_expressions if term.key != HASH_LABEL)
+    return LabelSelector(labels, expressions) if labels or expressions else None
+
+
+def _counted(constraints: Sequence[TopologySpreadConstraint]) -> str:
+    return "1 constraint is" if len(constraints) == 1 else f"{len(constraints)} constraints are"
+
+
+def as_json(constraint: TopologySpreadConstraint) -> dict[str, Any]:
+    """The constraint in JSON, without the fields that are not set."""
+    selector: dict[str, Any] = {}
+    if constraint.label_selector is not None:
+        if constraint.label_selector.match_labels:
+            selector["matchLabels"] = constraint.label_selector.match_labels
+        expressions = [
+            {"key": term.key, "operator": term.operator} | ({"values": list(term.values)} if term.values else {})
+            for term in constraint.label_selector.match_expressions
+        ]
+        if expressions:
+            selector["matchExpressions"] = expressions
+    optional = {
+        "minDomains": constraint.min_domains,
+        "nodeAffinityPolicy": constraint.node_affinity_policy,
+        "nodeTaintsPolicy": constraint.node_taints_policy,
+    }
+    return {
+        "maxSkew": constraint.max_skew,
+        "topologyKey": constraint.topology_key,
+        "whenUnsatisfiable": constraint.when_unsatisfiable,
+        "labelSelector": selector,
+        **{name: value for name, value in optional.items() if value is not None},
+    }

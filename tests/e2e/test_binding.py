@@ -1,0 +1,77 @@
+"""A pod with a node chosen that waits for a dead provisioner: what kube-scheduler writes, and what `explain` says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import container, make_pod
+from tests.e2e.plugin import InProcess
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.controlplane
+
+SELECTED = "volume.kubernetes.io/selected-node"
+
+
+def test_a_dead_provisioner(
+    control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    api, name = control_plane.api, make_node()["metadata"]["name"]
+    storage = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": namespace},
+        "provisioner": "csi.dead.example",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": namespace},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": namespace,
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    pod = make_pod(
+        namespace,
+        "db",
+        containers=[container(requests={"cpu": "10m"})],
+        schedulerName="default-scheduler",
+        nodeSelector={"kubernetes.io/hostname": name},
+        volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}],
+    )
+
+    def said(*words: str) -> str:
+        return " ".join(qos.text(*words, "-n", namespace).split())
+
+    def waits() -> bool:
+        chosen = api.get("v1", "PersistentVolumeClaim", "data", namespace)["metadata"].get("annotations", {})
+        told = api.get("v1", "Pod", "db", namespace)["status"].get("nominatedNodeName")
+        return bool(told == name == chosen.get(SELECTED))
+
+    with control_plane.holding([storage]):
+        control_plane.apply([claim, pod])
+        wait_for(waits, "the scheduler waits for the volume")
+        awaited = f'kube-scheduler chose {name} and waits for claim "data", which is unbound: csi.dead.example has not'
+        page = said("pod/db")
+        assert awaited in page
+        assert "No CSIDriver is named csi.dead.example" in page
+        assert f"kubectl describe pvc data -n {namespace}" in page
+        assert "preemption" not in page
+        assert awaited in said("pods")
+
+        # So does a provisioner that failed.
+        api.patch(claim, {"metadata": {"annotations": {SELECTED: None}}})
+        wait_for(lambda: "SchedulerError" in str(api.get("v1", "Pod", "db", namespace)["status"]), "the attempt fails")
+        wait_for(waits, "the scheduler tries again")
+        page = said("pod/db")
+        assert awaited in page
+        assert 'An attempt failed: running PreBind plugin "VolumeBinding": binding volumes: ' in page
+        report = " ".join(qos.also("report").text("-n", namespace).split())
+        assert f"trouble 1 pod: claim stays unbound. {namespace}/db." in report

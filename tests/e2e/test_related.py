@@ -1,0 +1,120 @@
+"""What `explain` says of a claim, a budget, a quota and a priority class is what a real control plane does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.controlplane.client import ApiError, Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import container, make_class, make_pod, make_workload, node_name, on
+from tests.e2e.plugin import InProcess
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.controlplane
+
+READY: Object = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def refused(call: Callable[[], object]) -> str:
+    """The API server's words; empty: it does what it is asked for."""
+    try:
+        call()
+    except ApiError as error:
+        return error.message
+    return ""
+
+
+def test_budget_quota_and_class_of_a_deployment(
+    control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    api, node, gold = control_plane.api, node_name(make_node()), f"gold-{namespace}"
+    made: Object = {"namespace": namespace}
+    hard = {"requests.cpu": "2", "pods": "9"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", **made}, "spec": {"hard": hard}}
+    control_plane.apply([make_class(gold, 7), quota])
+    wait_for(lambda: "used" in api.get("v1", "ResourceQuota", "q", namespace).get("status", {}), "the quota is counted")
+    own = make_pod(namespace, containers=[container(requests={"cpu": "1"})], priorityClassName=gold)["spec"]
+    selector = {"matchLabels": {"app": "web"}}
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", **made}}
+    budget = {**budget, "spec": {"selector": selector, "minAvailable": 2}}
+    control_plane.apply([budget, make_workload("Deployment", namespace, own, replicas=3)])
+    wait_for(lambda: len(api.list_items("v1", "Pod", namespace)) == 2, "two pods are made")
+    pods = api.list_items("v1", "Pod", namespace)
+    for pod in pods:
+        control_plane.bind(pod, node)
+        control_plane.set_pod_status(pod, READY)
+
+    def counted() -> bool:
+        found = api.get("policy/v1", "PodDisruptionBudget", "b", namespace).get("status", {})
+        return bool(found.get("currentHealthy") == 2)
+
+    wait_for(counted, "the budget has counted")
+    wait_for(lambda: "Refuses 1 of 3 pods" in qos("quota/q", "-n", namespace).out, "the quota refuses a pod")
+    said = qos.text("quota/q", "-n", namespace)
+    assert "deployment/web: requests.cpu is 2 of 2. Way out: raise requests.cpu to 3 for all pods of" in said
+    assert "exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2, limited: requests.cpu=2" in said
+
+    page = qos.json("pdb/b", "-n", namespace)
+    (says,) = {pod["refused"] for pod in page["pods"]}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pods[0]["metadata"]["name"]}}
+    path = api.path("v1", "Pod", namespace, pods[0]["metadata"]["name"], "eviction")
+    with pytest.raises(ApiError) as error:
+        api.request("POST", path, eviction)
+    assert says in [cause["message"] for cause in error.value.details["causes"]]
+    assert f"A drain of {node} does not end. Way out: minAvailable 1, or 3 pods (now 2)." in page["verdict"]["text"]
+
+    said = qos.text(f"pc/{gold}")
+    assert "Gives priority 7 to 2 pods; 1 workload names it." in said
+    assert f"the API server refuses new pods of {namespace}/deployment/web: no such class" in said
+    api.delete(make_class(gold, 7))
+    another = make_pod(namespace, "another", priorityClassName=gold)
+    create = api.path("v1", "Pod", namespace)
+    wait_for(
+        lambda: (
+            f"no PriorityClass with name {gold}"
+            in refused(lambda: api.request("POST", create, another, query={"dryRun": "All"}))
+        ),
+        "the class is unknown",
+    )
+    assert {pod["spec"]["priority"] for pod in api.list_items("v1", "Pod", namespace)} == {7}
+
+
+def test_budget_of_a_pod_without_a_controller_lets_none_go(
+    control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    api, pod, node = control_plane.api, make_pod(namespace), node_name(make_node())
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1}
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec}
+    control_plane.apply([pod])
+    control_plane.bind(pod, node)
+    control_plane.set_pod_status(pod, READY)
+    control_plane.apply([{**budget, "metadata": {"name": "b", "namespace": namespace}}])
+    wait_for(lambda: "1 healthy" in qos.text("pdb/b", "-n", namespace), "the budget has counted")
+    page = qos.json("pdb/b", "-n", namespace)
+    assert (page["verdict"]["code"], page["standing"]["risk"]) == ("BudgetBlocksAlways", "Uncounted")
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}}
+    path = api.path("v1", "Pod", namespace, "web", "eviction")
+    assert "disruption budget" in refused(lambda: api.request("POST", path, eviction))
+
+
+def test_claim_that_waits_for_a_pod_then_for_its_provisioner(
+    control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    api, node, kind = control_plane.api, make_node(), {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass"}
+    late = {**kind, "metadata": {"name": f"late-{namespace}"}, "volumeBindingMode": "WaitForFirstConsumer"}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": namespace}}
+    claim = {**claim, "spec": {**spec, "storageClassName": f"late-{namespace}"}}
+    control_plane.apply([{**late, "provisioner": "gone.example.com"}, claim])
+    assert "(WaitForFirstConsumer), and no pod uses it." in qos.text("pvc", "data", "-n", namespace)
+
+    mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    control_plane.apply(
+        [make_pod(namespace, schedulerName="default-scheduler", nodeSelector=on(node), volumes=mounted)]
+    )
+    chosen = f'gone.example.com has not made a volume of class "late-{namespace}" yet for node {node_name(node)}.'
+    wait_for(lambda: chosen in qos.text("pvc/data", "-n", namespace), "a node is chosen")
+    assert "It keeps pod web waiting." in qos.text("pvc/data", "-n", namespace)
+    api.delete(late)

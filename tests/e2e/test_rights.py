@@ -1,0 +1,132 @@
+"""Each command, by a user who has exactly the role that ``kubectl qos rights`` prints for the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+
+from kubectl_plugin.completion.answer import answer
+from kubectl_plugin.reports.rights import ASKED
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.objects import make_pod, node_name
+from tests.e2e.plugin import InProcess, flat
+from tests.kubectl_plugin.asked import MANIFEST
+from tests.kubectl_plugin.running import run
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.controlplane
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+@pytest.fixture(scope="module")
+def users(control_plane: ControlPlane) -> Iterator[Callable[..., str]]:
+    """Makes a user for a command, with the role of that command."""
+    with control_plane.holding([bound for command in ASKED for bound in _bound(command, "rights", command)]):
+        for command in ASKED:
+            wait_for(partial(_may_list_pods, control_plane, command), f"{command} has its role")
+        yield lambda command: f"user-of-{command}"
+
+
+def _bound(user: str, *words: str) -> Iterator[Object]:
+    """The Roles that are printed, each bound to the user."""
+    for role in yaml.safe_load_all(run(*words, "--kubelets").out):
+        place = {"namespace": space} if (space := role["metadata"].get("namespace")) else {}
+        name = f"{role['metadata']['name']}-{user}"
+        yield role | {"metadata": {"name": name, **place}}
+        yield {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": f"{role['kind']}Binding",
+            "metadata": {"name": name, **place},
+            "roleRef": {"apiGroup": _RBAC, "kind": role["kind"], "name": name},
+            "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": f"user-of-{user}"}],
+        }
+
+
+def _may_list_pods(control_plane: ControlPlane, user: str, namespace: str = "") -> bool:
+    spec = {
+        "user": f"user-of-{user}",
+        "resourceAttributes": {"verb": "list", "resource": "pods", "namespace": namespace},
+    }
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    said = control_plane.api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", body)
+    return bool(said["status"]["allowed"])
+
+
+@pytest.fixture
+def node(make_node: Callable[..., Object]) -> str:
+    """A node of its own."""
+    return node_name(make_node(capacity={"cpu": "16"}))
+
+
+@pytest.fixture
+def shop(control_plane: ControlPlane, namespace: str, node: str) -> str:
+    """A namespace with a pod on the node and one that waits."""
+    waits = make_pod(namespace, "waits", schedulerName="default-scheduler", requests={"cpu": "900"})
+    control_plane.apply([make_pod(namespace, nodeName=node), waits])
+    return namespace
+
+
+@pytest.mark.parametrize("command", ASKED)
+def test_nothing_is_refused_to_a_user_with_the_role(
+    qos: InProcess, users: Callable[[str], str], shop: str, node: str, command: str, tmp_path: Path
+) -> None:
+    typed = {
+        "explain": [
+            "pods -n {0} -o wide",
+            "node/{1}",
+            "deployments -n {0}",
+            "-f - -n {0} -o wide",
+            "pod/web -n {0} --timeline",
+        ],
+        "died": ["pod/web -n {0}", "-A"],
+        "place": ["--drain {1}", "-f - -n {0}"],
+        "node": ["{1} -o wide"],
+        "report": ["-A"],
+        "snapshot": [f"-o {tmp_path / 'cluster.qos'}"],
+        "versions": ["--to 1.37"],
+        "partitions": ["-o wide"],
+        "delete": ["pod/web -n {0} --grace-period=0 --dry-run=server"],
+        "fence": ["node/{1}"],
+        "unfence": ["node/{1}"],
+    }
+    for words in typed[command]:
+        ran = qos.also(command)(*words.format(shop, node).split(), "--as", users(command), stdin=MANIFEST)
+        assert ran.code in {0, 7, 9, 11}, ran
+        said = flat(ran.out + ran.err)
+        assert ("you may not" in said, "orbidden" in said, "can-i" in said) == (False, False, False), said
+
+
+def test_a_role_of_one_namespace(control_plane: ControlPlane, qos: InProcess, shop: str) -> None:
+    with control_plane.holding(list(_bound(shop, "rights", "explain", "-n", shop))):
+        wait_for(lambda: _may_list_pods(control_plane, shop, shop), "the role holds")
+        ran = qos("pod/waits", "-n", shop, "--as", f"user-of-{shop}")
+
+    assert ran.code == 11
+    assert "you may not list them" in flat(ran.out)
+    assert ran.out.splitlines()[-1].lstrip().startswith("kubectl qos rights explain"), ran.out
+
+
+def test_completion_and_kubectl_take_what_is_printed(
+    control_plane: ControlPlane,
+    qos: InProcess,
+    users: Callable[[str], str],
+    shop: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    for name, value in (qos.environment() | {"KUBECTL_QOS_COMPLETION_SECONDS": "60"}).items():
+        monkeypatch.setenv(name, value)
+    candidates, _ = answer(["explain", "--as", users("explain"), "-n", shop], "pod/w")
+    assert candidates == ["pod/waits", "pod/web"]
+
+    for form in ("table", "json", "yaml"):
+        (tmp_path / form).write_text(run("rights", "fence", "-n", shop, "-o", form).out)
+        done = control_plane.kubectl("apply", "--dry-run=server", "-f", str(tmp_path / form))
+        assert done.stdout.count("kubectl-qos-fence created (server dry run)") == 3, form

@@ -1,0 +1,328 @@
+"""Pods without a node that have one chosen: what they wait for before they are bound, in `explain` and `report`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kubectl_plugin.running import run, write_cluster
+from tests.objects import raw_condition, raw_node, raw_pod
+
+MADE: Final = "2026-10-01T12:00:00Z"
+ASKED: Final = "Waiting for a volume to be created either by the external provisioner 'csi.acme.io' or manually"
+TIMEOUT: Final = 'running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded'
+Json = dict[str, Any]
+
+
+def pod(name: str = "db", *, claim: str = "data", nominated: str = "n1", reason: str = "", **more: Any) -> Json:
+    told = [raw_condition("PodScheduled", "False", reason=reason, message=TIMEOUT, lastTransitionTime=MADE)]
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}] if claim else []
+    status = {"phase": "Pending", "nominatedNodeName": nominated, "conditions": told if reason else []}
+    made = raw_pod(name, "shop", uid=name, volumes=volumes, status=status, requests={"cpu": "1"}, **more)
+    made["metadata"]["creationTimestamp"] = MADE
+    return made
+
+
+def claim(name: str = "data", *, selected: str = "n1", **spec: Any) -> Json:
+    annotations = {"volume.kubernetes.io/selected-node": selected} if selected else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": name,
+            "namespace": "shop",
+            "uid": name,
+            "creationTimestamp": MADE,
+            "annotations": annotations,
+        },
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "fast",
+            "resources": {"requests": {"storage": "5Gi"}},
+            **spec,
+        },
+        "status": {"phase": "Pending"},
+    }
+
+
+CLASS: Final = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "fast"},
+    "provisioner": "csi.acme.io",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
+
+
+def event(reason: str, at: str, *, first: str = "", kind: str = "PersistentVolumeClaim", **more: Any) -> Json:
+    name = "data" if kind != "Pod" else "db"
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{reason}-{at}", "namespace": "shop", "creationTimestamp": MADE},
+        "involvedObject": {"kind": kind, "name": name, "namespace": "shop", "uid": name},
+        "reason": reason,
+        "type": "Normal",
+        "firstTimestamp": f"2026-10-01T{first or at}Z",
+        "lastTimestamp": f"2026-10-01T{at}Z",
+        **more,
+    }
+
+
+def waiting(at: str) -> Json:
+    """The controller's word that a provisioner is awaited; the newest one is the present."""
+    return event("ExternalProvisioning", at, first="12:00:02", count=9, message=ASKED)
+
+
+class Cluster:
+    """Nodes n1 and n2 with 2 CPUs, and what a test adds."""
+
+    def __init__(self, folder: Path, *objects: Json) -> None:
+        heartbeat = raw_condition("Ready", lastHeartbeatTime=MADE)
+        nodes = [raw_node(name, allocatable={"cpu": "2", "pods": "9"}, conditions=[heartbeat]) for name in ("n1", "n2")]
+        self.file = write_cluster(folder / "c.json", [*nodes, *objects])
+
+    def said(self, *words: str) -> str:
+        ran = run(*words, "--snapshot", self.file)
+        assert not ran.err
+        return " ".join(ran.out.split())
+
+    def explained(self, name: str = "db") -> str:
+        return self.said("explain", f"pod/{name}", "-n", "shop")
+
+
+def test_a_dead_provisioner_is_named(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, pod(), claim(), CLASS, waiting("12:00:12"))
+    said = cluster.explained()
+    assert (
+        'Pending for 12 s: kube-scheduler chose n1 and waits for claim "data", which is unbound: csi.acme.io has not '
+        'made a volume of class "fast" yet. No CSIDriver is named csi.acme.io: if it is a CSI driver, it is not '
+        "installed. The scheduler gives up after 600 s (bindTimeoutSeconds, the default) and tries again. Way out: see "
+        "that the provisioner runs; the claim's events tell what it says."
+    ) in said
+    assert "preemption" not in said
+    assert "trouble" not in cluster.said("report", "-n", "shop")
+
+
+def test_since_when_and_how_long(tmp_path: Path) -> None:
+    said = Cluster(tmp_path, pod(), claim(), CLASS, waiting("12:04:00")).explained()
+    assert "The volume was asked for at 12:00:02 UTC; the scheduler gives up after 600 s (" in said
+    assert "default), at 12:10:02 UTC, and tries again." in said
+
+
+@pytest.mark.parametrize("nominated", ["n1", ""])
+def test_an_attempt_that_timed_out_is_trouble(nominated: str, tmp_path: Path) -> None:
+    failed = event("FailedScheduling", "12:10:04", kind="Pod", type="Warning", message=TIMEOUT)
+    given = pod(nominated=nominated, reason="SchedulerError")
+    cluster = Cluster(tmp_path, given, claim(), CLASS, failed, waiting("12:11:00"))
+    said = cluster.explained()
+    waits = "waits" if nominated else "waited"
+    assert f'Pending for 11 min: kube-scheduler chose n1 and {waits} for claim "data"' in said
+    assert f"An attempt failed: {TIMEOUT}." in said
+    assert "default), at" not in said
+    report = cluster.said("report", "-n", "shop")
+    assert "trouble 1 pod: claim stays unbound. shop/db." in report
+
+
+@pytest.mark.parametrize(("at", "late"), [("12:04:50", False), ("12:05:10", True)])
+def test_without_a_failure_it_is_trouble_after_5_min(at: str, late: bool, tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, pod(), claim(), CLASS, waiting(at))
+    assert ("trouble 1 pod: claim stays unbound" in cluster.said("report", "-n", "shop")) is late
+
+
+def test_an_older_scheduler_names_no_node(tmp_path: Path) -> None:
+    """Nor does one with the feature gate off: the claim shows the node."""
+    said = Cluster(tmp_path, pod(nominated=""), claim(selected="n2"), CLASS, waiting("12:20:00")).explained()
+    assert 'kube-scheduler chose n2 and waits for claim "data"' in said
+    assert "no scheduler has looked at it" not in said
+
+
+def test_room_that_preemption_made(tmp_path: Path) -> None:
+    """The claim keeps the node of an attempt before; that is full now."""
+    full = [raw_pod("low", "shop", uid="low", nodeName="n1", requests={"cpu": "2"})]
+    said = Cluster(tmp_path, pod(reason="Unschedulable"), claim(), CLASS, *full, waiting("12:01:00")).explained()
+    assert "preemption made room on n1" in said
+    assert "no node fits" in said
+    none = Cluster(tmp_path, pod(claim="", reason="Unschedulable"), waiting("12:01:00")).explained()
+    assert "preemption made room on n1" in none
+
+
+def test_a_pod_that_was_unschedulable_and_waits_for_its_volume_now(tmp_path: Path) -> None:
+    said = Cluster(tmp_path, pod(reason="Unschedulable"), claim(), CLASS, waiting("12:01:00")).explained()
+    assert 'kube-scheduler chose n1 and waits for claim "data"' in said
+    assert "An attempt failed" not in said
+
+
+def test_a_nomination_that_nothing_explains(tmp_path: Path) -> None:
+    said = Cluster(tmp_path, pod(claim=""), waiting("12:01:00")).explained()
+    assert "n1 is named for it (status.nominatedNodeName), and nothing shows what it waits for" in said
+    assert "preemption" not in said
+
+
+def test_a_pod_that_nothing_awaited_and_that_fits_nowhere_now(tmp_path: Path) -> None:
+    full = [raw_pod(name, "shop", uid=name, nodeName=name, requests={"cpu": "2"}, priority=9) for name in ("n1", "n2")]
+    for given in (pod(claim=""), pod(claim="", nominated="", reason="SchedulerError")):
+        said = Cluster(tmp_path, given, *full, waiting("12:07:00")).explained()
+        assert "Pending for 7 min: no node fits." in said
+    said = Cluster(tmp_path, given, waiting("12:07:00")).explained()
+    assert f"kube-scheduler's last attempt failed, and it tries again. An attempt failed: {TIMEOUT}." in said
+    assert "trouble" not in Cluster(tmp_path, given, waiting("12:07:00")).said("report", "-n", "shop")
+
+
+def test_a_volume_that_is_reserved(tmp_path: Path) -> None:
+    """kube-controller-manager has still to bind the claim to it."""
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "pv-7"},
+        "spec": {
+            "capacity": {"storage": "5Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "fast",
+            "claimRef": {"namespace": "shop", "name": "data", "uid": "data"},
+        },
+    }
+    said = Cluster(tmp_path, pod(), claim(selected=""), CLASS, volume, waiting("12:01:00")).explained()
+    assert 'kube-scheduler chose n1 and waits for claim "data", which is not bound yet to volume "pv-7"' in said
+    assert "kube-controller-manager binds it" in said
+
+
+def test_drivers(tmp_path: Path) -> None:
+    driver = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "csi.acme.io"}, "spec": {}}
+    node = {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n1"}, "spec": {"drivers": []}}
+    said = Cluster(tmp_path, pod(), claim(), CLASS, driver, node, waiting("12:01:00")).explained()
+    assert "CSINode n1 does not list csi.acme.io: its node plugin does not run there." in said
+    node["spec"] = {"drivers": [{"name": "csi.acme.io", "nodeID": "n1"}]}
+    said = Cluster(tmp_path, pod(), claim(), CLASS, driver, node, waiting("12:01:00")).explained()
+    assert "CSINode" not in said
+    assert "CSIDriver" not in said
+
+
+def test_what_the_provisioner_says_is_quoted(tmp_path: Path) -> None:
+    message = 'failed to provision volume with StorageClass "fast": rpc error: quota of 3 volumes exceeded'
+    failed = event("ProvisioningFailed", "12:06:00", first="12:00:03", type="Warning", count=7, message=message)
+    said = Cluster(tmp_path, pod(), claim(), CLASS, failed, waiting("12:06:01")).explained()
+    assert 'kube-scheduler chose n1 and waits for claim "data"' in said
+    assert f"ProvisioningFailed (persistentvolumeclaim/data) 7 times in 5 min, last 1 s ago: {message}." in said
+
+
+def test_several_claims(tmp_path: Path) -> None:
+    given = pod()
+    given["spec"]["volumes"].append({"name": "w", "persistentVolumeClaim": {"claimName": "logs"}})
+    said = Cluster(tmp_path, given, claim(), claim("logs"), CLASS, waiting("12:01:00")).explained()
+    assert 'Claim "logs" is unbound: csi.acme.io has not made a volume of class "fast" yet.' in said
+
+
+def test_devices_that_are_not_ready(tmp_path: Path) -> None:
+    """A device with binding conditions is made ready after the node is chosen."""
+    device = {
+        "request": "gpu",
+        "driver": "fabric.acme.io",
+        "pool": "p",
+        "device": "g0",
+        "bindingConditions": ["Attached"],
+    }
+    claimed = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "gpu", "namespace": "shop", "uid": "gpu", "creationTimestamp": MADE},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}},
+        "status": {
+            "allocation": {"devices": {"results": [device]}, "allocationTimestamp": "2026-10-01T12:00:30Z"},
+            "reservedFor": [{"resource": "pods", "name": "db", "uid": "db"}],
+        },
+    }
+    devices = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
+    given = pod(claim="", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+    said = Cluster(tmp_path, given, claimed, devices, waiting("12:01:00")).explained()
+    assert 'chose n1 and waits for claim "gpu", which is not ready: ' in said
+    assert 'driver fabric.acme.io has not set "Attached" to True.' in said
+    assert "The scheduler gives up after 600 s (bindingTimeout, the default) and tries again." in said
+
+
+def test_a_node_that_only_preemption_or_a_claim_explains_needs_the_claims(tmp_path: Path) -> None:
+    """Without the claims, neither is said."""
+    given = pod(reason="Unschedulable")
+    cluster = {"apiVersion": "v1", "kind": "List", "items": [raw_node("n1"), given]}
+    file = tmp_path / "list.json"
+    file.write_text(json.dumps(cluster))
+    said = " ".join(run("explain", "pod/db", "-n", "shop", "--snapshot", str(file)).out.split())
+    assert "preemption made room" not in said
+
+
+@pytest.mark.parametrize("reason", ["", "SchedulerError"])
+def test_only_a_pod_that_was_unschedulable_has_preempted(reason: str, tmp_path: Path) -> None:
+    """The event of the preemption is gone: another pod is nominated to the node, and waits for its volume."""
+    target = raw_condition("DisruptionTarget", reason="PreemptionByScheduler", lastTransitionTime=MADE)
+    low = raw_pod("low", "shop", uid="low", nodeName="n1", status={"phase": "Running", "conditions": [target]})
+    low["metadata"] |= {"deletionTimestamp": "2026-10-01T12:01:30Z", "deletionGracePeriodSeconds": 30}
+    high = pod(reason=reason, priority=9)
+    said = Cluster(tmp_path, low, high, claim(), CLASS, waiting("12:01:00")).explained("low")
+    assert "no event is left that names it" in said
+    assert "shop/db" not in said
+
+
+def test_a_claim_that_keeps_the_pod_on_a_node_that_rejects_it(tmp_path: Path) -> None:
+    full = raw_pod("top", "shop", uid="top", nodeName="n1", requests={"cpu": "2"}, priority=9)
+    given = pod(nominated="", reason="Unschedulable")
+    said = Cluster(tmp_path, given, claim(), CLASS, full, waiting("12:06:00")).explained()
+    assert (
+        'The volume that claim "data" is to get (5Gi, Pending, csi.acme.io) can be used only on node n1 '
+        "(volume.kubernetes.io/selected-node): on n1, which rejects the pod: Insufficient cpu. Way out: remove "
+        'annotation volume.kubernetes.io/selected-node from claim "data": the scheduler selects a node again.'
+    ) in said
+
+
+CONFLICT: Final = (
+    'running PreBind plugin "VolumeBinding": Operation cannot be fulfilled on persistentvolumeclaims "data"'
+)
+
+
+def test_an_attempt_that_failed_of_something_else_is_no_trouble_yet(tmp_path: Path) -> None:
+    """As of two pods that share a claim."""
+    given = pod(reason="SchedulerError")
+    given["status"]["conditions"][0]["message"] = CONFLICT
+    for at, late in (("12:00:20", False), ("12:06:00", True)):
+        cluster = Cluster(tmp_path, given, claim(), CLASS, waiting(at))
+        assert f"An attempt failed: {CONFLICT}." in cluster.explained()
+        assert ("trouble 1 pod: claim stays unbound" in cluster.said("report", "-n", "shop")) is late
+
+
+def test_a_pod_of_a_group_that_waits_for_the_others(tmp_path: Path) -> None:
+    given = pod(claim="", schedulingGroup={"podGroupName": "train"})
+    said = Cluster(tmp_path, given, waiting("12:00:30")).explained()
+    assert "it has chosen n1 for this one, and may wait for the others (Permit)" in said
+
+
+def test_a_plugin_of_the_profile_that_may_let_it_wait(tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{plugins: {permit: {enabled: [{name: Coscheduling}]}}}]\n"
+    )
+    cluster = Cluster(tmp_path, pod(claim=""), waiting("12:00:30"))
+    said = cluster.said("explain", "pod/db", "-n", "shop", "--scheduler-config", str(config))
+    assert "kube-scheduler chose n1 and waits for a plugin of its profile (Permit)." in said
+
+
+def test_the_timeout_is_that_of_the_profile(tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{pluginConfig: [{name: VolumeBinding, args: {bindTimeoutSeconds: 90}}]}]\n"
+    )
+    cluster = Cluster(tmp_path, pod(), claim(), CLASS, waiting("12:01:15"))
+    said = cluster.said("explain", "pod/db", "-n", "shop", "--scheduler-config", str(config))
+    assert "the scheduler gives up after 90 s (bindTimeoutSeconds), at 12:01:32 UTC, and tries again." in said
+
+
+def test_a_selected_node_that_is_gone_and_another_that_was_selected_then(tmp_path: Path) -> None:
+    given = pod(nominated="", reason="Unschedulable")
+    said = Cluster(tmp_path, given, claim(selected="n9"), CLASS, waiting("12:01:00")).explained()
+    assert 'Claim "data" is unbound: its volume is to be made for node n9, which does not exist.' in said
+    assert "can be used only on" not in said
+    said = Cluster(tmp_path, pod(nominated="n2"), claim(selected="n2"), CLASS, waiting("12:02:00")).explained()
+    assert 'kube-scheduler chose n2 and waits for claim "data"' in said

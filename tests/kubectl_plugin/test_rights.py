@@ -1,0 +1,121 @@
+"""``kubectl qos rights``: the role of a command holds what the command asks for, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from kubectl_plugin.parsing import COMMANDS
+from kubectl_plugin.reports.rights import ASKED, KUBELETS, read_only
+from tests.golden import check
+from tests.kubectl_plugin.asked import COMMANDS as TYPED
+from tests.kubectl_plugin.asked import Request, asked_by
+from tests.kubectl_plugin.running import run
+from tests.tree import ROOT
+
+_READ = {"get", "list"}
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[Request]]:
+    """What each command asks for."""
+    return {command: asked_by(command, tmp_path_factory.mktemp(command)) for command in TYPED}
+
+
+def _row(asked: Iterable[Request]) -> str:
+    requests = sorted(asked)
+    changes: dict[str, list[str]] = {}
+    for verb, resource, _ in requests:
+        if verb not in _READ:
+            changes.setdefault(resource, []).append(verb)
+    places = {
+        name: sorted({one for verb, one, inside in requests if inside is namespaced and verb in _READ})
+        for name, namespaced in (("cluster", False), ("namespaced", True))
+    }
+    return json.dumps(places | ({"changes": changes} if changes else {}))
+
+
+def test_K_the_rights_are_what_the_commands_ask_for(asked: dict[str, set[Request]]) -> None:
+    rows = ",\n".join(f'"{command}": {_row(requests)}' for command, requests in asked.items())
+    check(ROOT / "kubectl_plugin" / "reports" / "rights.json", f"{{\n{rows}\n}}\n")
+
+
+def _roles(*words: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(run("rights", *words).out))
+
+
+def _verbs(roles: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
+    """The verbs by resource."""
+    found: dict[str, set[str]] = {}
+    for role in roles:
+        for rule in role["rules"]:
+            [group] = rule["apiGroups"]
+            for resource in rule["resources"]:
+                found.setdefault(f"{resource}.{group}".rstrip("."), set()).update(rule["verbs"])
+    return found
+
+
+def test_K_without_a_name_it_is_all_that_only_read() -> None:
+    [role] = _roles()
+    verbs = _verbs([role])
+    assert (role["kind"], role["metadata"]["name"]) == ("ClusterRole", "kubectl-qos")
+    assert verbs.pop("configmaps") == {"get"}
+    [named] = [rule for rule in role["rules"] if "resourceNames" in rule]
+    assert (named["resources"], named["resourceNames"]) == (["configmaps"], ["kube-scheduler", "qos-webhook-scheduler"])
+    assert set(map(frozenset, verbs.values())) == {frozenset({"get", "list", "watch"})}
+    assert {"pods", "events", "nodes.metrics.k8s.io"} <= set(verbs)
+    assert not {"secrets", KUBELETS} & set(verbs)
+    assert role == _roles(*read_only())[0]
+    assert _verbs(_roles("--kubelets")) == {**verbs, KUBELETS: {"get"}, "configmaps": {"get"}}
+
+
+@pytest.mark.parametrize("command", TYPED)
+def test_K_each_command_has_its_own(command: str) -> None:
+    verbs = _verbs(_roles(command))
+    asked = ASKED[command]
+    assert set(verbs) == {*asked.cluster, *asked.namespaced} - {KUBELETS}
+    written = {name: more for name, given in verbs.items() if (more := given - {"get", "list", "watch"})}
+    changes = {"delete": {"pods": {"delete", "patch"}}} | {one: {"nodes": {"patch"}} for one in ("fence", "unfence")}
+    assert written == changes.get(command, {})
+
+
+def test_K_in_one_namespace() -> None:
+    of_cluster, *others = _roles("died", "delete", "-n", "shop")
+    assert [role["metadata"] for role in others] == [
+        {"name": "kubectl-qos-died-delete", "namespace": space} for space in ("shop", "kube-node-lease")
+    ]
+    assert {role["kind"] for role in others} == {"Role"}
+    assert "pods" not in _verbs([of_cluster])
+    assert _verbs(others[:1])["pods"] == {"get", "list", "watch", "delete", "patch"}
+    assert list(_verbs(others[1:])) == ["leases.coordination.k8s.io"]
+    told = run("rights", "died", "-n", "shop").out
+    assert "kubectl create rolebinding kubectl-qos-died -n shop --role=kubectl-qos-died --group=GROUP" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("lint",), 'COMMAND "lint": not one of explain, '),
+        (("explian",), "Did you mean explain?"),
+        (("-n", "a\nb"), "is no name of a namespace"),
+    ],
+)
+def test_K_what_has_no_role(words: tuple[str, ...], said: str) -> None:
+    ran = run("rights", *words)
+    assert (ran.code, ran.out, said in ran.err) == (2, "", True)
+
+
+def test_K_every_command_asks_or_is_known_not_to() -> None:
+    assert set(COMMANDS) - set(ASKED) == {"lint", "why", "rights"}
+
+
+def test_K_other_formats() -> None:
+    printed = json.loads(run("rights", "node", "-o", "json").out)
+    assert [printed] == _roles("node") == _roles("node", "-o", "yaml")
+    assert run("rights", "node", "-o", "name").out == "clusterrole.rbac.authorization.k8s.io/kubectl-qos-node\n"
+    assert run("rights", "node", "-o", "markdown").out == f"```yaml\n{run('rights', 'node').out}```\n"
+    assert json.loads(run("rights", "node", "-n", "shop", "-o", "json").out)["apiVersion"] == "v1"
