@@ -122,9 +122,15 @@ def eviction_hold(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> BudgetRis
         return BudgetRisk.NOT_OBSERVED
     if _is_unready(pod) and not lets_unhealthy_go(budget):
         return BudgetRisk.UNHEALTHY
-    if failed_sync(budget):
+    if _is_uncounted(budget):
         return BudgetRisk.UNCOUNTED
     return BudgetRisk.BLOCKS_ALWAYS if status.desired_healthy >= status.expected_pods > 0 else BudgetRisk.BLOCKS_NOW
+
+
+def _is_uncounted(budget: PodDisruptionBudget) -> bool:
+    """Whether counting failed, or no pod has a controller: then none goes, though more are healthy than desired."""
+    status = budget.status
+    return failed_sync(budget) or (status.disruptions_allowed == 0 and status.current_healthy > status.desired_healthy)
 
 
 def _is_unready(pod: Pod) -> bool:
@@ -142,7 +148,7 @@ def _standing(budget: PodDisruptionBudget, pods: int, unready: int, *, overlaps:
         risk = BudgetRisk.NOT_OBSERVED
     elif status.disruptions_allowed > 0:
         risk = BudgetRisk.ALLOWS
-    elif failed_sync(budget):
+    elif _is_uncounted(budget):
         risk = BudgetRisk.UNCOUNTED
     elif status.desired_healthy >= max(pods, status.expected_pods):
         risk = BudgetRisk.BLOCKS_ALWAYS

@@ -142,9 +142,11 @@ class OurDeployment(KubeObject, frozen=True):
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The arguments of container ``qos-webhook``; none where there is no such container."""
-        found = (one for one in self.spec.template.spec.containers if one.name == "qos-webhook")
-        return next(((*one.command[1:], *one.args) for one in found), ())
+        """The arguments of container ``qos-webhook``; none where it runs another program, as a shell."""
+        for one in self.spec.template.spec.containers:
+            if one.name == "qos-webhook" and (not one.command or one.command[0].endswith("qos-webhook")):
+                return (*one.command[1:], *one.args)
+        return ()
 
 
 def asked_about_pods(

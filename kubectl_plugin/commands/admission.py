@@ -92,17 +92,14 @@ class Admission:
         # Loaded for pods to come: it takes many rules. Webhooks are asked after the plugin that refuses a class.
         from kubectl_plugin.commands.own_webhook import OwnWebhook
 
-        own = OwnWebhook(gatherer)
-        judged = own.judge(pod, maker, files, objects.priority_classes)
-        if judged is not None:
-            admitted = admit_pod(judged.pod, objects, features=gatherer.versions.api_server)
+        own = OwnWebhook(pod, maker, files, gatherer)
+        if (filled_in := own.written(objects.priority_classes)) is not pod:
+            admitted = admit_pod(filled_in, objects, features=gatherer.versions.api_server)
         refusal, warning = self._in_namespace(admitted, files, maker.written)
-        if judged is None:
-            return ReviewedPod(admitted, refusals, report, refusal, warning)
-        webhook, denied = own.refusal(judged, admitted.pod)
+        denied = own.refusal(admitted.pod)
         if refusal is None or refusal.by is RefusedBy.RESOURCE_QUOTA:
             refusal = denied or refusal
-        return ReviewedPod(admitted, refusals, report, refusal, warning, webhook)
+        return ReviewedPod(admitted, refusals, report, refusal, warning, own.report)
 
     def take(self, pod: Pod, wanted: int | None) -> QuotaRoom | None:
         """Take what pods like a reviewed one use from the quotas; the room of these, where some find none.

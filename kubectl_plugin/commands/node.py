@@ -22,6 +22,7 @@ from podrules.cluster.source import Source
 from podrules.died.oom_kills import node_shortages
 from podrules.model.node import Node
 from podrules.model.pod import Pod
+from podrules.model.pod_reference import reference
 from podrules.reading import Unread, read_or_none
 
 if TYPE_CHECKING:
@@ -110,10 +111,13 @@ def _with_held(report: NodePressureReport, node: Node, gatherer: Gatherer) -> No
     if isinstance(pods, Unread) or isinstance(budgets, Unread) or not budgets:
         return report
     # Loaded for a cordoned node.
+    from podrules.disruption import Evictions
     from podrules.placement.drain import drain_plan
 
     plan = drain_plan(pods, budgets, report.name, gatherer.reach(report.name))
-    return replace(report, held=tuple(entry for entry in plan.unmoved if entry.hold is not None))
+    # The others go one after the other.
+    kept = {reference(pod) for pod in pods if Evictions(budgets).refused(pod) is not None}
+    return replace(report, held=tuple(entry for entry in plan.unmoved if entry.hold is not None and entry.pod in kept))
 
 
 def _with_shortage(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:

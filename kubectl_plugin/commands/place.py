@@ -259,7 +259,8 @@ class _Planner:
         found = self._gatherer.snapshot([entry.first_pod for entry in wanted], args, budgets=True)
         if found.error is not None:
             raise found.error
-        return found.snapshot
+        # A list that was written by hand may lack uids, which tell pods apart.
+        return replace(found.snapshot, pods=tuple(map(_with_uid, found.snapshot.pods)))
 
     def _changed_cluster(self, request: _Request, files: _Files) -> ClusterSnapshot:
         """The cluster as it would be: with the objects of files, other nodes, fewer pods, and nodes cordoned.
@@ -331,7 +332,6 @@ class _Planner:
             entry.ordered,
             entry.job,
             entry.autoscaler,
-            entry.replaces,
         )
 
     def _awaited(self, entry: PlaceableSpec, pods: Sequence[Pod]) -> AwaitedPod | None:
@@ -342,6 +342,11 @@ class _Planner:
         node = pod.spec.node_name
         silent = node if node and self._gatherer.reach(node, of_many=True).reach.quiet else ""
         return AwaitedPod(pod.metadata.name, pod.metadata.deletion_timestamp is not None, silent)
+
+
+def _with_uid(pod: Pod) -> Pod:
+    meta = pod.metadata
+    return pod if meta.uid else replace(pod, metadata=replace(meta, uid="/".join(meta.place)))
 
 
 def _placeable(asked: Sequence[PlaceableSpec | RefusedSpec]) -> list[PlaceableSpec]:

@@ -72,8 +72,6 @@ class PlaceableSpec(Struct, frozen=True):
     """The one of the files that decides about its replicas; None: none does."""
     daemons: Existing | None = None
     """What becomes of the pods that a DaemonSet has; None: it is none."""
-    replaces: str = ""
-    """The uid of the pod of a drained node in whose place it comes; empty: of none."""
 
     @property
     def pod(self) -> Pod:
@@ -190,8 +188,7 @@ class PlaceableSpecs:
             spec=replace(pod.spec, node_name=""),
             status=replace(pod.status, nominated_node_name="", resource_claim_statuses=()),
         )
-        replaces = pod.metadata.uid if origin == "drain" else ""
-        return PlaceableSpec(name, Controlled(made), 1, framework, origin=origin, replaces=replaces)
+        return PlaceableSpec(name, Controlled(made), 1, framework, origin=origin)
 
     def _number(self, own: int) -> int | None:
         """How many pods to place; None: as many as fit."""

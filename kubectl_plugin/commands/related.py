@@ -43,6 +43,7 @@ from podrules.placement.outcome import ClaimTrouble
 from podrules.priority import PREEMPT_LOWER_PRIORITY, default_priority_class
 from podrules.reading import read_or_none
 from podrules.refusals import pods_short, refuser
+from podrules.versions import version_notes
 from podrules.volumes import WriterLock, attached_guard, claimed_volumes
 
 __all__ = ["RelatedReports"]
@@ -79,6 +80,7 @@ class RelatedReports:
             "source": gatherer.source.description,
             "rules_version": versions.rules_version,
             "server_version": versions.server_version,
+            "version_notes": version_notes(versions),
             "unread": gatherer.unread,
         }
 
@@ -98,7 +100,7 @@ class RelatedReports:
         gatherer, meta, spec = self._gatherer, claim.metadata, claim.spec
         chosen, bound = storage.claim_class(claim), storage.is_bound(claim) or claim.status.phase == "Bound"
         wanted, has = (amounts.get(storage.STORAGE) for amounts in (spec.resources.requests, claim.status.capacity))
-        pods, nodes = self._unfinished(meta.namespace), self._list(kinds.NODES)
+        pods, nodes = self._list(kinds.PODS, meta.namespace), self._list(kinds.NODES)
         read = gatherer.get if named else partial(gatherer.one_of, None, namespace=None)
         own = gatherer.noted(read(kinds.PERSISTENT_VOLUMES, spec.volume_name)) if spec.volume_name else None
         kind = read(kinds.STORAGE_CLASSES, chosen) if chosen else None
@@ -109,7 +111,8 @@ class RelatedReports:
             persistent_volumes=(own,) if own else () if bound else tuple(self._list(kinds.PERSISTENT_VOLUMES) or ()),
             storage_classes=() if bound else tuple(self._list(kinds.STORAGE_CLASSES) or ()),
         )
-        users = [pod for pod in pods or () if any(one.claim == meta.name for one in claimed_volumes(pod))]
+        live = (pod for pod in pods or () if not pod.finished)
+        users = [pod for pod in live if any(one.claim == meta.name for one in claimed_volumes(pod))]
         resizing = (Said(one.type, one.message) for one in claim.status.conditions if one.status == "True")
         grows = bound and wanted is not None and has is not None and has < wanted
         report = ClaimReport(
@@ -150,13 +153,15 @@ class RelatedReports:
         standings = budgets_at_stake(budgets, own).standings
         live = [pod for pod in own if not pod.finished]
         failures = (one.message for one in budget.status.conditions if one.type == "DisruptionAllowed")
+        counted = budget_room(budget, list(map(self._covered, own))) if named and pods is not None else None
+        failure = "" if counted is None else counted.failure
         return BudgetReport(
             min_available=spec.min_available,
             max_unavailable=spec.max_unavailable,
             unhealthy_pod_eviction_policy=spec.unhealthy_pod_eviction_policy or "IfHealthyBudget",
             standing=None if pods is None else next(one for one in standings if one.name == meta.name),
-            counted=budget_room(budget, list(map(self._covered, own))) if named and pods is not None else None,
-            failure=next(failures, "") if failed_sync(budget) else "",
+            counted=counted,
+            failure=next(failures, "") if failed_sync(budget) else failure,
             others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),
             pods=tuple(replace(_short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
             **self._head(budget),

@@ -46,7 +46,8 @@ def answer(before: Sequence[str], current: str) -> tuple[Sequence[str], Directiv
     line = typed(before)
     asked = question(line, current)
     found = [(name, description) for name, description in asked.candidates if name.startswith(asked.prefix)]
-    found += [(name, "") for name in _names(asked, line) if name.startswith(asked.prefix) and _PLAIN.fullmatch(name)]
+    names = (name for name in _names(asked, line) if name.startswith(asked.prefix) and _PLAIN.fullmatch(name))
+    found += [(f"{asked.before}{name}", "") for name in names]
     directive = asked.directive
     if asked.names is not None and found and all(name.endswith("/") for name, _ in found):
         directive |= Directive.NO_SPACE

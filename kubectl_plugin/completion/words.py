@@ -48,6 +48,8 @@ class Question(NamedTuple):
     typed_kind: str | None = None
     """The kind of a name that is typed without one: ``explain pod NAME``. None: ``TYPE/NAME``; empty: a name alone."""
     directive: Directive = Directive.NO_FILES
+    before: str = ""
+    """What is typed of the word before the name: names of a list, each with its comma."""
 
 
 class Typed(NamedTuple):
@@ -174,7 +176,9 @@ def _value(before: Typed, name: str, prefix: str) -> Question:
     flag = next((flag for flag in _all_flags(before.command or "explain") if name in flag.names), None)
     names = _VALUES.get(_SHORT.get(name, name))
     if names is not None:
-        return Question(names=names, prefix=prefix, typed_kind=None if names is Names.PODS or "/" in prefix else "")
+        several, comma, last = prefix.rpartition(",") if name == "--drain" else ("", "", prefix)
+        kind = None if names is Names.PODS or "/" in last else ""
+        return Question(names=names, prefix=last, typed_kind=kind, before=several + comma)
     if flag is None:
         return Question()
     if flag.choices and "=" not in prefix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Final, NamedTuple
 
 from podrules.cluster.kinds import NODES, find_kind
@@ -45,6 +45,11 @@ class Habit(NamedTuple):
         Args:
             words: The words after the command.
         """
+        if self.before == ("--drain",):
+            # It takes its nodes as one word.
+            names = list(takewhile(lambda word: not word.startswith("-"), words))
+            nodes = ",".join(name for name in names if find_kind(name) is not NODES)
+            words = [*filter(None, (nodes,)), *words[len(names) :]]
         named = shlex.join(words) if words else self.example
         command = ("kubectl", "qos", self.command, *self.before, *filter(None, (named,)), *self.after)
         return f"{self.first or 'Write '}{' '.join(command)}"

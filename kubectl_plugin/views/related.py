@@ -23,6 +23,7 @@ from kubectl_plugin.reports.workload.rollout import Said
 from kubectl_plugin.views.pod.claim_words import claim_command, claim_sentences, volume_sentences
 from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
 from kubectl_plugin.views.unread import assumed_words, unread_lines
+from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import ago, amount, counted, cut, listed
 from podrules.budget_risk import BudgetRisk
 from podrules.model.instant import instant, later
@@ -55,7 +56,11 @@ def related_page(report: RelatedReport, *, now: datetime | None, wide: bool) -> 
         title=f"{name}/{report.name}{namespace}",
         verdict=told.sentences,
         severity=told.severity,
-        parts=(*parts(report, now, None if wide else _MAX_ROWS), Section("Unknown", unread_lines(report.unread))),
+        parts=(
+            *parts(report, now, None if wide else _MAX_ROWS),
+            versions_section(report.version_notes),
+            Section("Unknown", unread_lines(report.unread)),
+        ),
         next_commands=tuple(commands(report)),
     )
 
@@ -111,13 +116,13 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         if not users:
             return _C.CLAIM_TERMINATING, _NOTICE, (f"{lead}: no pod with a node keeps it, so it is gone soon.",)
         kept = f"{lead}: finalizer kubernetes.io/pvc-protection keeps it until {_names('pod', users)} "
-        kept += "ends." if len(users) == 1 else "end."
+        kept += "is gone." if len(users) == 1 else "are gone."
         return _C.CLAIM_TERMINATING, _NOTICE, (kept, "Save its data before that; no new pod can use it.")
     if problem is not None:
         made, failed = instant(report.created), report.event is not None and report.event.reason == _FAILED
         young = made is not None and now is not None and now < later(made, _LONG)
         passes = young and not failed and problem.trouble in _PASSING
-        code = _C.CLAIM_LOST if problem.trouble is ClaimTrouble.LOST else _C.CLAIM_UNBOUND
+        code = _C.CLAIM_LOST if problem.trouble is ClaimTrouble.LOST or report.phase == "Bound" else _C.CLAIM_UNBOUND
         what, *way = claim_sentences([problem])
         if problem.selected_node and problem.trouble is ClaimTrouble.WAITS_FOR_PROVISIONER:
             what = f"{what.rstrip('.')} for node {problem.selected_node}."
@@ -199,11 +204,12 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
         case BudgetRisk.BLOCKS_ALWAYS:
             lead = f"Lets no pod be evicted, even if all are Ready: {of}."
         case BudgetRisk.UNCOUNTED:
-            lead = f"Lets no pod be evicted: its pods cannot be counted ({cut(report.failure).rstrip('.')})."
+            why_not = cut(report.failure).rstrip(".") or _setting(report)
+            lead = f"Lets no pod be evicted: its pods cannot be counted ({why_not})."
         case BudgetRisk.NOT_OBSERVED:
             lead, never = "Lets no pod be evicted until the disruption controller has seen its newest spec.", False
         case _:
-            never = _setting(report) == _UNSET_BUDGET
+            never = False
     if not never:
         return _C.BUDGET_BLOCKS_NOW, _NOTICE, (lead, *way)
     return _C.BUDGET_BLOCKS_ALWAYS, _TROUBLE, (lead, *drains, *way)
@@ -227,7 +233,7 @@ def _changes(report: BudgetReport) -> Iterator[str]:
     match found.risk:
         case BudgetRisk.BLOCKS_ALWAYS if report.max_unavailable is not None:
             yield "maxUnavailable 1"
-        case BudgetRisk.BLOCKS_ALWAYS | BudgetRisk.BLOCKS_NOW if _setting(report) == _UNSET_BUDGET:
+        case BudgetRisk.BLOCKS_ALWAYS | BudgetRisk.UNCOUNTED if _setting(report) == _UNSET_BUDGET:
             yield "set maxUnavailable 1"
         case BudgetRisk.BLOCKS_ALWAYS if isinstance(least, int):
             kept = max(0, min(least, found.pods) - 1)
@@ -260,7 +266,8 @@ def _budget_parts(report: BudgetReport, _now: datetime | None, most: int | None)
     yield Section("Status", tuple(lines))
     yield Section("Change", tuple(_changes(report))[1:])
     held = Counter(pod.node for pod in report.pods if pod.node and pod.refused)
-    yield Section("Drains held", (listed([f"{node} ({count})" for node, count in sorted(held.items())], most=most),))
+    nodes = [f"{node} ({count})" for node, count in sorted(held.items())]
+    yield Section("Drains held", (listed(nodes, most=most),) if nodes else ())
     yield Section("Server says", tuple(dict.fromkeys(cut(pod.refused) for pod in report.pods if pod.refused))[:_SHOWN])
     yield from (_pods_table(", each asked alone", pods, most, budget=True) for pods in [report.pods] if pods)
 

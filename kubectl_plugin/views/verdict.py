@@ -251,7 +251,8 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     if status.gates:
         return _notice(VerdictCode.SCHEDULING_GATED, f"{waiting}: the {_gated(status.gates)}")
     placement = report.placement
-    if placement is not None and (binding := placement.binding) is not None:
+    fits = placement is not None and placement.outcome is PlacementOutcome.FITS
+    if placement is not None and (binding := placement.binding) is not None and (binding.claims or fits):
         asked = report.stuck.first if report.stuck is not None and binding.claims else None
         first, *more = binding_sentences(binding, instant(asked), now)
         severity = Severity.TROUBLE if binding.late else Severity.NOTICE

@@ -204,11 +204,12 @@ POD_METRICS: Final = Kind("PodMetrics", "pods", (), "metrics.k8s.io", "v1beta1",
 NODE_PROXIES: Final = Kind("NodeProxyOptions", "nodes/proxy", (), "", "v1", namespaced=False, model=KubeObject)
 """The permission to reach a kubelet through the API server, as RBAC names it; the API server stores no such objects."""
 
+_ADMISSION: Final = "admissionregistration.k8s.io"
 MUTATING_WEBHOOKS: Final = Kind(
     "MutatingWebhookConfiguration",
     "mutatingwebhookconfigurations",
     (),
-    "admissionregistration.k8s.io",
+    _ADMISSION,
     "v1",
     namespaced=False,
     model=WebhookConfiguration,
@@ -217,13 +218,7 @@ VALIDATING_WEBHOOKS: Final = replace(
     MUTATING_WEBHOOKS, kind="ValidatingWebhookConfiguration", plural="validatingwebhookconfigurations"
 )
 MUTATING_POLICIES: Final = Kind(
-    "MutatingAdmissionPolicy",
-    "mutatingadmissionpolicies",
-    (),
-    "admissionregistration.k8s.io",
-    "v1",
-    namespaced=False,
-    model=MutatingPolicy,
+    "MutatingAdmissionPolicy", "mutatingadmissionpolicies", (), _ADMISSION, "v1", namespaced=False, model=MutatingPolicy
 )
 OUR_DEPLOYMENTS: Final = Kind(
     "Deployment", "deployments", (), "apps", "v1", namespaced=True, model=OurDeployment, part="arguments"

@@ -204,7 +204,8 @@ def _never_stopped(evidence: Evidence) -> Verdict:
     started = [one for one in events.named(_STARTED) if one.component == KUBELET and _is_of_app(one)]
     always = owner is not None and owner.kind in _OF_ACTIVE | _MAKES_ANOTHER
     silent = node is not None and node.ready is not None and node.ready.status == "Unknown"
-    if node is None or not (silent and started and always and events.complete_since(first_of(events.events))):
+    complete = started and always and events.complete_since(first_of(events.events))
+    if node is None or not silent or not complete or evidence.pod_unread:
         return NOTHING
     weights = {Cause.FORCE_DELETED: Weight.MUCH, Cause.DELETED: Weight.POSSIBLE}
     if any(one.key == OUT_OF_SERVICE for one in node.spec.taints):

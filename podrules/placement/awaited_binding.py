@@ -65,7 +65,7 @@ def awaited_binding(situation: Situation, filtered: Filtered) -> Binding | None:
     if not failed and not (waits and passed and (claims or (told is None and names_node))):
         return None
     made = instant(pod.metadata.creation_timestamp)
-    is_long = bool(claims or failed) and made is not None and now is not None and now >= later(made, _LONG)
+    late = made is not None and now is not None and now >= later(made, _LONG)
     args = situation.framework.args.get("VolumeBinding") or VolumeBindingArgs()
     of_claims = BindingStage.VOLUMES if volumes else BindingStage.DEVICES
     of_others = BindingStage.PERMIT if situation.framework.unknown else BindingStage.UNKNOWN
@@ -75,14 +75,15 @@ def awaited_binding(situation: Situation, filtered: Filtered) -> Binding | None:
         claims=claims,
         timeout_seconds=args.bind_timeout_seconds if volumes else 600,
         error=told.message if told is not None and failed else "",
-        late=is_long or (told is not None and failed and _AWAITED.search(told.message) is not None),
+        late=bool(claims) and (late or (told is not None and failed and bool(_AWAITED.search(told.message)))),
         missing=_missing(situation, index, volumes[0].provisioner if volumes else "", row),
     )
 
 
 def awaited_claims(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
     """The unbound claims for which the scheduler has chosen a node, or has reserved a volume."""
-    holders = {one.spec.claim_ref.uid: one.metadata.name for one in index.volumes.values() if one.spec.claim_ref}
+    held = ((one.spec.claim_ref, one.metadata.name) for one in index.volumes.values())
+    holders = {holder.uid: name for holder, name in held if holder is not None and holder.uid}
     for place, volume in enumerate(pod.spec.volumes):
         named, space = claim_reference(pod, volume), pod.metadata.namespace
         claim = index.claims.get((space, named.name)) if named is not None else None

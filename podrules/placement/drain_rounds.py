@@ -26,7 +26,7 @@ from podrules.placement.plan import Demand, Placing, queue_key, with_unaided
 from podrules.placement.planned import PlannedSpec, Unmoved
 from podrules.reachability import NodeReach
 from podrules.scheduler.framework.node_table import NodeTable
-from podrules.scheduler.framework.planned_pods import is_planned, planned_uid
+from podrules.scheduler.framework.planned_pods import is_planned
 
 __all__ = ["Drained", "place_drained"]
 
@@ -51,7 +51,7 @@ def place_drained(
     """Drain the nodes and place all of the demands.
 
     Args:
-        demands: One for each pod that may be evicted (`Demand.replaces`), and what else is asked for.
+        demands: One of origin ``drain`` for each pod that may be evicted, and what else is asked for.
         drain: The nodes; unless they are drained one by one, they are cordoned in table and snapshot.
         table: Of the snapshot.
         snapshot: With all pods still there.
@@ -67,7 +67,9 @@ class _Rounds:
 
     def __init__(self, demands: Sequence[Demand], drain: Drain, placing: Placing) -> None:
         self._demands, self._drain, self._placing = demands, drain, placing
-        self._of_pod = {demand.replaces: index for index, demand in enumerate(demands) if demand.replaces}
+        pods = [demand.situation.pod.metadata.place if demand.origin == "drain" else None for demand in demands]
+        self._of_pod = {place: index for index, place in enumerate(pods) if place is not None}
+        self._others = [index for index, place in enumerate(pods) if place is None]
         self._specs: dict[int, PlannedSpec] = {}
 
     def run(self) -> Drained:
@@ -85,7 +87,7 @@ class _Rounds:
             if self._drain.one_by_one:
                 self._placing.table = self._placing.table.with_nodes(before)
                 self._take_back(node.name)
-        self._place(index for index, demand in enumerate(self._demands) if not demand.replaces)
+        self._place(self._others)
         return Drained(self._specs, tuple(unmoved), stuck, self._placing.snapshot)
 
     def _rounds(self, node: NodeReach) -> Iterator[DrainPlan]:
@@ -99,14 +101,14 @@ class _Rounds:
             gone = self._remove(own, step)
             taken = [pod for pod in gone if pod.metadata.deletion_timestamp is None and not pod.finished]
             self._placing.budgets = recounted(self._placing.budgets, gone=taken)
-            indexes = {self._of_pod[uid]: pod for pod in step.moved if (uid := pod.metadata.uid) in self._of_pod}
+            indexes = {self._of_pod[at]: pod for pod in step.moved if (at := pod.metadata.place) in self._of_pod}
             self._place(indexes)
             for index in indexes:
                 spec = self._specs[index]
                 self._specs[index] = replace(spec, leaves=(*spec.leaves, node.name), waits=waits)
             # A pod that is not placed here is taken to run elsewhere.
-            without = {pod.metadata.uid for index, pod in indexes.items() if not self._specs[index].placed}
-            came = [pod for pod in step.moved if pod in taken and pod.metadata.uid not in without]
+            without = [pod for index, pod in indexes.items() if not self._specs[index].placed]
+            came = [pod for pod in step.moved if pod in taken and pod not in without]
             self._placing.budgets = recounted(self._placing.budgets, came=came)
             held = {(one.pod.namespace, one.pod.name) for one in step.unmoved if one.reason == HELD}
             own, waits = [pod for pod in own if pod.metadata.place in held], True
@@ -118,7 +120,7 @@ class _Rounds:
         table = self._placing.table
         bound = {pod.metadata.uid: pod for pod in table.pods.on(table.index[name])}
         found = [pod for pod in self._placing.snapshot.pods if pod.spec.node_name == name]
-        moved = [pod for uid, pod in bound.items() if is_planned(pod) and uid in self._of_pod]
+        moved = [pod for pod in bound.values() if is_planned(pod) and pod.metadata.place in self._of_pod]
         return [*(pod for pod in found if pod.finished or pod.metadata.uid in bound), *moved]
 
     def _remove(self, own: Sequence[Pod], step: DrainPlan) -> list[Pod]:
@@ -136,15 +138,12 @@ class _Rounds:
         """Place demands by priority; one that moves again keeps what was said of it."""
         demands = self._demands
         for index in sorted(indexes, key=lambda one: queue_key(demands[one].origin, demands[one].situation.pod)):
-            uid, before = planned_uid(self._placing.count, 0), self._specs.get(index)
-            spec = self._placing.place(demands[index])
+            spec, before = self._placing.place(demands[index]), self._specs.get(index)
             if before is not None:
                 said = {"leaves": before.leaves, "waits": before.waits, "until_back": before.until_back}
                 stopped, victims = spec.stopped or before.stopped, (*before.victims, *spec.victims)
                 spec = replace(spec, stopped=stopped, victims=victims, **said)
             self._specs[index] = spec
-            if demands[index].replaces:
-                self._of_pod[uid] = index
 
     def _pending(self) -> list[int]:
         return [index for index, spec in self._specs.items() if spec.leaves and not spec.placed]

@@ -215,10 +215,8 @@ def _with_binding(base: Placement, situation: Situation, missing: Missing, filte
         return base
     binding = awaited_binding(replace(situation, unread=missing.unread), filtered)
     # Without its claims, the pod may wait for these.
-    made_room = binding is None and CLAIMS not in missing.resources
-    if nominated is not None:
-        nominated = replace(nominated, made_room=made_room)
-    return replace(base, binding=binding, nominated=nominated)
+    room = binding is None and CLAIMS not in missing.resources
+    return replace(base, binding=binding, nominated=nominated and replace(nominated, made_room=room))
 
 
 def rejected_groups(

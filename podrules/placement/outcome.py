@@ -168,7 +168,7 @@ class Binding(Struct, frozen=True, kw_only=True, rename="camel"):
     error: str
     """Why an attempt failed."""
     late: bool
-    """Whether an attempt waited in vain, or the pod has waited for 5 min."""
+    """Whether an attempt waited for the claims without success, or the pod has waited for 5 min."""
     missing: str
     """``CSIDriver``: none has the provisioner's name; ``CSINode``: that of the node does not list it."""
 

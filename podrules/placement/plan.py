@@ -105,8 +105,6 @@ class Demand(Struct, frozen=True):
     """How many pods a Job or CronJob makes; None: it is neither."""
     autoscaler: Autoscaler | None = None
     """The one that decides about its replicas; None: none does."""
-    replaces: str = ""
-    """The uid of the pod of a drained node in whose place it comes; empty: of none."""
 
 
 class _Placed(Struct, frozen=True):
@@ -174,8 +172,7 @@ class Placing:
         """Start with the cluster as it is."""
         self.table, self.snapshot = table, snapshot
         self.budgets: Sequence[PodDisruptionBudget] = snapshot.pod_disruption_budgets
-        self.count = 0
-        """How many specs were placed."""
+        self._count = 0
         self._preemption = preemption
         self._scheduled = tuple(demand.situation.pod for demand in demands if not demand.situation.pod.spec.node_name)
         self._moving: tuple[Unread, ...] = ()
@@ -183,8 +180,8 @@ class Placing:
     def place(self, demand: Demand) -> PlannedSpec:
         """Place a spec on what the ones before have left."""
         # Specs may share a name: their place tells their pods apart.
-        replicas = _Replicas(demand, self.count, self._scheduled)
-        self.count += 1
+        replicas = _Replicas(demand, self._count, self._scheduled)
+        self._count += 1
         before = replace(demand.situation, table=self.table, snapshot=self.snapshot)
         missing = missing_of(first := replicas.before(demand.first, before))
         known = replace(before, framework=known_part(first, missing).framework)

@@ -138,7 +138,7 @@ def _of_waiting(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[t
         yield from (usable or offered)[:_SHOWN_VOLUMES]
     if free or found.provisioner in {"", NO_PROVISIONER}:
         return
-    selected = claim.metadata.annotations.get(ANNOTATION_SELECTED_NODE)
+    selected = claim.metadata.annotations.get(ANNOTATION_SELECTED_NODE, "")
     terms = [term.match_label_expressions for term in found.allowed_topologies]
     place = VolumePlace(
         claim=claim.metadata.name,
@@ -148,7 +148,7 @@ def _of_waiting(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[t
         kind=found.provisioner,
         labels={entry.key: entry.values for entry in terms[0]} if len(terms) == 1 else {},
     )
-    if selected is not None:
+    if selected in index.nodes.rows:
         named = np.array([name == selected for name in index.nodes.names], np.bool_)
         yield replace(place, labels={ANNOTATION_SELECTED_NODE: (selected,)}), named
         return

@@ -72,7 +72,6 @@ def test_a_dead_provisioner(
         wait_for(waits, "the scheduler tries again")
         page = said("pod/db")
         assert awaited in page
-        assert "An attempt failed: running PreBind plugin" in page
-        assert 'binding volumes: selectedNode annotation reset for PVC "data".' in page
+        assert 'An attempt failed: running PreBind plugin "VolumeBinding": binding volumes: ' in page
         report = " ".join(qos.also("report").text("-n", namespace).split())
         assert f"trouble 1 pod: claim stays unbound. {namespace}/db." in report

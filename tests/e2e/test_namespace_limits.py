@@ -20,8 +20,8 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
-_BEFORE: Final = {"new pod": 11, "new pod without placement": 7, "pod that is there": 9, "deployment": 11}
-"""Requests that ``explain -f`` took before it looked at quotas; one of a pod to come finds out about our webhook."""
+_BEFORE: Final = {"new pod": 12, "new pod without placement": 8, "pod that is there": 9, "deployment": 12}
+"""Requests that ``explain -f`` took before it looked at quotas; two look for our webhook and for its policies."""
 _PODS: Final[Mapping[str, Mapping[str, Any]]] = {
     "fits": {"requests": {"cpu": "100m", "memory": "10Mi"}},
     "asks for more than its default limit": {"requests": {"cpu": "800m", "memory": "10Mi"}},

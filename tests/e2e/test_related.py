@@ -81,6 +81,24 @@ def test_budget_quota_and_class_of_a_deployment(
     assert {pod["spec"]["priority"] for pod in api.list_items("v1", "Pod", namespace)} == {7}
 
 
+def test_budget_of_a_pod_without_a_controller_lets_none_go(
+    control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
+) -> None:
+    api, pod, node = control_plane.api, make_pod(namespace), node_name(make_node())
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1}
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec}
+    control_plane.apply([pod])
+    control_plane.bind(pod, node)
+    control_plane.set_pod_status(pod, READY)
+    control_plane.apply([{**budget, "metadata": {"name": "b", "namespace": namespace}}])
+    wait_for(lambda: "1 healthy" in qos.text("pdb/b", "-n", namespace), "the budget has counted")
+    page = qos.json("pdb/b", "-n", namespace)
+    assert (page["verdict"]["code"], page["standing"]["risk"]) == ("BudgetBlocksAlways", "Uncounted")
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}}
+    path = api.path("v1", "Pod", namespace, "web", "eviction")
+    assert "disruption budget" in refused(lambda: api.request("POST", path, eviction))
+
+
 def test_claim_that_waits_for_a_pod_then_for_its_provisioner(
     control_plane: ControlPlane, qos: InProcess, namespace: str, make_node: Callable[..., Object]
 ) -> None:
@@ -98,6 +116,5 @@ def test_claim_that_waits_for_a_pod_then_for_its_provisioner(
     )
     chosen = f'gone.example.com has not made a volume of class "late-{namespace}" yet for node {node_name(node)}.'
     wait_for(lambda: chosen in qos.text("pvc/data", "-n", namespace), "a node is chosen")
-    wait_for(lambda: "ExternalProvisioning" in qos.text("pvc/data", "-n", namespace), "the claim's event")
     assert "It keeps pod web waiting." in qos.text("pvc/data", "-n", namespace)
     api.delete(late)

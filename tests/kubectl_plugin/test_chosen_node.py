@@ -162,6 +162,16 @@ def test_a_nomination_that_nothing_explains(tmp_path: Path) -> None:
     assert "preemption" not in said
 
 
+def test_a_pod_that_nothing_awaited_and_that_fits_nowhere_now(tmp_path: Path) -> None:
+    full = [raw_pod(name, "shop", uid=name, nodeName=name, requests={"cpu": "2"}, priority=9) for name in ("n1", "n2")]
+    for given in (pod(claim=""), pod(claim="", nominated="", reason="SchedulerError")):
+        said = Cluster(tmp_path, given, *full, waiting("12:07:00")).explained()
+        assert "Pending for 7 min: no node fits." in said
+    said = Cluster(tmp_path, given, waiting("12:07:00")).explained()
+    assert f"kube-scheduler's last attempt failed, and it tries again. An attempt failed: {TIMEOUT}." in said
+    assert "trouble" not in Cluster(tmp_path, given, waiting("12:07:00")).said("report", "-n", "shop")
+
+
 def test_a_volume_that_is_reserved(tmp_path: Path) -> None:
     """kube-controller-manager has still to bind the claim to it."""
     volume = {
@@ -279,3 +289,40 @@ def test_an_attempt_that_failed_of_something_else_is_no_trouble_yet(tmp_path: Pa
         cluster = Cluster(tmp_path, given, claim(), CLASS, waiting(at))
         assert f"An attempt failed: {CONFLICT}." in cluster.explained()
         assert ("trouble 1 pod: claim stays unbound" in cluster.said("report", "-n", "shop")) is late
+
+
+def test_a_pod_of_a_group_that_waits_for_the_others(tmp_path: Path) -> None:
+    given = pod(claim="", schedulingGroup={"podGroupName": "train"})
+    said = Cluster(tmp_path, given, waiting("12:00:30")).explained()
+    assert "it has chosen n1 for this one, and may wait for the others (Permit)" in said
+
+
+def test_a_plugin_of_the_profile_that_may_let_it_wait(tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{plugins: {permit: {enabled: [{name: Coscheduling}]}}}]\n"
+    )
+    cluster = Cluster(tmp_path, pod(claim=""), waiting("12:00:30"))
+    said = cluster.said("explain", "pod/db", "-n", "shop", "--scheduler-config", str(config))
+    assert "kube-scheduler chose n1 and waits for a plugin of its profile (Permit)." in said
+
+
+def test_the_timeout_is_that_of_the_profile(tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{pluginConfig: [{name: VolumeBinding, args: {bindTimeoutSeconds: 90}}]}]\n"
+    )
+    cluster = Cluster(tmp_path, pod(), claim(), CLASS, waiting("12:01:15"))
+    said = cluster.said("explain", "pod/db", "-n", "shop", "--scheduler-config", str(config))
+    assert "the scheduler gives up after 90 s (bindTimeoutSeconds), at 12:01:32 UTC, and tries again." in said
+
+
+def test_a_selected_node_that_is_gone_and_another_that_was_selected_then(tmp_path: Path) -> None:
+    given = pod(nominated="", reason="Unschedulable")
+    said = Cluster(tmp_path, given, claim(selected="n9"), CLASS, waiting("12:01:00")).explained()
+    assert 'Claim "data" is unbound: its volume is to be made for node n9, which does not exist.' in said
+    assert "can be used only on" not in said
+    said = Cluster(tmp_path, pod(nominated="n2"), claim(selected="n2"), CLASS, waiting("12:02:00")).explained()
+    assert 'kube-scheduler chose n2 and waits for claim "data"' in said

@@ -86,6 +86,8 @@ def test_K_every_long_flag_of_every_command(command: str) -> None:
         (("delete", "--demo", "node/"), []),
         (("place", "--demo", "--drain", "node-a"), ["node-a1", "node-a2", "node-a3"]),
         (("place", "--demo", "--drain", "node/node-a1"), ["node/node-a1"]),
+        (("place", "--demo", "--drain", "node-b1,node-a"), ["node-b1,node-a1", "node-b1,node-a2", "node-b1,node-a3"]),
+        (("place", "--demo", "--drain=node-b1,node/node-a1"), ["node-b1,node/node-a1"]),
         (("place", "--demo", "-n", "shop", "--without", "pod/db"), ["pod/db-0", "pod/db-1"]),
         (("explain", "--demo", "--on=node-a"), ["node-a1", "node-a2", "node-a3"]),
         (("explain", "--demo", "-n", "kube-"), ["kube-node-lease", "kube-public", "kube-system"]),

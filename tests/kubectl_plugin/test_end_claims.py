@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.kubectl_plugin.running import run
+from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
 Object = Mapping[str, Any]
@@ -357,15 +357,24 @@ def test_a_force_deletion_of_what_was_stopping_already_is_not_the_only_cause(tmp
     assert "also possible: taint of the node, deleted" in page
 
 
+def captured(folder: Path, *objects: Object, name: str) -> str:
+    """The page of a pod, by a snapshot: what it lacks does not exist."""
+    clock = event("Node/clock", "Clock", "", 0, "none")
+    file = write_cluster(folder / "c.qos", [*objects, clock])
+    return " ".join(run("died", f"pod/{name}", "-n", "post", "--snapshot", file).out.split())
+
+
 @pytest.mark.parametrize("of", ["ReplicaSet/mail-55d", "DaemonSet/log"])
 def test_a_silent_kubelet_stopped_nothing_that_is_gone(of: str, tmp_path: Path) -> None:
     gone = f"{of.partition('/')[2]}-bcdfg"
-    page = died(tmp_path, node(UNKNOWN_NODE), owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
+    page = captured(tmp_path, node(UNKNOWN_NODE), owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
     assert "Somebody force deleted the pod. Likely, not certain: also possible: deleted." in page
     assert f"{NODE} does not answer: nobody knows whether its processes have ended" in page
     fenced = node(UNKNOWN_NODE, taints=[{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}])
-    page = died(tmp_path, fenced, owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
+    page = captured(tmp_path, fenced, owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
     assert "Somebody deleted the pod, with grace or without: that is not known." in page
+    listed = died(tmp_path, node(UNKNOWN_NODE), owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
+    assert "What is left of it does not tell what ended it." in listed
 
 
 @pytest.mark.parametrize(
@@ -378,9 +387,12 @@ def test_a_silent_kubelet_stopped_nothing_that_is_gone(of: str, tmp_path: Path) 
     ],
 )
 def test_a_pod_without_a_stop_may_have_ended_by_itself(gone: str, objects: list[Object], tmp_path: Path) -> None:
-    page = died(tmp_path, *objects, pod("other"), *ran_before(gone), name=gone)
+    page = captured(tmp_path, *objects, pod("other"), *ran_before(gone), name=gone)
     assert "What is left of it does not tell what ended it." in page
-    assert "force" not in page
+    assert "force deleted" not in page
+    silent = any(one["kind"] == "Node" and UNKNOWN_NODE in one["status"]["conditions"] for one in objects)
+    assert (f"{NODE} does not answer: nobody knows whether its processes have ended" in page) is silent
+    assert "who deleted the pod, and whether the webhook warned of force" in page
 
 
 def test_a_force_deletion_that_was_refused_elsewhere_ended_nothing(tmp_path: Path) -> None:

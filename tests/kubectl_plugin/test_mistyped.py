@@ -35,6 +35,7 @@ TYPES = (
         ("explan node node-a1", 'unknown command "explan"', 'Did you mean "explain"? Commands: kubectl qos --help'),
         ("plce --force", 'unknown command "plce"', 'Did you mean "place"? Commands: kubectl qos --help'),
         ("drian node-a1", 'unknown command "drian"', "Write kubectl qos place --drain node-a1"),
+        ("drain node a node/b -n x", 'unknown command "drain"', "Write kubectl qos place --drain a,node/b -n x"),
         ("describe pod/x -n a", 'unknown command "describe"', "Write kubectl qos explain pod/x -n a"),
         ("get pods -A --watch-only", 'unknown command "get"', "Write kubectl qos explain pods"),
         ("timeline pod/x --demo", 'unknown command "timeline"', "Write kubectl qos explain pod/x --demo --timeline"),

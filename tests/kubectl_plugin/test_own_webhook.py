@@ -227,6 +227,12 @@ def test_default_class_that_does_not_exist(tmp_path: Path) -> None:
     assert report["priority"]["priority"] == 0
 
 
+def started_by(command: Sequence[str]) -> list[Object]:
+    objects = installed("--default-class=billing=billing-batch")
+    objects[-1]["spec"]["template"]["spec"]["containers"][0]["command"] = [*command]
+    return objects
+
+
 def without(objects: Sequence[Object], *kinds: str) -> list[Object]:
     return [one for one in objects if one["kind"] not in kinds]
 
@@ -243,6 +249,7 @@ ARGUMENTS: Final = "--default-class=billing=billing-batch"
         ),
         ([*installed("--default-class=$(CLASS)"), space("billing")], "no container qos-webhook with plain arguments"),
         ([*installed("--default-class=billing"), space("billing")], "cannot start with its arguments"),
+        ([*started_by(["sh", "-c", "qos-webhook"]), space("billing")], "no container qos-webhook with plain arguments"),
         ([*without(installed(), "Deployment"), space("billing")], "Deployment qos/rules could not be read"),
         (
             [*installed("--scheduler-config=kube-system/other"), space("billing")],
@@ -263,15 +270,27 @@ def test_what_is_not_known_lowers_certainty(objects: list[Object], unknown: str,
     assert f"not known what it writes: {said}"[:60] in out
 
 
-@pytest.mark.parametrize("policy", ["Ignore", "Fail"])
-def test_webhook_without_a_ready_pod_writes_nothing(policy: str, tmp_path: Path) -> None:
-    objects = [*installed(ARGUMENTS, ready=0, failurePolicy=policy), space("billing")]
+def test_webhook_without_a_ready_pod_writes_nothing(tmp_path: Path) -> None:
+    objects = [*installed(ARGUMENTS, ready=0), space("billing")]
     report = asked(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     assert report["priority"]["priority"] == 0
     said = page(tmp_path, objects, "explain", "-f", written(tmp_path, web())).out
-    assert "qos/rules has no ready pod: " in said
-    assert f"(failurePolicy {policy})" in said
+    assert "qos/rules has no ready pod: pods are stored without it (failurePolicy Ignore)" in said
     assert "would write: priorityClassName billing-batch" in said
+
+
+def test_webhook_without_a_ready_pod_keeps_pods_out_with_fail(tmp_path: Path) -> None:
+    objects = [*installed(ARGUMENTS, ready=0, failurePolicy="Fail"), space("billing")]
+    ran = page(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
+    assert ran.code == 6
+    assert 'no endpoints available for service "rules"' in ran.out
+    assert "No pod of webhook pods.mutate.kubectl-qos.io is ready: start its pods." in ran.out
+
+
+def test_policies_write_in_place_of_a_webhook_without_a_ready_pod(tmp_path: Path) -> None:
+    objects = [*installed(ARGUMENTS, ready=0), *chart_policies(), space("billing"), web()]
+    ran = listed(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
+    assert "is not evaluated here; --dry-run=server asks the API server" in ran.out
 
 
 def listed(folder: Path, objects: Sequence[Object], *words: str) -> Ran:
@@ -309,10 +328,13 @@ def test_list_with_webhook_configurations(tmp_path: Path) -> None:
     assert "will write: priorityClassName billing-batch" in ran.out
 
 
-def test_policies_of_the_chart_are_not_evaluated(tmp_path: Path) -> None:
+def chart_policies() -> list[Object]:
     chart = Path(__file__).parents[1] / "charts" / "golden" / "policy.yaml"
-    policies = [one for one in yaml.safe_load_all(chart.read_text()) if one and one["kind"].endswith("Policy")]
-    objects = [NODE, *CLASSES, *policies, space("billing"), space("kube-system"), web()]
+    return [one for one in yaml.safe_load_all(chart.read_text()) if one and one["kind"].endswith("Policy")]
+
+
+def test_policies_of_the_chart_are_not_evaluated(tmp_path: Path) -> None:
+    objects = [NODE, *CLASSES, *chart_policies(), space("billing"), space("kube-system"), web()]
     ran = listed(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     assert ran.code == 11
     assert "is not evaluated here; --dry-run=server asks the API server" in ran.out

@@ -147,9 +147,9 @@ def test_a_budget_counts_over_all_nodes(tmp_path: Path) -> None:
 def test_a_node_that_is_held_keeps_kubectl_from_the_next(tmp_path: Path) -> None:
     pods = [pod("web-1", "a"), pod("web-2", "b"), pod("db-0", "a")]
     found = Drained(tmp_path, "--drain a,b", *map(node, "abc"), *pods, budget("db", 0, 1))
-    assert "kubectl drain waits at a, and comes to b only with --timeout, as below." in found.said
+    assert "b waits behind a: kubectl drain goes on there only with --timeout, as below." in found.said
     last = Drained(tmp_path, "--drain b,a", *map(node, "abc"), *pods, budget("db", 0, 1))
-    assert "kubectl drain waits" not in last.said
+    assert "--timeout" not in last.said
 
 
 def test_all_nodes_are_cordoned_before_the_first_is_drained(tmp_path: Path) -> None:
@@ -242,3 +242,21 @@ def test_files_are_placed_with_the_drained_pods(tmp_path: Path) -> None:
         found = Drained(tmp_path, f"--drain a,b -f {file}{more}", *map(node, "abc"), pod("web-1", "a"))
         assert "The drain ends; pod/web-1 finds a place on " in found.said
         assert f"The one new pod fits, on {where}." in found.said
+
+
+def test_a_budget_that_lets_one_go_at_a_time_holds_no_cordoned_node(tmp_path: Path) -> None:
+    cordoned = node("a")
+    cordoned["spec"] = {"unschedulable": True}
+    objects = [cordoned, node("b"), pod("web-1", "a"), pod("web-2", "a")]
+    for allowed, said in ((1, False), (0, True)):
+        file = write_cluster(tmp_path / "cluster.json", [*objects, budget("web", allowed, 2)])
+        assert ("A drain does not end" in run("node", "a", "--snapshot", file).out) is said
+
+
+def test_pods_without_uids_are_told_apart(tmp_path: Path) -> None:
+    objects = [node("a"), node("b"), node("c"), pod("web-1", "a"), pod("api-1", "b"), pod("web-2", "c")]
+    for one in objects:
+        one["metadata"].pop("uid", None)
+    found = Drained(tmp_path, "--drain a,b", *objects)
+    assert [spec["leaves"] for spec in found.plan["specs"]] == [["a"], ["b"]]
+    assert "The drain ends; all 2 pods find a place: 2 on c." in found.said

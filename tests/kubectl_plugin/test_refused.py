@@ -144,7 +144,7 @@ def test_F2_a_look_asks_whether_a_confirmation_would_help(answer: ChangeAnswer) 
     assert "forbids force deletions. Nothing was changed. Do what its reason asks for" in page
     assert "add --confirm" not in page
     assert "--grace-period=0 --confirm" not in page
-    assert "Safer: a deletion with grace." in page
+    assert "Safer: a deletion with grace (its budget would refuse an eviction)." in page
     assert "kubectl qos delete pod/db-0 -n shop # safer: with grace" in page
     assert err.endswith(f"{ASK_THE_TEAM}\nNothing was changed.\n")
     code, report, _ = _report(LOOK, {"DRY RUN": [answer]})
@@ -175,7 +175,7 @@ def test_F2_a_confirmation_that_is_wanted_takes_the_right_to_write_it() -> None:
     code, page, _ = _look(LOOK, refusal(403, CONFIRM), allowed=frozenset({"delete"}))
     assert code == 4
     assert "Not deleted, and --confirm does not help: you may not patch pods in namespace shop." in page
-    assert "Safer: a deletion with grace." in page
+    assert "Safer: a deletion with grace (its budget would refuse an eviction)." in page
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ CLAIMS: Final[Mapping[str, tuple[Sequence[Object], str]]] = {
     ),
     "ClaimTerminating": (
         [bound(metadata={"deletionTimestamp": NOW, "finalizers": ["x"]}), volume(), user("db-0", "n1")],
-        "finalizer kubernetes.io/pvc-protection keeps it until pod default/db-0 ends.",
+        "finalizer kubernetes.io/pvc-protection keeps it until pod default/db-0 is gone.",
     ),
     "ClaimUnbound": (
         [claim(), storage_class(AT_ONCE), user("db-0"), event("ProvisioningFailed", "no quota left")],
@@ -142,6 +142,18 @@ def test_claim(tmp_path: Path, code: str) -> None:
     ran = ask(tmp_path, objects, "pvc/data")
     assert (ran.code, said in " ".join(ran.out.split())) == (0, True), ran
     assert json.loads(ask(tmp_path, objects, "pvc/data", "-o", "json").out)["verdict"]["code"] == code
+
+
+def test_claim_that_a_finished_pod_keeps(tmp_path: Path) -> None:
+    done = {**user("once", "n1"), "status": {"phase": "Succeeded"}}
+    leaving = bound(metadata={"deletionTimestamp": NOW})
+    assert "keeps it until pod\ndefault/once is gone." in ask(tmp_path, [leaving, volume(), done], "pvc/data").out
+
+
+def test_bound_claim_without_its_volume_is_lost(tmp_path: Path) -> None:
+    report = json.loads(ask(tmp_path, [bound(), user("db-0")], "pvc/data", "-o", "json").out)
+    assert report["verdict"]["code"] == "ClaimLost"
+    assert 'names volume "pv", which does not exist' in report["verdict"]["text"]
 
 
 def test_claim_shows_the_words_of_its_newest_event(tmp_path: Path) -> None:
@@ -209,6 +221,10 @@ def test_budget(tmp_path: Path, code: str) -> None:
     assert json.loads(ask(tmp_path, objects, "pdb/web", "-o", "json").out)["verdict"]["code"] == code
 
 
+def test_budget_without_held_pods_names_no_drain(tmp_path: Path) -> None:
+    assert "Drains held" not in ask(tmp_path, BUDGETS["BudgetAllows"][0], "pdb/web").out
+
+
 @pytest.mark.parametrize(
     ("spec", "change"),
     [
@@ -241,6 +257,13 @@ def test_budget_beside_another(tmp_path: Path) -> None:
     out = " ".join(ask(tmp_path, [*both, web(0), web(1)], "pdb/web").out.split())
     assert "Pods of it are never evicted: budget all selects some of them, too." in out
     assert "Way out: let one of web and all select these pods." in out
+
+
+def test_budget_of_pods_without_a_controller(tmp_path: Path) -> None:
+    alone = [budget(maxUnavailable=1, status=counts(2, 0, 0, disruptionsAllowed=0)), web(0), web(1)]
+    out = " ".join(ask(tmp_path, alone, "pdb/web").out.split())
+    assert "cannot be counted (no controller makes them, and only pods of controllers are counted)." in out
+    assert "A drain of n1 does not end. Way out: minAvailable as a number, such as 1 of 2." in out
 
 
 def test_budget_whose_pods_cannot_be_counted(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.processes import stop_all
 from tests.e2e.access import robot
 from tests.e2e.plugin import InProcess, KeptConnection
+from tests.kubectl_plugin.running import run
 from tests.objects import raw_priority_class
 from tests.waiting import wait_for
 from tests.webhook.asking import (
@@ -623,3 +624,14 @@ def test_P1_explain_says_what_it_may_not_read(usual: Asked, qos: InProcess, tmp_
     report = qos.json("-f", file, kubeconfig=user, code=11)
     assert report["webhook"]["unknown"] == [f"{WEBHOOKS} could not be read"]
     assert WEBHOOKS in {one["resource"] for one in report["lacks"]}
+
+
+def test_P1_snapshot_keeps_what_explain_predicts(usual: Asked, qos: InProcess, tmp_path: Path) -> None:
+    namespace = usual.namespace("captured", labels={"kubectl-qos.io/default-priority-class": "rules-low"})
+    usual.create(make_service(namespace), make_workload("Deployment", namespace))
+    live = qos.json("deployment/web", "-n", namespace)["template"]["webhook"]
+    file = str(tmp_path / "cluster.qos")
+    assert qos.also("snapshot")("-o", file).code == 0
+    captured = run("explain", "deployment/web", "-n", namespace, "--snapshot", file, "-o", "json")
+    assert json.loads(captured.out)["template"]["webhook"] == live
+    assert (live["priorityClassName"], live["unknown"]) == ("rules-low", [])

@@ -328,7 +328,8 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
     one, found = report.end.end_of(report.end.container), report.replacement
     forced = not report.exists and Cause.FORCE_DELETED in {one.cause for one in report.end.verdict.suspects[:2]}
     stopped, where = instant(report.end.stopped), report.node or "its node"
-    if report.silent and report.end.of is EndOf.POD and (report.exists or (forced and stopped is None)):
+    lost = forced or report.end.verdict.grade is Grade.NOTHING
+    if report.silent and report.end.of is EndOf.POD and (report.exists or (lost and stopped is None)):
         yield f"{report.node} does not answer: nobody knows whether its processes have ended, and they may run on"
     elif forced and stopped is not None:
         yield f"the kubelet of {where} began to stop its containers at {clock(stopped, now)}"

@@ -19,6 +19,10 @@ _KUBELET: Final = frozenset(
 _DELETERS: Final = frozenset(
     {Cause.DELETED, Cause.FORCE_DELETED, Cause.OWNER, Cause.JOB_ENDED, Cause.API_EVICTION, Cause.PREEMPTION}
 )
+_AUDIT: Final = (
+    "the API server's audit log: who deleted the pod, and whether the webhook warned of force (annotation "
+    "force-delete.kubectl-qos.io/warned)"
+)
 _GREP: Final = "grep -iE 'oom|killed process'"
 
 
@@ -32,7 +36,8 @@ def telling(report: EndReport) -> tuple[str | Prose, ...]:
 def _lines(report: EndReport) -> Iterator[str | Prose]:
     causes = report.end.verdict.causes
     if report.end.verdict.grade is Grade.NOTHING:
-        yield "your log and metrics store, by the pod's name; the API server's audit log, for who deleted it"
+        yield "your log and metrics store, by the pod's name"
+        yield _AUDIT
         return
     if causes & _MEMORY:
         yield f"the kernel's log on {_node(report)}: journalctl -k | {_GREP} names the cgroup that ran out"
@@ -40,7 +45,7 @@ def _lines(report: EndReport) -> Iterator[str | Prose]:
     if causes & _KUBELET:
         yield f"the kubelet's log on {_node(report)}: it says why it stops a container"
     if causes & _DELETERS:
-        yield "the API server's audit log: who deleted the pod"
+        yield _AUDIT
     if Cause.APPLICATION in causes and report.exists and report.end.container:
         container, namespace = report.end.container, report.namespace
         logs = kubectl("logs {}", report.name, container, namespace=namespace, options="-c {} --previous")

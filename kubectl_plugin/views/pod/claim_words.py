@@ -72,9 +72,8 @@ def _where(one: VolumePlace) -> str:
 
 def _place(key: str, values: Sequence[str]) -> str:
     """``in zone a``."""
-    lead = {"zone": "in zone", "region": "in region", "hostname": "on host", "selected-node": "on node"}.get(
-        _last(key), "where the label is"
-    )
+    leads = {"zone": "in zone", "region": "in region", "hostname": "on host", "selected-node": "on node"}
+    lead = leads.get(_last(key), "where the label is")
     more = f" or {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
     return f"{lead} {' or '.join(values[:_SHOWN])}{more}"
 

@@ -106,7 +106,8 @@ def safer(stakes: Stakes, now: datetime | None, held: Sequence[str] = (), *, for
             yield f"Or remove it in the application{where}; {empty}add --confirm."
     elif stakes.deleted is None and stakes.safety not in {ForceSafety.SAFE, ForceSafety.STOPS_NOTHING}:
         back = reach is Reach.BACK_NOT_READY
-        yield f"Safer: {collected_too_early(stakes.node) if back else 'a deletion with grace'}."
+        held_back = " (its budget would refuse an eviction)" if stakes.eviction_refused is not None else ""
+        yield f"Safer: {collected_too_early(stakes.node) if back else f'a deletion with grace{held_back}'}."
 
 
 def two_writers(guards: Sequence[WriterGuard], reach: Reach) -> str:

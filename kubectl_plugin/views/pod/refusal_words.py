@@ -117,9 +117,7 @@ def refusal_remedy(refusal: PodRefusal, namespace: str) -> Iterator[str]:
             yield f"Correct these fields; a looser label {label} would count for all pods of the namespace."
         case RefusedBy.RESOURCE_QUOTA if refusal.resources:
             yield f"Ask for less, or have quota {refusal.quota} raised."
-        case RefusedBy.WEBHOOK:
-            yield "Name an allowed class, or have it allowed (priorityClasses.allowed of the chart)."
-        case RefusedBy.RESOURCE_QUOTA if said := creation_remedy(refusal.message, namespace):
+        case RefusedBy.RESOURCE_QUOTA | RefusedBy.WEBHOOK if said := creation_remedy(refusal.message, namespace):
             yield said
 
 

@@ -175,7 +175,7 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
     made = [spec for spec in specs if spec.origin != "drain"]
     total = sum(spec.placed for spec in made)
     # Where nothing is placed, each has said that it asks for none.
-    if total and not short and all(spec.wanted is not None for spec in made):
+    if total and all(spec.wanted is not None and not spec.is_short for spec in made):
         fit = _all_fit(made, total, everything=report.everything_fits and made == specs)
         yield guessed(fit, guess=any(map(report.is_guess, made)))
     yield from victim_words(specs) if not short else ()
@@ -260,8 +260,9 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
     open_nodes = {*report.stuck_on, *(entry.node for entry in (*held, *late))}
     first = next((place for place, name in enumerate(nodes, 1) if name in open_nodes), len(nodes))
     if nodes[first:]:
-        rest = listed(nodes[first:], most=3)
-        yield f"kubectl drain waits at {nodes[first - 1]}, and comes to {rest} only with --timeout, as below."
+        wait = "waits" if len(nodes) == first + 1 else "wait"
+        after = f"{listed(nodes[first:], most=3)} {wait} behind {nodes[first - 1]}"
+        yield f"{after}: kubectl drain goes on there only with --timeout, as below."
     yield from _leaving_words(report, ends=not open_nodes)
     lost = sum(entry.reason == "NoController" for entry in report.unmoved)
     if lost:
@@ -323,8 +324,8 @@ def _flag_words(report: PlanReport) -> Iterator[str]:
         f"{entry.flag} ({_FLAG_REASONS[entry.flag].format(pods=counted(entry.pods, 'pod'))})" for entry in report.flags
     ]
     if flags:
-        several = len(report.what_if.drained_nodes) > 1
-        yield f"kubectl drain evicts nobody{' of a node' if several else ''} without {listed(flags)}."
+        evicts = "kubectl drain evicts nobody"
+        yield f"{evicts}{' of a node' if len(report.what_if.drained_nodes) > 1 else ''} without {listed(flags)}."
 
 
 def _short(spec: PlannedSpec) -> str:

@@ -28,7 +28,7 @@ __all__ = ["can_go", "room_made"]
 
 _MAX_MOVED: Final = 3
 _TRIED_SETS: Final = 3
-"""Of each size."""
+"""For each number of pods."""
 _LARGEST: Final = 12
 
 

@@ -1,0 +1,137 @@
+"""What ``kubectl qos`` says of a drain of two nodes and of pods without room, beside what the cluster makes of it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from typing import Any, Final
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.kubelets import Kubelet
+from tests.e2e.objects import container, make_pod, make_workload
+from tests.e2e.plugin import InProcess
+from tests.objects import raw_node
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.controlplane
+
+ZONE: Final = "topology.kubernetes.io/zone"
+FIRST, SECOND, THIRD, FOURTH = NODES = tuple(f"drained-{number}" for number in range(1, 5))
+
+
+def spec(cpu: str, **more: Any) -> Object:
+    own = {"containers": [container(requests={"cpu": cpu})], "nodeSelector": {ZONE: "drained"}}
+    return {**own, "schedulerName": "default-scheduler", **more}
+
+
+def test_two_nodes_are_drained_as_was_said(control_plane: ControlPlane, qos: InProcess, namespace: str) -> None:
+    """A budget lets one pod go at a time, and the pod of the second node finds the room taken."""
+    api = control_plane.api
+
+    def nodes_of(app: str, count: int) -> list[str] | None:
+        """Where the pods of an app run; None: not as many are Ready yet."""
+        pods = [
+            pod for pod in api.list_items("v1", "Pod", namespace) if pod["metadata"].get("labels", {}).get("app") == app
+        ]
+        ready = [pod["spec"]["nodeName"] for pod in pods if pod["status"]["phase"] == "Running"]
+        return sorted(ready) if len(ready) == len(pods) == count else None
+
+    def budget_allows_one() -> bool:
+        found = api.get("policy/v1", "PodDisruptionBudget", "web", namespace)
+        return bool(found["status"].get("disruptionsAllowed") == 1)
+
+    with ExitStack() as running:
+        for name in NODES:
+            running.enter_context(Kubelet(control_plane, name, zone="drained", cordoned=name != FIRST))
+        api.create(make_workload("Deployment", namespace, spec("2"), "web", replicas=2))
+        selector = {"matchLabels": {"app": "web"}}
+        meta = {"name": "web", "namespace": namespace}
+        budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta}
+        api.create({**budget, "spec": {"maxUnavailable": 1, "selector": selector}})
+        api.create(make_pod(namespace, "filler", **spec("2", nodeName=FOURTH)))
+        assert wait_for(lambda: nodes_of("web", 2), "web runs") == [FIRST, FIRST]
+        control_plane.kubectl("uncordon", SECOND)
+        api.create(make_workload("Deployment", namespace, spec("3"), "big", replicas=1))
+        assert wait_for(lambda: nodes_of("big", 1), "big runs") == [SECOND]
+        control_plane.kubectl("uncordon", THIRD, FOURTH)
+        wait_for(budget_allows_one, "the budget counts")
+
+        place = qos.also("place")
+        ran = place("--drain", f"{FIRST},{SECOND}", "-o", "json")
+        plan = json.loads(ran.out)
+        page = place("--drain", f"{FIRST},{SECOND}").out
+        assert "The drain ends; 1 of 3 pods finds no place: pod/big-" in page
+        assert (ran.code, plan["unmoved"], plan["flags"]) == (7, [], [])
+        said = {pod["name"].split("/")[1].split("-")[0]: pod for pod in plan["specs"]}
+        assert [pod["waits"] for pod in plan["specs"]] == [False, True, False]
+        assert (said["big"]["placed"], said["big"]["leaves"]) == (0, [SECOND])
+        assert all(set(pod["nodes"]) <= {THIRD, FOURTH} for pod in plan["specs"])
+        # Where the first node is back before, it takes the pod.
+        ran = place("--drain", f"{FIRST},{SECOND}", "--one-by-one", "-o", "json")
+        by_turns = {pod["name"].split("-")[0]: pod["nodes"] for pod in json.loads(ran.out)["specs"]}
+        assert (ran.code, by_turns["pod/big"]) == (0, {FIRST: 1})
+
+        done = control_plane.kubectl("drain", FIRST, SECOND, "--timeout=120s").stdout
+        assert [line.split()[1] for line in done.splitlines() if line.endswith(("cordoned", "drained"))] == [
+            "cordoned",
+            "cordoned",
+            "drained",
+            "drained",
+        ]
+        found = wait_for(lambda: nodes_of("web", 2), "web runs again")
+        assert set(found) <= {THIRD, FOURTH}
+        (big,) = (pod for pod in api.list_items("v1", "Pod", namespace) if pod["metadata"]["name"].startswith("big"))
+        wait_for(lambda: _unschedulable(api.get("v1", "Pod", big["metadata"]["name"], namespace)), "big stays pending")
+        _explain_what_is_missing(qos, control_plane, namespace)
+        api.delete(make_workload("Deployment", namespace, spec("2"), "web"))
+        api.delete(make_workload("Deployment", namespace, spec("3"), "big"))
+        wait_for(lambda: nodes_of("web", 0) == [] and nodes_of("big", 0) == [], "the pods are gone")
+    for name in NODES:
+        api.delete(raw_node(name))
+
+
+def _explain_what_is_missing(qos: InProcess, control_plane: ControlPlane, namespace: str) -> None:
+    """Two nodes are cordoned, and the others are full."""
+
+    def said(pod: Object) -> str:
+        return " ".join(qos("-f", "-", stdin=json.dumps(pod)).out.split())
+
+    large = make_pod(namespace, "large", **spec("62"))
+    assert "Way out: add a node with 64 free CPU." in said(large)
+    wants = make_pod(namespace, "wants", **spec("1"))
+    wants["spec"]["containers"][0]["resources"]["limits"] = {"example.com/fpga": "1"}
+    wants["spec"]["containers"][0]["resources"]["requests"]["example.com/fpga"] = "1"
+    assert "No node offers example.com/fpga. Way out: add a node with " in said(wants)
+    critical = make_pod("kube-system", "critical", **spec("3", priorityClassName="system-cluster-critical"))
+    page = said(critical)
+    assert f"No node fits now. The scheduler would preempt {namespace}/" in page
+    assert page.index("would preempt") < page.index("Way")
+    volume: Object = {"apiVersion": "v1", "kind": "PersistentVolume"}
+    volume["metadata"] = {"name": f"{namespace}-disk", "labels": {ZONE: "nowhere"}}
+    csi = {"driver": "csi.example.com", "volumeHandle": "x"}
+    has = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+    volume["spec"] = {**has, "capacity": {"storage": "5Gi"}, "csi": csi}
+    claim: Object = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+    claim["metadata"] = {"name": "data", "namespace": namespace}
+    claim["spec"] = {**has, "volumeName": f"{namespace}-disk", "resources": {"requests": {"storage": "5Gi"}}}
+    with control_plane.holding([volume, claim]):
+        wait_for(lambda: _is_bound(control_plane, namespace), "the claim is bound")
+        mounts = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+        page = said(make_pod(namespace, "db", **spec("1", nodeSelector={}, volumes=mounts)))
+    assert (
+        f'Volume "{namespace}-disk" of claim "data" (5Gi, Bound, csi.example.com) can be used only in zone nowhere'
+        in page
+    )
+    assert "and no node is there. Way out: add a node in zone nowhere" in page
+
+
+def _is_bound(control_plane: ControlPlane, namespace: str) -> bool:
+    claim = control_plane.api.get("v1", "PersistentVolumeClaim", "data", namespace)
+    return bool(claim["status"].get("phase") == "Bound")
+
+
+def _unschedulable(pod: Object) -> bool:
+    return any(entry.get("reason") == "Unschedulable" for entry in pod["status"].get("conditions", ()))
