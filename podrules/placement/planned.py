@@ -258,6 +258,8 @@ class Unmoved(Struct, frozen=True, rename="camel"):
     """When a pod that is overdue should have been gone."""
     node: str = ""
     """The drained node that it is on."""
+    way: str = ""
+    """What would let a pod go of the budget, where that needs all."""
 
 
 class DrainFlag(Struct, frozen=True, rename="camel"):
