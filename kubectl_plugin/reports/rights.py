@@ -23,7 +23,11 @@ KUBELETS: Final = "nodes/proxy"
 """Reaches the kubelets through the API server, also their exec."""
 _READ: Final = ("get", "list", "watch")
 """A list shows what get shows, and a watch what the next list would show."""
+_LESS: Final = {KUBELETS: ("get",), "configmaps": ("get",)}
+_NAMES: Final = {"configmaps": ("kube-scheduler", "qos-webhook-scheduler")}
+"""The usual names of the only objects that are read: those with the constraints that the webhook writes."""
 _ELSEWHERE: Final = {
+    "configmaps": SCHEDULER_NAMESPACE,
     "leases.coordination.k8s.io": LEASE_NAMESPACE,
     "leasecandidates.coordination.k8s.io": SCHEDULER_NAMESPACE,
 }
@@ -64,20 +68,25 @@ def roles(commands: Collection[str], namespace: str, *, kubelets: bool) -> Itera
     given: dict[str, tuple[str, ...]] = {}
     spaces: dict[str, str] = {}
     for asked in map(ASKED.__getitem__, commands):
-        given |= {one: given.get(one, _READ) for one in asked.cluster | asked.namespaced}
+        given |= {one: given.get(one, _LESS.get(one, _READ)) for one in asked.cluster | asked.namespaced}
         given |= {one: tuple(dict.fromkeys((*given[one], *verbs))) for one, verbs in asked.changes.items()}
         spaces |= {one: _ELSEWHERE.get(one, namespace) for one in asked.namespaced if namespace}
-    if given.pop(KUBELETS, ()) and kubelets:
-        given[KUBELETS] = _READ[:1]
+    if not kubelets:
+        given.pop(KUBELETS, None)
     for space in sorted({"", *spaces.values()}, key=lambda one: (one != "", one != namespace, one)):
-        grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        grouped: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
         for resource in sorted(given):
             if spaces.get(resource, "") == space:
                 plural, _, group = resource.partition(".")
-                grouped.setdefault((group, given[resource]), []).append(plural)
+                grouped.setdefault((group, _NAMES.get(resource, ()), given[resource]), []).append(plural)
         rules = (
-            {"apiGroups": [group], "resources": resources, "verbs": list(verbs)}
-            for (group, verbs), resources in sorted(grouped.items())
+            {
+                "apiGroups": [group],
+                "resources": resources,
+                **({"resourceNames": names} if names else {}),
+                "verbs": verbs,
+            }
+            for (group, names, verbs), resources in sorted(grouped.items())
         )
         place = {"namespace": space} if space else {}
         kind = "Role" if space else "ClusterRole"

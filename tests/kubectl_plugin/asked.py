@@ -26,6 +26,7 @@ from podrules.cluster.source import Source
 from podrules.model.base import KubeObject, Model
 from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+from tests.tree import ROOT
 
 __all__ = ["COMMANDS", "MANIFEST", "Request", "asked_by", "rights_of"]
 
@@ -54,7 +55,16 @@ _RARE: Final[Mapping[str, Any]] = {
     },
 }
 """A pod that the scheduler has to read much for."""
-MANIFEST: Final = json.dumps(raw_pod("rare", "shop", labels={"app": "rare"}, **_RARE))
+MANIFEST: Final = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [
+            raw_pod("rare", "shop", labels={"app": "rare"}, **_RARE),
+            raw_pod("refused", "shop", priorityClassName="batch-low"),
+        ],
+    }
+)
 _CREATED: Final = "2026-10-17T02:10:00Z"
 _ENDED: Final = {"startedAt": _CREATED, "finishedAt": "2026-10-17T03:05:00Z", "exitCode": 137, "reason": "OOMKilled"}
 _KILLED: Final = {
@@ -71,6 +81,13 @@ def _owned(kind: Kind[Any]) -> Mapping[str, Any]:
     metadata = {"creationTimestamp": _CREATED, "ownerReferences": [owner]}
     name = f"of-{kind.singular}"
     return raw_pod(name, "shop", uid=name, metadata=metadata, nodeName="node-a1", status=_KILLED)
+
+
+def _limited(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Our webhook's Deployment, which allows one PriorityClass in a namespace."""
+    [container] = spec["template"]["spec"]["containers"]
+    limited = {**container, "args": [*container["args"], "--allowed-classes=shop=shop-low"]}
+    return {**spec, "template": {**spec["template"], "spec": {"containers": [limited]}}}
 
 
 _ADDED: Final = (
@@ -90,6 +107,7 @@ _ADDED: Final = (
         conditions=[raw_condition("Ready")],
         taints=[{"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}],
     ),
+    {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "all", "namespace": "shop"}, "spec": {}},
     {
         "apiVersion": "metrics.k8s.io/v1beta1",
         "kind": "NodeMetrics",
@@ -121,7 +139,8 @@ COMMANDS: Final[Mapping[str, Sequence[str]]] = {
         *(f"{kind} -A" for kind in ("pods", "nodes", *_TYPES)),
         *("deployment/web -n shop", "statefulset/db -n shop", "job/nightly-index -n batch", "job/trainer -n ml"),
         *("cronjob/nightly-report -n batch", "daemonset/log-agent -n monitoring", "node/node-c3", "node/node-a1"),
-        *("pvc/data-db-1 -n shop", "pdb/db -n shop", "pc/shop-high", "pvc,pdb,quota,pc -A"),
+        *(f"{kind} -A" for kind in ("pvc", "pdb", "quota")),
+        *("pvc/data-db-0 -n shop", "pdb/cart -n shop", "quota/all -n shop", "pc/shop-high", "pc"),
         *("pod/embed-n6d8t -n ml", "-f -", "-f - --dry-run=server", "-f - --placement"),
     ],
     "died": [
@@ -153,8 +172,13 @@ COMMANDS: Final[Mapping[str, Sequence[str]]] = {
     "unfence": ["node/node-c3", "node/fenced --confirm"],
 }
 """What is typed behind each command."""
-_WITH_A_FLAG: Final = frozenset({"configmaps"})
-"""Read only where --scheduler-config names one."""
+_OF_WEBHOOK: Final = {"Deployment", "ConfigMap", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
+_WEBHOOK: Final = tuple(
+    {**one, "spec": _limited(one["spec"])} if one["kind"] == "Deployment" else one
+    for one in json.loads((ROOT / "tests/testdata/manifests/cluster-with-webhook.json").read_text())["items"]
+    if one["kind"] in _OF_WEBHOOK and one["metadata"]["name"].startswith(("qos-webhook", "kube-scheduler"))
+)
+"""The objects of our own webhook."""
 
 
 def _is_scheduler(entry: Mapping[str, Any]) -> bool:
@@ -167,14 +191,13 @@ class _Asked(MemorySource):
 
     side_by_side = True
 
-    def __init__(self, namespace: str, asked: set[Request]) -> None:
+    def __init__(self, asked: set[Request], more: Sequence[Mapping[str, Any]]) -> None:
         super().__init__(
-            [*(one for one in demo_objects() if not _is_scheduler(one)), *_ADDED],
+            [*more, *(one for one in demo_objects() if not _is_scheduler(one)), *_ADDED],
             description="the cluster",
             now=datetime.fromisoformat(DEMO_NOW),
             git_version=DEMO_VERSION,
             kubelets=demo_kubelets(),
-            namespace=namespace,
         )
         self._asked = asked
 
@@ -229,10 +252,14 @@ class _Changes:
 def asked_by(command: str, folder: Path) -> set[Request]:
     """Everything that a command asks for, also its completion."""
     asked: set[Request] = set()
+    # Without our webhook policies may write in its place.
+    worlds = [_Asked(asked, ()), _Asked(asked, _WEBHOOK)]
+    world = worlds[0]
 
     @contextlib.contextmanager
     def source_of(cluster: ClusterOptions, _err: IO[str]) -> Iterator[Source]:
-        yield _Asked(cluster.namespace or "default", asked)
+        world.namespace = cluster.namespace or "default"
+        yield world
 
     def connect(_cluster: ClusterOptions, _settings: ProxySettings) -> contextlib.nullcontext[_Changes]:
         return contextlib.nullcontext(_Changes(asked))
@@ -243,14 +270,15 @@ def asked_by(command: str, folder: Path) -> set[Request]:
             patch.setattr(module, "connect_for_changes", connect)
         patch.chdir(folder)
         for words in COMMANDS[command]:
-            ran = run(command, *words.split(), stdin=MANIFEST)
-            assert ran.code not in {1, 2}, (command, words, ran)
+            for world in worlds if "-f -" in words else worlds[:1]:  # noqa: B007  # the source is it
+                ran = run(command, *words.split(), stdin=MANIFEST)
+                assert ran.code not in {1, 2}, (command, words, ran)
         for before, current in (("", "pod/"), ("", "node/"), ("", "x"), ("-n", ""), ("", "sts/"), ("", "ds/")):
             answer.answer([command, *filter(None, [before])], current)
-    return {one for one in asked if one[1] not in _WITH_A_FLAG}
+    return asked
 
 
 def rights_of(command: str) -> set[str]:
-    """The resources that a command may read by its role, and with a flag."""
+    """The resources that a command may read by its role, and with --scheduler-config."""
     asked = ASKED.get(command)
-    return set() if asked is None else {*asked.cluster, *asked.namespaced, *_WITH_A_FLAG}
+    return set() if asked is None else {*asked.cluster, *asked.namespaced, "configmaps"}

@@ -63,11 +63,14 @@ def test_K_without_a_name_it_is_all_that_only_read() -> None:
     [role] = _roles()
     verbs = _verbs([role])
     assert (role["kind"], role["metadata"]["name"]) == ("ClusterRole", "kubectl-qos")
+    assert verbs.pop("configmaps") == {"get"}
+    [named] = [rule for rule in role["rules"] if "resourceNames" in rule]
+    assert (named["resources"], named["resourceNames"]) == (["configmaps"], ["kube-scheduler", "qos-webhook-scheduler"])
     assert set(map(frozenset, verbs.values())) == {frozenset({"get", "list", "watch"})}
     assert {"pods", "events", "nodes.metrics.k8s.io"} <= set(verbs)
-    assert not {"secrets", "configmaps", KUBELETS} & set(verbs)
+    assert not {"secrets", KUBELETS} & set(verbs)
     assert role == _roles(*read_only())[0]
-    assert _verbs(_roles("--kubelets")) == {**verbs, KUBELETS: {"get"}}
+    assert _verbs(_roles("--kubelets")) == {**verbs, KUBELETS: {"get"}, "configmaps": {"get"}}
 
 
 @pytest.mark.parametrize("command", TYPED)
