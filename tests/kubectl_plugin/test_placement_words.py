@@ -118,6 +118,7 @@ def test_many_facts_are_cut_short() -> None:
 
 
 SPREAD = (ConstraintSpread("spec.topologySpreadConstraints[0]", ZONE, 1, 0, (), 0, 1, (), 0, ()),)
+STAY = " (no pods found that could move)"
 CHANGES: list[tuple[CandidateChange, str]] = [
     (CandidateChange(ChangeKind.UNCORDON, node="a"), "uncordon a"),
     (
@@ -176,13 +177,13 @@ CHANGES: list[tuple[CandidateChange, str]] = [
     ),
     (
         CandidateChange(ChangeKind.FREE, node="a", amounts={"memory": 220 * MI, "cpu": 100}),
-        "free 220Mi memory and 100m cpu on a",
+        f"free 220Mi memory and 100m cpu on a{STAY}",
     ),
     (
         CandidateChange(
             ChangeKind.FREE, node="a", amounts={"memory": 220 * MI, "cpu": 100}, promised={"memory": 300 * MI}
         ),
-        "free 220Mi of the 300Mi promised memory and 100m cpu on a",
+        f"free 220Mi of the 300Mi promised memory and 100m cpu on a{STAY}",
     ),
     (
         CandidateChange(ChangeKind.ENLARGE, node="a", amounts={"cpu": 2000, "pods": 1}),
@@ -337,8 +338,8 @@ def test_what_changes_no_spec_is_told_first() -> None:
         )
 
     tolerated = "tolerate spot:NoSchedule (then a and 2 more nodes)"
-    assert told(size=2000) == ["uncordon a", "free 200Mi memory on a", tolerated]
-    assert told(size=1999) == ["uncordon a", tolerated, "free 200Mi memory on a"], "more than a tenth of it"
+    assert told(size=2000) == ["uncordon a", f"free 200Mi memory on a{STAY}", tolerated]
+    assert told(size=1999) == ["uncordon a", tolerated, f"free 200Mi memory on a{STAY}"], "more than a tenth of it"
 
 
 @pytest.mark.parametrize(
@@ -363,4 +364,4 @@ def test_what_is_missing_shows_in_the_amounts(free: int, asked: int, words: tupl
 )
 def test_what_has_to_be_freed_is_not_rounded_to_too_little(missing: int, words: str) -> None:
     change = CandidateChange(ChangeKind.FREE, node="a", amounts={"memory": missing})
-    assert remedy_words(Remedy((change,), "a", 1, 1), ()) == f"free {words} memory on a"
+    assert remedy_words(Remedy((change,), "a", 1, 1), ()) == f"free {words} memory on a{STAY}"

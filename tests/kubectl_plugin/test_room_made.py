@@ -14,6 +14,7 @@ from tests.kubectl_plugin.running import run, write_cluster
 from tests.kubectl_plugin.test_place_drain import budget, node, pod
 from tests.objects import raw_pod
 
+STAY: Final = " (no pods found that could move)"
 ZONE: Final = "topology.kubernetes.io/zone"
 
 
@@ -36,15 +37,18 @@ FULL: Final = (node("a"), node("b"), pod("keep-1", "a", "2"), pod("web-1", "b", 
     [
         # On a 2 are free: the pod of 1 cpu comes there.
         ([*FULL], "free 2 cpu on b by moving shop/web-2."),
-        ([node("a", "2"), node("b"), pod("x-1", "b", "1"), pod("x-2", "b", "3")], "free 3 cpu on b."),
+        ([node("a", "2"), node("b"), pod("x-1", "b", "1"), pod("x-2", "b", "3")], f"free 3 cpu on b{STAY}."),
         (
             [node("a", "2"), node("b"), *(pod(f"x-{number}", "b", "1") for number in range(3))],
             "free 2 cpu on b by moving shop/x-0 and shop/x-1.",
         ),
-        ([*FULL, budget("web", 0, 2)], "free 1 cpu on a."),
+        ([*FULL, budget("web", 0, 2)], f"free 1 cpu on a{STAY}."),
         ([*FULL, budget("web", 1, 2)], "free 2 cpu on b by moving shop/web-2."),
-        ([*FULL[:-1], pod("web-2", "b", "2", kind="DaemonSet")], "free 1 cpu on a."),
-        ([*FULL[:-1], raw_pod("web-2", "shop", nodeName="b", requests={"cpu": "2"}, uid="x")], "free 1 cpu on a."),
+        ([*FULL[:-1], pod("web-2", "b", "2", kind="DaemonSet")], f"free 1 cpu on a{STAY}."),
+        (
+            [*FULL[:-1], raw_pod("web-2", "shop", nodeName="b", requests={"cpu": "2"}, uid="x")],
+            f"free 1 cpu on a{STAY}.",
+        ),
     ],
 )
 def test_pods_that_can_move_are_named(objects: list[Any], way: str, tmp_path: Path) -> None:

@@ -213,7 +213,8 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
             resizes = [f"{pod.namespace}/{pod.name}" for pod in change.resizing]
             waiting = f", where the waiting resize of {listed(resizes, most=2)} counts" if resizes else ""
             moved = listed([f"{pod.namespace}/{pod.name}" for pod in change.pods])
-            return f"free {freed} on {change.node}{waiting}{f' by moving {moved}' if moved else ''}"
+            moving = f" by moving {moved}" if moved else "" if waiting else " (no pods found that could move)"
+            return f"free {freed} on {change.node}{waiting}{moving}"
         case ChangeKind.ENLARGE:
             return _replaced_words(change, ())
         case ChangeKind.LABEL_NODE:

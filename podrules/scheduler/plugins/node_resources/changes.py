@@ -27,7 +27,7 @@ __all__ = ["can_go", "room_made"]
 
 
 _MAX_MOVED: Final = 3
-_TRIED_SETS: Final = 3
+_TRIED_SETS: Final = 6
 """For each number of pods."""
 _LARGEST: Final = 12
 
