@@ -35,13 +35,12 @@ from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
 from podrules.model.policy import PodDisruptionBudget
-from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.planned import DrainFlag, Unmoved
 from podrules.priority import is_mirror_pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
 
-__all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned", "cordoned_node", "drain_plan", "is_silent"]
+__all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned_node", "drain_plan", "is_silent"]
 
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _EPOCH: Final = "1970-01-01T00:00:00Z"
@@ -125,21 +124,6 @@ def drain_plan(
 def is_silent(node: NodeReach) -> bool:
     """Whether pods that are evicted from a node stay Terminating, because it does not answer."""
     return node.reach in {Reach.SILENT, Reach.MISSED_HEARTBEATS}
-
-
-def cordoned(snapshot: ClusterSnapshot, names: Iterable[str]) -> ClusterSnapshot:
-    """The cluster with some nodes cordoned.
-
-    Raises:
-        KeyError: a node is not there.
-    """
-    names = tuple(names)
-    there = {node.metadata.name for node in snapshot.nodes}
-    for name in names:
-        if name not in there:
-            raise KeyError(name)
-    nodes = tuple(cordoned_node(node) if node.metadata.name in names else node for node in snapshot.nodes)
-    return replace(snapshot, nodes=nodes)
 
 
 HELD: Final = "PodDisruptionBudget"

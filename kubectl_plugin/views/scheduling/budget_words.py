@@ -68,12 +68,7 @@ def drain_leads(held: Iterable[Unmoved], drain: str, *, more: bool = False) -> I
 
 
 def hold_words(unmoved: Iterable[Unmoved], *, pending: Iterable[PlannedSpec] = ()) -> Iterator[str]:
-    """What lets the pods go that budgets hold, after the API server's words.
-
-    Args:
-        unmoved: Pods of drained nodes.
-        pending: Replacements of evicted pods without a place.
-    """
+    """What lets the pods go that budgets hold, after the API server's words; `pending` has evicted pods."""
     replaced = {(spec.namespace, spec.name) for spec in pending if spec.origin == "drain"}
     held: dict[tuple[BudgetRisk, str, str, PodReference | None], list[str]] = {}
     for entry in unmoved:
