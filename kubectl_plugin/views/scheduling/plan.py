@@ -26,6 +26,7 @@ from kubectl_plugin.views.scheduling.plan_more import (
     suspended_words,
     unknown_words,
     victim_words,
+    weightiest,
 )
 from kubectl_plugin.views.scheduling.quota_words import let_in, quota_words
 from kubectl_plugin.views.scheduling.scaling_words import autoscaler_words, size_words
@@ -492,6 +493,7 @@ def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
 
 def _victims_table(report: PlanReport, *, wide: bool) -> Table:
     victims = [(spec, victim) for spec in report.specs for victim in spec.victims]
+    victims.sort(key=lambda row: weightiest(row[1]))
     shown = victims if wide else victims[:_SHOWN_VICTIMS]
     rows = [
         (
