@@ -82,7 +82,7 @@ def plan_verdict(report: PlanReport) -> Verdict:
         return Verdict(VerdictCode.FIT_UNKNOWN, Severity.NOTICE, sentences)
     if fits:
         # What fits and is never evicted is no trouble yet.
-        notice = report.lacks or any(blocked_words(report.budgets))
+        notice = report.lacks or report.kept or any(blocked_words(report.budgets))
         severity = Severity.NOTICE if notice else Severity.FINE
         return Verdict(VerdictCode.FITS, severity, sentences)
     return Verdict(VerdictCode.DOES_NOT_FIT, Severity.TROUBLE, sentences)
@@ -260,6 +260,10 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
         yield f"The drain does not end before {entry.pod.namespace}/{entry.pod.name} is gone: {_late_words(entry)}."
     if len(late) > _SHOWN_LATE:
         yield f"So it is for {len(late) - _SHOWN_LATE} more (below)."
+    for name, finalizers in [*report.kept.items()][:_SHOWN_LATE]:
+        yield f"The drain does not end before {name} is gone: {holder_words(finalizers)}."
+    if len(report.kept) > _SHOWN_LATE:
+        yield f"Finalizers keep {len(report.kept) - _SHOWN_LATE} more of its pods."
     waiting = [entry for entry in (*held, *late) if not fails_drain(entry.detail)]
     open_nodes = {*report.stuck_on, *(entry.node for entry in waiting)}
     first = next((place for place, name in enumerate(nodes, 1) if name in open_nodes), len(nodes))
@@ -267,7 +271,7 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
         wait = "waits" if len(nodes) == first + 1 else "wait"
         after = f"{listed(nodes[first:], most=3)} {wait} behind {nodes[first - 1]}"
         yield f"{after}: kubectl drain goes on there only with --timeout, as below."
-    yield from _leaving_words(report, ends=not (open_nodes or held))
+    yield from _leaving_words(report, ends=not (open_nodes or held or report.kept))
     lost = sum(entry.reason == "NoController" for entry in report.unmoved)
     if lost:
         yield f"{counted(lost, 'pod')} would be lost: nobody makes {'another' if lost == 1 else 'others'}."
