@@ -16,20 +16,33 @@ Source: pkg/registry/core/pod/storage/eviction.go (checkAndDecrement) and pkg/co
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from podrules.budget_room import budget_way
+from podrules.budget_room import CoveredPods, budget_way
 from podrules.disruption import SelectingBudgets, budgets_of, failed_sync, lets_unhealthy_go
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.safety import Guarantee, owner_guarantee
 
-__all__ = ["BudgetRisk", "BudgetStanding", "Budgets", "Unprotected", "budgets_at_stake", "eviction_hold"]
+__all__ = [
+    "UNREADY_FIRST",
+    "BudgetRisk",
+    "BudgetStanding",
+    "Budgets",
+    "Unprotected",
+    "budgets_at_stake",
+    "eviction_hold",
+    "with_more",
+]
 
+UNREADY_FIRST: Final = "pods that are not Ready first; then "
+"""Begins a way out where waiting may help: once all are Ready, or there are more."""
 _KEPT_ALIKE: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.AT_MOST_ONE})
 
 
@@ -115,6 +128,17 @@ def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]
     )
 
 
+def with_more(standing: BudgetStanding, covered: Iterable[CoveredPods]) -> BudgetStanding:
+    """The same where controllers want more pods than there are: once these are Ready, one may go."""
+    there: Counter[tuple[str, int]] = Counter()
+    for one in covered:
+        there[one.controller, one.wanted or 0] += one.pods or 0
+    lacking = sum(max(0, wanted - pods) for (_, wanted), pods in there.items())
+    if standing.risk is not BudgetRisk.BLOCKS_ALWAYS or standing.desired >= standing.pods + lacking:
+        return standing
+    return replace(standing, risk=BudgetRisk.UNHEALTHY if standing.unready else BudgetRisk.BLOCKS_NOW, way="")
+
+
 def eviction_hold(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> tuple[BudgetRisk, str]:
     """Why an eviction that was refused is, and what would let a pod go, where its budget needs all.
 
@@ -139,7 +163,7 @@ def _way(budget: PodDisruptionBudget, pods: int | None = None) -> str:
     spec, status = budget.spec, budget.status
     way = budget_way(spec.min_available, spec.max_unavailable, status.expected_pods or pods or 0, pods)
     short = status.current_healthy < (status.expected_pods if pods is None else pods)
-    return f"{way}, once all are Ready" if short else way
+    return f"{UNREADY_FIRST}{way}" if short else way
 
 
 def _is_uncounted(budget: PodDisruptionBudget) -> bool:

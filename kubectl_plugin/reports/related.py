@@ -83,7 +83,7 @@ class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanatio
 class BudgetReport(RelatedReport, frozen=True, kw_only=True, tag="BudgetExplanation"):
     """A PodDisruptionBudget."""
 
-    DECIDING = frozenset({"pods", "poddisruptionbudgets.policy"})
+    DECIDING = frozenset({"pods", "poddisruptionbudgets.policy", *(one.rbac_name for one in WORKLOADS)})
     min_available: int | str | None
     max_unavailable: int | str | None
     unhealthy_pod_eviction_policy: str
