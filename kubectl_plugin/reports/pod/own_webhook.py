@@ -28,7 +28,9 @@ class OwnWebhookReport(Struct, frozen=True, kw_only=True, rename="camel"):
     warnings: tuple[str, ...] = ()
     """Those about what it does not write, or lets in."""
     unready: str = ""
-    """The failurePolicy, where no pod of its Deployment is ready: it then writes nothing. Empty: one is."""
+    """The failurePolicy, where it does not answer: no pod of it is ready, or ``untrusted``. It then writes nothing."""
+    untrusted: bool = False
+    """Whether its configuration has no caBundle, so that the API server refuses its certificate."""
     unknown: tuple[str, ...] = ()
     """What is not known of that, and why."""
 
