@@ -198,7 +198,7 @@ class OwnWebhook:
         for name in (one.metadata.name for one in ours if one.selects(space.labels)):
             if any(may and name.endswith(suffix) for suffix, may in writes.items()):
                 why = f"{MUTATING_POLICIES.kind} {name} is not evaluated here; --dry-run=server asks the API server"
-                return OwnWebhookReport(webhook=name, unknown=(why,))
+                return OwnWebhookReport(webhook=name, by_policy=True, unknown=(why,))
         return None
 
     def _read_space(self) -> Space | Unread:

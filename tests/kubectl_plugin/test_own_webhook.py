@@ -359,6 +359,7 @@ def test_policies_of_the_chart_are_not_evaluated(tmp_path: Path) -> None:
     ran = listed(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     assert ran.code == 11
     assert "is not evaluated here; --dry-run=server asks the API server" in ran.out
+    assert "Not certain: mutatingadmissionpolicies.admissionregistration.k8s.io" in ran.out
     ran = listed(tmp_path, objects, "explain", "-f", written(tmp_path, web("kube-system")))
     assert "is not evaluated here" not in ran.out
 
