@@ -102,7 +102,9 @@ def _remedy(report: WorkloadReport, refused: Said) -> str:
     reads = _DECIDES.get(found.why) if found is not None else None
     if reads is not None and let_in and reads not in {one.resource for one in report.unread}:
         return "By what was read, the next pod is let in: the controller tries again within 17 min."
-    return creation_remedy(refused.message, report.namespace)
+    # What was not exceeded when the pod was refused may be now. Of one quota, amounts that lack come first.
+    new = None if reads is None or found is None or found.why is RefusedFor.QUOTA_EXCEEDED else template.refusal
+    return creation_remedy(refused.message if new is None else new.message, report.namespace)
 
 
 def _near_limit_words(near: Sequence[NearLimit]) -> str:
