@@ -21,8 +21,9 @@ from msgspec import Struct
 from podrules.admission import PodRefusal, RefusedBy
 from podrules.features import REFERENCE, Features
 from podrules.limits.forbidden import forbidden
-from podrules.limits.limit_ranges import limit_range_refusal
+from podrules.limits.limit_ranges import limit_below_request, limit_range_refusal
 from podrules.limits.quotas import quota_room, still_refused
+from podrules.limits.room import LimitRangeBound
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, ResourceQuota
 from podrules.pod_security.admission import refusal, warning
@@ -64,10 +65,13 @@ def pod_refusal(
     errors = list(validate_filled_resources(pod, Rules(features.minor))) if rules.limit_ranges else []
     if errors:
         told = [f"{error.field}: {error.problem}" for error in dict.fromkeys(errors)]
-        said = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
-        return PodRefusal(RefusedBy.VALIDATION, f'Pod "{pod.metadata.name}" is invalid: {said}')
-    if (said_of_range := limit_range_refusal(pod, rules.limit_ranges, features=features)) is not None:
-        return PodRefusal(RefusedBy.LIMIT_RANGER, said_of_range)
+        problem = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+        bound = limit_below_request(pod, rules.limit_ranges)
+        return PodRefusal(RefusedBy.VALIDATION, f'Pod "{pod.metadata.name}" is invalid: {problem}', limit_range=bound)
+    for one in rules.limit_ranges:
+        if (said_of_range := limit_range_refusal(pod, [one], features=features)) is not None:
+            bound = LimitRangeBound(one.metadata.name)
+            return PodRefusal(RefusedBy.LIMIT_RANGER, said_of_range, limit_range=bound)
     violation = None if secured is None else refusal(secured, rules.policy)
     if violation is not None:
         return PodRefusal(RefusedBy.POD_SECURITY, forbidden(pod, violation))

@@ -364,3 +364,50 @@ def without_quotas(read: Any) -> Any:
         return read(gatherer, kind, *more, **named)
 
     return find
+
+
+SMALL: Final = (
+    'Error creating: Pod "feed-x" is invalid: spec.containers[0].resources.requests: Invalid value: "64Mi": must be '
+    "less than or equal to memory limit of 32Mi"
+)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message", "said"),
+    [
+        (
+            {"max": {"memory": "32Mi"}, "default": {"memory": "32Mi"}},
+            SMALL,
+            (
+                "LimitRange small gives a container without a memory limit 32Mi. Way out: request no more in the "
+                "template, or have its max and default raised to 64Mi."
+            ),
+        ),
+        (
+            {"max": {"memory": "1Gi"}, "default": {"memory": "32Mi"}},
+            SMALL,
+            "Way out: request no more in the template, or set a memory limit of 64Mi or more.",
+        ),
+        (
+            {"min": {"memory": "80Mi"}, "defaultRequest": {"memory": "80Mi"}},
+            f"{FORBIDDEN}minimum memory usage per Container is 80Mi, but request is 64Mi",
+            "Write amounts inside that range, or have LimitRange small changed.",
+        ),
+        # Nothing of the namespace gives that limit: a webhook does.
+        (
+            {"defaultRequest": {"memory": "1Mi"}},
+            SMALL,
+            "The memory limit of 32Mi is from a LimitRange of namespace news or a webhook: request no more than that",
+        ),
+    ],
+)
+def test_the_limit_range_that_refuses_is_named(
+    monkeypatch: pytest.MonkeyPatch, bounds: Json, message: str, said: str
+) -> None:
+    limits = {"limits": [{"type": "Container", **bounds}]}
+    bound = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": limits}
+    live(monkeypatch, NODE, asking({"memory": "64Mi"}), bound, failed("StatefulSet", message))
+    text = first_lines(run("explain", "statefulset/feed", "-n", "news"))
+    assert said in text
+    assert text.count("Way out") <= 1
+    assert "The API server will refuse" not in text
