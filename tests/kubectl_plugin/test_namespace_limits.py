@@ -109,6 +109,7 @@ def test_a_quota_of_the_cluster_refuses_a_pod(tmp_path: Path, written: Callable[
         "message": EXCEEDED,
         "quota": "compute",
         "resources": ["requests.cpu"],
+        "limitRange": None,
     }
     assert report["verdict"]["code"] == "AdmissionRefused"
     assert report["verdict"]["text"] == f"Refused: {EXCEEDED}. Ask for less, or have quota compute raised."
