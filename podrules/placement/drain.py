@@ -40,7 +40,7 @@ from podrules.priority import is_mirror_pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
 
-__all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned_node", "drain_plan"]
+__all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned_node", "drain_plan", "is_silent"]
 
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _EPOCH: Final = "1970-01-01T00:00:00Z"
@@ -99,7 +99,7 @@ def drain_plan(
     """
     pods = tuple(pods)
     own = [pod for pod in pods if pod.spec.node_name == name]
-    silent = reach.reach in {Reach.SILENT, Reach.MISSED_HEARTBEATS}
+    silent = is_silent(reach)
     evictions = Evictions(budgets)
     moved: list[Pod] = []
     unmoved: list[Unmoved] = []
@@ -109,16 +109,21 @@ def drain_plan(
         late = (_OVERDUE, ", ".join(pod.metadata.finalizers)) if over is not None else None
         reason, detail = _kept(pod, evictions) or late or _not_made_anew(pod, name, silent=silent)
         if reason:
-            hold = eviction_hold(pod, budgets) if reason == HELD else None
+            hold, way = eviction_hold(pod, budgets) if reason == HELD else (None, "")
             reference = PodReference(pod.metadata.namespace, pod.metadata.name)
             lacks = _unplaced(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
             late_since = over if reason == _OVERDUE else None
-            unmoved.append(Unmoved(reference, reason, detail, hold, lacks, late_since, name))
+            unmoved.append(Unmoved(reference, reason, detail, hold, lacks, late_since, name, way))
         else:
             moved.append(pod)
         if reason not in _STAYING:
             left[pod.metadata.uid] = _terminating(pod) if silent and not _goes_at_once(pod) else None
     return DrainPlan(name, tuple(moved), tuple(unmoved), left, tuple(_flags(own)))
+
+
+def is_silent(node: NodeReach) -> bool:
+    """Whether pods that are evicted from a node stay Terminating, because it does not answer."""
+    return node.reach in {Reach.SILENT, Reach.MISSED_HEARTBEATS}
 
 
 HELD: Final = "PodDisruptionBudget"
