@@ -26,6 +26,7 @@ from podrules.defaults import (
     defaulted_fields,
 )
 from podrules.features import REFERENCE, Features
+from podrules.limits.room import LimitRangeBound
 from podrules.model.pod import Pod, PodStatus
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.priority import (
@@ -37,7 +38,15 @@ from podrules.priority import (
     is_reserved_class_name,
 )
 
-__all__ = ["AdmissionObjects", "AdmittedPod", "PodRefusal", "RefusedBy", "admit_pod", "admitted_by_server"]
+__all__ = [
+    "AdmissionObjects",
+    "AdmittedPod",
+    "LimitRangeBound",
+    "PodRefusal",
+    "RefusedBy",
+    "admit_pod",
+    "admitted_by_server",
+]
 
 
 class RefusedBy(StrEnum):
@@ -61,6 +70,7 @@ class PodRefusal(Struct, frozen=True, rename="camel"):
     """The name of the quota that refuses it; empty: none does."""
     resources: tuple[str, ...] = ()
     """What that quota has not enough of; empty: it refuses for another reason."""
+    limit_range: LimitRangeBound | None = None
 
     @property
     def may_be_defaulted(self) -> bool:

@@ -65,7 +65,9 @@ class Admission:
         self._asks = asks
         self._kept_reader: NamespaceReader | None = None
 
-    def review(self, pod: Pod, maker: Maker, files: ManifestObjects, *, exists: bool = False) -> ReviewedPod:
+    def review(
+        self, pod: Pod, maker: Maker, files: ManifestObjects, *, exists: bool = False, refused: str = ""
+    ) -> ReviewedPod:
         """A pod to come, after review.
 
         Args:
@@ -73,6 +75,7 @@ class Admission:
             maker: What makes it. What the API server's own dry run says of that decides.
             files: What comes with it.
             exists: Whether the pod is there already: nothing holds a change of it against the namespace's limits.
+            refused: Why its controller cannot make pods: quotas then take a request in any case.
         """
         gatherer, runtime_class = self._gatherer, pod.spec.runtime_class_name
         refusals, asked = maker.refusals, maker.asked
@@ -95,7 +98,7 @@ class Admission:
         own = OwnWebhook(pod, maker, files, gatherer)
         if (filled_in := own.written(objects.priority_classes)) is not pod:
             admitted = admit_pod(filled_in, objects, features=gatherer.versions.api_server)
-        refusal, warning = self._in_namespace(admitted, files, maker.written)
+        refusal, warning = self._in_namespace(admitted, files, maker.written, refused)
         denied = own.refusal(admitted.pod)
         if refusal is None or refusal.by is RefusedBy.RESOURCE_QUOTA:
             refusal = denied or refusal
@@ -120,7 +123,7 @@ class Admission:
         return self._kept_reader
 
     def _in_namespace(
-        self, admitted: AdmittedPod, files: ManifestObjects, written: Mapping[str, Any] | None
+        self, admitted: AdmittedPod, files: ManifestObjects, written: Mapping[str, Any] | None, refused: str
     ) -> tuple[PodRefusal | None, str]:
         """What holds against a pod in its namespace: why it is refused, and what is warned of."""
         from podrules.made_pod import made_pod
@@ -135,11 +138,11 @@ class Admission:
             pod.metadata.namespace,
             files,
             admitted.objects.limit_ranges,
-            quotas=bare and bool(pod.metadata.name),
+            quotas=bool(refused) or (bare and bool(pod.metadata.name)),
             of_file=written is not None,
         )
         if written is None or not needs_content(rules.policy):
-            return pod_refusal(pod, None, rules, features=features), ""
+            return pod_refusal(pod, None, rules, features=features, said=refused), ""
         server = Rules(features.minor)
         made = None if bare else made_pod(written)
         secured = pod_of(written if made is None else made.content, server)

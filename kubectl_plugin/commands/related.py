@@ -32,8 +32,8 @@ from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import Kind
 from podrules.disruption import Evictions, budgets_of, failed_sync
 from podrules.kubectl_status import kubectl_status
-from podrules.limits.quotas import quota_room, required_amounts, with_pods
-from podrules.limits.room import QuotaShare
+from podrules.limits.quotas import quota_room, required_amounts, still_refused, with_pods
+from podrules.limits.room import QuotaRoom, QuotaShare
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass, ResourceQuota, ScopeSelector
 from podrules.model.quantity import ZERO
@@ -43,7 +43,7 @@ from podrules.model.workload import Workload
 from podrules.placement.outcome import ClaimTrouble
 from podrules.priority import PREEMPT_LOWER_PRIORITY, default_priority_class
 from podrules.reading import read_or_none
-from podrules.refusals import pods_short, refuser
+from podrules.refusals import RefusedFor, pods_short, refuser
 from podrules.versions import version_notes
 from podrules.volumes import WriterLock, attached_guard, claimed_volumes
 
@@ -212,6 +212,7 @@ class RelatedReports:
     def _counted(self, quota: ResourceQuota) -> Iterator[QuotaWorkload]:
         """The workloads whose pods the quota counts."""
         most, features = quota.status.hard, self._gatherer.versions.api_server
+        every = self._list(kinds.RESOURCE_QUOTAS, quota.metadata.namespace) or ()
         for kind, entry in self._workloads(quota.metadata.namespace):
             pod = self._admission.review(template_pod(entry, kind), Maker(kind, entry), NO_OBJECTS).admitted.pod
             room = quota_room(pod, [quota], features=features)
@@ -221,7 +222,12 @@ class RelatedReports:
             missing = pods_short(kind.kind, entry, wanted) if isinstance(entry, Workload) else 0
             said = self._refused(entry, kind) if missing else None
             by = refuser(said.message) if said is not None else None
-            full = with_pods(pod, missing, [quota], features=features)[0].status.used
+            again = still_refused(by, pod, [quota]) if by is not None and room.pods else ()
+            if said is not None and by is not None and again:
+                names = again if by.why is RefusedFor.QUOTA_EXCEEDED else ()
+                room = QuotaRoom(pods=0, quota=by.name, resources=names, refusal=said.message)
+            other = quota_room(pod, every, features=features)
+            full = {} if again else with_pods(pod, missing, [quota], features=features)[0].status.used
             yield QuotaWorkload(
                 name=f"{kind.singular}/{entry.metadata.name}",
                 wanted=wanted,
@@ -233,6 +239,7 @@ class RelatedReports:
                     for name in room.resources or most
                     if missing and name in full and full[name] > most[name]
                 },
+                other=other if other is not None and other.pods < room.pods else None,
             )
 
     def _workloads(self, namespace: str | None) -> Iterator[tuple[Kind[Any], Any]]:

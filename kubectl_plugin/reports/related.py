@@ -12,6 +12,7 @@ from podrules.budget_risk import BudgetStanding
 from podrules.budget_room import BudgetRoom
 from podrules.cluster.kinds import EVENTS, LIMIT_RANGES, PODS, PRIORITY_CLASSES, WORKLOADS
 from podrules.limits.room import QuotaRoom, QuotaShare
+from podrules.model.quantity import Quantity
 from podrules.placement.outcome import ClaimProblem, VolumePlace
 from podrules.reading import Unread
 from podrules.versions import VersionNote
@@ -112,6 +113,8 @@ class QuotaWorkload(Struct, frozen=True, kw_only=True, rename="camel"):
     """What its newest event FailedCreate, or its condition, says of this quota."""
     needs: dict[str, str]
     """The hard amounts with which all missing pods come in."""
+    other: QuotaRoom | None = None
+    """The quota of the namespace that lets in fewer of its pods; None: there is none."""
 
 
 class QuotaReport(RelatedReport, frozen=True, kw_only=True, tag="QuotaExplanation"):
@@ -128,6 +131,12 @@ class QuotaReport(RelatedReport, frozen=True, kw_only=True, tag="QuotaExplanatio
     defaults: tuple[str, ...]
     """LimitRanges of the namespace that set defaults."""
     workloads: tuple[QuotaWorkload, ...]
+
+    @property
+    def spent(self) -> tuple[QuotaShare, ...]:
+        """What it has no room for."""
+        counted = (one for one in self.resources if one.used)
+        return tuple(one for one in counted if Quantity.parse(one.used) >= Quantity.parse(one.hard))
 
 
 class ClassReport(RelatedReport, frozen=True, kw_only=True, tag="PriorityClassExplanation"):

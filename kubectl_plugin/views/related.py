@@ -27,8 +27,8 @@ from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import ago, amount, counted, cut, listed
 from podrules.budget_risk import BudgetRisk
 from podrules.disruption import fails_drain
+from podrules.limits.room import QuotaRoom
 from podrules.model.instant import instant, later
-from podrules.model.quantity import Quantity
 from podrules.model.storage import READ_WRITE_ONCE_POD
 from podrules.placement.outcome import ClaimTrouble
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
@@ -46,7 +46,7 @@ _PASSING: Final = frozenset(
     {ClaimTrouble.WAITS_FOR_CLASS, ClaimTrouble.WAITS_FOR_VOLUME, ClaimTrouble.WAITS_FOR_PROVISIONER}
 )
 _UNSET_BUDGET: Final = "no setting"
-_UNSET: Final = "Way out: set these in the template, or give the namespace a LimitRange with a default."
+_COUNTS: Final = frozenset({"pods", "count/pods"})
 
 
 def related_page(report: RelatedReport, *, now: datetime | None, wide: bool) -> Page:
@@ -287,26 +287,28 @@ def _quota(report: QuotaReport, _now: datetime | None) -> _Told:
             _NOTICE,
             ("Its controller has not counted its newest spec: until then the API server goes by its status.",),
         )
+    only = (f"Only pods in scope {listed(report.scopes)} count.",) if report.scopes else ()
     short = [one for one in report.workloads if one.missing and (one.refused or one.room.pods < one.missing)]
     if short:
         rest = (f"{len(short) - _SHOWN} more workloads lack pods.",) if len(short) > _SHOWN else ()
-        return _C.QUOTA_REFUSES, _TROUBLE, (*map(_refuses, short[:_SHOWN]), *rest, *_way_in(short))
+        return _C.QUOTA_REFUSES, _TROUBLE, (*map(_refuses, short[:_SHOWN]), *rest, *only, *_way_in(short, report))
+    full = [one for one in report.workloads if not one.room.pods and one.room.resources]
+    spent = [f"{one.resource} ({_amounts(one.resource, one.used, one.hard)})" for one in report.spent[:_SHOWN]]
+    lead = [f"Lets in nothing more that uses {listed(spent)}."] if spent else []
+    if full:
+        lead = [
+            f"Lets in no further pod of {listed([one.name for one in full], most=_SHOWN)}: {_shares(full[0].room)}."
+        ]
     silent = [one.name for one in report.workloads if not one.room.pods and not one.room.resources]
     if silent:
-        lead = f"Refuses new pods of {listed(silent, most=_SHOWN)}: not all containers set {listed(report.required)}."
-        return _C.QUOTA_REFUSES, _NOTICE, (lead, _UNSET)
-    full = [one for one in report.workloads if not one.room.pods]
-    if full:
-        names = listed([one.name for one in full], most=_SHOWN)
-        return _C.QUOTA_FULL, _NOTICE, (f"Lets in no further pod of {names}: {_shares(full[0])}.",)
-    spent = [one for one in report.resources if one.used and Quantity.parse(one.used) >= Quantity.parse(one.hard)]
-    if spent:
-        said = [f"{one.resource} is {_amounts(one.resource, one.used, one.hard)}" for one in spent[:_SHOWN]]
-        return _C.QUOTA_FULL, _NOTICE, (f"Lets in nothing more that uses any of these: {listed(said)}.",)
+        unset = f"Refuses new pods of {listed(silent, most=_SHOWN)}: not all containers set {listed(report.required)}."
+        return _C.QUOTA_REFUSES, _NOTICE, (*lead, unset, *only, f"Way out: {_setting_amounts(report)}")
+    if lead:
+        return _C.QUOTA_FULL, _NOTICE, (*lead, *only)
     first, least = report.resources[:1], min(report.workloads, key=lambda one: one.room.pods, default=None)
     room = [f"Has room; the fullest: {one.resource}, {_amounts(one.resource, one.used, one.hard)}." for one in first]
-    more = [f"Room for {counted(least.room.pods, 'more pod')} of {least.name}."] if least is not None else []
-    return _C.QUOTA_HAS_ROOM, _FINE, (*(room or ["Bounds nothing."]), *more)
+    more = [f"Room for {counted(least.room.pods, 'more pod')} of {least.name}.{_first(least)}"] if least else []
+    return _C.QUOTA_HAS_ROOM, _FINE, (*(room or ["Bounds nothing."]), *more, *only)
 
 
 def _amounts(resource: str, used: str, hard: str) -> str:
@@ -315,27 +317,48 @@ def _amounts(resource: str, used: str, hard: str) -> str:
     return f"{amount(own, used) if used else 'not counted'} of {amount(own, hard)}"
 
 
-def _shares(one: QuotaWorkload) -> str:
-    """``requests.cpu is 2 of 2``: what its next pod finds too little of; else the words of the refusal."""
-    room, then = one.room, " then" if one.room.pods else ""
+def _shares(room: QuotaRoom) -> str:
+    """``requests.cpu is 2 of 2``: what the next pod finds too little of; else the words of the refusal."""
+    then = " then" if room.pods else ""
     shares = [f"{own.resource} is{then} {_amounts(own.resource, own.used, own.hard)}" for own in room.shares]
     return listed(shares) or cut(room.refusal.partition(f"quota: {room.quota}: ")[2] or room.refusal).rstrip(".")
 
 
 def _refuses(one: QuotaWorkload) -> str:
-    lead = f"Refuses {one.missing} of {counted(one.wanted or 0, 'pod')} of {one.name}"
-    if one.room.pods >= one.missing:
-        return f"{lead} by its last event; by now there is room, and the controller tries again."
+    refused, wanted = one.missing - one.room.pods, counted(one.wanted or 0, "pod")
+    if refused <= 0:
+        by_now = "by now there is room, and the controller tries again"
+        return f"Refuses {one.missing} of {wanted} of {one.name} by its last event; {by_now}.{_first(one)}"
     room = f"room for {one.room.pods}, " if one.room.pods else ""
-    return f"{lead}: {room}{_shares(one)}."
+    return f"Refuses {refused} of {wanted} of {one.name}: {room}{_shares(one.room)}.{_first(one)}"
 
 
-def _way_in(short: Sequence[QuotaWorkload]) -> Iterator[str]:
+def _first(one: QuotaWorkload) -> str:
+    """The quota that lets in fewer."""
+    return "" if one.other is None else f" Quota {one.other.quota} lets in {one.other.pods}: {_shares(one.other)}."
+
+
+def _way_in(short: Sequence[QuotaWorkload], report: QuotaReport) -> Iterator[str]:
     for one in [one for one in short if one.needs][:1]:
         hard = [f"{name} to {amount(name.rpartition('.')[2], text)}" for name, text in one.needs.items()]
-        yield f"Way out: raise {listed(hard)} for all pods of {one.name}, or ask for less."
-    if not any(one.room.resources for one in short):
-        yield _UNSET
+        less = "want fewer pods" if _COUNTS.issuperset(one.needs) else "ask for less"
+        also = "; the same for quota " + one.other.quota if one.other is not None else ""
+        yield f"Way out: raise {listed(hard)} for all pods of {one.name}, or {less}{also}."
+        if "count/pods" in one.needs:
+            yield "Finished pods count until they are deleted."
+    silent = [one.name for one in short if not one.room.resources]
+    if silent:
+        of = "" if len(silent) == len(short) else f" for {listed(silent, most=_SHOWN)}"
+        yield f"Way out{of}: {_setting_amounts(report)}"
+
+
+def _setting_amounts(report: QuotaReport) -> str:
+    """What lets in pods that do not set what the quota requires, also where it is used up."""
+    over = [one for one in report.spent if one.resource in {*report.required, *_COUNTS}]
+    raised = [f"{one.resource} above {amount(one.resource.rpartition('.')[2], one.used)}" for one in over]
+    first = f"raise {listed(raised)}, or delete what uses it; then " if raised else ""
+    what = listed(report.required) if raised else "these"
+    return f"{first}set {what} in the template, or give the namespace a LimitRange with a default."
 
 
 def _quota_parts(report: QuotaReport, now: datetime | None, most: int | None) -> Iterator[Section | Table]:
@@ -346,7 +369,7 @@ def _quota_parts(report: QuotaReport, now: datetime | None, most: int | None) ->
     needs = (f"each container has to set {listed(report.required)}; {filled}",) if report.required else ()
     yield Section("Requires", needs)
     shown = [
-        (one.name, str(one.wanted or ""), str(one.missing), str(one.room.pods), _shares(one))
+        (one.name, str(one.wanted or ""), str(one.missing), str(one.room.pods), _shares(one.room))
         for one in report.workloads[:most]
     ]
     headings = ("workload", "wanted", "missing", "more fit", "limit")
@@ -357,6 +380,8 @@ def _quota_parts(report: QuotaReport, now: datetime | None, most: int | None) ->
 def _quota_commands(report: QuotaReport) -> Iterator[Command]:
     for one in [one for one in report.workloads if one.missing or not one.room.pods][:2]:
         yield qos("explain {}/{}", *one.name.split("/"), namespace=report.namespace)
+    for name in sorted({one.other.quota for one in report.workloads if one.other is not None})[:1]:
+        yield qos("explain quota/{}", name, namespace=report.namespace)
     yield why("exceeded quota")
 
 

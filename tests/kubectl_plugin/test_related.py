@@ -319,9 +319,83 @@ def test_quota_that_requires_what_a_template_does_not_set(tmp_path: Path) -> Non
     assert "each container has to set requests.cpu; LimitRange small has defaults" in out
 
 
+FULL: Final = {"pods": "3", "requests.cpu": "2500m"}
+OTHER: Final = quota({"pods": "4"}, {"pods": "4"}, "few")
+
+
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        # What a template lacks is not all: the quota is used up, too.
+        (
+            [quota(HARD, FULL), deployment("lazy"), deployment("busy", requests={"cpu": "1"})],
+            (
+                "Lets in no further pod of deployment/busy: requests.cpu is 2.5 of 2. Refuses new pods of "
+                "deployment/lazy: not all containers set requests.cpu. Way out: raise requests.cpu above 2.5, or "
+                "delete what uses it; then set requests.cpu in the template, or give the namespace a LimitRange with a "
+                "default."
+            ),
+        ),
+        (
+            [quota(HARD, FULL), deployment("lazy")],
+            "Lets in nothing more that uses requests.cpu (2.5 of 2). Refuses new pods of deployment/lazy: not all",
+        ),
+        (
+            [quota(HARD, FULL), deployment("lazy", made=1), deployment("busy", made=2, requests={"cpu": "1"})],
+            (
+                "Way out: raise requests.cpu to 3.5 for all pods of deployment/busy, or ask for less. Way out for "
+                "deployment/lazy: raise requests.cpu above 2.5, or delete what uses it; then set requests.cpu"
+            ),
+        ),
+        # Only those that do not fit are refused.
+        (
+            [quota({"pods": "5"}, {"pods": "4"}), deployment(replicas=6, made=4)],
+            (
+                "Refuses 1 of 6 pods of deployment/web: room for 1, pods is then 5 of 5. Way out: raise pods to 6 "
+                "for all pods of deployment/web, or want fewer pods."
+            ),
+        ),
+        (
+            [quota({"pods": "5"}, {"pods": "4"}), OTHER, deployment(replicas=6, made=4)],
+            (
+                "pods is then 5 of 5. Quota few lets in 0: pods is 4 of 4. Way out: raise pods to 6 for all pods of "
+                "deployment/web, or want fewer pods; the same for quota few."
+            ),
+        ),
+        (
+            [quota({"pods": "9"}, {"pods": "4"}), OTHER, deployment(replicas=4, made=4)],
+            "Room for 5 more pods of deployment/web. Quota few lets in 0: pods is 4 of 4.",
+        ),
+        (
+            [quota({"count/pods": "2"}, {"count/pods": "2"}), deployment(replicas=2, made=1)],
+            "or want fewer pods. Finished pods count until they are deleted.",
+        ),
+        (
+            [quota({"pods": "0"}, {"pods": "0"}, scopes=["BestEffort"])],
+            "Lets in nothing more that uses pods (0 of 0). Only pods in scope BestEffort count.",
+        ),
+    ],
+)
+def test_quota_names_all_that_keeps_pods_out(tmp_path: Path, objects: Sequence[Object], said: str) -> None:
+    assert said in " ".join(ask(tmp_path, objects, "quota/compute").out.split())
+
+
+@pytest.mark.parametrize(("used", "said"), [("1", "requested: requests.cpu=1500m"), ("0", "by now there is room")])
+def test_quota_believes_what_it_said_of_containers_that_a_webhook_adds(tmp_path: Path, used: str, said: str) -> None:
+    message = "exceeded quota: compute, requested: requests.cpu=1500m, used: requests.cpu=1, limited: requests.cpu=2"
+    made = deployment(made=2, requests={"cpu": "10m"})
+    failing = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}
+    made = {**made, "status": {**made["status"], "conditions": [failing]}}
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "web", "controller": True}
+    meta = {"name": "web-1", "namespace": "default", "uid": "web-1", "ownerReferences": [owner]}
+    maker = {**made, "kind": "ReplicaSet", "metadata": meta}
+    out = ask(tmp_path, [quota(HARD, {"pods": "2", "requests.cpu": used}), made, maker], "quota/compute").out
+    assert said in " ".join(out.split())
+
+
 def test_quota_of_other_objects_is_full(tmp_path: Path) -> None:
     out = ask(tmp_path, [quota({"services": "5", "pods": "9"}, {"services": "5", "pods": "3"})], "quota/compute").out
-    assert "Lets in nothing more that uses any of these: services is 5 of 5." in out
+    assert "Lets in nothing more that uses services (5 of 5)." in out
 
 
 def test_quota_of_another_scope_bounds_no_workload(tmp_path: Path) -> None:
