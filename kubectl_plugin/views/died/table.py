@@ -70,7 +70,7 @@ def ends_page(
 
 
 def _pods(reports: Sequence[EndReport]) -> str:
-    return counted(len({(one.namespace, one.name) for one in reports}), "pod")
+    return counted(len({(one.namespace, one.name, one.earlier) for one in reports}), "pod")
 
 
 def _table(title: str, reports: Sequence[EndReport], now: datetime | None, *, several: bool) -> Table:
@@ -109,5 +109,5 @@ def _cells(report: EndReport, now: datetime | None, *, everywhere: bool) -> Iter
 
 
 def _next(reports: Sequence[EndReport]) -> Iterator[Command]:
-    for one in reports[:2]:
-        yield qos("died pod/{}", one.name, namespace=one.namespace)
+    for namespace, name in dict.fromkeys((one.namespace, one.name) for one in reports[:2]):
+        yield qos("died pod/{}", name, namespace=namespace)
