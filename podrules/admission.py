@@ -43,6 +43,8 @@ __all__ = ["AdmissionObjects", "AdmittedPod", "PodRefusal", "RefusedBy", "admit_
 class RefusedBy(StrEnum):
     """Who refuses a pod after all these steps (`podrules.pod_review`)."""
 
+    NAMESPACE = "NamespaceLifecycle"
+    """The first of all plugins: there is no such namespace."""
     VALIDATION = "validation"
     LIMIT_RANGER = "LimitRanger"
     POD_SECURITY = "PodSecurity"

@@ -22,7 +22,7 @@ from podrules.model.policy import LimitRange, ResourceQuota, ResourceQuotaStatus
 from podrules.model.quantity import ZERO
 from podrules.pod_review import NamespaceRules
 from podrules.pod_security.policy import policy_of
-from podrules.reading import LABELS_NOT_ASKED, QUOTAS_NOT_ASKED, Unread
+from podrules.reading import LABELS_NOT_ASKED, QUOTAS_NOT_ASKED, Unread, read_or_none
 
 __all__ = ["NamespaceReader"]
 
@@ -48,6 +48,14 @@ class NamespaceReader:
         found = self._gatherer.noted(self._gatherer.list(LIMIT_RANGES, namespace))
         own = [entry for entry in objects.limit_ranges if entry.metadata.namespace == namespace]
         return found if not own else applied(found or (), own)
+
+    def is_missing(self, namespace: str, objects: ManifestObjects) -> bool:
+        """Whether neither the cluster nor the files have a namespace, as far as that is known."""
+        own = (entry.metadata.name for kind, entry in objects.others if kind is NAMESPACES)
+        if namespace in own or self._gatherer.get(NAMESPACES, namespace) is not None:
+            return False
+        # Every cluster has some: a file without any does not hold them.
+        return self._gatherer.source.side_by_side or bool(read_or_none(self._gatherer.list(NAMESPACES)))
 
     def rules(
         self,

@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 _TERMS: Final = {
+    RefusedBy.NAMESPACE: "NotFound",
     RefusedBy.VALIDATION: "LimitRange",
     RefusedBy.LIMIT_RANGER: "LimitRange",
     RefusedBy.POD_SECURITY: "violates PodSecurity",
@@ -108,6 +109,8 @@ def creation_commands(message: str, namespace: str) -> Iterator[Command]:
 def refusal_remedy(refusal: PodRefusal, namespace: str) -> Iterator[str]:
     """What lets the pod in; nothing where the API server's words say it."""
     match refusal.by:
+        case RefusedBy.NAMESPACE:
+            yield f"Create namespace {namespace} first, or correct the namespace."
         case RefusedBy.VALIDATION:
             yield "A LimitRange of the namespace fills in what is not written: write the limit, too."
         case RefusedBy.LIMIT_RANGER:
