@@ -108,6 +108,9 @@ def recounted(
 def _with_healthy(budget: PodDisruptionBudget, more: int) -> PodDisruptionBudget:
     status = budget.status
     healthy, allowed = status.current_healthy + more, max(status.disruptions_allowed + more, 0)
+    if more > 0 and status.expected_pods:
+        # It may have gone below what is desired, as by a preemption that violates it.
+        allowed = min(allowed, max(healthy - status.desired_healthy, 0))
     return replace(budget, status=replace(status, current_healthy=max(healthy, 0), disruptions_allowed=allowed))
 
 

@@ -39,13 +39,13 @@ from podrules.model.snapshot import ClusterSnapshot
 from podrules.ordinals import awaited_pod
 from podrules.placement.controllers import with_controllers
 from podrules.placement.daemon_sets import daemons_of
-from podrules.placement.drain import Drain, cordoned, drain_plan
+from podrules.placement.drain import Drain, drain_plan
 from podrules.placement.drain_rounds import place_drained
 from podrules.placement.plan import Demand, queue_key
 from podrules.placement.planned import AwaitedPod, Budgets, DrainFlag, PlannedSpec
 from podrules.placement.planned_budgets import PodGroup, cluster_groups, planned_budgets, spec_groups
 from podrules.placement.situation import Situation
-from podrules.placement.what_if import NodeSpecification, adding_nodes, excluding_nodes, without_pods
+from podrules.placement.what_if import NodeSpecification, adding_nodes, cordoning_nodes, excluding_nodes, without_pods
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.similar_names import near_names
 from podrules.versions import version_notes
@@ -273,7 +273,7 @@ class _Planner:
         snapshot = self._changed(lambda: excluding_nodes(snapshot, self._options.exclude_nodes), NODES)
         snapshot = self._adding(snapshot, self._added)
         snapshot = self._changed(lambda: without_pods(snapshot, self._excluded_pods()), PODS)
-        cluster = self._changed(lambda: cordoned(snapshot, request.drain.names), NODES)
+        cluster = self._changed(lambda: cordoning_nodes(snapshot, request.drain.names), NODES)
         return snapshot if self._options.one_by_one else cluster
 
     def _changed(self, change: Callable[[], T], kind: Kind[Any]) -> T:

@@ -36,6 +36,7 @@ from podrules.limits.quotas import quota_room, required_amounts, with_pods
 from podrules.limits.room import QuotaShare
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass, ResourceQuota, ScopeSelector
+from podrules.model.quantity import ZERO
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.model.storage import PersistentVolumeClaim
 from podrules.model.workload import Workload
@@ -139,6 +140,7 @@ class RelatedReports:
         return replace(report, problem=problem if sure else None)
 
     def _event(self, claim: PersistentVolumeClaim) -> Said | None:
+        """The newest one about it."""
         meta = claim.metadata
         events = self._gatherer.events_of(kinds.PERSISTENT_VOLUME_CLAIMS.kind, meta.name, meta.namespace)
         own = [one for one in self._gatherer.noted(events) or () if one.involved_object.uid in {"", meta.uid}]
@@ -183,21 +185,15 @@ class RelatedReports:
     def _quota(self, quota: ResourceQuota) -> QuotaReport:
         spec, used = quota.spec, quota.status.used
         workloads = sorted(self._counted(quota), key=lambda one: (not one.missing, one.room.pods, one.name))
-        share = {
-            name: percent_of(used[name].milli_value, most.milli_value)
-            for name, most in spec.hard.items()
-            if name in used
-        }
         matched = (spec.scope_selector or ScopeSelector()).match_expressions
+        selected = (f"{one.scope_name} {one.operator} {', '.join(one.values)}".rstrip() for one in matched)
+        ranked = [
+            (-percent_of(used.get(name, ZERO).milli_value, most.milli_value), name, most)
+            for name, most in spec.hard.items()
+        ]
         return QuotaReport(
-            scopes=(
-                *spec.scopes,
-                *(" ".join(filter(None, (one.scope_name, one.operator, ", ".join(one.values)))) for one in matched),
-            ),
-            resources=tuple(
-                QuotaShare(name, str(used.get(name, "")), str(spec.hard[name]))
-                for name in sorted(spec.hard, key=lambda name: (-share.get(name, 0), name))
-            ),
+            scopes=(*spec.scopes, *selected),
+            resources=tuple(QuotaShare(name, str(used.get(name, "")), str(most)) for _, name, most in sorted(ranked)),
             behind=spec.hard != quota.status.hard or not spec.hard.keys() <= used.keys(),
             required=required_amounts(quota),
             defaults=tuple(

@@ -139,8 +139,8 @@ def options(args: argparse.Namespace) -> PlaceOptions:
         args.command_parser.error(
             f"--drain {both[0]}: --exclude-node leaves this node out, with its pods\nName it with one of the two flags"
         )
-    if args.one_by_one and len(drain) < 2:
-        args.command_parser.error("--one-by-one is for several drained nodes\nName them: --drain NODE,NODE")
+    if args.one_by_one and not drain:
+        args.command_parser.error("--one-by-one is for drained nodes\nName them: --drain NODE,NODE")
     return PlaceOptions(
         targets=tuple(args.targets),
         files=tuple(args.files),

@@ -179,9 +179,10 @@ def _claim_parts(report: ClaimReport, now: datetime | None, most: int | None) ->
 def _claim_commands(report: ClaimReport) -> Iterator[Command]:
     yield from _pod_commands(report.pods or (), report.namespace)
     if report.problem is not None:
-        yield from claim_command([report.problem])
-    elif report.phase != "Bound":
+        yield from (one for one in claim_command([report.problem]) if one.ours != "explain")
+    if report.phase != "Bound":
         yield kubectl("describe pvc {}", report.name, namespace=report.namespace)
+    if report.waits_for_consumer and report.problem is None and report.phase != "Bound":
         yield why("WaitForFirstConsumer")
 
 

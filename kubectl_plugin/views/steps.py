@@ -72,8 +72,7 @@ def step_words(step: StepEvent) -> str:
 
 
 def _deleting(step: StepEvent) -> str:
-    how = "without grace" if step.number == 0 else f"with {step.number} s"
-    return f"deleting {step.subject} {how}, if its uid is still {step.detail}"
+    return f"deleting {step.subject} with {step.number} s of grace, if its uid is still {step.detail}"
 
 
 def _deleted(step: StepEvent) -> str:

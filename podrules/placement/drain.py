@@ -35,13 +35,12 @@ from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
 from podrules.model.policy import PodDisruptionBudget
-from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.planned import DrainFlag, Unmoved
 from podrules.priority import is_mirror_pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
 
-__all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned", "cordoned_node", "drain_plan"]
+__all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned_node", "drain_plan"]
 
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _EPOCH: Final = "1970-01-01T00:00:00Z"
@@ -120,21 +119,6 @@ def drain_plan(
         if reason not in _STAYING:
             left[pod.metadata.uid] = _terminating(pod) if silent and not _goes_at_once(pod) else None
     return DrainPlan(name, tuple(moved), tuple(unmoved), left, tuple(_flags(own)))
-
-
-def cordoned(snapshot: ClusterSnapshot, names: Iterable[str]) -> ClusterSnapshot:
-    """The cluster with some nodes cordoned.
-
-    Raises:
-        KeyError: a node is not there.
-    """
-    names = tuple(names)
-    there = {node.metadata.name for node in snapshot.nodes}
-    for name in names:
-        if name not in there:
-            raise KeyError(name)
-    nodes = tuple(cordoned_node(node) if node.metadata.name in names else node for node in snapshot.nodes)
-    return replace(snapshot, nodes=nodes)
 
 
 HELD: Final = "PodDisruptionBudget"

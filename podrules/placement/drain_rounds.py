@@ -48,11 +48,11 @@ class Drained(Struct, frozen=True):
 def place_drained(
     demands: Sequence[Demand], drain: Drain, table: NodeTable, snapshot: ClusterSnapshot, *, preemption: bool
 ) -> Drained:
-    """Drain the nodes and place all of the demands.
+    """Drain the nodes, cordoned before unless one by one, and place all demands.
 
     Args:
         demands: One of origin ``drain`` for each pod that may be evicted, and what else is asked for.
-        drain: The nodes; unless they are drained one by one, they are cordoned in table and snapshot.
+        drain: The nodes.
         table: Of the snapshot.
         snapshot: With all pods still there.
         preemption: Whether pods of lower priority may have to go.

@@ -145,13 +145,11 @@ def with_unaided(specs: dict[int, PlannedSpec], alone: Callable[[], dict[int, Pl
     if not any(spec.victims for spec in list(specs.values())[:-1]):
         return specs
     # The victims of one leave room to the next, or the pods that they yield to take it.
-    others = alone()
-    return {
-        index: replace(spec, without_preemption=others[index].placed, nodes_unaided=others[index].nodes)
-        if index in others
-        else replace(spec, without_preemption=0, nodes_unaided={})
-        for index, spec in specs.items()
-    }
+    others = {index: (spec.placed, spec.nodes) for index, spec in alone().items()}
+    for index, spec in specs.items():
+        placed, nodes = others.get(index, (0, {}))
+        specs[index] = replace(spec, without_preemption=placed, nodes_unaided=nodes)
+    return specs
 
 
 def _all_placed(demands: Sequence[Demand], *, preemption: bool) -> dict[int, PlannedSpec]:

@@ -9,7 +9,7 @@ without    some pods are gone, and with them the devices that they alone held
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -21,9 +21,9 @@ from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.devices import devices_freed
-from podrules.placement.drain import CORDON
+from podrules.placement.drain import CORDON, cordoned_node
 
-__all__ = ["NodeSpecification", "adding_nodes", "excluding_nodes", "without_pods"]
+__all__ = ["NodeSpecification", "adding_nodes", "cordoning_nodes", "excluding_nodes", "without_pods"]
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 _ZONE: Final = "topology.kubernetes.io/zone"
@@ -51,6 +51,17 @@ def excluding_nodes(snapshot: ClusterSnapshot, names: Iterable[str]) -> ClusterS
     _check_present(snapshot, gone)
     left = replace(snapshot, nodes=tuple(node for node in snapshot.nodes if node.metadata.name not in gone))
     return _without(left, lambda pod: pod.spec.node_name in gone)
+
+
+def cordoning_nodes(snapshot: ClusterSnapshot, names: Collection[str]) -> ClusterSnapshot:
+    """The cluster with these nodes cordoned.
+
+    Raises:
+        KeyError: a node is not there.
+    """
+    _check_present(snapshot, names)
+    nodes = (cordoned_node(node) if node.metadata.name in names else node for node in snapshot.nodes)
+    return replace(snapshot, nodes=tuple(nodes))
 
 
 def adding_nodes(snapshot: ClusterSnapshot, specifications: Iterable[NodeSpecification]) -> ClusterSnapshot:

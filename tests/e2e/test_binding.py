@@ -62,7 +62,7 @@ def test_a_dead_provisioner(
         page = said("pod/db")
         assert awaited in page
         assert "No CSIDriver is named csi.dead.example" in page
-        assert f"kubectl describe pvc data -n {namespace}" in page
+        assert f"kubectl qos explain pvc/data -n {namespace}" in page
         assert "preemption" not in page
         assert awaited in said("pods")
 

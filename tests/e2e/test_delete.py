@@ -83,7 +83,7 @@ def test_F2_followed_until_it_is_gone(
     assert ran.code == 0, ran
     uid = made["metadata"]["uid"]
     lines = [line.partition("UTC  ")[2] for line in ran.out.splitlines()]
-    assert lines[0] == f"deleting pod/web with 5 s, if its uid is still {uid}"
+    assert lines[0] == f"deleting pod/web with 5 s of grace, if its uid is still {uid}"
     assert lines[1] == f"pod/web is deleted: the kubelet of {kubelet.name} stops it, SIGKILL after 5 s at the latest"
     assert lines[-1] == "pod/web is gone"
     assert not uid_of(control_plane, namespace, "web")

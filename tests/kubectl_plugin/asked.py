@@ -17,6 +17,7 @@ from kubectl_plugin.completion import answer
 from kubectl_plugin.options import ClusterOptions
 from kubectl_plugin.reports.rights import ASKED
 from podrules.cluster.demo import DEMO_NOW, DEMO_VERSION, demo_kubelets, demo_objects
+from podrules.cluster.errors import Forbidden
 from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import NODE_PROXIES, WORKLOADS, Kind
 from podrules.cluster.kubelet import KubeletEndpoint
@@ -28,7 +29,7 @@ from tests.kubectl_plugin.running import run
 from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 from tests.tree import ROOT
 
-__all__ = ["COMMANDS", "MANIFEST", "Request", "asked_by", "rights_of"]
+__all__ = ["COMMANDS", "MANIFEST", "Request", "asked_by", "missed", "rights_of"]
 
 T = TypeVar("T", bound=KubeObject)
 M = TypeVar("M", bound=Model)
@@ -190,6 +191,8 @@ class _Asked(MemorySource):
     """The demo cluster, and more, as a live cluster."""
 
     side_by_side = True
+    forbidden = ""
+    """The resource that may not be read."""
 
     def __init__(self, asked: set[Request], more: Sequence[Mapping[str, Any]]) -> None:
         super().__init__(
@@ -203,23 +206,28 @@ class _Asked(MemorySource):
 
     def get(self, kind: Kind[T], *given: Any, **named: Any) -> T:
         """See `Source.get`."""
-        self._asked.add(("get", kind.rbac_name, kind.namespaced))
+        self._ask("get", kind)
         return super().get(kind, *given, **named)
 
     def list(self, kind: Kind[T], *given: Any, **named: Any) -> Sequence[T]:
         """See `Source.list`."""
-        self._asked.add(("list", kind.rbac_name, kind.namespaced))
+        self._ask("list", kind)
         return super().list(kind, *given, **named)
 
     def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
         """See `Source.names`."""
-        self._asked.add(("list", kind.rbac_name, kind.namespaced))
+        self._ask("list", kind)
         return super().names(kind, namespace)
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> M:
         """See `Source.kubelet`."""
-        self._asked.add(("get", NODE_PROXIES.rbac_name, False))
+        self._ask("get", NODE_PROXIES)
         return super().kubelet(node, endpoint)
+
+    def _ask(self, verb: str, kind: Kind[Any]) -> None:
+        self._asked.add((verb, kind.rbac_name, kind.namespaced))
+        if kind.rbac_name == self.forbidden:
+            raise Forbidden(verb, kind, None, "")
 
 
 class _Changes:
@@ -276,6 +284,21 @@ def asked_by(command: str, folder: Path) -> set[Request]:
         for before, current in (("", "pod/"), ("", "node/"), ("", "x"), ("-n", ""), ("", "sts/"), ("", "ds/")):
             answer.answer([command, *filter(None, [before])], current)
     return asked
+
+
+def missed(resource: str, folder: Path) -> bool:
+    """Whether a command says that it may not read a resource."""
+    world = _Asked(set(), _WEBHOOK)
+    world.forbidden = resource
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(world))
+        patch.chdir(folder)
+        for words in ("snapshot -o FILE", "node node-a1", "place -f - -n shop"):
+            ran = run(*words.split(), stdin=MANIFEST)
+            said = ran.out + ran.err
+            if resource in said and ("forbidden" in said or "may not" in said):
+                return True
+    return False
 
 
 def rights_of(command: str) -> set[str]:

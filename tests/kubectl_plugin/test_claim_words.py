@@ -90,7 +90,7 @@ def problem_of(trouble: ClaimTrouble, claim: str = "data", **more: Any) -> Claim
         (ClaimTrouble.MISSING, ("kubectl", "get", "pvc")),
         (ClaimTrouble.CLASS_MISSING, ("kubectl", "get", "storageclass")),
         (ClaimTrouble.NO_CLASS, ("kubectl", "get", "storageclass")),
-        (ClaimTrouble.WAITS_FOR_PROVISIONER, ("kubectl", "describe", "pvc", "data")),
+        (ClaimTrouble.WAITS_FOR_PROVISIONER, ("kubectl", "qos", "explain", "pvc/data")),
     ],
 )
 def test_what_to_look_at_next(trouble: ClaimTrouble, words: tuple[str, ...]) -> None:

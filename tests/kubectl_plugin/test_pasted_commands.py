@@ -212,7 +212,7 @@ _QUOTED: Final = {"shlex.quote", "shlex.join", "command"}
 _OWN: Final = {
     "kubectl_plugin/parsing": {"command", "place", "typed", "', '.join(having)"},
     "kubectl_plugin/manual.py": {"command"},
-    "kubectl_plugin/cli.py": {"problem"},
+    "kubectl_plugin/cli.py": {"escape(why)"},
     "kubectl_plugin/render/command.py": {"text", "options"},
     "kubectl_plugin/views/pod/health_commands.py": {"before"},
     "kubectl_plugin/views/scheduling/plan.py": {"listed(flags)"},

@@ -13,7 +13,7 @@ import yaml
 from kubectl_plugin.commands.manifest_objects import with_manifest_objects
 from podrules.cluster.demo import demo_objects
 from podrules.placement.controllers import with_controllers
-from podrules.placement.drain import cordoned
+from podrules.placement.what_if import cordoning_nodes
 from tests.calls import counted_calls
 from tests.kubectl_plugin.running import run, write_cluster
 from tests.objects import raw_node, raw_pod, raw_workload
@@ -283,10 +283,10 @@ CASES = ROOT / "tests/testdata/cases"
 
 def test_a_drain_builds_its_cluster_once() -> None:
     """Who leaves is decided on the cluster as it is read; the changed cluster is made when all is known."""
-    with counted_calls(with_manifest_objects, with_controllers, cordoned) as counts:
+    with counted_calls(with_manifest_objects, with_controllers, cordoning_nodes) as counts:
         ran = run("place", "--demo", "--drain", "node/node-a1")
     assert "drained" in ran.out
-    assert counts == {"with_manifest_objects": 1, "with_controllers": 1, "cordoned": 1}
+    assert counts == {"with_manifest_objects": 1, "with_controllers": 1, "cordoning_nodes": 1}
 
 
 def test_what_fills_a_drained_node_is_no_way_out() -> None:

@@ -200,6 +200,12 @@ def test_one_by_one_a_pod_waits_until_its_node_is_back(tmp_path: Path) -> None:
     assert found.ran.code == 7
 
 
+def test_a_single_node_that_comes_back(tmp_path: Path) -> None:
+    """As for a restart."""
+    found = Drained(tmp_path, "--drain a --one-by-one", node("a"), node("b", "0"), pod("web-1", "a"))
+    assert "with a drained The drain ends; pod/web-1 finds no place before a is back." in found.said
+
+
 def test_one_by_one_budgets_recover_when_a_node_is_back(tmp_path: Path) -> None:
     pods = [pod("web-1", "a", "3"), pod("web-2", "b", "3")]
     found = Drained(tmp_path, "--drain a,b --one-by-one", node("a"), node("b"), *pods, budget("web", 1, 2))
@@ -213,8 +219,7 @@ def test_one_by_one_budgets_recover_when_a_node_is_back(tmp_path: Path) -> None:
         ("--drain a,", 2, '--drain "": this is for a node'),
         ("--drain a,pod/x", 2, '--drain "pod/x": this is for a node'),
         ("--drain a,b --exclude-node b", 2, "--drain b: --exclude-node leaves this node out, with its pods"),
-        ("--drain a --one-by-one", 2, "--one-by-one is for several drained nodes\nName them: --drain NODE,NODE"),
-        ("--drain a,a --one-by-one", 2, "--one-by-one is for several drained nodes"),
+        ("deployment/web --one-by-one", 2, "--one-by-one is for drained nodes\nName them: --drain NODE,NODE"),
     ],
 )
 def test_wrong_nodes(words: str, code: int, said: str, tmp_path: Path) -> None:

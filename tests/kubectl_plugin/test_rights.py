@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from kubectl_plugin import cli
 from kubectl_plugin.parsing import COMMANDS
 from kubectl_plugin.reports.rights import ASKED, KUBELETS, read_only
+from podrules.cluster.demo import demo_objects
+from tests.cluster.recording import RecordingSource
 from tests.golden import check
 from tests.kubectl_plugin.asked import COMMANDS as TYPED
-from tests.kubectl_plugin.asked import Request, asked_by
+from tests.kubectl_plugin.asked import Request, asked_by, missed
 from tests.kubectl_plugin.running import run
 from tests.tree import ROOT
 
@@ -42,6 +47,17 @@ def _row(asked: Iterable[Request]) -> str:
 def test_K_the_rights_are_what_the_commands_ask_for(asked: dict[str, set[Request]]) -> None:
     rows = ",\n".join(f'"{command}": {_row(requests)}' for command, requests in asked.items())
     check(ROOT / "kubectl_plugin" / "reports" / "rights.json", f"{{\n{rows}\n}}\n")
+
+
+def test_K_each_right_is_missed_without_it(tmp_path: Path) -> None:
+    resources = {one for name in read_only() for one in (*ASKED[name].cluster, *ASKED[name].namespaced)}
+    # Without these an answer is less precise: by which version the scheduler goes, and which policy may add a field.
+    silent = {
+        "leasecandidates.coordination.k8s.io",
+        "mutatingadmissionpolicies.admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+    }
+    assert {one for one in resources if not missed(one, tmp_path)} == silent
 
 
 def _roles(*words: str) -> list[dict[str, Any]]:
@@ -119,3 +135,21 @@ def test_K_other_formats() -> None:
     assert run("rights", "node", "-o", "name").out == "clusterrole.rbac.authorization.k8s.io/kubectl-qos-node\n"
     assert run("rights", "node", "-o", "markdown").out == f"```yaml\n{run('rights', 'node').out}```\n"
     assert json.loads(run("rights", "node", "-n", "shop", "-o", "json").out)["apiVersion"] == "v1"
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "words", "last"),
+    [
+        ("limitranges", ("explain", "deployment/web", "-n", "shop"), "kubectl qos rights explain"),
+        ("events", ("died", "pod/db-0", "-n", "shop"), "kubectl qos rights died"),
+        (KUBELETS, ("node", "node-a1"), "kubectl qos rights node --kubelets"),
+    ],
+)
+def test_K_an_answer_that_lacks_a_right_leads_to_the_role(
+    forbidden: str, words: tuple[str, ...], last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = RecordingSource(demo_objects(), forbidden={forbidden})
+    source.namespace = "shop"
+    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+    *_, line = run(*words).out.splitlines()
+    assert line.removeprefix("Next").strip() == f"{last}   # a role, for an administrator to apply"

@@ -429,6 +429,7 @@ def _steps(*kinds: StepKind) -> list[Step]:
         ((StepKind.DELETING, StepKind.CONFIRMING, StepKind.CONFIRMED), True, "pod/db-1 carries the confirmation"),
         ((StepKind.DELETING, StepKind.DELETED), False, "pod/db-1 is deleted. Its object goes by itself"),
         ((StepKind.DELETING, StepKind.DELETED, StepKind.NODE_SILENT), True, "kubectl qos fence node/node-c3"),
+        ((StepKind.DELETED, StepKind.KEPT_BY_FINALIZERS), True, "is deleted and has stopped. Its object stays until"),
     ],
 )
 def test_F2_where_a_deletion_stands(kinds: Sequence[StepKind], sure: bool, said: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podrules.disruption import SEVERAL, Evictions
+from podrules.disruption import SEVERAL, Evictions, recounted
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
@@ -121,3 +121,19 @@ def test_a_budget_that_its_controller_has_not_seen_allows_nothing() -> None:
 def test_the_budgets_own_reason_is_told(condition: dict[str, str], words: str) -> None:
     status = {"currentHealthy": 4, "conditions": [{"type": "DisruptionAllowed", "status": "False", **condition}]}
     assert Evictions([make_budget(status=status)]).refused(make_pod()) == words
+
+
+def test_a_budget_is_counted_again_when_pods_leave_and_come() -> None:
+    budget = make_budget(allowed=1, status={"desiredHealthy": 2, "expectedPods": 3})
+    ready, unready = make_pod(), make_pod(ready=False)
+
+    def counted(budgets: tuple[PodDisruptionBudget, ...]) -> tuple[int, int]:
+        return budgets[0].status.current_healthy, budgets[0].status.disruptions_allowed
+
+    one = recounted((budget,), gone=[ready, unready])
+    assert counted(one) == (2, 0)
+    assert counted(recounted(one, came=[ready])) == (3, 1)
+    # A preemption may take what the budget does not allow: what comes back first makes up for that.
+    two = recounted(one, gone=[ready])
+    assert counted(two) == (1, 0)
+    assert counted(recounted(two, came=[ready])) == (2, 0)

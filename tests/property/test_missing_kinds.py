@@ -28,7 +28,10 @@ from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import Kind
 from podrules.cluster.list_time import newest_time
 from tests.cluster.test_needs_suffice import LISTS
+from tests.kubectl_plugin.test_related import BUDGETS, CLAIMS, QUOTAS
+from tests.kubectl_plugin.test_related import NOW as RELATED_NOW
 from tests.matrix.clusters import NOW, clusters
+from tests.objects import raw_node
 from tests.podrules.died.cases import recorded_clusters
 from tests.recorded import recorded
 from tests.tree import ROOT
@@ -315,6 +318,23 @@ def violations(trial: Trial) -> Iterator[str]:
 
 def test_a_list_without_some_kinds_makes_up_nothing() -> None:
     wrong = [found for trial in trials(1, 300) for found in violations(trial)]
+    assert not wrong, "\n".join(wrong)
+
+
+RELATED: Final = {"claim": (CLAIMS, "data"), "budget": (BUDGETS, "web"), "quota": (QUOTAS, "compute")}
+"""Clusters with an object of each kind that pods depend on, and its name."""
+
+
+@pytest.mark.parametrize("what", RELATED)
+def test_a_list_without_one_kind_makes_up_nothing_about(what: str) -> None:
+    found, name = RELATED[what]
+    wrong: list[str] = []
+    for code, (objects, _) in found.items():
+        whole = Whole(code, [raw_node("n1"), *objects], datetime.fromisoformat(RELATED_NOW))
+        for kind in {entry["kind"] for entry in whole.objects} - QUESTIONS[f"explain {what}"][2]:
+            for hole in ("list", "rights"):
+                trial = Trial(whole, f"explain {what}", "default", name, frozenset({kind}), hole)
+                wrong += violations(trial)
     assert not wrong, "\n".join(wrong)
 
 

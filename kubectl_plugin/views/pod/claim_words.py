@@ -179,9 +179,10 @@ def claim_command(problems: Sequence[ClaimProblem]) -> Iterator[Command]:
             yield kubectl("get storageclass")
         elif problem.trouble in {ClaimTrouble.MISSING, ClaimTrouble.NOT_MADE_YET}:
             yield kubectl("get pvc", namespace=problem.namespace)
+        elif problem.trouble is ClaimTrouble.WAITS_FOR_DEVICE:
+            yield kubectl("describe resourceclaim {}", problem.claim, namespace=problem.namespace)
         else:
-            kind = "resourceclaim" if problem.trouble is ClaimTrouble.WAITS_FOR_DEVICE else "pvc"
-            yield kubectl(f"describe {kind} {{}}", problem.claim, namespace=problem.namespace)
+            yield qos("explain pvc/{}", problem.claim, namespace=problem.namespace)
 
 
 def _users(problem: ClaimProblem) -> str:

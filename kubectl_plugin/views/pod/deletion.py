@@ -266,7 +266,10 @@ def state_words(pod: ObjectMeta, steps: Iterable[Step], *, sure: bool) -> Iterat
     told = {step.kind: step for step in steps}
     named, place = f"pod/{pod.name}", pod.namespace
     if StepKind.DELETED in told:
-        yield f"{named} is deleted. Its object goes by itself once its processes are known to have stopped."
+        if kept := told.get(StepKind.KEPT_BY_FINALIZERS):
+            yield f"{named} is deleted and has stopped. Its object stays until {kept.detail} is removed by its owner."
+        else:
+            yield f"{named} is deleted. Its object goes by itself once its processes are known to have stopped."
         if StepKind.NODE_SILENT in told:
             fence = qos("fence node/{}", told[StepKind.NODE_SILENT].detail)
             yield Prose((Hint(fence, "Once its machine is off for certain: "),))

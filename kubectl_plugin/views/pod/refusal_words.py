@@ -93,7 +93,7 @@ def creation_commands(message: str, namespace: str) -> Iterator[Command]:
         case Refuser(RefusedFor.POLICY, name):
             yield kubectl("get validatingadmissionpolicy {}", name, options="-o yaml")
         case Refuser(RefusedFor.QUOTA_EXCEEDED | RefusedFor.QUOTA_UNSPECIFIED | RefusedFor.QUOTA_UNCOUNTED, name):
-            yield kubectl("describe resourcequota {}", name, namespace=namespace)
+            yield qos("explain quota/{}", name, namespace=namespace)
         case Refuser(RefusedFor.QUOTA_SCOPE | RefusedFor.QUOTA_NONE):
             yield kubectl("get resourcequota", namespace=namespace)
         case Refuser(RefusedFor.LIMIT_RANGE):

@@ -42,12 +42,7 @@ def blocked_words(found: Budgets) -> Iterator[str]:
 
 
 def hold_words(unmoved: Iterable[Unmoved], *, pending: Iterable[PlannedSpec] = ()) -> Iterator[str]:
-    """What lets the pods go that budgets hold, after the API server's words.
-
-    Args:
-        unmoved: Pods of drained nodes.
-        pending: Replacements of evicted pods without a place.
-    """
+    """What lets the pods go that budgets hold, after the API server's words; `pending` has evicted pods."""
     replaced = {(spec.namespace, spec.name) for spec in pending if spec.origin == "drain"}
     held: dict[tuple[BudgetRisk, str, PodReference | None], list[str]] = {}
     for entry in unmoved:

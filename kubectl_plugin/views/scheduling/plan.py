@@ -100,7 +100,7 @@ def _changes(what_if: WhatIf) -> Iterator[str]:
         names = [name.removeprefix("pod/") for name in what_if.without_pods]
         yield f"without {'pod' if len(names) == 1 else 'pods'} {listed(names, most=3)}"
     if what_if.drained:
-        turn = " one by one" if what_if.one_by_one else ""
+        turn = " one by one" if what_if.one_by_one and len(what_if.drained_nodes) > 1 else ""
         yield f"with {listed(what_if.drained_nodes, most=3)} drained{turn}"
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from podrules.model.decode import from_object
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.placement.drain import Drain, DrainPlan, cordoned, drain_plan
+from podrules.placement.drain import Drain, DrainPlan, drain_plan
 from podrules.placement.drain_rounds import place_drained
+from podrules.placement.what_if import cordoning_nodes
 from podrules.reachability import NodeReach, Reach
 from podrules.scheduler.framework.node_table import NodeTable
 from tests.podrules.placement.building import make_node, make_pod, make_taint
@@ -47,7 +48,7 @@ def drain(
     snapshot: ClusterSnapshot, name: str, reach: NodeReach, at: datetime | None = None
 ) -> tuple[DrainPlan, ClusterSnapshot]:
     plan = drain_plan(snapshot.pods, snapshot.pod_disruption_budgets, name, reach, at)
-    before = cordoned(snapshot, [name])
+    before = cordoning_nodes(snapshot, [name])
     table = NodeTable(before.nodes, before.pods)
     after = place_drained([], Drain((reach,), at=at), table, before, preemption=False)
     assert sum(after.stuck.values()) == plan.stuck
