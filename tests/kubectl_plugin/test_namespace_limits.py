@@ -78,7 +78,7 @@ def captured(folder: Path, *objects: Json) -> tuple[str, ...]:
     """A snapshot of the same, in namespace shop."""
     now = datetime.fromisoformat(DEMO_NOW)
     found = contents(MemorySource(with_node(*objects), description="it", now=now, namespace="shop"))
-    kinds = tuple(Captured(entry.kind.rbac_name, not_captured=entry.not_captured, only=entry.only) for entry in found)
+    kinds = tuple(Captured(entry.kind.captured_as, not_captured=entry.not_captured, only=entry.only) for entry in found)
     header = Header(
         captured_at=now,
         captured_by="1.2.3",
@@ -88,7 +88,7 @@ def captured(folder: Path, *objects: Json) -> tuple[str, ...]:
         kinds=kinds,
     )
     file = folder / "cluster.qos"
-    parts = snapshot_parts(header, {entry.kind.rbac_name: (entry.kind, entry.objects) for entry in found})
+    parts = snapshot_parts(header, {entry.kind.captured_as: (entry.kind, entry.objects) for entry in found})
     file.write_bytes(b"".join(parts))
     return "--snapshot", str(file)
 
