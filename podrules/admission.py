@@ -44,7 +44,7 @@ class RefusedBy(StrEnum):
     """Who refuses a pod after all these steps (`podrules.pod_review`)."""
 
     NAMESPACE = "NamespaceLifecycle"
-    """The first of all plugins: there is no such namespace."""
+    """The first of all plugins: the namespace does not exist, or is being deleted."""
     VALIDATION = "validation"
     LIMIT_RANGER = "LimitRanger"
     POD_SECURITY = "PodSecurity"

@@ -89,9 +89,11 @@ class Admission:
         if asked is not None and asked.report.refusal:
             return ReviewedPod(admitted, (), asked.report)
         report, namespace = None if asked is None else asked.report, pod.metadata.namespace
-        if maker.written is not None and not exists and self._reader.is_missing(namespace, files):
-            missing = PodRefusal(RefusedBy.NAMESPACE, f'namespaces "{namespace}" not found')
-            return ReviewedPod(admitted, refusals, report, missing)
+        if maker.written is not None and not exists:
+            meta = maker.entry.metadata
+            name = f'{maker.kind.rbac_name} "{meta.name or meta.generate_name or "Unknown"}"'
+            if (refusal := self._reader.refusal(namespace, files, name)) is not None:
+                return ReviewedPod(admitted, refusals, report, refusal)
         if refusals or admitted.rejected or exists:
             return ReviewedPod(admitted, refusals, report)
         # Loaded for pods to come: it takes many rules. Webhooks are asked after the plugin that refuses a class.

@@ -280,7 +280,7 @@ def test_a_manifest_of_a_namespace_that_does_not_exist_is_refused(
     assert refused["refusal"]["by"] == "NamespaceLifecycle"
     assert refused["refusal"]["message"] == 'namespaces "shop2" not found'
     text = run("explain", *source, "-f", "-", stdin=yaml.safe_dump(wanted)).out.split("\n\n")[0]
-    assert 'Refused: namespaces "shop2" not found. Create namespace shop2 first' in " ".join(text.split())
+    assert 'Refused: namespaces "shop2" not found. Create namespace shop2, or name another.' in " ".join(text.split())
     wrong = {
         **wanted,
         "spec": {**wanted["spec"], "template": {"metadata": {}, "spec": pod(restartPolicy="So")["spec"]}},
@@ -291,6 +291,27 @@ def test_a_manifest_of_a_namespace_that_does_not_exist_is_refused(
     for manifest in (wanted, wrong):
         [entry] = asked("place", manifest, source=source, code=6)["refused"]
         assert entry["reason"] == 'namespaces "shop2" not found'
+
+
+@pytest.mark.parametrize(("written", "generated"), [(whole, False), (captured, True), (listed, False)])
+def test_a_manifest_of_a_namespace_that_is_being_deleted_is_refused(
+    tmp_path: Path, written: Callable[..., tuple[str, ...]], generated: bool
+) -> None:
+    ends = {"name": "shop2", "deletionTimestamp": "2026-10-01T12:00:00Z"}
+    source = written(tmp_path, {"apiVersion": "v1", "kind": "Namespace", "metadata": ends})
+    wanted = of_namespace("shop2")
+    if generated:
+        wanted["metadata"]["generateName"] = f"{wanted['metadata'].pop('name')}-"
+    name = "api-" if generated else "api"
+    message = (
+        f'deployments.apps "{name}" is forbidden: unable to create new content in namespace shop2 because it is '
+        "being terminated"
+    )
+    assert asked("explain", wanted, source=source, code=6)["refusal"]["message"] == message
+    assert [entry["reason"] for entry in asked("place", wanted, source=source, code=6)["refused"]] == [message]
+    text = run("explain", *source, "-f", "-", stdin=yaml.safe_dump(wanted)).out
+    assert "Namespace shop2 is being deleted, and takes no new object." in text
+    assert "kubectl qos why 'namespace is being terminated'" in text
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def refusal_remedy(refusal: PodRefusal, namespace: str) -> Iterator[str]:
     """What lets the pod in; nothing where the API server's words say it."""
     match refusal.by:
         case RefusedBy.NAMESPACE:
-            yield f"Create namespace {namespace} first, or correct the namespace."
+            yield creation_remedy(refusal.message, namespace) or f"Create namespace {namespace}, or name another."
         case RefusedBy.VALIDATION:
             yield "A LimitRange of the namespace fills in what is not written: write the limit, too."
         case RefusedBy.LIMIT_RANGER:
@@ -128,6 +128,8 @@ def refusal_term(refusal: PodRefusal) -> str:
     """What ``kubectl qos why`` explains."""
     if refusal.by is RefusedBy.RESOURCE_QUOTA and not refusal.resources:
         return "failed quota"
+    if refusal.by is RefusedBy.NAMESPACE and refuser(refusal.message) is not None:
+        return "namespace is being terminated"
     return _TERMS[refusal.by]
 
 
