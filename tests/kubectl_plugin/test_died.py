@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kubectl_plugin.commands.ends import Ends
 from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT
+from kubectl_plugin.render.command import Hint, Prose
 from kubectl_plugin.reports.died.end_report import EndReport, end_report
 from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence
 from kubectl_plugin.views.died.page import end_page
 from kubectl_plugin.views.died.remedies import remedies
+from kubectl_plugin.views.died.telling import telling
+from podrules.cluster.in_memory import MemorySource
 from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Evidence, KnownEnd
 from podrules.died.of_pod import EndOf, PodEnd
@@ -141,6 +146,24 @@ def test_a_kill_within_the_grace_period_is_not_the_end_of_it(killed_at: str, sai
     assert "Somebody deleted the pod" in told
     assert said in told
     assert ("raise terminationGracePeriodSeconds above 30 s" in told) is ("had not ended" in said)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_the_log_of_a_container_that_did_not_start_again_is_not_the_previous_one(again: bool) -> None:
+    """The kubelet refuses --previous without a lastState."""
+    pod = crashed(code=137, restartPolicy="Always" if again else "Never")
+    if not again:
+        status = pod["status"]["containerStatuses"][0]
+        status |= {"state": status.pop("lastState"), "restartCount": 0}
+        pod["status"]["phase"] = "Failed"
+
+    source = MemorySource([pod], description="it", now=datetime.fromisoformat(NOW), namespace="shop")
+    report = Ends(source).named("web", "shop")
+
+    [hint] = [one for line in telling(report) if isinstance(line, Prose) for one in line.parts if isinstance(one, Hint)]
+    for command in (hint.command, end_page(report, None, wide=False).next_commands[0]):
+        assert (command.words, command.namespace) == (("kubectl", "logs", "web"), "shop")
+        assert command.options == ("-c", "app", *(["--previous"] if again else []))
 
 
 # Exit codes
