@@ -187,7 +187,8 @@ class Ends:
             # Another may have its name by now: also on another node, or of another workload.
             present = there.get((namespace, name)) or read_or_none(self._gatherer.get(PODS, name, namespace))
             report = self._gone(name, namespace, about[namespace, name], present, alone=alone)
-            if report.end.verdict.grade is not Grade.NOTHING:
+            # What is gone from a silent node may run on; elsewhere a pod without a cause may have been done.
+            if report.end.verdict.grade is not Grade.NOTHING or (report.silent and report.end.verdict.clues):
                 yield report
 
     def _pods_named(self, events: Sequence[Event], namespace: str | None) -> Sequence[Pod]:

@@ -391,7 +391,12 @@ def test_a_pod_without_a_stop_may_have_ended_by_itself(gone: str, objects: list[
     assert "What is left of it does not tell what ended it." in page
     assert "force deleted" not in page
     silent = any(one["kind"] == "Node" and UNKNOWN_NODE in one["status"]["conditions"] for one in objects)
-    assert (f"{NODE} does not answer: nobody knows whether its processes have ended" in page) is silent
+    assert (f"Its processes may run on: {NODE} does not answer." in page) is silent
+    quiet = f"No event shows that the kubelet of {NODE} stopped its processes: they ended by themselves, or may run on."
+    assert (quiet in page) is (objects[0]["kind"] == "Node" and not silent)
+    table = " ".join(run("died", "-n", "post", "--snapshot", str(tmp_path / "c.qos")).out.split())
+    assert (f"Not known to have stopped, for the node does not answer: {gone} on {NODE}." in table) is silent
+    assert ("Nothing has ended" in table) is not silent
     assert "who deleted the pod, and whether the webhook warned of force" in page
 
 

@@ -77,7 +77,7 @@ def end_verdict(report: EndReport, now: datetime | None) -> Verdict:
     end = report.end
     if end.of is EndOf.NOTHING:
         return Verdict(VerdictCode.NOTHING_ENDED, Severity.FINE, ("Nothing of it has ended.",))
-    sentences = (*_sentences(report, now), *_still_runs(report, now))
+    sentences = (*_sentences(report, now), *_still_runs(report, now), *_not_stopped(report))
     return Verdict(_CODES[end.verdict.grade], _severity(end), sentences)
 
 
@@ -149,6 +149,18 @@ def _still_runs(report: EndReport, now: datetime | None) -> Iterator[str]:
     if now > later(asked, grace):
         names = listed(end.running, _FEW)
         yield f"It has not ended: its grace period of {grace} s is over, and these containers run: {names}."
+
+
+def _not_stopped(report: EndReport) -> Iterator[str]:
+    """That a pod that is gone may run on, where no event shows an end."""
+    end, node = report.end, report.node
+    if report.exists or end.verdict.grade is not Grade.NOTHING or not end.verdict.clues or end.stopped is not None:
+        return
+    if report.silent:
+        yield f"Its processes may run on: {node} does not answer."
+    elif node and Lost.NODE_GONE not in end.lost:
+        said = f"No event shows that the kubelet of {node} stopped its processes"
+        yield f"{said}: they ended by themselves, or may run on."
 
 
 def _choice(told: list[str]) -> str:
@@ -328,8 +340,7 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
     one, found = report.end.end_of(report.end.container), report.replacement
     forced = not report.exists and Cause.FORCE_DELETED in {one.cause for one in report.end.verdict.suspects[:2]}
     stopped, where = instant(report.end.stopped), report.node or "its node"
-    lost = forced or report.end.verdict.grade is Grade.NOTHING
-    if report.silent and report.end.of is EndOf.POD and (report.exists or (lost and stopped is None)):
+    if report.silent and report.end.of is EndOf.POD and (report.exists or (forced and stopped is None)):
         yield f"{report.node} does not answer: nobody knows whether its processes have ended, and they may run on"
     elif forced and stopped is not None:
         yield f"the kubelet of {where} began to stop its containers at {clock(stopped, now)}"

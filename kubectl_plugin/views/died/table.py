@@ -15,7 +15,7 @@ from kubectl_plugin.views.died.lately import causes_words
 from kubectl_plugin.views.died.page import end_verdict
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import VersionNotes
-from kubectl_plugin.views.words import counted, lasting, when_words
+from kubectl_plugin.views.words import counted, lasting, listed, when_words
 from podrules.died.cause import Grade
 from podrules.reading import Unread
 
@@ -85,6 +85,10 @@ def _sentences(reports: Sequence[EndReport], more: int) -> Iterator[str]:
         return
     cause, count = counts[0]
     yield f"Most often: {cause} ({count} of {len(reports)})." if len(counts) > 1 else f"All by one cause: {cause}."
+    if lost := [
+        f"{one.name} on {one.node}" for one in reports if one.end.verdict.grade is Grade.NOTHING and one.silent
+    ]:
+        yield f"Not known to have stopped, for the node does not answer: {listed(lost, most=3)}."
     if more:
         yield f"{more} more are left out; -o json has all."
 
