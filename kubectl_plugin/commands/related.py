@@ -112,7 +112,8 @@ class RelatedReports:
             persistent_volumes=(own,) if own else () if bound else tuple(self._list(kinds.PERSISTENT_VOLUMES) or ()),
             storage_classes=() if bound else tuple(self._list(kinds.STORAGE_CLASSES) or ()),
         )
-        live = (pod for pod in pods or () if not pod.finished)
+        # A finished pod keeps a claim that is being deleted.
+        live = (pod for pod in pods or () if meta.deletion_timestamp or not pod.finished)
         users = [pod for pod in live if any(one.claim == meta.name for one in claimed_volumes(pod))]
         resizing = (Said(one.type, one.message) for one in claim.status.conditions if one.status == "True")
         grows = bound and wanted is not None and has is not None and has < wanted
@@ -127,6 +128,7 @@ class RelatedReports:
             capacity=str(has or ""),
             resize=next(resizing, Said("", "")) if grows else None,
             deleted_at=meta.deletion_timestamp,
+            finalizers=tuple(one for one in meta.finalizers if one != "kubernetes.io/pvc-protection"),
             problem=None,
             volume=None if own is None or nodes is None else claimed_place(claim, own, nodes),
             one_node=own is not None and attached_guard(own).lock in _ATTACHED,

@@ -69,6 +69,8 @@ class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanatio
     resize: Said | None
     """Why a bound claim has less than it requests; None: it has as much."""
     deleted_at: str | None
+    finalizers: tuple[str, ...]
+    """Besides kubernetes.io/pvc-protection."""
     problem: ClaimProblem | None
     """Why it cannot be used; None: it can, or waits for a pod."""
     volume: VolumePlace | None

@@ -73,7 +73,7 @@ def related_verdict(report: RelatedReport, now: datetime | None) -> Verdict:
 
 def _said(said: Said, now: datetime | None) -> str:
     when = ago(said.at, now)
-    return f"{said.reason}{f' {when} ago' if when else ''}: {cut(said.message)}"
+    return f"{said.reason}{f' {when} ago' if when else ''}{f': {cut(said.message)}' if said.message else ''}"
 
 
 def _names(what: str, names: Sequence[str]) -> str:
@@ -110,10 +110,16 @@ _Told = tuple[VerdictCode, Severity, tuple[str, ...]]
 
 def _claim(report: ClaimReport, now: datetime | None) -> _Told:
     problem, pods = report.problem, report.pods or ()
-    held = (f"It keeps {_pods(pods)} waiting.",) if pods else ()
+    waiting = _waiting(pods)
+    held = (f"It keeps {_pods(waiting)} waiting.",) if waiting else ()
     if problem is not None and problem.trouble is ClaimTrouble.BEING_DELETED:
         users, when = [f"{one.namespace}/{one.name}" for one in problem.users], ago(report.deleted_at, now)
         lead = f"Being deleted{f' for {when}' if when else ''}"
+        if not users and report.finalizers:
+            kept = (
+                f"{lead}: {_names('finalizer', report.finalizers)} keep{'s' if len(report.finalizers) == 1 else ''} it."
+            )
+            return _C.CLAIM_TERMINATING, _NOTICE, (kept, "The controller that set it removes it, if it still runs.")
         if not users:
             return _C.CLAIM_TERMINATING, _NOTICE, (f"{lead}: no pod with a node keeps it, so it is gone soon.",)
         kept = f"{lead}: finalizer kubernetes.io/pvc-protection keeps it until {_names('pod', users)} "
@@ -123,10 +129,13 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         made, failed = instant(report.created), report.event is not None and report.event.reason == _FAILED
         young = made is not None and now is not None and now < later(made, _LONG)
         passes = young and not failed and problem.trouble in _PASSING
-        code = _C.CLAIM_LOST if problem.trouble is ClaimTrouble.LOST or report.phase == "Bound" else _C.CLAIM_UNBOUND
+        lost = problem.trouble is ClaimTrouble.LOST or report.phase in {"Bound", "Lost"}
+        code = _C.CLAIM_LOST if lost else _C.CLAIM_UNBOUND
         what, *way = claim_sentences([problem])
         if problem.selected_node and problem.trouble is ClaimTrouble.WAITS_FOR_PROVISIONER:
             what = f"{what.rstrip('.')} for node {problem.selected_node}."
+            if failed and report.event is not None:
+                way = [f"{_said(report.event, now).rstrip('. ')}."]
         return code, _NOTICE if passes else _TROUBLE, (what, *held, *way)
     if report.phase != "Bound":
         return _unbound(report, pods)
@@ -144,6 +153,9 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         why_not = f" ({_said(report.resize, now).rstrip('.: ')})" if report.resize.reason else ""
         lead = f"Has {report.capacity} of the {report.requested} that it requests{why_not}."
         grows = "The driver grows the volume, then the kubelet of a node where a pod uses it the file system."
+        if report.resize.reason.endswith("ResizeError"):
+            less = f"request less, but not below {report.capacity}" if report.capacity else "request less"
+            return _C.CLAIM_RESIZING, _TROUBLE, (lead, f"Way out: mend what it says, or {less}.")
         return _C.CLAIM_RESIZING, _NOTICE, (lead, grows)
     used = f"{_pods(pods).capitalize()} use{'s' if len(pods) == 1 else ''} it" if pods else "No pod uses it"
     volume = f" to {report.volume.volume}" if report.volume is not None else ""
