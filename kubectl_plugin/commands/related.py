@@ -246,11 +246,27 @@ class RelatedReports:
 
     def _class(self, entry: PriorityClass) -> ClassReport:
         name, value = entry.metadata.name, entry.value
+        # Loaded on demand.
+        from kubectl_plugin.commands.own_webhook import OwnWebhook
+
         pods, classes = self._unfinished(None), self._list(kinds.PRIORITY_CLASSES) or ()
         own = [pod for pod in pods or () if pod.spec.priority_class_name == name]
         ranked = sorted((one for one in classes if one.metadata.name != name), key=lambda one: -one.value)
         defaults = [one for one in (entry, *ranked) if one.global_default]
         first = default_priority_class(defaults)
+        named: list[str] = []
+        given: list[str] = []
+        for kind, one in self._workloads(None):
+            pod, maker = template_pod(one, kind), Maker(kind, one)
+            place, own_class = (
+                f"{one.metadata.namespace}/{kind.singular}/{one.metadata.name}",
+                pod.spec.priority_class_name,
+            )
+            if own_class == name:
+                named.append(place)
+            elif not own_class:
+                pod = OwnWebhook(pod, maker, NO_OBJECTS, self._gatherer).written({name: entry}, spread=False)
+                given += [place] if pod.spec.priority_class_name == name else []
         return ClassReport(
             value=value,
             preemption_policy=entry.preemption_policy or PREEMPT_LOWER_PRIORITY,
@@ -267,11 +283,8 @@ class RelatedReports:
             defaults=tuple(
                 one.metadata.name for one in sorted(defaults, key=lambda one: (one is not first, one.value))
             ),
-            workloads=tuple(
-                f"{one.metadata.namespace}/{kind.singular}/{one.metadata.name}"
-                for kind, one in self._workloads(None)
-                if template_pod(one, kind).spec.priority_class_name == name
-            ),
+            workloads=tuple(named),
+            given=tuple(given),
             quotas=tuple(
                 f"{one.metadata.namespace}/{one.metadata.name}"
                 for one in self._list(kinds.RESOURCE_QUOTAS) or ()

@@ -10,7 +10,15 @@ from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.workload.rollout import Said
 from podrules.budget_risk import BudgetStanding
 from podrules.budget_room import BudgetRoom
-from podrules.cluster.kinds import EVENTS, LIMIT_RANGES, PODS, PRIORITY_CLASSES, WORKLOADS
+from podrules.cluster.kinds import (
+    EVENTS,
+    LIMIT_RANGES,
+    MUTATING_WEBHOOKS,
+    NAMESPACES,
+    PODS,
+    PRIORITY_CLASSES,
+    WORKLOADS,
+)
 from podrules.limits.room import QuotaRoom, QuotaShare
 from podrules.model.quantity import Quantity
 from podrules.placement.outcome import ClaimProblem, VolumePlace
@@ -142,7 +150,7 @@ class QuotaReport(RelatedReport, frozen=True, kw_only=True, tag="QuotaExplanatio
 class ClassReport(RelatedReport, frozen=True, kw_only=True, tag="PriorityClassExplanation"):
     """A PriorityClass."""
 
-    DECIDING = frozenset(one.rbac_name for one in (*WORKLOADS, PODS, PRIORITY_CLASSES))
+    DECIDING = frozenset(one.rbac_name for one in (*WORKLOADS, MUTATING_WEBHOOKS, NAMESPACES, PODS, PRIORITY_CLASSES))
     value: int
     preemption_policy: str
     pods: dict[str, int] | None
@@ -160,5 +168,7 @@ class ClassReport(RelatedReport, frozen=True, kw_only=True, tag="PriorityClassEx
     """The classes that are globalDefault, the one that counts first."""
     workloads: tuple[str, ...]
     """Those that name it: ``shop/deployment/web``."""
+    given: tuple[str, ...] = ()
+    """Those that name none and get it from the webhook of kubectl qos."""
     quotas: tuple[str, ...]
     """Those with a scope for it: ``shop/compute``."""

@@ -391,13 +391,16 @@ def _class(report: ClassReport, _now: datetime | None) -> _Told:
     pods, workloads, first = sum(report.pods.values()), len(report.workloads), report.defaults[:1]
     lead = f"Gives priority {report.value} to {counted(pods, 'pod')}; {counted(workloads, 'workload')} name it."
     lead = lead.replace("1 workload name", "1 workload names") if workloads == 1 else lead
+    if report.given:
+        verb = "gets" if len(report.given) == 1 else "get"
+        lead = f"{lead.rstrip('.')}, {len(report.given)} {verb} it from the webhook of kubectl qos."
     if report.name in report.defaults and len(report.defaults) > 1:
         both = f"{len(report.defaults)} classes are globalDefault; the lowest counts, {first[0]}."
         return _C.CLASS_DEFAULTS, _NOTICE, (both, lead, "Way out: set globalDefault: false in all but one.")
     if report.stale:
         older = f"{report.stale} of them {'has' if report.stale == 1 else 'have'} the priority of an earlier class"
         return _C.CLASS_IN_USE, _NOTICE, (lead, f"{older} of this name, and keep it until they are created again.")
-    return _C.CLASS_IN_USE if pods or workloads else _C.CLASS_UNUSED, _FINE, (lead,)
+    return _C.CLASS_IN_USE if pods or workloads or report.given else _C.CLASS_UNUSED, _FINE, (lead,)
 
 
 def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -> Iterator[Section | Table]:
@@ -414,7 +417,8 @@ def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -
     rows = [(namespace, str(count)) for namespace, count in list((report.pods or {}).items())[:most]]
     waiting = f", {report.pending} without a node" if report.pending else ""
     yield Table(f"Pods{waiting}", ("namespace", "pods"), tuple(rows), right=frozenset({1}))
-    yield Section("Workloads", report.workloads[:most])
+    of_webhook = tuple(f"{one} (by the webhook)" for one in report.given)
+    yield Section("Workloads", (*report.workloads, *of_webhook)[:most])
     yield Section("Quotas", report.quotas[:most])
 
 
@@ -425,8 +429,11 @@ def _if_deleted(report: ClassReport, *, default: bool) -> Iterator[str]:
     yield "pods that are there keep their priority"
     if report.workloads:
         yield f"the API server refuses new pods of {listed(report.workloads, most=_SHOWN)}: no such class"
+    rest = next((f"class {one}" for one in report.defaults if one != report.name), "priority 0")
+    if report.given:
+        yield f"the webhook gives new pods of {listed(report.given, most=_SHOWN)} no class, and warns: {rest}"
     if default:
-        yield f"new pods without a class get {f'class {report.defaults[1]}' if report.defaults[1:] else 'priority 0'}"
+        yield f"new pods without a class get {rest}"
 
 
 def _class_commands(report: ClassReport) -> Iterator[Command]:
