@@ -22,6 +22,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from podrules.budget_room import budget_way
 from podrules.disruption import SelectingBudgets, budgets_of, failed_sync, lets_unhealthy_go
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
@@ -61,6 +62,8 @@ class BudgetStanding(Struct, frozen=True, rename="camel"):
     risk: BudgetRisk
     unready: int = 0
     """Pods of these that run and are not Ready, and that it does not let go either."""
+    way: str = ""
+    """What would let a pod go, where it needs all."""
 
 
 class Unprotected(Struct, frozen=True, rename="camel"):
@@ -112,19 +115,31 @@ def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]
     )
 
 
-def eviction_hold(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> BudgetRisk:
-    """Why an eviction that was refused is: what helps this pod. Its budgets count by their own status."""
+def eviction_hold(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> tuple[BudgetRisk, str]:
+    """Why an eviction that was refused is, and what would let a pod go, where its budget needs all.
+
+    Its budgets count by their own status.
+    """
     own = budgets_of(pod, budgets)
     if len(own) != 1:
-        return BudgetRisk.OVERLAPS
+        return BudgetRisk.OVERLAPS, ""
     (budget,), status = own, own[0].status
     if status.observed_generation < budget.metadata.generation:
-        return BudgetRisk.NOT_OBSERVED
+        return BudgetRisk.NOT_OBSERVED, ""
     if _is_unready(pod) and not lets_unhealthy_go(budget):
-        return BudgetRisk.UNHEALTHY
+        return BudgetRisk.UNHEALTHY, ""
     if _is_uncounted(budget):
-        return BudgetRisk.UNCOUNTED
-    return BudgetRisk.BLOCKS_ALWAYS if status.desired_healthy >= status.expected_pods > 0 else BudgetRisk.BLOCKS_NOW
+        return BudgetRisk.UNCOUNTED, ""
+    if status.desired_healthy >= status.expected_pods > 0:
+        return BudgetRisk.BLOCKS_ALWAYS, _way(budget)
+    return BudgetRisk.BLOCKS_NOW, ""
+
+
+def _way(budget: PodDisruptionBudget, pods: int | None = None) -> str:
+    spec, status = budget.spec, budget.status
+    way = budget_way(spec.min_available, spec.max_unavailable, status.expected_pods or pods or 0, pods)
+    short = status.current_healthy < (status.expected_pods if pods is None else pods)
+    return f"{way}, once all are Ready" if short else way
 
 
 def _is_uncounted(budget: PodDisruptionBudget) -> bool:
@@ -163,6 +178,7 @@ def _standing(budget: PodDisruptionBudget, pods: int, unready: int, *, overlaps:
         status.disruptions_allowed,
         risk,
         unready,
+        _way(budget, pods) if risk is BudgetRisk.BLOCKS_ALWAYS else "",
     )
 
 

@@ -224,7 +224,8 @@ class ReportBuilder:
         if refused is None or owner_guarantee(pod).guarantee in {Guarantee.KUBELET_OWNED, Guarantee.ONE_PER_NODE}:
             return None
         reference = PodReference(pod.metadata.namespace, pod.metadata.name)
-        return Unmoved(reference, PDBS.kind, refused, eviction_hold(pod, budgets))
+        hold, way = eviction_hold(pod, budgets)
+        return Unmoved(reference, PDBS.kind, refused, hold, way=way)
 
     def _tracking(self, pod: Pod) -> JobTracking | None:
         """The Job that has to count a pod that is kept for it."""

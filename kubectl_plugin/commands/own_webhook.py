@@ -133,8 +133,11 @@ class OwnWebhook:
             return None
         if report.unready:
             service = report.webhook.partition("/")[2]
-            failed = f'failed calling webhook "{MUTATES}": failed to call webhook: no endpoints available for service'
-            return PodRefusal(RefusedBy.WEBHOOK, f'{failed} "{service}"') if report.unready == "Fail" else None
+            cause = f'no endpoints available for service "{service}"'
+            if report.untrusted:
+                cause = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+            failed = f'failed calling webhook "{MUTATES}": failed to call webhook: {cause}'
+            return PodRefusal(RefusedBy.WEBHOOK, failed) if report.unready == "Fail" else None
         problem = disallowed(stored.spec.priority_class_name, self._namespace, rules.options.rules)
         if not problem:
             return None
@@ -195,7 +198,7 @@ class OwnWebhook:
         for name in (one.metadata.name for one in ours if one.selects(space.labels)):
             if any(may and name.endswith(suffix) for suffix, may in writes.items()):
                 why = f"{MUTATING_POLICIES.kind} {name} is not evaluated here; --dry-run=server asks the API server"
-                return OwnWebhookReport(webhook=name, unknown=(why,))
+                return OwnWebhookReport(webhook=name, by_policy=True, unknown=(why,))
         return None
 
     def _read_space(self) -> Space | Unread:
@@ -226,8 +229,13 @@ class OwnWebhook:
             rules = read_arguments(arguments)
         except RuleError as error:
             raise _UnknownError(f"Deployment {place} cannot start with its arguments: {error}") from error
-        unready = webhook.client_config.service is not None and not there.status.ready_replicas
-        return replace(report, webhook=place, unready=webhook.failure_policy if unready else ""), rules
+        client, ready = webhook.client_config, there.status.ready_replicas > 0
+        if client.service is None and not ready:
+            raise _UnknownError(f"Deployment {place} has no ready pod, and {own} asks another program, by its url")
+        # The certificate of a Service's name is of an authority of its own.
+        untrusted = client.service is not None and not client.ca_bundle
+        unready = webhook.failure_policy if untrusted or not ready else ""
+        return replace(report, webhook=place, unready=unready, untrusted=untrusted and ready), rules
 
     def _with_constraints(self, report: OwnWebhookReport, rules: PodRules) -> OwnWebhookReport:
         try:

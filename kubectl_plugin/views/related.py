@@ -21,11 +21,12 @@ from kubectl_plugin.reports.related import (
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, lacking
 from kubectl_plugin.reports.workload.rollout import Said
 from kubectl_plugin.views.pod.claim_words import claim_command, claim_sentences, volume_sentences
-from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
+from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import ago, amount, counted, cut, listed
 from podrules.budget_risk import BudgetRisk
+from podrules.disruption import fails_drain
 from podrules.limits.room import QuotaRoom
 from podrules.model.instant import instant, later
 from podrules.model.storage import READ_WRITE_ONCE_POD
@@ -191,8 +192,12 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
     if found is None:
         return _C.PODS_UNREAD, _NOTICE, ("What it blocks is unknown: its pods could not be read.",)
     of = f"{found.healthy} healthy of {counted(found.pods, 'pod')}, {found.desired} needed ({_setting(report)})"
-    nodes = sorted({pod.node for pod in report.pods if pod.node and pod.refused})
-    drains = (f"A drain of {listed(nodes, most=_SHOWN)} does not end.",) if nodes else ()
+    nodes = {
+        fails: {pod.node for pod in report.pods if pod.node and pod.refused and fails_drain(pod.refused) is fails}
+        for fails in (False, True)
+    }
+    ends = {"does not end": nodes[False], "fails": nodes[True] - nodes[False]}
+    drains = [f"A drain of {listed(sorted(on), most=_SHOWN)} {does}." for does, on in ends.items() if on]
     way = tuple(f"Way out: {change}." for change in _changes(report))[:1]
     lead, never = f"Lets no pod be evicted now: {of}.", True
     match found.risk:
@@ -228,19 +233,14 @@ def _setting(report: BudgetReport) -> str:
 
 def _changes(report: BudgetReport) -> Iterator[str]:
     """What lets pods go, with numbers."""
-    found, least = report.standing, report.min_available
+    found = report.standing
     if found is None or found.risk in {BudgetRisk.ALLOWS, BudgetRisk.NOT_OBSERVED}:
         return
     match found.risk:
-        case BudgetRisk.BLOCKS_ALWAYS if report.max_unavailable is not None:
-            yield "maxUnavailable 1"
-        case BudgetRisk.BLOCKS_ALWAYS | BudgetRisk.UNCOUNTED if _setting(report) == _UNSET_BUDGET:
-            yield "set maxUnavailable 1"
-        case BudgetRisk.BLOCKS_ALWAYS if isinstance(least, int):
-            kept = max(0, min(least, found.pods) - 1)
-            yield f"minAvailable {kept}, or {counted(least + 1, 'pod')} (now {found.pods})"
         case BudgetRisk.BLOCKS_ALWAYS:
-            yield f"minAvailable {(found.pods - 1) * 100 // found.pods}%, or maxUnavailable 1 in its place"
+            yield found.way
+        case BudgetRisk.UNCOUNTED if _setting(report) == _UNSET_BUDGET:
+            yield "set maxUnavailable 1"
         case BudgetRisk.UNCOUNTED:
             yield f"minAvailable as a number, such as {max(0, found.pods - 1)} of {found.pods}"
         case BudgetRisk.UNHEALTHY | BudgetRisk.BLOCKS_NOW:
@@ -248,7 +248,7 @@ def _changes(report: BudgetReport) -> Iterator[str]:
             more = counted(max(1, found.desired + 1 - found.healthy), "more healthy pod")
             yield f"{more}{f'; not Ready: {_pods(unready)}' if unready else ''}"
             if found.risk is BudgetRisk.UNHEALTHY:
-                yield BUDGET_REMEDIES[found.risk]
+                yield remedy_words(found.risk)
         case BudgetRisk.SELECTS_NOTHING:
             yield "make spec.selector match the labels of the pods, or delete it"
         case _:

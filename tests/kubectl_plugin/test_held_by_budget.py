@@ -78,15 +78,25 @@ def budget(name: str = "mail", *, policy: str | None = None, reason: str = "Insu
     }
 
 
+def needs_all(name: str = "mail", pods: int = 3, healthy: int = 3, **setting: int | str) -> Json:
+    made = budget(name, currentHealthy=healthy, desiredHealthy=pods, expectedPods=pods)
+    return made | {"spec": {**setting, "selector": {"matchLabels": {"app": "mail"}}}}
+
+
 THREE: Final = [pod(0), pod(1), pod(2)]
 CRASHING: Final = [pod(0, ready=False), pod(1), pod(2)]
-NEEDS_ALL: Final = budget(currentHealthy=3, desiredHealthy=3, expectedPods=3)
+NEEDS_ALL: Final = needs_all(minAvailable=3)
 
 
 @pytest.mark.parametrize(
     ("pods", "budgets", "risk", "said"),
     [
-        (THREE, [NEEDS_ALL], BudgetRisk.BLOCKS_ALWAYS, "Waiting does not help: add replicas"),
+        (
+            THREE,
+            [NEEDS_ALL],
+            BudgetRisk.BLOCKS_ALWAYS,
+            "Waiting does not help. Way out: minAvailable 2, or 4 pods (now 3)",
+        ),
         (THREE, [budget("a"), budget("b")], BudgetRisk.OVERLAPS, "Waiting does not help: let one of them select"),
         (
             THREE,
@@ -125,6 +135,109 @@ def test_what_helps_by_budget(
     assert plan["unmoved"][0]["hold"] == risk.value
 
 
+@pytest.mark.parametrize(
+    ("held", "way"),
+    [
+        (needs_all(maxUnavailable=0), "Way out: maxUnavailable 1."),
+        (needs_all(maxUnavailable="0%"), "Way out: maxUnavailable 1."),
+        (needs_all(minAvailable=3), "Way out: minAvailable 2, or 4 pods (now 3)."),
+        (needs_all(minAvailable="100%"), "Way out: minAvailable 66%, or maxUnavailable 1 in its place."),
+        (
+            needs_all(minAvailable="80%"),
+            "Way out: minAvailable 66%, or maxUnavailable 1 in its place, or 5 pods (now 3).",
+        ),
+    ],
+)
+def test_the_way_out_is_the_one_that_helps_this_budget(held: Json, way: str, tmp_path: Path) -> None:
+    items = [node("n0", cordoned=True), node("n1", cordoned=False), *THREE, held]
+    file = write_cluster(tmp_path / "cluster.json", items)
+    for words in (
+        ("place", "--drain", "n0"),
+        ("node", "n0"),
+        ("report", "-A"),
+        ("explain", "pod/mail-0", "-n", "post"),
+        ("explain", "pdb/mail", "-n", "post"),
+        ("delete", "pod/mail-0", "-n", "post", "--grace-period=0"),
+    ):
+        assert way.removesuffix(".") in flat(run(*words, "--snapshot", file)), words
+
+
+def test_a_budget_that_needs_all_while_one_is_not_ready(tmp_path: Path) -> None:
+    items = [node("n1", cordoned=False), node("n0", cordoned=False), *CRASHING, needs_all(healthy=2, maxUnavailable=0)]
+    file = write_cluster(tmp_path / "cluster.json", items)
+    assert "Way out: maxUnavailable 1, once all are Ready." in flat(run("place", "--drain", "n1", "--snapshot", file))
+
+
+def test_a_report_of_many_budgets_says_what_helps_some(tmp_path: Path) -> None:
+    budgets = []
+    for number in range(6):
+        made = needs_all(f"b{number}", pods=number + 3, minAvailable=number + 3)
+        made["metadata"]["namespace"] = f"post{number}"
+        budgets.append(made)
+    pods = [{**pod(0), "metadata": {**pod(0)["metadata"], "namespace": f"post{number}"}} for number in range(6)]
+    file = write_cluster(tmp_path / "cluster.json", [node("n0", cordoned=False), *pods, *budgets])
+    said = flat(run("report", "-A", "--snapshot", file))
+    assert "post3/b3: every pod is needed." in said
+    assert "post4/b4: every pod is needed." not in said
+    assert "So it is for 2 more: kubectl qos explain pdb/NAME -n NAMESPACE." in said
+
+
+def alone(place: int) -> Json:
+    """A pod of another workload that no budget selects."""
+    made = pod(place)
+    return {**made, "metadata": {**made["metadata"], "name": f"cart-{place}", "uid": f"c{place}", "labels": {}}}
+
+
+def test_a_drain_fails_for_a_pod_of_two_budgets_and_goes_on(tmp_path: Path) -> None:
+    """A drain asks again only after a 429; this refusal is a 500."""
+    both = [budget(name, disruptionsAllowed=1, currentHealthy=3, desiredHealthy=2, expectedPods=3) for name in "ab"]
+    items = [node("n0", cordoned=True), node("n1", cordoned=False), pod(0), alone(1), alone(2), *both]
+    file = write_cluster(tmp_path / "cluster.json", [*items, node("n2", cordoned=False)])
+    one = run("place", "--drain", "n0", "--snapshot", file)
+    assert one.code == 7
+    fails = "kubectl drain does not ask again for 1 pod that PodDisruptionBudgets hold; it evicts the others"
+    assert f"The drain fails: {fails}. post/mail-0: This pod has more than one" in first_lines(one)
+    assert "post/mail-0 fails the drain: This pod has more" in flat(one)
+    two = flat(run("place", "--drain", "n0,n1", "--snapshot", file))
+    assert f"The drain fails: {fails}, then goes on with the next node." in two
+    for said in (flat(one), two):
+        assert not any(other in said for other in ("does not end", "The drain ends", "behind"))
+        assert "Besides, " in said
+    assert "A drain fails: kubectl drain does not ask" in flat(run("node", "n0", "--snapshot", file))
+    assert "A drain of its node fails: This pod" in flat(run("explain", "pod/mail-0", "-n", "post", "--snapshot", file))
+    assert "A drain of n0 fails." in flat(run("explain", "pdb/a", "-n", "post", "--snapshot", file))
+
+
+def test_a_drain_that_waits_for_one_pod_and_fails_for_another(tmp_path: Path) -> None:
+    """The failure is said once all other pods of the node are gone."""
+    waits = {**alone(2), "metadata": {**alone(2)["metadata"], "labels": {"only": "cart"}}}
+    full = needs_all("cart", pods=1, healthy=1, maxUnavailable=0)
+    full["spec"]["selector"] = {"matchLabels": {"only": "cart"}}
+    items = [node("n0", cordoned=True), node("n1", cordoned=False), pod(0), waits, budget("a"), budget("b"), full]
+    said = flat(run("place", "--drain", "n0,n1", "--snapshot", write_cluster(tmp_path / "cluster.json", items)))
+    assert "The drain does not end: 1 pod is held by a PodDisruptionBudget. Besides, kubectl drain does not ask" in said
+    assert "PodDisruptionBudgets hold, and fails." in said
+    assert "n1 waits behind n0" in said
+
+
+@pytest.mark.parametrize("others", [[], [alone(2)]])
+def test_a_node_that_does_not_answer_comes_before_its_budgets(others: Sequence[Json], tmp_path: Path) -> None:
+    """No eviction ends there, so a change of the budget gains nothing."""
+    silent = node("n0", cordoned=False)
+    silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown", "lastTransitionTime": TIME}]
+    silent["spec"]["taints"] = [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": TIME}]
+    held = budget(currentHealthy=0, desiredHealthy=2, expectedPods=1)
+    items = [silent, node("n1", cordoned=False), pod(0, ready=False), *others, held]
+    said = run("place", "--drain", "n0", "--snapshot", write_cluster(tmp_path / "cluster.json", items))
+    pods = "1 pod stays" if others else "each pod that is evicted stays"
+    first = (
+        f"The drain does not end: n0 does not answer, and {pods} Terminating until it does, or is fenced. Besides, 1"
+    )
+    assert first_lines(said).startswith(f"on 2 nodes, with n0 drained {first}") or first in first_lines(said)
+    assert "AlwaysAllow" not in flat(said)
+    assert "post/mail-0 blocks the drain: The disruption budget mail needs 2 healthy pods" in flat(said)
+
+
 def test_a_policy_that_lets_unready_pods_go(tmp_path: Path) -> None:
     lets = budget(policy="AlwaysAllow", currentHealthy=2, desiredHealthy=3, expectedPods=3)
     items = [node("n0", cordoned=True), node("n1", cordoned=False), pod(0, ready=False), pod(1), lets]
@@ -143,9 +256,9 @@ def test_a_node_that_takes_pods_is_not_drained(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "helps"),
     [
-        ("minAvailable: 2", "Add a replica, or lower minAvailable, so that fewer are up meanwhile."),
-        ('minAvailable: "100%"', "Lower minAvailable, so that fewer are up meanwhile."),
-        ("maxUnavailable: 0", "Raise maxUnavailable, so that fewer are up meanwhile."),
+        ("minAvailable: 2", "Way out: minAvailable 1, or 3 pods (now 2)."),
+        ('minAvailable: "100%"', "Way out: minAvailable 50%, or maxUnavailable 1 in its place."),
+        ("maxUnavailable: 0", "Way out: maxUnavailable 1."),
     ],
 )
 def test_what_helps_before_an_apply(setting: str, helps: str, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def entry(name: str, resources: Sequence[str] = ("pods",), **more: Any) -> Objec
     excluded = {"key": NAMES, "operator": "NotIn", "values": ["qos", "kube-system"]}
     return {
         "name": name,
-        "clientConfig": {"service": service},
+        "clientConfig": {"service": service, "caBundle": "Q0E="},
         "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": [*resources], "operations": ["CREATE"]}],
         "namespaceSelector": {"matchExpressions": [excluded]},
         "matchConditions": [{"name": "not-a-mirror-pod", "expression": "true"}],
@@ -288,6 +288,27 @@ def test_webhook_without_a_ready_pod_keeps_pods_out_with_fail(tmp_path: Path) ->
     assert "No pod of webhook pods.mutate.kubectl-qos.io is ready: start its pods." in ran.out
 
 
+@pytest.mark.parametrize(("policy", "code"), [("Ignore", 0), ("Fail", 6)])
+def test_webhook_without_a_ca_bundle_is_not_trusted(policy: str, code: int, tmp_path: Path) -> None:
+    client = {"service": {"name": "rules", "namespace": "qos"}}
+    objects = [*installed(ARGUMENTS, failurePolicy=policy, clientConfig=client), space("billing")]
+    ran = page(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
+    assert ran.code == code
+    assert ("qos/rules has no caBundle in its configuration: pods are stored without it" in ran.out) is (code == 0)
+    assert ("certificate signed by unknown authority" in ran.out) is (code == 6)
+
+
+def test_program_behind_a_url_may_not_answer(tmp_path: Path) -> None:
+    client = {"url": "https://127.0.0.1:1/mutate"}
+    objects = [*installed(ARGUMENTS, ready=0, clientConfig=client), space("billing")]
+    for one in objects:
+        if one["kind"].endswith("WebhookConfiguration"):
+            one["metadata"]["name"] = "rules.qos"
+    ran = page(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
+    assert ran.code == 11
+    assert "has no ready pod, and rules.qos asks another program, by its url" in " ".join(ran.out.split())
+
+
 def test_policies_write_in_place_of_a_webhook_without_a_ready_pod(tmp_path: Path) -> None:
     objects = [*installed(ARGUMENTS, ready=0), *chart_policies(), space("billing"), web()]
     ran = listed(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
@@ -339,6 +360,7 @@ def test_policies_of_the_chart_are_not_evaluated(tmp_path: Path) -> None:
     ran = listed(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     assert ran.code == 11
     assert "is not evaluated here; --dry-run=server asks the API server" in ran.out
+    assert "Not certain: mutatingadmissionpolicies.admissionregistration.k8s.io" in ran.out
     ran = listed(tmp_path, objects, "explain", "-f", written(tmp_path, web("kube-system")))
     assert "is not evaluated here" not in ran.out
 
