@@ -52,6 +52,8 @@ __all__ = [
 class RefusedBy(StrEnum):
     """Who refuses a pod after all these steps (`podrules.pod_review`)."""
 
+    NAMESPACE = "NamespaceLifecycle"
+    """The first of all plugins: the namespace does not exist, or is being deleted."""
     VALIDATION = "validation"
     LIMIT_RANGER = "LimitRanger"
     POD_SECURITY = "PodSecurity"

@@ -44,6 +44,8 @@ class ReviewedPod(NamedTuple):
         """The pod as the API server stores it, or why it refuses the pod."""
         if self.dry_run is not None and self.dry_run.refusal:
             return self.dry_run.refusal
+        if self.refusal is not None and self.refusal.by is RefusedBy.NAMESPACE:
+            return self.refusal.message
         if self.refusals:
             return f"the API server refuses {self.refusals[0]}"
         if self.admitted.rejected or self.refusal is None:
@@ -89,7 +91,12 @@ class Admission:
             return ReviewedPod(admitted_by_server(pod, asked.pod, objects), (), asked.report)
         if asked is not None and asked.report.refusal:
             return ReviewedPod(admitted, (), asked.report)
-        report = None if asked is None else asked.report
+        report, namespace = None if asked is None else asked.report, pod.metadata.namespace
+        if maker.written is not None and not exists:
+            meta = maker.entry.metadata
+            name = f'{maker.kind.rbac_name} "{meta.name or meta.generate_name or "Unknown"}"'
+            if (refusal := self._reader.refusal(namespace, files, name)) is not None:
+                return ReviewedPod(admitted, refusals, report, refusal)
         if refusals or admitted.rejected or exists:
             return ReviewedPod(admitted, refusals, report)
         # Loaded for pods to come: it takes many rules. Webhooks are asked after the plugin that refuses a class.

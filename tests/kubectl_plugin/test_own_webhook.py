@@ -212,8 +212,7 @@ def test_disallowed_class(mode: str, pod_spec: Mapping[str, Any], refused: bool,
     report = asked(tmp_path, objects, "explain", "-f", file, code=6 if refused else 0)
     if refused:
         denied = 'admission webhook "pods.validate.kubectl-qos.io" denied the request: pods "web" is forbidden: '
-        expected: Any = {"by": "Webhook", "message": denied + problem, "quota": "", "resources": [], "limitRange": None}
-        assert report["refusal"] == expected
+        assert (report["refusal"]["by"], report["refusal"]["message"]) == ("Webhook", denied + problem)
         plan = asked(tmp_path, objects, "place", "-f", file, code=7)
         assert plan["refused"][0]["reason"] == denied + problem
     else:

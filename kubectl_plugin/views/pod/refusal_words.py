@@ -21,6 +21,7 @@ __all__ = [
 ]
 
 _TERMS: Final = {
+    RefusedBy.NAMESPACE: "NotFound",
     RefusedBy.VALIDATION: "LimitRange",
     RefusedBy.LIMIT_RANGER: "LimitRange",
     RefusedBy.POD_SECURITY: "violates PodSecurity",
@@ -116,6 +117,8 @@ def refusal_remedy(refusal: PodRefusal, namespace: str) -> Iterator[str]:
             yield f"LimitRange {bound.name} gives a container without a {limit} {amount(bound.resource, bound.limit)}."
             own = f"have its max and default raised to {asked}" if bound.capped else f"set a {limit} of {asked} or more"
             yield f"Way out: request no more in the template, or {own}."
+        case RefusedBy.NAMESPACE:
+            yield creation_remedy(refusal.message, namespace) or f"Create namespace {namespace}, or name another."
         case RefusedBy.VALIDATION:
             yield "A LimitRange of the namespace fills in what is not written: write the limit, too."
         case RefusedBy.LIMIT_RANGER:
@@ -134,6 +137,8 @@ def refusal_term(refusal: PodRefusal) -> str:
     """What ``kubectl qos why`` explains."""
     if refusal.by is RefusedBy.RESOURCE_QUOTA and not refusal.resources:
         return "failed quota"
+    if refusal.by is RefusedBy.NAMESPACE and refuser(refusal.message) is not None:
+        return "namespace is being terminated"
     return _TERMS[refusal.by]
 
 
