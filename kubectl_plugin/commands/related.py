@@ -88,6 +88,18 @@ class RelatedReports:
     def _list(self, kind: Kind[Any], namespace: str | None = None) -> Any:
         return self._gatherer.noted(self._gatherer.list(kind, namespace))
 
+    def _short(self, pod: Pod) -> RelatedPod:
+        reach, node = None, pod.spec.node_name
+        if node and self._list(kinds.NODES) is not None:
+            reach = self._gatherer.reach(node, of_many=True)
+        return RelatedPod(
+            name=pod.metadata.name,
+            node=node,
+            status=kubectl_status(pod),
+            ready=pod.is_ready,
+            reach=reach if reach is not None and reach.reach.quiet else None,
+        )
+
     def _unfinished(self, namespace: str | None) -> list[Pod] | None:
         found = self._list(kinds.PODS, namespace)
         return None if found is None else [pod for pod in found if not pod.finished]
@@ -130,7 +142,7 @@ class RelatedReports:
             problem=None,
             volume=None if own is None or nodes is None else claimed_place(claim, own, nodes),
             one_node=own is not None and attached_guard(own).lock in _ATTACHED,
-            pods=None if pods is None else tuple(map(_short, users)),
+            pods=None if pods is None else tuple(map(self._short, users)),
             event=self._event(claim) if named and not bound else None,
             **self._head(claim),
         )
@@ -165,7 +177,7 @@ class RelatedReports:
             counted=counted,
             failure=next(failures, "") if failed_sync(budget) else failure,
             others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),
-            pods=tuple(replace(_short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
+            pods=tuple(replace(self._short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
             **self._head(budget),
         )
 
@@ -293,7 +305,3 @@ class RelatedReports:
             ),
             **self._head(entry),
         )
-
-
-def _short(pod: Pod) -> RelatedPod:
-    return RelatedPod(name=pod.metadata.name, node=pod.spec.node_name, status=kubectl_status(pod), ready=pod.is_ready)

@@ -22,6 +22,7 @@ from podrules.cluster.kinds import (
 from podrules.limits.room import QuotaRoom, QuotaShare
 from podrules.model.quantity import Quantity
 from podrules.placement.outcome import ClaimProblem, VolumePlace
+from podrules.reachability import NodeReach
 from podrules.reading import Unread
 from podrules.versions import VersionNote
 
@@ -36,6 +37,8 @@ class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):
     status: str
     """STATUS as kubectl prints it."""
     ready: bool
+    reach: NodeReach | None = None
+    """Its node, if that does not answer."""
     refused: str = ""
     """Why the API server would not evict it now, in its words; empty: it would, or the object is no budget."""
 

@@ -25,6 +25,7 @@ from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import ago, amount, counted, cut, listed
+from kubectl_plugin.views.workload_words import node_word
 from podrules.budget_risk import BudgetRisk
 from podrules.disruption import fails_drain
 from podrules.limits.room import QuotaRoom
@@ -93,11 +94,16 @@ def _pods_table(title: str, pods: Sequence[RelatedPod], most: int | None, *, bud
     """The pods, those that are not Ready first."""
     last, ordered = ("evicted now",) if budget else (), sorted(pods, key=lambda pod: pod.ready)
     rows = [
-        (pod.name, pod.node or "none", pod.status, *(("no" if pod.refused else "yes",) if budget else ()))
+        (pod.name, pod.node or "none", _status(pod), *(("no" if pod.refused else "yes",) if budget else ()))
         for pod in ordered[:most]
     ]
     rest = [(f"and {len(pods) - len(rows)} more (-o wide)",)] if len(pods) > len(rows) else []
     return Table(f"{counted(len(pods), 'pod')}{title}", ("pod", "node", "status", *last), (*rows, *rest))
+
+
+def _status(pod: RelatedPod) -> str:
+    """Of a pod on a node that does not answer, the last that was heard."""
+    return pod.status if pod.reach is None else f"Node {node_word(pod.reach)} (last: {pod.status})"
 
 
 def _pod_commands(pods: Sequence[RelatedPod], namespace: str) -> Iterator[Command]:

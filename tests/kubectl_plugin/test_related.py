@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -280,6 +281,18 @@ def test_budget_with_a_status_of_an_older_spec_is_counted(tmp_path: Path) -> Non
     out = " ".join(ask(tmp_path, [old, web(0), web(1)], "pdb/web").out.split())
     assert "until the disruption controller has seen its newest spec" in out
     assert "by the pods now: 2 healthy, 1 needed, 1 may go" in out
+
+
+def test_pods_on_a_node_that_does_not_answer_are_not_said_to_run(tmp_path: Path) -> None:
+    unknown = raw_condition("Ready", "Unknown", lastHeartbeatTime=EARLIER, lastTransitionTime=EARLIER)
+    silent = raw_node("n2", {ZONE: "a"}, conditions=[unknown])
+    objects = [silent, budget(minAvailable=1, status=counts(2, 1, 2)), web(0), web(1, "n2"), bound(), volume("a")]
+    out = ask(tmp_path, [*objects, user("db-0", "n2", ready=False)], "pdb/web").out
+    assert re.search(r"web-0 +n1 +Running +yes", out)
+    assert re.search(r"web-1 +n2 +Node silent \(last: Running\)", out)
+    out = ask(tmp_path, [*objects, user("db-0", "n2", ready=False), user("db-1", "n3")], "pvc/data").out
+    assert re.search(r"db-1 +n3 +Node gone \(last: Running\)", out)
+    assert re.search(r"db-0 +n2 +Node silent \(last: Running\)", out)
 
 
 HARD: Final = {"pods": "10", "requests.cpu": "2"}
