@@ -263,6 +263,7 @@ class RelatedReports:
 
         pods, classes = self._unfinished(None), self._list(kinds.PRIORITY_CLASSES) or ()
         own = [pod for pod in pods or () if pod.spec.priority_class_name == name]
+        earlier = [one for pod in own if (one := pod.spec.priority) is not None and one != value]
         ranked = sorted((one for one in classes if one.metadata.name != name), key=lambda one: -one.value)
         defaults = [one for one in (entry, *ranked) if one.global_default]
         first = default_priority_class(defaults)
@@ -284,7 +285,8 @@ class RelatedReports:
             preemption_policy=entry.preemption_policy or PREEMPT_LOWER_PRIORITY,
             pods=None if pods is None else dict(sorted(Counter(pod.metadata.namespace for pod in own).items())),
             pending=sum(not pod.spec.node_name for pod in own),
-            stale=sum(pod.spec.priority not in {None, value} for pod in own),
+            stale=len(earlier),
+            earlier=tuple(sorted(set(earlier))),
             lower=sum(bool(pod.spec.node_name) and (pod.spec.priority or 0) < value for pod in pods or ()),
             above={
                 one.metadata.name: one.value

@@ -162,6 +162,8 @@ class ClassReport(RelatedReport, frozen=True, kw_only=True, tag="PriorityClassEx
     """How many of them have no node."""
     stale: int
     """How many of them have a priority that the class does not give any more."""
+    earlier: tuple[int, ...] = ()
+    """The priorities that these have."""
     lower: int
     """How many pods on nodes have a lower priority."""
     above: dict[str, int]

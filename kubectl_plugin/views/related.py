@@ -394,19 +394,22 @@ def _quota_commands(report: QuotaReport) -> Iterator[Command]:
 def _class(report: ClassReport, _now: datetime | None) -> _Told:
     if report.pods is None:
         return _C.PODS_UNREAD, _NOTICE, ("Which pods have it is unknown: they could not be read.",)
-    pods, workloads, first = sum(report.pods.values()), len(report.workloads), report.defaults[:1]
-    lead = f"Gives priority {report.value} to {counted(pods, 'pod')}; {counted(workloads, 'workload')} name it."
-    lead = lead.replace("1 workload name", "1 workload names") if workloads == 1 else lead
-    if report.given:
-        verb = "gets" if len(report.given) == 1 else "get"
-        lead = f"{lead.rstrip('.')}, {len(report.given)} {verb} it from the webhook of kubectl qos."
-    if report.name in report.defaults and len(report.defaults) > 1:
-        both = f"{len(report.defaults)} classes are globalDefault; the lowest counts, {first[0]}."
-        return _C.CLASS_DEFAULTS, _NOTICE, (both, lead, "Way out: set globalDefault: false in all but one.")
+    pods, workloads, given = sum(report.pods.values()), len(report.workloads), len(report.given)
+    lead = f"Gives priority {report.value} to {counted(pods - report.stale, 'pod')}; {counted(workloads, 'workload')} "
+    lead += "names it" if workloads == 1 else "name it"
+    if given:
+        lead += f", {given} {'gets' if given == 1 else 'get'} it from the webhook of kubectl qos"
     if report.stale:
-        older = f"{report.stale} of them {'has' if report.stale == 1 else 'have'} the priority of an earlier class"
-        return _C.CLASS_IN_USE, _NOTICE, (lead, f"{older} of this name, and keep it until they are created again.")
-    return _C.CLASS_IN_USE if pods or workloads or report.given else _C.CLASS_UNUSED, _FINE, (lead,)
+        earlier = listed([str(one) for one in report.earlier], most=_SHOWN)
+        has = f"{counted(report.stale, 'pod')} {'has' if report.stale == 1 else 'have'}"
+        lead += f"; {has} priority {earlier} of an earlier class of this name"
+    if report.name in report.defaults and len(report.defaults) > 1:
+        both = f"{len(report.defaults)} classes are globalDefault; the lowest counts, {report.defaults[0]}."
+        return _C.CLASS_DEFAULTS, _NOTICE, (both, f"{lead}.", "Way out: set globalDefault: false in all but one.")
+    if report.stale:
+        keep = "Pods keep their priority until they are created again."
+        return _C.CLASS_IN_USE, _NOTICE, (f"{lead}.", keep)
+    return _C.CLASS_IN_USE if pods or workloads or given else _C.CLASS_UNUSED, _FINE, (f"{lead}.",)
 
 
 def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -> Iterator[Section | Table]:

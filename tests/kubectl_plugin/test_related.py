@@ -426,7 +426,7 @@ CLASSES: Final[Mapping[str, tuple[Sequence[Object], str]]] = {
             raw_pod("old", "default", priorityClassName="gold", priority=50, status={"phase": "Running"}),
             deployment(priorityClassName="gold"),
         ],
-        "Gives priority 100 to 1 pod; 1 workload names it. 1 of them has the priority of an earlier class",
+        "Gives priority 100 to 0 pods; 1 workload names it; 1 pod has priority 50 of an earlier class of this name.",
     ),
     "ClassUnused": ([raw_priority_class("gold", 100)], "Gives priority 100 to 0 pods; 0 workloads name it."),
     "ClassDefaults": (
