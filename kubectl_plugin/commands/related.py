@@ -88,6 +88,18 @@ class RelatedReports:
     def _list(self, kind: Kind[Any], namespace: str | None = None) -> Any:
         return self._gatherer.noted(self._gatherer.list(kind, namespace))
 
+    def _short(self, pod: Pod) -> RelatedPod:
+        reach, node = None, pod.spec.node_name
+        if node and self._list(kinds.NODES) is not None:
+            reach = self._gatherer.reach(node, of_many=True)
+        return RelatedPod(
+            name=pod.metadata.name,
+            node=node,
+            status=kubectl_status(pod),
+            ready=pod.is_ready,
+            reach=reach if reach is not None and reach.reach.quiet else None,
+        )
+
     def _unfinished(self, namespace: str | None) -> list[Pod] | None:
         found = self._list(kinds.PODS, namespace)
         return None if found is None else [pod for pod in found if not pod.finished]
@@ -132,7 +144,7 @@ class RelatedReports:
             problem=None,
             volume=None if own is None or nodes is None else claimed_place(claim, own, nodes),
             one_node=own is not None and attached_guard(own).lock in _ATTACHED,
-            pods=None if pods is None else tuple(map(_short, users)),
+            pods=None if pods is None else tuple(map(self._short, users)),
             event=self._event(claim) if named and not bound else None,
             **self._head(claim),
         )
@@ -171,7 +183,7 @@ class RelatedReports:
             counted=counted,
             failure=next(failures, "") if failed_sync(budget) else failure,
             others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),
-            pods=tuple(replace(_short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
+            pods=tuple(replace(self._short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
             **self._head(budget),
         )
 
@@ -252,17 +264,35 @@ class RelatedReports:
 
     def _class(self, entry: PriorityClass) -> ClassReport:
         name, value = entry.metadata.name, entry.value
+        # Loaded on demand.
+        from kubectl_plugin.commands.own_webhook import OwnWebhook
+
         pods, classes = self._unfinished(None), self._list(kinds.PRIORITY_CLASSES) or ()
         own = [pod for pod in pods or () if pod.spec.priority_class_name == name]
+        earlier = [one for pod in own if (one := pod.spec.priority) is not None and one != value]
         ranked = sorted((one for one in classes if one.metadata.name != name), key=lambda one: -one.value)
         defaults = [one for one in (entry, *ranked) if one.global_default]
         first = default_priority_class(defaults)
+        named: list[str] = []
+        given: list[str] = []
+        for kind, one in self._workloads(None):
+            pod, maker = template_pod(one, kind), Maker(kind, one)
+            place, own_class = (
+                f"{one.metadata.namespace}/{kind.singular}/{one.metadata.name}",
+                pod.spec.priority_class_name,
+            )
+            if own_class == name:
+                named.append(place)
+            elif not own_class:
+                pod = OwnWebhook(pod, maker, NO_OBJECTS, self._gatherer).written({name: entry}, spread=False)
+                given += [place] if pod.spec.priority_class_name == name else []
         return ClassReport(
             value=value,
             preemption_policy=entry.preemption_policy or PREEMPT_LOWER_PRIORITY,
             pods=None if pods is None else dict(sorted(Counter(pod.metadata.namespace for pod in own).items())),
             pending=sum(not pod.spec.node_name for pod in own),
-            stale=sum(pod.spec.priority not in {None, value} for pod in own),
+            stale=len(earlier),
+            earlier=tuple(sorted(set(earlier))),
             lower=sum(bool(pod.spec.node_name) and (pod.spec.priority or 0) < value for pod in pods or ()),
             above={
                 one.metadata.name: one.value
@@ -273,11 +303,8 @@ class RelatedReports:
             defaults=tuple(
                 one.metadata.name for one in sorted(defaults, key=lambda one: (one is not first, one.value))
             ),
-            workloads=tuple(
-                f"{one.metadata.namespace}/{kind.singular}/{one.metadata.name}"
-                for kind, one in self._workloads(None)
-                if template_pod(one, kind).spec.priority_class_name == name
-            ),
+            workloads=tuple(named),
+            given=tuple(given),
             quotas=tuple(
                 f"{one.metadata.namespace}/{one.metadata.name}"
                 for one in self._list(kinds.RESOURCE_QUOTAS) or ()
@@ -286,7 +313,3 @@ class RelatedReports:
             ),
             **self._head(entry),
         )
-
-
-def _short(pod: Pod) -> RelatedPod:
-    return RelatedPod(name=pod.metadata.name, node=pod.spec.node_name, status=kubectl_status(pod), ready=pod.is_ready)
