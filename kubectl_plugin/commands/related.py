@@ -148,11 +148,11 @@ class RelatedReports:
         return None if newest is None else Said(newest.reason, newest.message, newest.last)
 
     def _budget(self, budget: PodDisruptionBudget, *, named: bool) -> BudgetReport:
-        meta, spec = budget.metadata, budget.spec
+        gatherer, meta, spec = self._gatherer, budget.metadata, budget.spec
         pods, listed = self._list(kinds.PODS, meta.namespace), self._list(kinds.PDBS, meta.namespace) or ()
         budgets = [*(one for one in listed if one.metadata.name != meta.name), budget]
         own = [pod for pod in pods or () if budgets_of(pod, [budget])]
-        standings = budgets_at_stake(budgets, own).standings
+        standings = budgets_at_stake(gatherer.as_wanted(budgets, own), own).standings
         live = [pod for pod in own if not pod.finished]
         failures = (one.message for one in budget.status.conditions if one.type == "DisruptionAllowed")
         counted = budget_room(budget, list(map(self._covered, own))) if named and pods is not None else None
@@ -165,9 +165,19 @@ class RelatedReports:
             counted=counted,
             failure=next(failures, "") if failed_sync(budget) else failure,
             others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),
-            pods=tuple(replace(_short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
+            pods=tuple(
+                replace(
+                    _short(pod),
+                    refused=Evictions(budgets).refused(pod) or "",
+                    silent=named and not pod.is_ready and self._is_silent(pod.spec.node_name),
+                )
+                for pod in live
+            ),
             **self._head(budget),
         )
+
+    def _is_silent(self, node: str) -> bool:
+        return bool(node) and self._gatherer.reach(node, of_many=True).reach.quiet
 
     def _covered(self, pod: Pod) -> CoveredPods:
         """A pod as the disruption controller counts it: by the outermost controller, and what that wants."""

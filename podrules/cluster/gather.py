@@ -49,7 +49,7 @@ from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.metrics import NodeMetrics, PodMetrics
 from podrules.model.node import Node
 from podrules.model.pod import Pod
-from podrules.model.policy import PriorityClass
+from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.selectors import Selector
 from podrules.platform import Platform, node_platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
@@ -377,6 +377,25 @@ class Gatherer:
             kind = next((entry for entry in _OWNED if (entry.group, entry.kind) == (owner.group, owner.kind)), None)
             current = None if kind is None else self.noted(self.named(kind, owner.name, namespace))
         return tuple(chain)
+
+    def as_wanted(self, budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]) -> tuple[PodDisruptionBudget, ...]:
+        """The budgets of pods, with what the controllers of these want, where that decides; others are not read."""
+        # Loaded on demand.
+        from podrules.budget_risk import as_wanted, needs_all_counted
+        from podrules.cluster.kinds import WORKLOADS
+        from podrules.disruption import SelectingBudgets
+        from podrules.model.workload import ReplicationController, Workload
+
+        selecting = SelectingBudgets(filter(needs_all_counted, budgets))
+        makers: dict[tuple[str, str, str], Any] = {}
+        for pod in pods:
+            owners = self.owners(pod) if selecting.of(pod) else ()
+            kind = next((one for one in WORKLOADS if owners and one.kind == owners[-1].kind), None)
+            if kind is not None:
+                key = pod.metadata.namespace, kind.kind, owners[-1].name
+                makers[key] = self.noted(self.get(kind, key[2], key[0]))
+        known = [one for one in makers.values() if isinstance(one, (Workload, ReplicationController))]
+        return as_wanted(budgets, known)
 
     def snapshot(
         self,
