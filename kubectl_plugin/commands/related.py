@@ -25,8 +25,8 @@ from kubectl_plugin.reports.related import (
 from kubectl_plugin.reports.workload.rollout import Said
 from kubectl_plugin.reports.workload.workload_pods import pods_wanted
 from podrules.allocation import percent_of
-from podrules.budget_risk import BudgetRisk, budgets_at_stake, with_more
-from podrules.budget_room import CoveredPods, budget_room, counts_pods
+from podrules.budget_risk import budgets_at_stake
+from podrules.budget_room import CoveredPods, budget_room
 from podrules.cluster import kinds
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import Kind
@@ -162,32 +162,39 @@ class RelatedReports:
         return None if newest is None else Said(newest.reason, newest.message, newest.last)
 
     def _budget(self, budget: PodDisruptionBudget, *, named: bool) -> BudgetReport:
-        meta, spec = budget.metadata, budget.spec
+        gatherer, meta, spec = self._gatherer, budget.metadata, budget.spec
         pods, listed = self._list(kinds.PODS, meta.namespace), self._list(kinds.PDBS, meta.namespace) or ()
         budgets = [*(one for one in listed if one.metadata.name != meta.name), budget]
         own = [pod for pod in pods or () if budgets_of(pod, [budget])]
-        standings = budgets_at_stake(budgets, own).standings
+        standings = budgets_at_stake(gatherer.as_wanted(budgets, own), own).standings
         standing = next(one for one in standings if one.name == meta.name)
         live = [pod for pod in own if not pod.finished]
         failures = (one.message for one in budget.status.conditions if one.type == "DisruptionAllowed")
-        # Whether waiting helps is up to the number of pods that controllers want.
-        decides = standing.risk is BudgetRisk.BLOCKS_ALWAYS and counts_pods(budget)
-        covered = [self._covered(pod, noted=decides) for pod in own] if named and pods is not None else None
-        counted = None if covered is None else budget_room(budget, covered)
+        counted = budget_room(budget, list(map(self._covered, own))) if named and pods is not None else None
         failure = "" if counted is None else counted.failure
         return BudgetReport(
             min_available=spec.min_available,
             max_unavailable=spec.max_unavailable,
             unhealthy_pod_eviction_policy=spec.unhealthy_pod_eviction_policy or "IfHealthyBudget",
-            standing=None if pods is None else with_more(standing, covered or ()),
+            standing=None if pods is None else standing,
             counted=counted,
             failure=next(failures, "") if failed_sync(budget) else failure,
             others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),
-            pods=tuple(replace(self._short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
+            pods=tuple(
+                replace(
+                    self._short(pod),
+                    refused=Evictions(budgets).refused(pod) or "",
+                    silent=named and not pod.is_ready and self._is_silent(pod.spec.node_name),
+                )
+                for pod in live
+            ),
             **self._head(budget),
         )
 
-    def _covered(self, pod: Pod, *, noted: bool) -> CoveredPods:
+    def _is_silent(self, node: str) -> bool:
+        return bool(node) and self._gatherer.reach(node, of_many=True).reach.quiet
+
+    def _covered(self, pod: Pod) -> CoveredPods:
         """A pod as the disruption controller counts it: by the outermost controller, and what that wants."""
         healthy = int(pod.is_ready and pod.metadata.deletion_timestamp is None)
         owners = self._gatherer.owners(pod)
@@ -196,7 +203,7 @@ class RelatedReports:
         owner = owners[-1]
         kind = next((one for one in kinds.WORKLOADS if one.kind == owner.kind), None)
         found = None if kind is None else self._gatherer.get(kind, owner.name, pod.metadata.namespace)
-        known = None if found is None else self._gatherer.noted(found) if noted else read_or_none(found)
+        known = None if found is None else read_or_none(found)
         wanted = None if known is None else pods_wanted(owner.kind, known)
         return CoveredPods(owner.kind, f"{owner.kind}/{owner.name}", 1, healthy, wanted)
 

@@ -233,10 +233,21 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
         case BudgetRisk.NOT_OBSERVED:
             lead, never = "Lets no pod be evicted until the disruption controller has seen its newest spec.", False
         case _:
-            never = False
+            return _C.BUDGET_BLOCKS_NOW, _NOTICE, (*_broken(report), lead, *way)
     if not never:
         return _C.BUDGET_BLOCKS_NOW, _NOTICE, (lead, *way)
     return _C.BUDGET_BLOCKS_ALWAYS, _TROUBLE, (lead, *drains, *way)
+
+
+def _broken(report: BudgetReport) -> Iterator[str]:
+    """What keeps pods of a budget from being Ready: the budget itself needs no change."""
+    found, silent = report.standing, [pod for pod in report.pods if pod.silent]
+    if silent:
+        nodes = sorted({pod.node for pod in silent})
+        yield f"{listed(nodes, most=_SHOWN)} {'does' if len(nodes) == 1 else 'do'} not answer: {_pods(silent)}."
+    if found is not None and found.missing:
+        is_not = "is" if found.missing == 1 else "are"
+        yield f"{found.missing} of {found.pods + found.missing} pods {is_not} not made yet."
 
 
 def _others(report: BudgetReport) -> str:

@@ -22,7 +22,8 @@ _REMEDIES: Final = {
     BudgetRisk.UNCOUNTED: "the pods cannot be counted. Waiting does not help: give minAvailable as a number",
     BudgetRisk.UNHEALTHY: "a pod that is not Ready is held, too: unhealthyPodEvictionPolicy AlwaysAllow lets it go, "
     "and pods that are only starting",
-    BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: look at those that are not",
+    BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: look at those that are not, or are not made yet, "
+    "and at nodes that do not answer",
     BudgetRisk.NOT_OBSERVED: "wait until the disruption controller has seen its newest spec",
 }
 """What lets pods go that a budget holds."""
