@@ -418,16 +418,6 @@ def test_a_silent_kubelet_stopped_nothing_that_is_gone(of: str, tmp_path: Path) 
     assert "What is left of it does not tell what ended it." in listed
 
 
-@pytest.mark.parametrize("fenced", [False, True])
-def test_a_fence_deletes_the_pods_of_a_silent_node_at_once(fenced: bool, tmp_path: Path) -> None:
-    keys = ["unreachable", *(["out-of-service"] if fenced else [])]
-    taints = [{"key": f"node.kubernetes.io/{key}", "effect": "NoExecute"} for key in keys]
-    marked = event("Pod/bare", "TaintManagerEviction", "Marking for deletion Pod post/bare", -300, "taint")
-    page = captured(tmp_path, node(UNKNOWN_NODE, taints=taints), pod("other"), marked, *ran_before("bare"), name="bare")
-    assert ("node.kubernetes.io/out-of-service, which kubectl qos fence sets, deletes the pods" in page) is fenced
-    assert ("its node was lost: Kubernetes deletes pods there once" in page) is not fenced
-
-
 @pytest.mark.parametrize(
     ("gone", "objects"),
     [
