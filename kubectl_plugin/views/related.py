@@ -314,7 +314,7 @@ def _quota(report: QuotaReport, _now: datetime | None) -> _Told:
         return (
             _C.QUOTA_NOT_COUNTED,
             _NOTICE,
-            ("Its controller has not counted its newest spec: until then the API server goes by its status.",),
+            ("Its controller has not counted its newest spec: until then its status counts.",),
         )
     only = (f"Only pods in scope {listed(report.scopes)} count.",) if report.scopes else ()
     short = [one for one in report.workloads if one.missing and (one.refused or one.room.pods < one.missing)]
