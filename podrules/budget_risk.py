@@ -32,6 +32,7 @@ from podrules.model.workload import ReplicationController, Workload
 from podrules.safety import Guarantee, owner_guarantee
 
 __all__ = [
+    "UNREADY_FIRST",
     "BudgetRisk",
     "BudgetStanding",
     "Budgets",
@@ -42,6 +43,8 @@ __all__ = [
     "needs_all_counted",
 ]
 
+UNREADY_FIRST: Final = "pods that are not Ready first; then "
+"""Begins a way out where waiting may help: once all are Ready, or there are more."""
 _KEPT_ALIKE: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.AT_MOST_ONE})
 
 
@@ -183,7 +186,7 @@ def _way(budget: PodDisruptionBudget, pods: int | None = None) -> str:
     spec, status = budget.spec, budget.status
     way = budget_way(spec.min_available, spec.max_unavailable, status.expected_pods or pods or 0, pods)
     short = status.current_healthy < (status.expected_pods if pods is None else pods)
-    return f"{way}, once all are Ready" if short else way
+    return f"{UNREADY_FIRST}{way}" if short else way
 
 
 def _is_uncounted(budget: PodDisruptionBudget) -> bool:

@@ -67,6 +67,7 @@ class RefusedFor(StrEnum):
     NAMESPACE_ENDS = "NamespaceEnds"
     NAME_ENDS = "NameEnds"
     NAME_TAKEN = "NameTaken"
+    LIMIT_BELOW_REQUEST = "LimitBelowRequest"
     INVALID = "Invalid"
 
 
@@ -122,6 +123,7 @@ _ROWS: Final[tuple[tuple[RefusedFor, str], ...]] = (
     (RefusedFor.NAMESPACE_ENDS, r"because it is being terminated"),
     (RefusedFor.NAME_ENDS, r'object is being deleted: pods "(?P<name>[^"]+)" already exists'),
     (RefusedFor.NAME_TAKEN, r'(?:pods|persistentvolumeclaims) "(?P<name>[^"]+)" already exists'),
+    (RefusedFor.LIMIT_BELOW_REQUEST, r"must be less than or equal to (?P<name>\S+) limit of (?P<detail>[^\s,\]]+)"),
     (RefusedFor.INVALID, r'(?:Pod|PersistentVolumeClaim) "[^"]*" is invalid: (?P<detail>[\w.\[\]]+)'),
 )
 

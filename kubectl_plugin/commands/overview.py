@@ -109,11 +109,13 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     first = Gatherer(source)
     read_nodes = first.noted(first.list(NODES))
     nodes, read_pods = read_nodes or (), first.noted(first.list(PODS))
+    of = None
     if read_pods is None and not source.is_plain_list:
         # A user who may not list the pods of all namespaces may list those of one. A report on everything needs all.
-        read_pods = source.list(PODS, None if scope.everything or scope.nodes else source.namespace)
+        of = None if scope.everything or scope.nodes else source.namespace
+        read_pods = source.list(PODS, of)
     pods = read_pods or ()
-    remembered = RememberedSource(source, read_nodes, read_pods)
+    remembered = RememberedSource(source, read_nodes, read_pods, of=of)
     gatherer = Gatherer(remembered)
     listed_pods = _listed_pods(scope, source.namespace, pods) if chosen is None else chosen
     if not listed_pods and not scope.nodes and not scope.everything:

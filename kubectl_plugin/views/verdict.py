@@ -146,6 +146,7 @@ def _refused(report: PodReport) -> Iterator[str]:
     if report.refusal is not None:
         yield f"{_REFUSED}: {report.refusal.message.removesuffix('.')}."
         yield from refusal_remedy(report.refusal, report.namespace)
+        yield from also_refused([entry.field for entry in report.refusals])
         return
     reasons = [(refused_words(entry), entry.remedy, entry.field) for entry in report.refusals]
     if report.priority.rejected:

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from podrules.budget_risk import BudgetRisk, eviction_hold
 from podrules.disruption import Evictions, budgets_of
-from podrules.ending import PATIENCE, pod_ending, stop_plan
+from podrules.ending import PATIENCE, holders, pod_ending, stop_plan
 from podrules.model.instant import later
 from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
@@ -74,6 +74,8 @@ class DrainPlan(Struct, frozen=True):
     """By UID, the pods that are marked for deletion, as they stay Terminating; None: the pod goes."""
     flags: tuple[DrainFlag, ...]
     """Without which kubectl evicts nobody."""
+    kept: dict[str, tuple[str, ...]]
+    """Pods that are evicted, as ``namespace/name``, and the finalizers that keep their objects: the drain waits."""
 
     @property
     def stuck(self) -> int:
@@ -104,6 +106,7 @@ def drain_plan(
     moved: list[Pod] = []
     unmoved: list[Unmoved] = []
     left: dict[str, Pod | None] = {}
+    kept: dict[str, tuple[str, ...]] = {}
     for pod in own:
         over = None if reach.reach.quiet else _overdue(pod, at)
         late = (_OVERDUE, ", ".join(pod.metadata.finalizers)) if over is not None else None
@@ -118,7 +121,9 @@ def drain_plan(
             moved.append(pod)
         if reason not in _STAYING:
             left[pod.metadata.uid] = _terminating(pod) if silent and not _goes_at_once(pod) else None
-    return DrainPlan(name, tuple(moved), tuple(unmoved), left, tuple(_flags(own)))
+            if not silent and (finalizers := holders(pod.metadata.finalizers)):
+                kept[f"{pod.metadata.namespace}/{pod.metadata.name}"] = finalizers
+    return DrainPlan(name, tuple(moved), tuple(unmoved), left, tuple(_flags(own)), kept)
 
 
 def is_silent(node: NodeReach) -> bool:

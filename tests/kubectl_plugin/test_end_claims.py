@@ -435,6 +435,9 @@ def test_a_pod_without_a_stop_may_have_ended_by_itself(gone: str, objects: list[
     lead = f"{NODE} does not answer, and n{NO_STOP[1:]}" if silent else NO_STOP
     assert f"What is left of it does not tell what ended it. {lead}" in page
     assert (f"on {NODE}: crictl pods --name {gone} --namespace post --state ready" in page) is not silent
+    table = " ".join(run("died", "-n", "post", "--snapshot", str(tmp_path / "c.qos")).out.split())
+    assert (f"Not known to have stopped, for the node does not answer: {gone} on {NODE}." in table) is silent
+    assert ("Nothing has ended" in table) is not silent
     assert "who deleted the pod, and whether the webhook warned of force" in page
 
 

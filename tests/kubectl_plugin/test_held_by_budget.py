@@ -165,7 +165,9 @@ def test_the_way_out_is_the_one_that_helps_this_budget(held: Json, way: str, tmp
 def test_a_budget_that_needs_all_while_one_is_not_ready(tmp_path: Path) -> None:
     items = [node("n1", cordoned=False), node("n0", cordoned=False), *CRASHING, needs_all(healthy=2, maxUnavailable=0)]
     file = write_cluster(tmp_path / "cluster.json", items)
-    assert "Way out: maxUnavailable 1, once all are Ready." in flat(run("place", "--drain", "n1", "--snapshot", file))
+    assert "Every pod is needed. Way out: pods that are not Ready first; then maxUnavailable 1." in flat(
+        run("place", "--drain", "n1", "--snapshot", file)
+    )
 
 
 def test_a_report_of_many_budgets_says_what_helps_some(tmp_path: Path) -> None:
@@ -284,6 +286,53 @@ spec:
 """
     )
     assert f"A drain waits for ever. {helps}" in flat(run("place", "-f", str(file), "--demo"))
+
+
+def replica_set(replicas: int) -> Json:
+    template = {"metadata": {"labels": {"app": "mail"}}, "spec": {"containers": [{"name": "app", "image": "mail:1"}]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "mail-6f", "namespace": "post", "uid": "rs", "creationTimestamp": TIME},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "mail"}}, "template": template},
+        "status": {"replicas": 2},
+    }
+
+
+@pytest.mark.parametrize(
+    ("replicas", "said", "lacks"),
+    [
+        (
+            3,
+            "Lets no pod be evicted now: 1 healthy of 2 pods, 2 needed (minAvailable 2). Way out: 2 more healthy",
+            False,
+        ),
+        (2, "even if all are Ready: 1 healthy of 2 pods, 2 needed (minAvailable 2).", True),
+    ],
+)
+def test_a_controller_that_lacks_pods_needs_no_lower_budget(
+    replicas: int, said: str, lacks: bool, tmp_path: Path
+) -> None:
+    """During an outage a number of pods that exist is no reason to protect fewer."""
+    held = needs_all(pods=2, healthy=1, minAvailable=2)
+    items = [node("n0", cordoned=False), node("n1", cordoned=False), pod(1), pod(2, ready=False), held]
+    file = write_cluster(tmp_path / "cluster.json", [*items, replica_set(replicas)])
+    text = flat(run("explain", "pdb/mail", "-n", "post", "--snapshot", file))
+    assert said in text
+    assert ("pods that are not Ready first; then minAvailable 1, or 3 pods (now 2)" in text) is lacks
+    for words in (("place", "--drain", "n1"), ("report", "-A")):
+        helps = flat(run(*words, "--snapshot", file))
+        needed = "every pod is needed. way out: pods that are not ready first; then" in helps.lower()
+        assert needed is lacks, words
+        assert "Waiting does not help" not in helps
+
+
+def test_a_list_without_the_controller_is_not_certain(tmp_path: Path) -> None:
+    items = [node("n1", cordoned=False), pod(1), needs_all(pods=1, healthy=1, minAvailable=1)]
+    file = tmp_path / "list.json"
+    for more, code in (([], 11), ([replica_set(1)], 0)):
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, *more]}))
+        assert run("explain", "pdb/mail", "-n", "post", "--snapshot", str(file)).code == code
 
 
 def outage(wanted: int = 3, *, of: str = "StatefulSet", labels: Json | None = None, known: bool = True) -> list[Json]:

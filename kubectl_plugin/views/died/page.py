@@ -8,14 +8,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_plugin.render.command import Command, kubectl, qos
+from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity
 from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode
 from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence, rejection_words
 from kubectl_plugin.views.died.lately import MOST_CHOICES
 from kubectl_plugin.views.died.remedies import remedies
-from kubectl_plugin.views.died.telling import may_run_on, telling
+from kubectl_plugin.views.died.telling import end_log, may_run_on, telling
 from kubectl_plugin.views.pod.container_words import decisive, end_words
 from kubectl_plugin.views.scheduling.preemption import preemptor_name
 from kubectl_plugin.views.unread import unread_lines
@@ -368,10 +368,8 @@ def _shown(pod: Replacement, now: datetime | None) -> str:
 
 def _next(report: EndReport) -> Iterator[Command]:
     end = report.end
-    one = end.end_of(end.container)
-    if report.exists and one is not None and one.end is not None:
-        options = "-c {} --previous" if one.runs or one.waits else "-c {}"
-        yield kubectl("logs {}", report.name, one.container, namespace=report.namespace, options=options)
+    if (logs := end_log(report)) is not None:
+        yield logs
     if report.exists:
         yield qos("explain pod/{}", report.name, namespace=report.namespace)
     if report.silent:

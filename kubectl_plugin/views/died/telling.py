@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_plugin.render.command import Hint, Prose, kubectl
+from kubectl_plugin.render.command import Command, Hint, Prose, kubectl
 from kubectl_plugin.reports.died.end_report import EndReport
 from podrules.died.cause import Cause, Grade
 from podrules.died.of_pod import EndOf
 from podrules.plain_names import command
 
-__all__ = ["may_run_on", "telling"]
+__all__ = ["end_log", "may_run_on", "telling"]
 
 _MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Cause.NODE_OUT_OF_MEMORY})
 _KUBELET: Final = frozenset(
@@ -61,10 +61,17 @@ def _lines(report: EndReport) -> Iterator[str | Prose]:
         yield f"the kubelet's log on {_node(report)}: it says why it stops a container"
     if causes & _DELETERS:
         yield _AUDIT
-    if Cause.APPLICATION in causes and report.exists and report.end.container:
-        container, namespace = report.end.container, report.namespace
-        logs = kubectl("logs {}", report.name, container, namespace=namespace, options="-c {} --previous")
+    if Cause.APPLICATION in causes and (logs := end_log(report)) is not None:
         yield Prose(("the log of the process that ended", Hint(logs, ": ")))
+
+
+def end_log(report: EndReport) -> Command | None:
+    """The command for the log of the container that ended; None: none did, or its pod is gone."""
+    one = report.end.end_of(report.end.container)
+    if not report.exists or one is None or one.end is None:
+        return None
+    options = "-c {} --previous" if one.runs or one.waits else "-c {}"
+    return kubectl("logs {}", report.name, one.container, namespace=report.namespace, options=options)
 
 
 def _node(report: EndReport) -> str:

@@ -82,7 +82,7 @@ def plan_verdict(report: PlanReport) -> Verdict:
         return Verdict(VerdictCode.FIT_UNKNOWN, Severity.NOTICE, sentences)
     if fits:
         # What fits and is never evicted is no trouble yet.
-        notice = report.lacks or any(blocked_words(report.budgets))
+        notice = report.lacks or report.kept or any(blocked_words(report.budgets))
         severity = Severity.NOTICE if notice else Severity.FINE
         return Verdict(VerdictCode.FITS, severity, sentences)
     return Verdict(VerdictCode.DOES_NOT_FIT, Severity.TROUBLE, sentences)
@@ -187,8 +187,9 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
 def _short_words(short: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
     """What stays pending, who goes for the rest of it, and why; evicted pods with the same reason together."""
     groups: dict[tuple[str, str, str], list[PlannedSpec]] = {}
-    drained = report.what_if.drained_nodes
     for spec in short:
+        # One by one, only the node that the pod left last is empty then.
+        drained = spec.leaves[-1:] if report.what_if.one_by_one else report.what_if.drained_nodes
         why = " ".join(why_no_node(spec.stopped, drained=drained)) if spec.stopped is not None else ""
         alone = "" if spec.origin == "drain" and not spec.victims else spec.name
         groups.setdefault((spec.until_back, why, alone), []).append(spec)
@@ -260,6 +261,10 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
         yield f"The drain does not end before {entry.pod.namespace}/{entry.pod.name} is gone: {_late_words(entry)}."
     if len(late) > _SHOWN_LATE:
         yield f"So it is for {len(late) - _SHOWN_LATE} more (below)."
+    for name, finalizers in [*report.kept.items()][:_SHOWN_LATE]:
+        yield f"The drain does not end before {name} is gone: {holder_words(finalizers)}."
+    if len(report.kept) > _SHOWN_LATE:
+        yield f"Finalizers keep {len(report.kept) - _SHOWN_LATE} more of its pods."
     waiting = [entry for entry in (*held, *late) if not fails_drain(entry.detail)]
     open_nodes = {*report.stuck_on, *(entry.node for entry in waiting)}
     first = next((place for place, name in enumerate(nodes, 1) if name in open_nodes), len(nodes))
@@ -267,7 +272,7 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
         wait = "waits" if len(nodes) == first + 1 else "wait"
         after = f"{listed(nodes[first:], most=3)} {wait} behind {nodes[first - 1]}"
         yield f"{after}: kubectl drain goes on there only with --timeout, as below."
-    yield from _leaving_words(report, ends=not (open_nodes or held))
+    yield from _leaving_words(report, ends=not (open_nodes or held or report.kept))
     lost = sum(entry.reason == "NoController" for entry in report.unmoved)
     if lost:
         yield f"{counted(lost, 'pod')} would be lost: nobody makes {'another' if lost == 1 else 'others'}."
@@ -293,7 +298,7 @@ def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
     elif not report.refused:
         nothing = f"{lead}no pod of {listed(nodes, most=3)} is recreated elsewhere."
         yield guessed(nothing, guess=ends and report.guesses_drain)
-    if len(nodes) == report.nodes and any(spec.is_short for spec in specs):
+    if len(nodes) == report.nodes and not report.what_if.one_by_one and any(spec.is_short for spec in specs):
         yield "No node is left: all are drained."
     if waits := [spec.name for spec in specs if spec.waits]:
         leave = "leaves" if len(waits) == 1 else "leave"
