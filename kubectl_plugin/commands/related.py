@@ -167,7 +167,6 @@ class RelatedReports:
         budgets = [*(one for one in listed if one.metadata.name != meta.name), budget]
         own = [pod for pod in pods or () if budgets_of(pod, [budget])]
         standings = budgets_at_stake(gatherer.as_wanted(budgets, own), own).standings
-        standing = next(one for one in standings if one.name == meta.name)
         live = [pod for pod in own if not pod.finished]
         failures = (one.message for one in budget.status.conditions if one.type == "DisruptionAllowed")
         counted = budget_room(budget, list(map(self._covered, own))) if named and pods is not None else None
@@ -176,7 +175,7 @@ class RelatedReports:
             min_available=spec.min_available,
             max_unavailable=spec.max_unavailable,
             unhealthy_pod_eviction_policy=spec.unhealthy_pod_eviction_policy or "IfHealthyBudget",
-            standing=None if pods is None else standing,
+            standing=None if pods is None else next(one for one in standings if one.name == meta.name),
             counted=counted,
             failure=next(failures, "") if failed_sync(budget) else failure,
             others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),

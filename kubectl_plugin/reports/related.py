@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.workload.rollout import Said
-from podrules.budget_risk import BudgetRisk, BudgetStanding
+from podrules.budget_risk import BudgetStanding
 from podrules.budget_room import BudgetRoom
 from podrules.cluster.kinds import (
     EVENTS,
@@ -27,8 +27,6 @@ from podrules.reading import Unread
 from podrules.versions import VersionNote
 
 __all__ = ["BudgetReport", "ClaimReport", "ClassReport", "QuotaReport", "QuotaWorkload", "RelatedPod", "RelatedReport"]
-
-_MAKERS: Final = frozenset(one.rbac_name for one in WORKLOADS)
 
 
 class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -114,13 +112,6 @@ class BudgetReport(RelatedReport, frozen=True, kw_only=True, tag="BudgetExplanat
     others: tuple[str, ...]
     """Further budgets that select some of its pods."""
     pods: tuple[RelatedPod, ...]
-
-    @property
-    def lacks(self) -> tuple[Unread, ...]:
-        """See `RelatedReport.lacks`; and how many pods controllers want, where that decides."""
-        blocks = self.standing is not None and self.standing.risk is BudgetRisk.BLOCKS_ALWAYS
-        makers = _MAKERS if blocks and isinstance(self.min_available, int) else frozenset[str]()
-        return tuple(one for one in self.unread if one.resource in self.DECIDING | makers)
 
 
 class QuotaWorkload(Struct, frozen=True, kw_only=True, rename="camel"):
