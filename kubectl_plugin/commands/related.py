@@ -187,8 +187,18 @@ class RelatedReports:
                 )
                 for pod in live
             ),
+            without_pods=dict(self._without_pods(budget)) if not live and pods is not None else {},
             **self._head(budget),
         )
+
+    def _without_pods(self, budget: PodDisruptionBudget) -> Iterator[tuple[str, int | None]]:
+        """The workloads of pods that a budget selects, and how many they want; the most first."""
+        selected = (
+            (f"{kind.singular}/{entry.metadata.name}", pods_wanted(kind.kind, entry))
+            for kind, entry in self._workloads(budget.metadata.namespace)
+            if budgets_of(template_pod(entry, kind), [budget])
+        )
+        yield from sorted(selected, key=lambda one: (-(one[1] or 0), one[0]))
 
     def _is_silent(self, node: str) -> bool:
         return bool(node) and self._gatherer.reach(node, of_many=True).reach.quiet

@@ -112,6 +112,9 @@ class BudgetReport(RelatedReport, frozen=True, kw_only=True, tag="BudgetExplanat
     others: tuple[str, ...]
     """Further budgets that select some of its pods."""
     pods: tuple[RelatedPod, ...]
+    without_pods: dict[str, int | None] = {}
+    """Where it selects no pod, the workloads of pods that it would select, ``deployment/web``, and how many each wants;
+    None: that is not known."""
 
 
 class QuotaWorkload(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -222,7 +222,8 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
         case BudgetRisk.ALLOWS:
             return _C.BUDGET_ALLOWS, _FINE, (f"Lets {counted(found.allowed, 'pod')} be evicted now: {of}.",)
         case BudgetRisk.SELECTS_NOTHING:
-            return _C.BUDGET_SELECTS_NOTHING, _NOTICE, ("Protects nothing: it selects no pod.", *way)
+            why_none = _without_pods(report) or ("Protects nothing: it selects no pod.",)
+            return _C.BUDGET_SELECTS_NOTHING, _NOTICE, (*why_none, *way)
         case BudgetRisk.OVERLAPS:
             lead = f"Pods of it are never evicted: {_others(report)} some of them, too."
         case BudgetRisk.BLOCKS_ALWAYS:
@@ -237,6 +238,17 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
     if not never:
         return _C.BUDGET_BLOCKS_NOW, _NOTICE, (lead, *way)
     return _C.BUDGET_BLOCKS_ALWAYS, _TROUBLE, (lead, *drains, *way)
+
+
+def _without_pods(report: BudgetReport) -> tuple[str, ...]:
+    """Where its selector is right, and only the pods are not there; empty: no workload makes pods that it selects."""
+    if not report.without_pods:
+        return ()
+    (name, wanted), *rest = report.without_pods.items()
+    has = f"none of {counted(wanted, 'pod')}" if wanted else "no pod now"
+    has = "0 replicas" if wanted == 0 and name.partition("/")[0] not in {"job", "daemonset"} else has
+    also = f" It selects pods of {listed([one for one, _ in rest], most=_SHOWN)}, too." if rest else ""
+    return (f"Protects no pod now: {name}, which it selects, has {has}.{also}", "Its selector is right: keep it.")
 
 
 def _broken(report: BudgetReport) -> Iterator[str]:
@@ -278,6 +290,8 @@ def _changes(report: BudgetReport) -> Iterator[str]:
             yield f"{more}{f'; not Ready: {_pods(unready)}' if unready else ''}"
             if found.risk is BudgetRisk.UNHEALTHY:
                 yield remedy_words(found.risk)
+        case BudgetRisk.SELECTS_NOTHING if report.without_pods or report.lacks:
+            return
         case BudgetRisk.SELECTS_NOTHING:
             yield "make spec.selector match the labels of the pods, or delete it"
         case _:
@@ -306,6 +320,8 @@ def _budget_commands(report: BudgetReport) -> Iterator[Command]:
     yield from _pod_commands(report.pods, report.namespace)
     for pod in [one for one in report.pods if one.node and one.refused][:1]:
         yield qos("place", pod.node, options="--drain {}")
+    for name in [name for name, wanted in report.without_pods.items() if wanted][:1]:
+        yield qos("explain {}/{}", *name.split("/"), namespace=report.namespace)
     yield why("PodDisruptionBudget")
 
 

@@ -297,6 +297,49 @@ def test_budget_whose_controller_lacks_a_pod_blocks_only_now(tmp_path: Path) -> 
     assert "Way out: 1 more healthy pod." in out
 
 
+CRON_JOB: Final = {
+    "apiVersion": "batch/v1",
+    "kind": "CronJob",
+    "metadata": {"name": "nightly", "namespace": "default"},
+    "spec": {
+        "schedule": "0 3 * * *",
+        "jobTemplate": {"spec": {"template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": []}}}},
+    },
+}
+
+
+def of_web(name: str, replicas: int) -> Object:
+    """A Deployment of pods that the budget selects."""
+    found = deployment(name, replicas, 0)
+    template = {**found["spec"]["template"], "metadata": {"labels": {"app": "web"}}}
+    return {**found, "spec": {**found["spec"], "template": template}}
+
+
+@pytest.mark.parametrize(
+    ("makers", "said"),
+    [
+        ([of_web("shop", 0)], "deployment/shop, which it selects, has 0 replicas."),
+        ([of_web("till", 2), of_web("shop", 0)], "till, which it selects, has none of 2 pods. It selects pods of"),
+        ([CRON_JOB], "cronjob/nightly, which it selects, has no pod now."),
+    ],
+)
+def test_budget_of_workloads_without_pods_is_kept(tmp_path: Path, makers: Sequence[Object], said: str) -> None:
+    out = " ".join(ask(tmp_path, [budget(minAvailable=1, status=counts(0, 1, 0)), *makers], "pdb/web").out.split())
+    assert "Protects no pod now: " in out
+    assert said in out
+    assert "Its selector is right: keep it." in out
+    assert "delete it" not in out
+
+
+def test_budget_is_not_to_be_deleted_where_workloads_are_not_known(tmp_path: Path) -> None:
+    file = tmp_path / "list.json"
+    file.write_text(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": [budget(minAvailable=1), node(), user("db-0")]})
+    )
+    ran = run("explain", "pdb/web", "--snapshot", str(file), "-n", "default")
+    assert (ran.code, "delete it" in ran.out) == (11, False)
+
+
 def test_budget_beside_another(tmp_path: Path) -> None:
     both = [budget(minAvailable=1, status=counts(2, 1, 2)), budget("all", minAvailable=0, status=counts(2, 0, 2))]
     out = " ".join(ask(tmp_path, [*both, web(0), web(1)], "pdb/web").out.split())

@@ -49,7 +49,7 @@ BUDGET_WORDS: Final = {
     BudgetRisk.UNHEALTHY: "not now: pods are not Ready",
     BudgetRisk.BLOCKS_NOW: "not now",
     BudgetRisk.NOT_OBSERVED: "not yet looked at",
-    BudgetRisk.SELECTS_NOTHING: "selects no pod",
+    BudgetRisk.SELECTS_NOTHING: "selects no pod now",
     BudgetRisk.ALLOWS: "yes",
 }
 """Whether a drain may take a pod of it."""
