@@ -3,6 +3,7 @@
     Overlaps       a pod of it is selected by another budget too: the API server never evicts that pod
     BlocksAlways   it desires as many healthy pods as it selects, and as their controllers want (`as_wanted`): none
                    may go, however healthy all are
+    Stale          the API server has granted evictions since the controller counted, and grants no other until it does
     Uncounted      the controller cannot count its pods: none may go
     Unhealthy      it allows no disruption at present, and pods that are not Ready count, too
     BlocksNow      it allows no disruption at present
@@ -24,8 +25,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.budget_room import budget_way, counts_pods
-from podrules.disruption import SelectingBudgets, budgets_of, failed_sync, lets_unhealthy_go
+from podrules.disruption import MAX_DISRUPTED, SelectingBudgets, budgets_of, failed_sync, lets_unhealthy_go
 from podrules.model.base import ObjectMeta
+from podrules.model.instant import instant
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.workload import ReplicationController, Workload
@@ -53,6 +55,7 @@ class BudgetRisk(Enum):
 
     OVERLAPS = "Overlaps"
     BLOCKS_ALWAYS = "BlocksAlways"
+    STALE = "Stale"
     UNCOUNTED = "Uncounted"
     UNHEALTHY = "Unhealthy"
     BLOCKS_NOW = "BlocksNow"
@@ -79,7 +82,7 @@ class BudgetStanding(Struct, frozen=True, rename="camel"):
     unready: int = 0
     """Pods of these that run and are not Ready, and that it does not let go either."""
     way: str = ""
-    """What would let a pod go, where it needs all."""
+    """What would let a pod go, where it needs all; what is not counted yet, where its status is stale."""
     missing: int = 0
     """Pods that its controllers want and that do not exist, where it counts pods."""
 
@@ -173,6 +176,8 @@ def eviction_hold(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> tuple[Bud
     (budget,), status = own, own[0].status
     if status.observed_generation < budget.metadata.generation:
         return BudgetRisk.NOT_OBSERVED, ""
+    if stale := _stale(budget):
+        return BudgetRisk.STALE, stale
     if _is_unready(pod) and not lets_unhealthy_go(budget):
         return BudgetRisk.UNHEALTHY, ""
     if _is_uncounted(budget):
@@ -189,6 +194,23 @@ def _way(budget: PodDisruptionBudget, pods: int | None = None) -> str:
     return f"{UNREADY_FIRST}{way}" if short else way
 
 
+def _stale(budget: PodDisruptionBudget) -> str:
+    """What the disruption controller has not counted yet, so that none goes; empty: its status is what it counted."""
+    status = budget.status
+    if status.disruptions_allowed < 0:
+        return f"disruptionsAllowed is {status.disruptions_allowed}"
+    if len(status.disrupted_pods) > MAX_DISRUPTED:
+        return f"{len(status.disrupted_pods)} evictions were granted"
+    # It allows what is above the desired number, if it expects any pod.
+    counted = status.disruptions_allowed or status.current_healthy <= status.desired_healthy
+    if counted or not status.expected_pods or failed_sync(budget):
+        return ""
+    granted = max(filter(None, map(instant, status.disrupted_pods.values())), default=None)
+    if granted is None:
+        return f"{status.current_healthy} pods are healthy of {status.desired_healthy} needed"
+    return f"an eviction was granted at {granted:%Y-%m-%d %H:%M:%S} UTC"
+
+
 def _is_uncounted(budget: PodDisruptionBudget) -> bool:
     """Whether counting failed, or no pod has a controller: then none goes, though more are healthy than desired."""
     status = budget.status
@@ -200,7 +222,7 @@ def _is_unready(pod: Pod) -> bool:
 
 
 def _standing(budget: PodDisruptionBudget, pods: int, unready: int, *, overlaps: bool) -> BudgetStanding:
-    status = budget.status
+    status, stale = budget.status, _stale(budget)
     unready = 0 if lets_unhealthy_go(budget) else unready
     if overlaps:
         risk = BudgetRisk.OVERLAPS
@@ -208,6 +230,8 @@ def _standing(budget: PodDisruptionBudget, pods: int, unready: int, *, overlaps:
         risk = BudgetRisk.SELECTS_NOTHING
     elif status.observed_generation < budget.metadata.generation:
         risk = BudgetRisk.NOT_OBSERVED
+    elif stale:
+        risk = BudgetRisk.STALE
     elif status.disruptions_allowed > 0:
         risk = BudgetRisk.ALLOWS
     elif _is_uncounted(budget):
@@ -225,7 +249,7 @@ def _standing(budget: PodDisruptionBudget, pods: int, unready: int, *, overlaps:
         status.disruptions_allowed,
         risk,
         unready,
-        _way(budget, pods) if risk is BudgetRisk.BLOCKS_ALWAYS else "",
+        _way(budget, pods) if risk is BudgetRisk.BLOCKS_ALWAYS else stale if risk is BudgetRisk.STALE else "",
         max(0, status.expected_pods - pods) if risk in _BLOCKS_NOW and counts_pods(budget) else 0,
     )
 

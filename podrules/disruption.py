@@ -22,6 +22,7 @@ from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import Selector, SelectorError
 
 __all__ = [
+    "MAX_DISRUPTED",
     "Evictions",
     "SelectingBudgets",
     "budgets_of",
@@ -33,7 +34,7 @@ __all__ = [
 
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 _NEGATIVE = "pdb disruptions allowed is negative"
-_MAX_DISRUPTED = 2000
+MAX_DISRUPTED = 2000
 _TOO_MANY = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
 _SYNC_FAILED = "SyncFailed"
 
@@ -65,7 +66,7 @@ class Evictions:
             return f"The disruption budget {name} is still being processed by the server."
         if left < 0:
             return _NEGATIVE
-        if len(status.disrupted_pods) > _MAX_DISRUPTED:
+        if len(status.disrupted_pods) > MAX_DISRUPTED:
             return _TOO_MANY
         if left == 0:
             return _why_none(budget)

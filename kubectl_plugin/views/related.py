@@ -231,6 +231,9 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
         case BudgetRisk.UNCOUNTED:
             why_not = cut(report.failure).rstrip(".") or _setting(report)
             lead = f"Lets no pod be evicted: its pods cannot be counted ({why_not})."
+        case BudgetRisk.STALE:
+            lead = f"Lets no pod be evicted now: {found.way}, and the disruption controller has not counted since."
+            never = False
         case BudgetRisk.NOT_OBSERVED:
             lead, never = "Lets no pod be evicted until the disruption controller has seen its newest spec.", False
         case _:
@@ -284,6 +287,8 @@ def _changes(report: BudgetReport) -> Iterator[str]:
             yield "set maxUnavailable 1"
         case BudgetRisk.UNCOUNTED:
             yield f"minAvailable as a number, such as {max(0, found.pods - 1)} of {found.pods}"
+        case BudgetRisk.STALE:
+            yield "wait until it has; see that kube-controller-manager runs"
         case BudgetRisk.UNHEALTHY | BudgetRisk.BLOCKS_NOW:
             unready = [pod for pod in report.pods if not pod.ready]
             more = counted(max(1, found.desired + 1 - found.healthy), "more healthy pod")

@@ -297,6 +297,29 @@ def test_budget_whose_controller_lacks_a_pod_blocks_only_now(tmp_path: Path) -> 
     assert "Way out: 1 more healthy pod." in out
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (
+            counts(3, 2, 3, disruptionsAllowed=0, disruptedPods={"web-0": "2026-10-01T11:59:58Z"}),
+            "an eviction was granted at 2026-10-01 11:59:58 UTC,",
+        ),
+        (counts(3, 1, 3, disruptionsAllowed=-1), "disruptionsAllowed is -1,"),
+        (counts(3, 2, 3, disruptedPods={f"w-{one}": NOW for one in range(2001)}), "2001 evictions were granted,"),
+    ],
+)
+def test_budget_that_is_not_counted_since_an_eviction(tmp_path: Path, status: Object, said: str) -> None:
+    objects = [budget(minAvailable=2, status=status), *map(web, range(3))]
+    out = " ".join(ask(tmp_path, objects, "pdb/web").out.split())
+    later = "and the disruption controller has not counted since."
+    assert f"Lets no pod be evicted now: {said} {later} Way out: wait until it has" in out
+    file = write_cluster(tmp_path / "d.qos", [node(), node("n2"), *objects])
+    drain = " ".join(run("place", "--drain", "n1", "--snapshot", file).out.split())
+    assert f"{said[1:]} {later[:-1]}: wait for it" in drain
+    assert "minAvailable as a number" not in out + drain
+    assert "have to be Ready first" not in drain
+
+
 CRON_JOB: Final = {
     "apiVersion": "batch/v1",
     "kind": "CronJob",

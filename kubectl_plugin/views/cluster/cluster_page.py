@@ -46,6 +46,7 @@ BUDGET_WORDS: Final = {
     BudgetRisk.OVERLAPS: "never: two budgets",
     BudgetRisk.BLOCKS_ALWAYS: "never: it needs every pod",
     BudgetRisk.UNCOUNTED: "never: its pods cannot be counted",
+    BudgetRisk.STALE: "not now: evictions are not counted yet",
     BudgetRisk.UNHEALTHY: "not now: pods are not Ready",
     BudgetRisk.BLOCKS_NOW: "not now",
     BudgetRisk.NOT_OBSERVED: "not yet looked at",

@@ -20,6 +20,8 @@ _REMEDIES: Final = {
     BudgetRisk.OVERLAPS: "two budgets select the same pods. Waiting does not help: let one of them select these pods",
     BudgetRisk.BLOCKS_ALWAYS: "every pod is needed.{waits} Way out: {way}",
     BudgetRisk.UNCOUNTED: "the pods cannot be counted. Waiting does not help: give minAvailable as a number",
+    BudgetRisk.STALE: "{way}, and the disruption controller has not counted since: wait for it, and see that "
+    "kube-controller-manager runs",
     BudgetRisk.UNHEALTHY: "a pod that is not Ready is held, too: unhealthyPodEvictionPolicy AlwaysAllow lets it go, "
     "and pods that are only starting",
     BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: look at those that are not, or are not made yet, "
@@ -27,6 +29,8 @@ _REMEDIES: Final = {
     BudgetRisk.NOT_OBSERVED: "wait until the disruption controller has seen its newest spec",
 }
 """What lets pods go that a budget holds."""
+_PASSING: Final = frozenset({BudgetRisk.STALE, BudgetRisk.NOT_OBSERVED})
+"""These pass as soon as the disruption controller counts."""
 _NAMED: Final = 3
 _SENTENCES: Final = 3
 _OTHERS_UNCOUNTED: Final = (
@@ -58,10 +62,12 @@ def drain_leads(held: Iterable[Unmoved], drain: str, *, more: bool = False) -> I
         drain: ``The drain``.
         more: Whether other nodes follow.
     """
+    held = list(held)
     counts = Counter(fails_drain(entry.detail) for entry in held)
     if waits := counts[False]:
         pods = f"{counted(waits, 'pod')} {'is' if waits == 1 else 'are'}"
-        yield f"{drain} does not end: {pods} held by a PodDisruptionBudget."
+        passes = all(entry.hold in _PASSING for entry in held)
+        yield f"{drain} {'waits' if passes else 'does not end'}: {pods} held by a PodDisruptionBudget."
     if fails := counts[True]:
         lead, rest = f"{drain} fails:", f"; it evicts the others{', then goes on with the next node' if more else ''}"
         lead, rest = ("Besides,", ", and fails") if waits else (lead, rest)
