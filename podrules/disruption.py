@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from podrules.budget_room import counts_pods
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import Selector, SelectorError
@@ -114,22 +115,33 @@ def budgets_of(pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> Sequence[Pod
 def recounted(
     budgets: Sequence[PodDisruptionBudget], *, gone: Iterable[Pod] = (), came: Iterable[Pod] = ()
 ) -> tuple[PodDisruptionBudget, ...]:
-    """The budgets as the disruption controller has them once pods that were Ready are gone and others are Ready."""
+    """The budgets as the disruption controller has them once pods are gone and others are Ready.
+
+    Of what is gone without a controller nobody makes another: a budget that counts pods expects less.
+    """
     selecting, changes = SelectingBudgets(budgets), dict.fromkeys(map(_key, budgets), 0)
+    lost = dict(changes)
     for pods, by in ((gone, -1), (came, 1)):
         for pod in pods:
-            for budget in selecting.of(pod) if pod.is_ready else ():
-                changes[_key(budget)] += by
-    return tuple(_with_healthy(budget, changes[_key(budget)]) for budget in budgets)
+            for budget in selecting.of(pod):
+                changes[_key(budget)] += by if pod.is_ready else 0
+                lost[_key(budget)] += by < 0 and pod.metadata.controller is None and _expects_pods(budget)
+    return tuple(_with_healthy(one, changes[_key(one)], lost[_key(one)]) for one in budgets)
 
 
-def _with_healthy(budget: PodDisruptionBudget, more: int) -> PodDisruptionBudget:
+def _expects_pods(budget: PodDisruptionBudget) -> bool:
+    return budget.spec.min_available is not None and counts_pods(budget)
+
+
+def _with_healthy(budget: PodDisruptionBudget, more: int, lost: int) -> PodDisruptionBudget:
     status = budget.status
+    expected = max(status.expected_pods - lost, 0)
     healthy, allowed = status.current_healthy + more, max(status.disruptions_allowed + more, 0)
-    if more > 0 and status.expected_pods:
+    if more > 0 and expected:
         # It may have gone below what is desired, as by a preemption that violates it.
         allowed = min(allowed, max(healthy - status.desired_healthy, 0))
-    return replace(budget, status=replace(status, current_healthy=max(healthy, 0), disruptions_allowed=allowed))
+    now = replace(status, current_healthy=max(healthy, 0), disruptions_allowed=allowed, expected_pods=expected)
+    return replace(budget, status=now)
 
 
 def _selector(budget: PodDisruptionBudget) -> Selector | None:

@@ -256,6 +256,8 @@ class Unmoved(Struct, frozen=True, rename="camel"):
     """Why a PodDisruptionBudget holds it; None: none does."""
     lacks: PodReference | None = None
     """A pod of the same budget that fits on no node: the budget waits for it to be Ready."""
+    unready: tuple[PodReference, ...] = ()
+    """Pods of the same budget that have a node and are not Ready: it waits for these."""
     over: datetime | None = None
     """When a pod that is overdue should have been gone."""
     node: str = ""

@@ -379,10 +379,9 @@ def test_an_outage_is_not_blamed_on_the_budget(of: str, tmp_path: Path) -> None:
         assert "minAvailable 1" not in said, words
         assert "Waiting does not help" not in said, words
         if words[1] != "pdb/mail":
-            now = (
-                "more of its pods have to be Ready first: look at those that are not, or are not made yet, and at nodes"
-            )
-            assert now.lower() in said.lower(), words
+            named = of == "StatefulSet" and words == ASKED[0]
+            which = "post/mail-1" if named else "those that are not, or are not made yet, and at nodes"
+            assert f"more of its pods have to be Ready first: look at {which}".lower() in said.lower(), words
     page = first_lines(run("explain", "pdb/mail", "-n", "post", "--snapshot", file))
     broken = "n1 does not answer: pod mail-1. 1 of 3 pods is not made yet. Lets no pod be evicted now: 1 healthy of 2"
     assert broken in page
@@ -410,3 +409,22 @@ def test_what_a_controller_wants_that_is_not_captured_is_not_known(words: Sequen
     said = run(*words, "--snapshot", str(file))
     assert "statefulsets" in said.out
     assert said.code in {7, 11}
+
+
+def test_drain_names_the_pod_that_has_to_be_ready(tmp_path: Path) -> None:
+    held = budget(currentHealthy=2, desiredHealthy=2, expectedPods=3)
+    items = [node("n0", cordoned=False), node("n1", cordoned=False), pod(0), pod(1, ready=False), pod(2), held]
+    said = flat(run("place", "--drain", "n0", "--snapshot", write_cluster(tmp_path / "cluster.json", items)))
+    assert "post/mail-0 and post/mail-2: The disruption budget mail needs 2 healthy pods and has 2 currently." in said
+    assert "More of its pods have to be Ready first: look at post/mail-1." in said
+
+
+def test_drain_waits_for_nothing_where_the_rest_is_not_recreated(tmp_path: Path) -> None:
+    alone = [pod(0), pod(2), pod(4)]
+    for one in alone:
+        del one["metadata"]["ownerReferences"]
+    held = budget(currentHealthy=3, desiredHealthy=2, expectedPods=3, disruptionsAllowed=1)
+    items = [node("n0", cordoned=False), node("n1", cordoned=False), *alone, held]
+    said = flat(run("place", "--drain", "n0", "--snapshot", write_cluster(tmp_path / "cluster.json", items)))
+    assert "Every pod is needed. Waiting does not help. Way out: minAvailable 1, or 3 pods (now 2)." in said
+    assert "have to be Ready first" not in said
