@@ -20,8 +20,8 @@ CODES: Final = {
     "Job": "JobRunning JobComplete JobFailed JobEnded RunsToCompletion Suspended",
     "Killing": "DefinitionChanged",
     "Multi-Attach error": "VolumeHeld VolumeAwaited ClaimContended",
-    "PodDisruptionBudget": "Overlaps BlocksAlways BlocksNow Uncounted NotObserved SelectsNothing Allows BudgetAllows "
-    "BudgetBlocksAlways BudgetBlocksNow BudgetSelectsNothing",
+    "PodDisruptionBudget": "Overlaps BlocksAlways BlocksNow Stale Uncounted NotObserved SelectsNothing Allows "
+    "BudgetAllows BudgetBlocksAlways BudgetBlocksNow BudgetSelectsNothing",
     "Rebooted": "NodeReboot",
     "ReplicaSet": "Replaced AvailabilityFirst",
     "Terminating": "TerminatingLate TerminatingStuck Kept Deleted",

@@ -218,7 +218,7 @@ ENTRIES: Final = (
             "Preemption takes other victims where it can, and breaks a budget where nothing else makes room.",
             "Node pressure, NoExecute taints, a deletion and a rolling update do not ask it.",
             "maxUnavailable of a Deployment (25%) or DaemonSet (1) is another field: it limits an update only.",
-            "Overlaps: two select one pod, no eviction goes. Blocks…, Uncounted: a drain waits. Allows: it goes on.",
+            "Overlaps: two select a pod, none goes. Blocks…, Stale, Uncounted: a drain waits. Allows: it goes on.",
         ),
         do=("One replica and minAvailable 1 never lets a drain through: run two.",),
         commands=("kubectl get pdb -A", "kubectl qos place --drain NODE"),

@@ -33,6 +33,7 @@ from podrules.model.instant import instant, later
 from podrules.model.storage import READ_WRITE_ONCE_POD
 from podrules.placement.outcome import ClaimTrouble
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
+from podrules.reachability import Reach
 
 __all__ = ["related_page", "related_verdict"]
 
@@ -46,6 +47,8 @@ _LONG: Final = 300
 _PASSING: Final = frozenset(
     {ClaimTrouble.WAITS_FOR_CLASS, ClaimTrouble.WAITS_FOR_VOLUME, ClaimTrouble.WAITS_FOR_PROVISIONER}
 )
+_NOT_STARTED: Final = "Pending", "ContainerCreating", "PodInitializing", "Init:0"
+"""How the status begins of a pod with a node that may wait for a volume."""
 _UNSET_BUDGET: Final = "no setting"
 _COUNTS: Final = frozenset({"pods", "count/pods"})
 
@@ -153,6 +156,11 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         return _C.CLAIM_CONTENDED, _TROUBLE, (lead, "Way out: one replica, or a claim with another access mode.")
     if report.one_node and len(nodes) > 1 and any(pod.node for pod in waiting):
         lead = f"Its volume is attached to one node at a time, and its pods are on {listed(nodes, most=_SHOWN)}."
+        silent = _silent_holders(report)
+        away = {pod.node for pod in silent}
+        moved = [pod for pod in waiting if pod.node and pod.node not in away and pod.status.startswith(_NOT_STARTED)]
+        if silent and moved:
+            return _C.CLAIM_CONTENDED, _TROUBLE, tuple(_held_on_silent(silent, moved))
         more = f"{_pods(waiting).capitalize()} may wait until the others end.", "Way out: run its pods on one node."
         return _C.CLAIM_CONTENDED, _TROUBLE, (lead, *more)
     if report.resize is not None:
@@ -166,6 +174,19 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
     used = f"{_pods(pods).capitalize()} use{'s' if len(pods) == 1 else ''} it" if pods else "No pod uses it"
     volume = f" to {report.volume.volume}" if report.volume is not None else ""
     return _C.CLAIM_BOUND, _FINE, (f"Bound{volume}. {'' if report.pods is None else f'{used}.'}".rstrip(),)
+
+
+def _silent_holders(report: ClaimReport) -> Sequence[RelatedPod]:
+    return [pod for pod in report.pods or () if report.one_node and pod.reach and pod.reach.reach is Reach.SILENT]
+
+
+def _held_on_silent(silent: Sequence[RelatedPod], waiting: Sequence[RelatedPod]) -> Iterator[str]:
+    """No kubelet unmounts the volume: what waits elsewhere waits until the node is fenced."""
+    nodes = listed(sorted({pod.node for pod in silent}), most=_SHOWN)
+    hold, does = ("holds", "does") if len(silent) == 1 else ("hold", "do")
+    lead = f"Its volume is attached to one node at a time, and {_pods(silent)} {hold} it on {nodes}"
+    yield f"{lead}, which {does} not answer: {_pods(waiting)} wait{'s' if len(waiting) == 1 else ''} for ever."
+    yield f"Make sure that the machine of {nodes} is off, then fence {nodes}."
 
 
 def _unbound(report: ClaimReport, pods: Sequence[RelatedPod]) -> _Told:
@@ -197,6 +218,8 @@ def _claim_parts(report: ClaimReport, now: datetime | None, most: int | None) ->
 
 def _claim_commands(report: ClaimReport) -> Iterator[Command]:
     yield from _pod_commands(report.pods or (), report.namespace)
+    for pod in _silent_holders(report)[:1]:
+        yield qos("fence node/{}", pod.node, comment="what would go; changes nothing")
     if report.problem is not None:
         yield from (one for one in claim_command([report.problem]) if one.ours != "explain")
     if report.phase != "Bound":

@@ -232,6 +232,19 @@ def test_claim_of_pods_on_two_nodes(tmp_path: Path) -> None:
     assert "Bound to pv" in ask(tmp_path, [bound("ReadWriteMany"), shared, node("n2"), *pods], "pvc/data").out
 
 
+def test_claim_of_a_pod_on_a_node_that_does_not_answer(tmp_path: Path) -> None:
+    lost = node("n2")
+    lost["status"]["conditions"] = [raw_condition("Ready", "Unknown", lastHeartbeatTime=EARLIER)]
+    waits = user("db-new", "n1", ready=False)
+    waits["status"]["phase"] = "Pending"
+    pods = [user("db-0", "n2", ready=False), waits]
+    out = " ".join(ask(tmp_path, [bound(), volume(), lost, *pods], "pvc/data").out.split())
+    assert "pod db-0 holds it on n2, which does not answer: pod db-new waits for ever." in out
+    assert "Make sure that the machine of n2 is off, then fence n2." in out
+    assert "kubectl qos fence node/n2" in out
+    assert "run its pods on one node" not in out
+
+
 def test_claim_without_its_class_in_a_list_is_not_certain(tmp_path: Path) -> None:
     file = tmp_path / "list.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [claim(), node(), user("db-0")]}))
