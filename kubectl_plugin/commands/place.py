@@ -207,6 +207,7 @@ class _Planner:
             stuck=sum(result.stuck.values()),
             stuck_on=tuple(result.stuck),
             kept=result.kept,
+            slow=result.slow,
             silent=tuple(self._silent(specs)),
             flags=request.flags,
             unread=self._gatherer.unread,

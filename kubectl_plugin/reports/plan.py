@@ -96,6 +96,8 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     """The drained nodes that do not answer, and on which pods stay Terminating, or would without a budget."""
     kept: dict[str, tuple[str, ...]] = {}
     """Pods that leave a drained node, as ``namespace/name``, and the finalizers that keep them: the drain waits."""
+    slow: dict[str, int] = {}
+    """Pods that leave a drained node and may take more than 5 min to stop, and their grace in seconds."""
 
     @property
     def asked(self) -> tuple[PlannedSpec, ...]:

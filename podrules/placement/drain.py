@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from podrules.budget_risk import BudgetRisk, eviction_hold
 from podrules.disruption import Evictions, budgets_of
-from podrules.ending import PATIENCE, holders, pod_ending, stop_plan
+from podrules.ending import PATIENCE, grace_of, holders, pod_ending, stop_plan
 from podrules.model.instant import later
 from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
@@ -45,6 +45,8 @@ __all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned_node", "drain_plan"
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _EPOCH: Final = "1970-01-01T00:00:00Z"
 """When a pod is marked for deletion does not matter: the scheduler asks whether it was."""
+_LONG_GRACE: Final = 300
+"""Seconds for which nobody wonders why a drain waits."""
 _FLAGS: Final = ("--force", "--delete-emptydir-data", "--ignore-daemonsets")
 
 
@@ -76,6 +78,8 @@ class DrainPlan(Struct, frozen=True):
     """Without which kubectl evicts nobody."""
     kept: dict[str, tuple[str, ...]]
     """Pods that are evicted, as ``namespace/name``, and the finalizers that keep their objects: the drain waits."""
+    slow: dict[str, int]
+    """Pods that are evicted and may take minutes to stop, as ``namespace/name``, and their grace in seconds."""
 
     @property
     def stuck(self) -> int:
@@ -107,6 +111,7 @@ def drain_plan(
     unmoved: list[Unmoved] = []
     left: dict[str, Pod | None] = {}
     kept: dict[str, tuple[str, ...]] = {}
+    slow: dict[str, int] = {}
     for pod in own:
         over = None if reach.reach.quiet else _overdue(pod, at)
         late = (_OVERDUE, ", ".join(pod.metadata.finalizers)) if over is not None else None
@@ -125,7 +130,10 @@ def drain_plan(
             left[pod.metadata.uid] = _terminating(pod) if silent and not _goes_at_once(pod) else None
             if not silent and (finalizers := holders(pod.metadata.finalizers)):
                 kept[f"{pod.metadata.namespace}/{pod.metadata.name}"] = finalizers
-    return DrainPlan(name, tuple(moved), tuple(unmoved), left, tuple(_flags(own)), kept)
+            grace = grace_of(pod).longest
+            if grace > _LONG_GRACE and not (silent or pod.metadata.deletion_timestamp or _goes_at_once(pod)):
+                slow[f"{pod.metadata.namespace}/{pod.metadata.name}"] = grace
+    return DrainPlan(name, tuple(moved), tuple(unmoved), left, tuple(_flags(own)), kept, slow)
 
 
 def is_silent(node: NodeReach) -> bool:

@@ -43,6 +43,8 @@ class Drained(Struct, frozen=True):
     """By node that does not answer, how many pods stay Terminating; 0 where budgets hold all."""
     kept: dict[str, tuple[str, ...]]
     """Evicted pods, and the finalizers that keep them."""
+    slow: dict[str, int]
+    """Evicted pods that may take minutes to stop, and their grace in seconds."""
     snapshot: ClusterSnapshot
     """The cluster without what left; what was placed is not in it."""
 
@@ -78,6 +80,7 @@ class _Rounds:
         unmoved: list[Unmoved] = []
         stuck: dict[str, int] = {}
         kept: dict[str, tuple[str, ...]] = {}
+        slow: dict[str, int] = {}
         for node in self._drain.nodes:
             table = self._placing.table
             before = {node.name: table.nodes[table.index[node.name]]}
@@ -87,6 +90,7 @@ class _Rounds:
             unmoved += (one for step in steps for one in step.unmoved if one.reason != HELD or step is steps[-1])
             for step in steps:
                 kept.update(step.kept)
+                slow.update(step.slow)
             terminating = sum(step.stuck for step in steps)
             if terminating or (is_silent(node) and any(one.reason == HELD for one in steps[-1].unmoved)):
                 stuck[node.name] = terminating
@@ -94,7 +98,7 @@ class _Rounds:
                 self._placing.table = self._placing.table.with_nodes(before)
                 self._take_back(node.name)
         self._place(self._others)
-        return Drained(self._specs, tuple(unmoved), stuck, kept, self._placing.snapshot)
+        return Drained(self._specs, tuple(unmoved), stuck, kept, slow, self._placing.snapshot)
 
     def _rounds(self, node: NodeReach) -> Iterator[DrainPlan]:
         """Evict what is on a node until nothing is left, or budgets hold the rest."""

@@ -63,7 +63,7 @@ class Drained:
         (
             [node("a"), node("b"), pod("web-1", "a"), pod("web-2", "a")],
             0,
-            "with a drained The drain ends; all 2 pods find a place: 2 on b.",
+            "with a drained The drain ends; both pods find a place: 2 on b.",
         ),
         (
             [node("a"), node("b", "1"), *(pod(f"w-{number}", "a") for number in range(4))],
@@ -118,7 +118,7 @@ def test_a_budget_lets_go_once_replacements_are_ready(tmp_path: Path) -> None:
     """It allows one at a time: the second eviction waits, and is granted then."""
     two = [pod("web-1", "a"), pod("web-2", "a"), pod("web-3", "b")]
     found = Drained(tmp_path, "--drain a", node("a"), node("b"), *two, budget("web", 1, 3))
-    assert "The drain ends; all 2 pods find a place: 2 on b." in found.said
+    assert "The drain ends; both pods find a place: 2 on b." in found.said
     assert "pod/web-2 leaves once replacements of others are Ready, as a budget asks." in found.said
     assert found.ran.code == 0
 
@@ -137,7 +137,7 @@ def test_a_budget_holds_the_next_pod_when_a_replacement_has_no_place(tmp_path: P
 def test_a_budget_counts_over_all_nodes(tmp_path: Path) -> None:
     pods = [pod("web-1", "a"), pod("web-2", "b"), pod("web-3", "c")]
     whole = Drained(tmp_path, "--drain a,b", *map(node, "abc"), *pods, budget("web", 1, 3))
-    assert "The drain ends; all 2 pods find a place: 2 on c." in whole.said
+    assert "The drain ends; both pods find a place: 2 on c." in whole.said
     nodes = [node("a"), node("b"), node("c", "1")]
     held = Drained(tmp_path, "--drain a --drain b", *nodes, *pods, budget("web", 1, 3))
     assert "The drain does not end: 1 pod is held by a PodDisruptionBudget. shop/web-2: " in held.said
@@ -184,7 +184,7 @@ def test_pods_of_a_later_node_count_until_it_is_drained(tmp_path: Path) -> None:
 def test_one_by_one_a_pod_moves_twice(tmp_path: Path) -> None:
     objects = [node("a"), node("b"), pod("web-1", "a"), pod("web-2", "a")]
     found = Drained(tmp_path, "--drain a,b --one-by-one", *objects)
-    assert "with a and b drained one by one The drain ends; all 2 pods find a place: 2 on a." in found.said
+    assert "with a and b drained one by one The drain ends; both pods find a place: 2 on a." in found.said
     assert "pod/web-1 and pod/web-2 move more than once." in found.said
     assert [spec["leaves"] for spec in found.plan["specs"]] == [["a", "b"], ["a", "b"]]
     together = Drained(tmp_path, "--drain a,b", *objects)
@@ -196,8 +196,16 @@ def test_one_by_one_a_pod_waits_until_its_node_is_back(tmp_path: Path) -> None:
     found = Drained(tmp_path, "--drain a,b --one-by-one", node("a"), node("b"), *pods)
     assert "The drain ends; 2 of 2 pods find no place before a and b are back." in found.said
     assert "pod/web-1 stays pending until a is back." in found.said
+    assert "a, once a is back" in found.said
     assert found.nodes == {"web-1": ["a"], "api-1": ["b"]}
     assert found.ran.code == 7
+
+
+def test_a_long_grace_period_holds_a_drain(tmp_path: Path) -> None:
+    pods = [pod("web-1", "a", terminationGracePeriodSeconds=7200), pod("api-1", "a", terminationGracePeriodSeconds=300)]
+    found = Drained(tmp_path, "--drain a", node("a"), node("b"), *pods)
+    assert "shop/web-1 may take 120 min to stop, its grace period: the drain waits." in found.said
+    assert found.plan["slow"] == {"shop/web-1": 7200}
 
 
 def test_one_by_one_the_other_nodes_are_ways_out(tmp_path: Path) -> None:
@@ -278,7 +286,7 @@ def test_pods_without_uids_are_told_apart(tmp_path: Path) -> None:
         one["metadata"].pop("uid", None)
     found = Drained(tmp_path, "--drain a,b", *objects)
     assert [spec["leaves"] for spec in found.plan["specs"]] == [["a"], ["b"]]
-    assert "The drain ends; all 2 pods find a place: 2 on c." in found.said
+    assert "The drain ends; both pods find a place: 2 on c." in found.said
 
 
 @pytest.mark.parametrize(

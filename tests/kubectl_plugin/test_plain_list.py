@@ -182,7 +182,7 @@ def test_a_claim_that_is_not_in_the_list_is_not_said_to_be_missing(
     ran = ask(tmp_path, objects, *words)
     told = " ".join(ran.out.split())
     assert ran.code == 11
-    assert "Unknown; by what was read, the drain ends; all 2 pods find a place: 2 on n2." in told
+    assert "Unknown; by what was read, the drain ends; both pods find a place: 2 on n2." in told
     assert re.search(rf"Not certain: {lack}\.", told.partition(" Now is taken")[0])
     assert "persistentvolumeclaims" in told.partition("Unknown ")[2]
     assert "does not exist" not in told

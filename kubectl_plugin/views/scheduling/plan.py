@@ -34,8 +34,9 @@ from kubectl_plugin.views.scheduling.spread_tables import left_out_words
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.verdict import also_refused, refused_words
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import clock, counted, listed
+from kubectl_plugin.views.words import clock, counted, lasting, listed
 from podrules.disruption import fails_drain
+from podrules.model.instant import span
 from podrules.placement.planned import AchievedSpread, PlannedSpec, Unmoved
 
 __all__ = ["plan_page", "plan_verdict"]
@@ -273,6 +274,10 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
         after = f"{listed(nodes[first:], most=3)} {wait} behind {nodes[first - 1]}"
         yield f"{after}: kubectl drain goes on there only with --timeout, as below."
     yield from _leaving_words(report, ends=not (open_nodes or held or report.kept))
+    if report.slow:
+        name, grace = max(report.slow.items(), key=lambda one: one[1])
+        more = f" (so may {len(report.slow) - 1} more for minutes)" if len(report.slow) > 1 else ""
+        yield f"{name} may take {lasting(span(grace))} to stop, its grace period{more}: the drain waits."
     lost = sum(entry.reason == "NoController" for entry in report.unmoved)
     if lost:
         yield f"{counted(lost, 'pod')} would be lost: nobody makes {'another' if lost == 1 else 'others'}."
@@ -324,10 +329,9 @@ def _moved(specs: Sequence[PlannedSpec]) -> str:
     if len(specs) == 1:
         return f"{specs[0].name} finds a place on {next(iter(where))}{f', {paid}' if paid else ''}"
     alone = sum(spec.without_preemption for spec in specs)
-    unaided = (
-        f"{alone} of {pods} {'finds' if alone == 1 else 'find'} a place without preemption, all {len(specs)} {paid}"
-    )
-    return f"{unaided if paid else f'all {pods} find a place'}: {nodes_words(dict(where.most_common()))}"
+    every = "both" if len(specs) == 2 else f"all {len(specs)}"
+    unaided = f"{alone} of {pods} {'finds' if alone == 1 else 'find'} a place without preemption, {every} {paid}"
+    return f"{unaided if paid else f'{every} pods find a place'}: {nodes_words(dict(where.most_common()))}"
 
 
 def _late_words(entry: Unmoved) -> str:
@@ -420,7 +424,8 @@ def _where(spec: PlannedSpec) -> str:
     if spec.placed == 1:
         (node,) = spec.nodes
         (zone,) = spec.zones
-        return f"{node} ({zone})" if zone else node
+        where = f"{node} ({zone})" if zone else node
+        return f"{where}, once {spec.until_back} is back" if spec.until_back else where
     return ", ".join(f"{zone or 'no zone'} {count}" for zone, count in spec.zones.items()) or "-"
 
 
