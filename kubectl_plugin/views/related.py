@@ -247,7 +247,8 @@ def _broken(report: BudgetReport) -> Iterator[str]:
         yield f"{listed(nodes, most=_SHOWN)} {'does' if len(nodes) == 1 else 'do'} not answer: {_pods(silent)}."
     if found is not None and found.missing:
         is_not = "is" if found.missing == 1 else "are"
-        yield f"{found.missing} of {found.pods + found.missing} pods {is_not} not made yet."
+        wanted = counted(found.pods + found.missing, "pod")
+        yield f"{found.missing} of {wanted} {is_not} not made yet."
 
 
 def _others(report: BudgetReport) -> str:
