@@ -71,14 +71,18 @@ def drain_leads(held: Iterable[Unmoved], drain: str, *, more: bool = False) -> I
 def hold_words(unmoved: Iterable[Unmoved], *, pending: Iterable[PlannedSpec] = ()) -> Iterator[str]:
     """What lets the pods go that budgets hold, after the API server's words; `pending` has evicted pods."""
     replaced = {(spec.namespace, spec.name) for spec in pending if spec.origin == "drain"}
-    held: dict[tuple[BudgetRisk, str, str, PodReference | None], list[str]] = {}
+    held: dict[tuple[BudgetRisk, str, str, PodReference | None, tuple[PodReference, ...] | None], list[str]] = {}
     for entry in unmoved:
         if entry.hold is not None:
-            held.setdefault((entry.hold, entry.way, entry.detail, entry.lacks), []).append(
+            held.setdefault((entry.hold, entry.way, entry.detail, entry.lacks, entry.unready), []).append(
                 f"{entry.pod.namespace}/{entry.pod.name}"
             )
-    for (hold, way, detail, lacks), names in held.items():
+    for (hold, way, detail, lacks, unready), names in held.items():
         remedy = remedy_words(hold, way)
+        if unready is not None:
+            others = listed([f"{one.namespace}/{one.name}" for one in unready], most=2)
+            which = f"{others} {'is' if len(unready) == 1 else 'are'} not" if unready else "all that are there are"
+            remedy = f"more of its pods have to be Ready first: {which}"
         if lacks is not None:
             name, evicted = f"{lacks.namespace}/{lacks.name}", (lacks.namespace, f"pod/{lacks.name}") in replaced
             which = f"the replacement of {name}" if evicted else f"pod {name}"
