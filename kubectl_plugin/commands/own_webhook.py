@@ -85,8 +85,8 @@ class OwnWebhook:
         self.report: OwnWebhookReport | None = None
         """None: it is not there, or is not asked."""
 
-    def written(self, classes: Mapping[str, PriorityClass] | None) -> Pod:
-        """The pod with what it writes, by the PriorityClasses as far as they are known."""
+    def written(self, classes: Mapping[str, PriorityClass] | None, *, spread: bool = True) -> Pod:
+        """The pod with what it writes, by the PriorityClasses that are known; ``spread``: also constraints."""
         pod, spec = self._pod, self._pod.spec
         if is_mirror_pod(pod):
             return pod
@@ -120,7 +120,7 @@ class OwnWebhook:
                 report = replace(report, priority_class_name=name)
                 # The Priority plugin fills in the rest by the class.
                 spec = replace(spec, priority_class_name=name, priority=None, preemption_policy=None)
-        if may_get_constraints(pod, space):
+        if spread and may_get_constraints(pod, space):
             report = self._with_constraints(report, rules)
             spec = replace(spec, topology_spread_constraints=report.topology_spread_constraints)
         self.report = report

@@ -25,8 +25,8 @@ from kubectl_plugin.reports.related import (
 from kubectl_plugin.reports.workload.rollout import Said
 from kubectl_plugin.reports.workload.workload_pods import pods_wanted
 from podrules.allocation import percent_of
-from podrules.budget_risk import BudgetRisk, budgets_at_stake, with_more
-from podrules.budget_room import CoveredPods, budget_room, counts_pods
+from podrules.budget_risk import budgets_at_stake
+from podrules.budget_room import CoveredPods, budget_room
 from podrules.cluster import kinds
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import Kind
@@ -88,6 +88,18 @@ class RelatedReports:
     def _list(self, kind: Kind[Any], namespace: str | None = None) -> Any:
         return self._gatherer.noted(self._gatherer.list(kind, namespace))
 
+    def _short(self, pod: Pod) -> RelatedPod:
+        reach, node = None, pod.spec.node_name
+        if node and self._list(kinds.NODES) is not None:
+            reach = self._gatherer.reach(node, of_many=True)
+        return RelatedPod(
+            name=pod.metadata.name,
+            node=node,
+            status=kubectl_status(pod),
+            ready=pod.is_ready,
+            reach=reach if reach is not None and reach.reach.quiet else None,
+        )
+
     def _unfinished(self, namespace: str | None) -> list[Pod] | None:
         found = self._list(kinds.PODS, namespace)
         return None if found is None else [pod for pod in found if not pod.finished]
@@ -132,7 +144,7 @@ class RelatedReports:
             problem=None,
             volume=None if own is None or nodes is None else claimed_place(claim, own, nodes),
             one_node=own is not None and attached_guard(own).lock in _ATTACHED,
-            pods=None if pods is None else tuple(map(_short, users)),
+            pods=None if pods is None else tuple(map(self._short, users)),
             event=self._event(claim) if named and not bound else None,
             **self._head(claim),
         )
@@ -150,32 +162,38 @@ class RelatedReports:
         return None if newest is None else Said(newest.reason, newest.message, newest.last)
 
     def _budget(self, budget: PodDisruptionBudget, *, named: bool) -> BudgetReport:
-        meta, spec = budget.metadata, budget.spec
+        gatherer, meta, spec = self._gatherer, budget.metadata, budget.spec
         pods, listed = self._list(kinds.PODS, meta.namespace), self._list(kinds.PDBS, meta.namespace) or ()
         budgets = [*(one for one in listed if one.metadata.name != meta.name), budget]
         own = [pod for pod in pods or () if budgets_of(pod, [budget])]
-        standings = budgets_at_stake(budgets, own).standings
-        standing = next(one for one in standings if one.name == meta.name)
+        standings = budgets_at_stake(gatherer.as_wanted(budgets, own), own).standings
         live = [pod for pod in own if not pod.finished]
         failures = (one.message for one in budget.status.conditions if one.type == "DisruptionAllowed")
-        # Whether waiting helps is up to the number of pods that controllers want.
-        decides = standing.risk is BudgetRisk.BLOCKS_ALWAYS and counts_pods(budget)
-        covered = [self._covered(pod, noted=decides) for pod in own] if named and pods is not None else None
-        counted = None if covered is None else budget_room(budget, covered)
+        counted = budget_room(budget, list(map(self._covered, own))) if named and pods is not None else None
         failure = "" if counted is None else counted.failure
         return BudgetReport(
             min_available=spec.min_available,
             max_unavailable=spec.max_unavailable,
             unhealthy_pod_eviction_policy=spec.unhealthy_pod_eviction_policy or "IfHealthyBudget",
-            standing=None if pods is None else with_more(standing, covered or ()),
+            standing=None if pods is None else next(one for one in standings if one.name == meta.name),
             counted=counted,
             failure=next(failures, "") if failed_sync(budget) else failure,
             others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),
-            pods=tuple(replace(_short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
+            pods=tuple(
+                replace(
+                    self._short(pod),
+                    refused=Evictions(budgets).refused(pod) or "",
+                    silent=named and not pod.is_ready and self._is_silent(pod.spec.node_name),
+                )
+                for pod in live
+            ),
             **self._head(budget),
         )
 
-    def _covered(self, pod: Pod, *, noted: bool) -> CoveredPods:
+    def _is_silent(self, node: str) -> bool:
+        return bool(node) and self._gatherer.reach(node, of_many=True).reach.quiet
+
+    def _covered(self, pod: Pod) -> CoveredPods:
         """A pod as the disruption controller counts it: by the outermost controller, and what that wants."""
         healthy = int(pod.is_ready and pod.metadata.deletion_timestamp is None)
         owners = self._gatherer.owners(pod)
@@ -184,7 +202,7 @@ class RelatedReports:
         owner = owners[-1]
         kind = next((one for one in kinds.WORKLOADS if one.kind == owner.kind), None)
         found = None if kind is None else self._gatherer.get(kind, owner.name, pod.metadata.namespace)
-        known = None if found is None else self._gatherer.noted(found) if noted else read_or_none(found)
+        known = None if found is None else read_or_none(found)
         wanted = None if known is None else pods_wanted(owner.kind, known)
         return CoveredPods(owner.kind, f"{owner.kind}/{owner.name}", 1, healthy, wanted)
 
@@ -252,17 +270,35 @@ class RelatedReports:
 
     def _class(self, entry: PriorityClass) -> ClassReport:
         name, value = entry.metadata.name, entry.value
+        # Loaded on demand.
+        from kubectl_plugin.commands.own_webhook import OwnWebhook
+
         pods, classes = self._unfinished(None), self._list(kinds.PRIORITY_CLASSES) or ()
         own = [pod for pod in pods or () if pod.spec.priority_class_name == name]
+        earlier = [one for pod in own if (one := pod.spec.priority) is not None and one != value]
         ranked = sorted((one for one in classes if one.metadata.name != name), key=lambda one: -one.value)
         defaults = [one for one in (entry, *ranked) if one.global_default]
         first = default_priority_class(defaults)
+        named: list[str] = []
+        given: list[str] = []
+        for kind, one in self._workloads(None):
+            pod, maker = template_pod(one, kind), Maker(kind, one)
+            place, own_class = (
+                f"{one.metadata.namespace}/{kind.singular}/{one.metadata.name}",
+                pod.spec.priority_class_name,
+            )
+            if own_class == name:
+                named.append(place)
+            elif not own_class:
+                pod = OwnWebhook(pod, maker, NO_OBJECTS, self._gatherer).written({name: entry}, spread=False)
+                given += [place] if pod.spec.priority_class_name == name else []
         return ClassReport(
             value=value,
             preemption_policy=entry.preemption_policy or PREEMPT_LOWER_PRIORITY,
             pods=None if pods is None else dict(sorted(Counter(pod.metadata.namespace for pod in own).items())),
             pending=sum(not pod.spec.node_name for pod in own),
-            stale=sum(pod.spec.priority not in {None, value} for pod in own),
+            stale=len(earlier),
+            earlier=tuple(sorted(set(earlier))),
             lower=sum(bool(pod.spec.node_name) and (pod.spec.priority or 0) < value for pod in pods or ()),
             above={
                 one.metadata.name: one.value
@@ -273,11 +309,8 @@ class RelatedReports:
             defaults=tuple(
                 one.metadata.name for one in sorted(defaults, key=lambda one: (one is not first, one.value))
             ),
-            workloads=tuple(
-                f"{one.metadata.namespace}/{kind.singular}/{one.metadata.name}"
-                for kind, one in self._workloads(None)
-                if template_pod(one, kind).spec.priority_class_name == name
-            ),
+            workloads=tuple(named),
+            given=tuple(given),
             quotas=tuple(
                 f"{one.metadata.namespace}/{one.metadata.name}"
                 for one in self._list(kinds.RESOURCE_QUOTAS) or ()
@@ -286,7 +319,3 @@ class RelatedReports:
             ),
             **self._head(entry),
         )
-
-
-def _short(pod: Pod) -> RelatedPod:
-    return RelatedPod(name=pod.metadata.name, node=pod.spec.node_name, status=kubectl_status(pod), ready=pod.is_ready)

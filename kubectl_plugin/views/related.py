@@ -25,6 +25,7 @@ from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import ago, amount, counted, cut, listed
+from kubectl_plugin.views.workload_words import node_word
 from podrules.budget_risk import BudgetRisk
 from podrules.disruption import fails_drain
 from podrules.limits.room import QuotaRoom
@@ -93,11 +94,16 @@ def _pods_table(title: str, pods: Sequence[RelatedPod], most: int | None, *, bud
     """The pods, those that are not Ready first."""
     last, ordered = ("evicted now",) if budget else (), sorted(pods, key=lambda pod: pod.ready)
     rows = [
-        (pod.name, pod.node or "none", pod.status, *(("no" if pod.refused else "yes",) if budget else ()))
+        (pod.name, pod.node or "none", _status(pod), *(("no" if pod.refused else "yes",) if budget else ()))
         for pod in ordered[:most]
     ]
     rest = [(f"and {len(pods) - len(rows)} more (-o wide)",)] if len(pods) > len(rows) else []
     return Table(f"{counted(len(pods), 'pod')}{title}", ("pod", "node", "status", *last), (*rows, *rest))
+
+
+def _status(pod: RelatedPod) -> str:
+    """Of a pod on a node that does not answer, the last that was heard."""
+    return pod.status if pod.reach is None else f"Node {node_word(pod.reach)} (last: {pod.status})"
 
 
 def _pod_commands(pods: Sequence[RelatedPod], namespace: str) -> Iterator[Command]:
@@ -227,10 +233,21 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
         case BudgetRisk.NOT_OBSERVED:
             lead, never = "Lets no pod be evicted until the disruption controller has seen its newest spec.", False
         case _:
-            never = False
+            return _C.BUDGET_BLOCKS_NOW, _NOTICE, (*_broken(report), lead, *way)
     if not never:
         return _C.BUDGET_BLOCKS_NOW, _NOTICE, (lead, *way)
     return _C.BUDGET_BLOCKS_ALWAYS, _TROUBLE, (lead, *drains, *way)
+
+
+def _broken(report: BudgetReport) -> Iterator[str]:
+    """What keeps pods of a budget from being Ready: the budget itself needs no change."""
+    found, silent = report.standing, [pod for pod in report.pods if pod.silent]
+    if silent:
+        nodes = sorted({pod.node for pod in silent})
+        yield f"{listed(nodes, most=_SHOWN)} {'does' if len(nodes) == 1 else 'do'} not answer: {_pods(silent)}."
+    if found is not None and found.missing:
+        is_not = "is" if found.missing == 1 else "are"
+        yield f"{found.missing} of {found.pods + found.missing} pods {is_not} not made yet."
 
 
 def _others(report: BudgetReport) -> str:
@@ -297,7 +314,7 @@ def _quota(report: QuotaReport, _now: datetime | None) -> _Told:
         return (
             _C.QUOTA_NOT_COUNTED,
             _NOTICE,
-            ("Its controller has not counted its newest spec: until then the API server goes by its status.",),
+            ("Its controller has not counted its newest spec: until then its status counts.",),
         )
     only = (f"Only pods in scope {listed(report.scopes)} count.",) if report.scopes else ()
     short = [one for one in report.workloads if one.missing and (one.refused or one.room.pods < one.missing)]
@@ -400,16 +417,22 @@ def _quota_commands(report: QuotaReport) -> Iterator[Command]:
 def _class(report: ClassReport, _now: datetime | None) -> _Told:
     if report.pods is None:
         return _C.PODS_UNREAD, _NOTICE, ("Which pods have it is unknown: they could not be read.",)
-    pods, workloads, first = sum(report.pods.values()), len(report.workloads), report.defaults[:1]
-    lead = f"Gives priority {report.value} to {counted(pods, 'pod')}; {counted(workloads, 'workload')} name it."
-    lead = lead.replace("1 workload name", "1 workload names") if workloads == 1 else lead
-    if report.name in report.defaults and len(report.defaults) > 1:
-        both = f"{len(report.defaults)} classes are globalDefault; the lowest counts, {first[0]}."
-        return _C.CLASS_DEFAULTS, _NOTICE, (both, lead, "Way out: set globalDefault: false in all but one.")
+    pods, workloads, given = sum(report.pods.values()), len(report.workloads), len(report.given)
+    lead = f"Gives priority {report.value} to {counted(pods - report.stale, 'pod')}; {counted(workloads, 'workload')} "
+    lead += "names it" if workloads == 1 else "name it"
+    if given:
+        lead += f", {given} {'gets' if given == 1 else 'get'} it from the webhook of kubectl qos"
     if report.stale:
-        older = f"{report.stale} of them {'has' if report.stale == 1 else 'have'} the priority of an earlier class"
-        return _C.CLASS_IN_USE, _NOTICE, (lead, f"{older} of this name, and keep it until they are created again.")
-    return _C.CLASS_IN_USE if pods or workloads else _C.CLASS_UNUSED, _FINE, (lead,)
+        earlier = listed([str(one) for one in report.earlier], most=_SHOWN)
+        has = f"{counted(report.stale, 'pod')} {'has' if report.stale == 1 else 'have'}"
+        lead += f"; {has} priority {earlier} of an earlier class of this name"
+    if report.name in report.defaults and len(report.defaults) > 1:
+        both = f"{len(report.defaults)} classes are globalDefault; the lowest counts, {report.defaults[0]}."
+        return _C.CLASS_DEFAULTS, _NOTICE, (both, f"{lead}.", "Way out: set globalDefault: false in all but one.")
+    if report.stale:
+        keep = "Pods keep their priority until they are created again."
+        return _C.CLASS_IN_USE, _NOTICE, (f"{lead}.", keep)
+    return _C.CLASS_IN_USE if pods or workloads or given else _C.CLASS_UNUSED, _FINE, (f"{lead}.",)
 
 
 def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -> Iterator[Section | Table]:
@@ -426,7 +449,8 @@ def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -
     rows = [(namespace, str(count)) for namespace, count in list((report.pods or {}).items())[:most]]
     waiting = f", {report.pending} without a node" if report.pending else ""
     yield Table(f"Pods{waiting}", ("namespace", "pods"), tuple(rows), right=frozenset({1}))
-    yield Section("Workloads", report.workloads[:most])
+    of_webhook = tuple(f"{one} (by the webhook)" for one in report.given)
+    yield Section("Workloads", (*report.workloads, *of_webhook)[:most])
     yield Section("Quotas", report.quotas[:most])
 
 
@@ -437,8 +461,11 @@ def _if_deleted(report: ClassReport, *, default: bool) -> Iterator[str]:
     yield "pods that are there keep their priority"
     if report.workloads:
         yield f"the API server refuses new pods of {listed(report.workloads, most=_SHOWN)}: no such class"
+    rest = next((f"class {one}" for one in report.defaults if one != report.name), "priority 0")
+    if report.given:
+        yield f"the webhook gives new pods of {listed(report.given, most=_SHOWN)} no class, and warns: {rest}"
     if default:
-        yield f"new pods without a class get {f'class {report.defaults[1]}' if report.defaults[1:] else 'priority 0'}"
+        yield f"new pods without a class get {rest}"
 
 
 def _class_commands(report: ClassReport) -> Iterator[Command]:

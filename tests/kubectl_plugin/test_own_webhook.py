@@ -376,3 +376,21 @@ def test_anonymised_snapshot_says_that_it_left_the_webhook_out(tmp_path: Path) -
     assert run("snapshot", "--snapshot", cluster, "-o", again).code == 0
     ran = run("explain", "deployment/web", "-n", "billing", "--snapshot", again)
     assert "priorityClassName billing-batch" in " ".join(ran.out.split())
+
+
+def test_class_says_which_workloads_get_it(tmp_path: Path) -> None:
+    objects = [*installed(ARGUMENTS), space("billing"), space("other"), web(), web("other")]
+    ran = page(tmp_path, objects, "explain", "pc/billing-batch")
+    assert "0 workloads name it, 1 gets it from the webhook of kubectl qos." in ran.out
+    assert "the webhook gives new pods of billing/deployment/web no class, and warns: priority 0" in ran.out
+    assert "Workloads billing/deployment/web (by the webhook)" in ran.out
+    assert "from the webhook" not in page(tmp_path, objects, "explain", "pc/billing-high").out
+    down = [*installed(ARGUMENTS, ready=0), space("billing"), web()]
+    assert "from the webhook" not in page(tmp_path, down, "explain", "pc/billing-batch").out
+
+
+def test_class_is_not_certain_where_the_webhook_cannot_be_read(tmp_path: Path) -> None:
+    objects = [*without(installed(ARGUMENTS), "MutatingWebhookConfiguration"), space("billing"), web()]
+    ran = listed(tmp_path, objects, "explain", "pc/billing-batch")
+    assert ran.code == 11
+    assert "mutatingwebhookconfigurations.admissionregistration.k8s.io" in ran.out

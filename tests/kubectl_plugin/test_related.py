@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -326,6 +327,18 @@ def test_budget_with_a_status_of_an_older_spec_is_counted(tmp_path: Path) -> Non
     assert "by the pods now: 2 healthy, 1 needed, 1 may go" in out
 
 
+def test_pods_on_a_node_that_does_not_answer_are_not_said_to_run(tmp_path: Path) -> None:
+    unknown = raw_condition("Ready", "Unknown", lastHeartbeatTime=EARLIER, lastTransitionTime=EARLIER)
+    silent = raw_node("n2", {ZONE: "a"}, conditions=[unknown])
+    objects = [silent, budget(minAvailable=1, status=counts(2, 1, 2)), web(0), web(1, "n2"), bound(), volume("a")]
+    out = ask(tmp_path, [*objects, user("db-0", "n2", ready=False)], "pdb/web").out
+    assert re.search(r"web-0 +n1 +Running +yes", out)
+    assert re.search(r"web-1 +n2 +Node silent \(last: Running\)", out)
+    out = ask(tmp_path, [*objects, user("db-0", "n2", ready=False), user("db-1", "n3")], "pvc/data").out
+    assert re.search(r"db-1 +n3 +Node gone \(last: Running\)", out)
+    assert re.search(r"db-0 +n2 +Node silent \(last: Running\)", out)
+
+
 HARD: Final = {"pods": "10", "requests.cpu": "2"}
 QUOTAS: Final[Mapping[str, tuple[Sequence[Object], str]]] = {
     "QuotaHasRoom": (
@@ -457,7 +470,7 @@ CLASSES: Final[Mapping[str, tuple[Sequence[Object], str]]] = {
             raw_pod("old", "default", priorityClassName="gold", priority=50, status={"phase": "Running"}),
             deployment(priorityClassName="gold"),
         ],
-        "Gives priority 100 to 1 pod; 1 workload names it. 1 of them has the priority of an earlier class",
+        "Gives priority 100 to 0 pods; 1 workload names it; 1 pod has priority 50 of an earlier class of this name.",
     ),
     "ClassUnused": ([raw_priority_class("gold", 100)], "Gives priority 100 to 0 pods; 0 workloads name it."),
     "ClassDefaults": (

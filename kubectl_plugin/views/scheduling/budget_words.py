@@ -22,7 +22,8 @@ _REMEDIES: Final = {
     BudgetRisk.UNCOUNTED: "the pods cannot be counted. Waiting does not help: give minAvailable as a number",
     BudgetRisk.UNHEALTHY: "a pod that is not Ready is held, too: unhealthyPodEvictionPolicy AlwaysAllow lets it go, "
     "and pods that are only starting",
-    BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: look at those that are not",
+    BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: look at those that are not, or are not made yet, "
+    "and at nodes that do not answer",
     BudgetRisk.NOT_OBSERVED: "wait until the disruption controller has seen its newest spec",
 }
 """What lets pods go that a budget holds."""
@@ -79,10 +80,10 @@ def hold_words(unmoved: Iterable[Unmoved], *, pending: Iterable[PlannedSpec] = (
             )
     for (hold, way, detail, lacks, unready), names in held.items():
         remedy = remedy_words(hold, way)
-        if unready is not None:
-            others = listed([f"{one.namespace}/{one.name}" for one in unready], most=2)
-            which = f"{others} {'is' if len(unready) == 1 else 'are'} not" if unready else "all that are there are"
-            remedy = f"more of its pods have to be Ready first: {which}"
+        if unready:
+            remedy = f"{remedy} (not Ready: {listed([f'{one.namespace}/{one.name}' for one in unready], most=2)})"
+        elif unready is not None:
+            remedy = "more of its pods have to be Ready first: all that exist are, so look why others are not made"
         if lacks is not None:
             name, evicted = f"{lacks.namespace}/{lacks.name}", (lacks.namespace, f"pod/{lacks.name}") in replaced
             which = f"the replacement of {name}" if evicted else f"pod {name}"
