@@ -14,7 +14,7 @@ from podrules.cluster.end_evidence import EndReader, events_of_earlier, is_of_wo
 from podrules.cluster.errors import NotCaptured, NotFound
 from podrules.cluster.field_selector import equal_fields
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import EVENTS, NODES, PODS, Kind
+from podrules.cluster.kinds import EVENTS, JOBS, NODES, PODS, Kind
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source
 from podrules.died.cause import Grade
@@ -187,8 +187,7 @@ class Ends:
             # Another may have its name by now: also on another node, or of another workload.
             present = there.get((namespace, name)) or read_or_none(self._gatherer.get(PODS, name, namespace))
             report = self._gone(name, namespace, about[namespace, name], present, alone=alone)
-            # What is gone from a silent node may run on; elsewhere a pod without a cause may have been done.
-            if report.end.verdict.grade is not Grade.NOTHING or (report.silent and report.end.verdict.clues):
+            if report.end.verdict.grade is not Grade.NOTHING or _did_not_end_by_itself(report):
                 yield report
 
     def _pods_named(self, events: Sequence[Event], namespace: str | None) -> Sequence[Pod]:
@@ -258,6 +257,12 @@ def _by_pod(events: Sequence[Event]) -> dict[tuple[str, str], list[Event]]:
         if event.involved_object.kind == PODS.kind:
             about.setdefault((event.involved_object.namespace, event.involved_object.name), []).append(event)
     return about
+
+
+def _did_not_end_by_itself(report: EndReport) -> bool:
+    """Whether a pod that is gone without a known cause was not just done: it restarts always, or its node is silent."""
+    restarts = report.owner is not None and report.owner.kind != JOBS.kind
+    return bool(report.end.verdict.clues) and (report.silent or restarts)
 
 
 def _is_after(report: EndReport, after: datetime | None) -> bool:

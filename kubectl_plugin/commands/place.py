@@ -171,6 +171,9 @@ class _Planner:
             # Notes in `unread` when budgets were left out of the source: none would keep the drain from ending.
             self._gatherer.noted(self._gatherer.list(PDBS))
             self._gatherer.noted(self._gatherer.list(PODS))
+            leaving = [pod for pod in snapshot.pods if pod.spec.node_name in drain.names]
+            budgets = self._gatherer.as_wanted(snapshot.pod_disruption_budgets, leaving)
+            snapshot = replace(snapshot, pod_disruption_budgets=budgets)
         asked = request.asked
         table = NodeTable(snapshot.nodes, snapshot.pods)
         # In the order of their specs.

@@ -124,7 +124,8 @@ class RelatedReports:
             persistent_volumes=(own,) if own else () if bound else tuple(self._list(kinds.PERSISTENT_VOLUMES) or ()),
             storage_classes=() if bound else tuple(self._list(kinds.STORAGE_CLASSES) or ()),
         )
-        live = (pod for pod in pods or () if not pod.finished)
+        # A finished pod keeps a claim that is being deleted.
+        live = (pod for pod in pods or () if meta.deletion_timestamp or not pod.finished)
         users = [pod for pod in live if any(one.claim == meta.name for one in claimed_volumes(pod))]
         resizing = (Said(one.type, one.message) for one in claim.status.conditions if one.status == "True")
         grows = bound and wanted is not None and has is not None and has < wanted
@@ -139,6 +140,7 @@ class RelatedReports:
             capacity=str(has or ""),
             resize=next(resizing, Said("", "")) if grows else None,
             deleted_at=meta.deletion_timestamp,
+            finalizers=tuple(one for one in meta.finalizers if one != "kubernetes.io/pvc-protection"),
             problem=None,
             volume=None if own is None or nodes is None else claimed_place(claim, own, nodes),
             one_node=own is not None and attached_guard(own).lock in _ATTACHED,
@@ -160,11 +162,11 @@ class RelatedReports:
         return None if newest is None else Said(newest.reason, newest.message, newest.last)
 
     def _budget(self, budget: PodDisruptionBudget, *, named: bool) -> BudgetReport:
-        meta, spec = budget.metadata, budget.spec
+        gatherer, meta, spec = self._gatherer, budget.metadata, budget.spec
         pods, listed = self._list(kinds.PODS, meta.namespace), self._list(kinds.PDBS, meta.namespace) or ()
         budgets = [*(one for one in listed if one.metadata.name != meta.name), budget]
         own = [pod for pod in pods or () if budgets_of(pod, [budget])]
-        standings = budgets_at_stake(budgets, own).standings
+        standings = budgets_at_stake(gatherer.as_wanted(budgets, own), own).standings
         live = [pod for pod in own if not pod.finished]
         failures = (one.message for one in budget.status.conditions if one.type == "DisruptionAllowed")
         counted = budget_room(budget, list(map(self._covered, own))) if named and pods is not None else None
@@ -177,9 +179,19 @@ class RelatedReports:
             counted=counted,
             failure=next(failures, "") if failed_sync(budget) else failure,
             others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),
-            pods=tuple(replace(self._short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
+            pods=tuple(
+                replace(
+                    self._short(pod),
+                    refused=Evictions(budgets).refused(pod) or "",
+                    silent=named and not pod.is_ready and self._is_silent(pod.spec.node_name),
+                )
+                for pod in live
+            ),
             **self._head(budget),
         )
+
+    def _is_silent(self, node: str) -> bool:
+        return bool(node) and self._gatherer.reach(node, of_many=True).reach.quiet
 
     def _covered(self, pod: Pod) -> CoveredPods:
         """A pod as the disruption controller counts it: by the outermost controller, and what that wants."""

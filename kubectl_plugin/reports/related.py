@@ -41,6 +41,8 @@ class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):
     """Its node, if that does not answer."""
     refused: str = ""
     """Why the API server would not evict it now, in its words; empty: it would, or the object is no budget."""
+    silent: bool = False
+    """Its node does not answer; asked only for a budget, of pods that are not Ready."""
 
 
 class RelatedReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind"):
@@ -80,6 +82,8 @@ class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanatio
     resize: Said | None
     """Why a bound claim has less than it requests; None: it has as much."""
     deleted_at: str | None
+    finalizers: tuple[str, ...]
+    """Besides kubernetes.io/pvc-protection."""
     problem: ClaimProblem | None
     """Why it cannot be used; None: it can, or waits for a pod."""
     volume: VolumePlace | None
@@ -95,7 +99,7 @@ class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanatio
 class BudgetReport(RelatedReport, frozen=True, kw_only=True, tag="BudgetExplanation"):
     """A PodDisruptionBudget."""
 
-    DECIDING = frozenset({"pods", "poddisruptionbudgets.policy"})
+    DECIDING = frozenset({"pods", "poddisruptionbudgets.policy", *(one.rbac_name for one in WORKLOADS)})
     min_available: int | str | None
     max_unavailable: int | str | None
     unhealthy_pod_eviction_policy: str

@@ -74,7 +74,7 @@ def related_verdict(report: RelatedReport, now: datetime | None) -> Verdict:
 
 def _said(said: Said, now: datetime | None) -> str:
     when = ago(said.at, now)
-    return f"{said.reason}{f' {when} ago' if when else ''}: {cut(said.message)}"
+    return f"{said.reason}{f' {when} ago' if when else ''}{f': {cut(said.message)}' if said.message else ''}"
 
 
 def _names(what: str, names: Sequence[str]) -> str:
@@ -116,10 +116,16 @@ _Told = tuple[VerdictCode, Severity, tuple[str, ...]]
 
 def _claim(report: ClaimReport, now: datetime | None) -> _Told:
     problem, pods = report.problem, report.pods or ()
-    held = (f"It keeps {_pods(pods)} waiting.",) if pods else ()
+    waiting = _waiting(pods)
+    held = (f"It keeps {_pods(waiting)} waiting.",) if waiting else ()
     if problem is not None and problem.trouble is ClaimTrouble.BEING_DELETED:
         users, when = [f"{one.namespace}/{one.name}" for one in problem.users], ago(report.deleted_at, now)
         lead = f"Being deleted{f' for {when}' if when else ''}"
+        if not users and report.finalizers:
+            kept = (
+                f"{lead}: {_names('finalizer', report.finalizers)} keep{'s' if len(report.finalizers) == 1 else ''} it."
+            )
+            return _C.CLAIM_TERMINATING, _NOTICE, (kept, "The controller that set it removes it, if it still runs.")
         if not users:
             return _C.CLAIM_TERMINATING, _NOTICE, (f"{lead}: no pod with a node keeps it, so it is gone soon.",)
         kept = f"{lead}: finalizer kubernetes.io/pvc-protection keeps it until {_names('pod', users)} "
@@ -129,10 +135,13 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         made, failed = instant(report.created), report.event is not None and report.event.reason == _FAILED
         young = made is not None and now is not None and now < later(made, _LONG)
         passes = young and not failed and problem.trouble in _PASSING
-        code = _C.CLAIM_LOST if problem.trouble is ClaimTrouble.LOST or report.phase == "Bound" else _C.CLAIM_UNBOUND
+        lost = problem.trouble is ClaimTrouble.LOST or report.phase in {"Bound", "Lost"}
+        code = _C.CLAIM_LOST if lost else _C.CLAIM_UNBOUND
         what, *way = claim_sentences([problem])
         if problem.selected_node and problem.trouble is ClaimTrouble.WAITS_FOR_PROVISIONER:
             what = f"{what.rstrip('.')} for node {problem.selected_node}."
+            if failed and report.event is not None:
+                way = [f"{_said(report.event, now).rstrip('. ')}."]
         return code, _NOTICE if passes else _TROUBLE, (what, *held, *way)
     if report.phase != "Bound":
         return _unbound(report, pods)
@@ -150,6 +159,9 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         why_not = f" ({_said(report.resize, now).rstrip('.: ')})" if report.resize.reason else ""
         lead = f"Has {report.capacity} of the {report.requested} that it requests{why_not}."
         grows = "The driver grows the volume, then the kubelet of a node where a pod uses it the file system."
+        if report.resize.reason.endswith("ResizeError"):
+            less = f"request less, but not below {report.capacity}" if report.capacity else "request less"
+            return _C.CLAIM_RESIZING, _TROUBLE, (lead, f"Way out: mend what it says, or {less}.")
         return _C.CLAIM_RESIZING, _NOTICE, (lead, grows)
     used = f"{_pods(pods).capitalize()} use{'s' if len(pods) == 1 else ''} it" if pods else "No pod uses it"
     volume = f" to {report.volume.volume}" if report.volume is not None else ""
@@ -221,10 +233,22 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
         case BudgetRisk.NOT_OBSERVED:
             lead, never = "Lets no pod be evicted until the disruption controller has seen its newest spec.", False
         case _:
-            never = False
+            return _C.BUDGET_BLOCKS_NOW, _NOTICE, (*_broken(report), lead, *way)
     if not never:
         return _C.BUDGET_BLOCKS_NOW, _NOTICE, (lead, *way)
     return _C.BUDGET_BLOCKS_ALWAYS, _TROUBLE, (lead, *drains, *way)
+
+
+def _broken(report: BudgetReport) -> Iterator[str]:
+    """What keeps pods of a budget from being Ready: the budget itself needs no change."""
+    found, silent = report.standing, [pod for pod in report.pods if pod.silent]
+    if silent:
+        nodes = sorted({pod.node for pod in silent})
+        yield f"{listed(nodes, most=_SHOWN)} {'does' if len(nodes) == 1 else 'do'} not answer: {_pods(silent)}."
+    if found is not None and found.missing:
+        is_not = "is" if found.missing == 1 else "are"
+        wanted = counted(found.pods + found.missing, "pod")
+        yield f"{found.missing} of {wanted} {is_not} not made yet."
 
 
 def _others(report: BudgetReport) -> str:

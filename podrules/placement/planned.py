@@ -51,7 +51,7 @@ class PlannedVictim(Struct, frozen=True, rename="camel"):
     preempted_for: tuple[PodReference, ...]
     """Pods that are nominated to the node and go first, where it was preempted before; else none."""
     stateful: bool = False
-    """Of a StatefulSet: a pod with a name, and often data, of its own."""
+    """A StatefulSet makes it: it has a name, and often data, of its own."""
 
 
 class AchievedSpread(Struct, frozen=True, rename="camel"):

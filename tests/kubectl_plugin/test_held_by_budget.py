@@ -165,7 +165,9 @@ def test_the_way_out_is_the_one_that_helps_this_budget(held: Json, way: str, tmp
 def test_a_budget_that_needs_all_while_one_is_not_ready(tmp_path: Path) -> None:
     items = [node("n1", cordoned=False), node("n0", cordoned=False), *CRASHING, needs_all(healthy=2, maxUnavailable=0)]
     file = write_cluster(tmp_path / "cluster.json", items)
-    assert "Way out: maxUnavailable 1, once all are Ready." in flat(run("place", "--drain", "n1", "--snapshot", file))
+    assert "Every pod is needed. Way out: pods that are not Ready first; then maxUnavailable 1." in flat(
+        run("place", "--drain", "n1", "--snapshot", file)
+    )
 
 
 def test_a_report_of_many_budgets_says_what_helps_some(tmp_path: Path) -> None:
@@ -284,3 +286,127 @@ spec:
 """
     )
     assert f"A drain waits for ever. {helps}" in flat(run("place", "-f", str(file), "--demo"))
+
+
+def replica_set(replicas: int) -> Json:
+    template = {"metadata": {"labels": {"app": "mail"}}, "spec": {"containers": [{"name": "app", "image": "mail:1"}]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "mail-6f", "namespace": "post", "uid": "rs", "creationTimestamp": TIME},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "mail"}}, "template": template},
+        "status": {"replicas": 2},
+    }
+
+
+@pytest.mark.parametrize(
+    ("replicas", "said", "lacks"),
+    [
+        (
+            3,
+            "Lets no pod be evicted now: 1 healthy of 2 pods, 2 needed (minAvailable 2). Way out: 2 more healthy",
+            False,
+        ),
+        (2, "even if all are Ready: 1 healthy of 2 pods, 2 needed (minAvailable 2).", True),
+    ],
+)
+def test_a_controller_that_lacks_pods_needs_no_lower_budget(
+    replicas: int, said: str, lacks: bool, tmp_path: Path
+) -> None:
+    """During an outage a number of pods that exist is no reason to protect fewer."""
+    held = needs_all(pods=2, healthy=1, minAvailable=2)
+    items = [node("n0", cordoned=False), node("n1", cordoned=False), pod(1), pod(2, ready=False), held]
+    file = write_cluster(tmp_path / "cluster.json", [*items, replica_set(replicas)])
+    text = flat(run("explain", "pdb/mail", "-n", "post", "--snapshot", file))
+    assert said in text
+    assert ("pods that are not Ready first; then minAvailable 1, or 3 pods (now 2)" in text) is lacks
+    for words in (("place", "--drain", "n1"), ("report", "-A")):
+        helps = flat(run(*words, "--snapshot", file))
+        needed = "every pod is needed. way out: pods that are not ready first; then" in helps.lower()
+        assert needed is lacks, words
+        assert "Waiting does not help" not in helps
+
+
+def test_a_list_without_the_controller_is_not_certain(tmp_path: Path) -> None:
+    items = [node("n1", cordoned=False), pod(1), needs_all(pods=1, healthy=1, minAvailable=1)]
+    file = tmp_path / "list.json"
+    for more, code in (([], 11), ([replica_set(1)], 0)):
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, *more]}))
+        assert run("explain", "pdb/mail", "-n", "post", "--snapshot", str(file)).code == code
+
+
+def outage(wanted: int = 3, *, of: str = "StatefulSet", labels: Json | None = None, known: bool = True) -> list[Json]:
+    """A budget of two pods: one runs on n0, one is Terminating on n1, which does not answer; others are not made."""
+    silent = node("n1", cordoned=False)
+    silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown", "lastTransitionTime": TIME}]
+    owner = {"apiVersion": "apps/v1", "kind": of, "name": "mail", "uid": "mail", "controller": True}
+    pods = [pod(1, ready=False), pod(0)]
+    for one in pods:
+        one["metadata"]["ownerReferences"] = [owner]
+    pods[0]["metadata"] |= {"deletionTimestamp": TIME, "deletionGracePeriodSeconds": 30}
+    labels = {"app": "mail"} if labels is None else labels
+    maker = {
+        "apiVersion": "apps/v1",
+        "kind": of,
+        "metadata": {"name": "mail", "namespace": "post", "uid": "mail"},
+        "spec": {
+            "replicas": wanted,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "mail:1"}]}},
+        },
+    }
+    held = budget(currentHealthy=1, desiredHealthy=2, expectedPods=2, observedGeneration=4)
+    return [node("n0", cordoned=True), silent, *pods, held, *([maker] if known else [])]
+
+
+ASKED: Final = (
+    ("place", "--drain", "n0"),
+    ("node", "n0"),
+    ("report", "-A"),
+    ("explain", "pdb/mail", "-n", "post"),
+    ("explain", "pod/mail-0", "-n", "post"),
+    ("delete", "pod/mail-0", "-n", "post", "--grace-period=0"),
+)
+
+
+@pytest.mark.parametrize("of", ["StatefulSet", "ReplicaSet"])
+def test_an_outage_is_not_blamed_on_the_budget(of: str, tmp_path: Path) -> None:
+    """Its controller wants more pods than exist, and more than the budget needs."""
+    file = write_cluster(tmp_path / "cluster.json", outage(of=of))
+    for words in ASKED:
+        said = flat(run(*words, "--snapshot", file))
+        assert "every pod is needed" not in said.lower(), words
+        assert "minAvailable 1" not in said, words
+        assert "Waiting does not help" not in said, words
+        if words[1] != "pdb/mail":
+            now = (
+                "more of its pods have to be Ready first: look at those that are not, or are not made yet, and at nodes"
+            )
+            assert now.lower() in said.lower(), words
+    page = first_lines(run("explain", "pdb/mail", "-n", "post", "--snapshot", file))
+    broken = "n1 does not answer: pod mail-1. 1 of 3 pods is not made yet. Lets no pod be evicted now: 1 healthy of 2"
+    assert broken in page
+    assert "Way out: 2 more healthy pods" in page
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param(outage(2), id="its controller wants no more than the budget needs"),
+        pytest.param(outage(0), id="it is scaled down"),
+        pytest.param(outage(labels={"app": "other"}), id="it makes pods that the budget does not select"),
+    ],
+)
+def test_a_budget_that_needs_all_that_are_wanted_is_blamed(objects: list[Json], tmp_path: Path) -> None:
+    file = write_cluster(tmp_path / "cluster.json", objects)
+    for words in ASKED:
+        assert "minAvailable 1, or 3 pods (now 2)" in flat(run(*words, "--snapshot", file)), words
+
+
+@pytest.mark.parametrize("words", [ASKED[0], ASKED[1], ASKED[3]])
+def test_what_a_controller_wants_that_is_not_captured_is_not_known(words: Sequence[str], tmp_path: Path) -> None:
+    file = tmp_path / "list.json"
+    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": outage(known=False)}))
+    said = run(*words, "--snapshot", str(file))
+    assert "statefulsets" in said.out
+    assert said.code in {7, 11}

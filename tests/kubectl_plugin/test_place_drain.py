@@ -200,6 +200,20 @@ def test_one_by_one_a_pod_waits_until_its_node_is_back(tmp_path: Path) -> None:
     assert found.ran.code == 7
 
 
+def test_one_by_one_the_other_nodes_are_ways_out(tmp_path: Path) -> None:
+    labels = {"labelSelector": {"matchLabels": {"app": "web"}}}
+    apart = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **labels}
+    nodes = node("a"), node("b")
+    for one in nodes:
+        one["metadata"]["labels"]["zone"] = f"zone-{one['metadata']['name']}"
+    pods = [pod(f"web-{number}", "ab"[number], topologySpreadConstraints=[apart]) for number in range(2)]
+    found = Drained(tmp_path, "--drain a,b --one-by-one", *nodes, *pods)
+    assert "pod/web-0 stays pending until a is back." in found.said
+    assert "Way out: nodeTaintsPolicy Honor on zone (then b)." in found.said
+    assert "No node is left" not in found.said
+    assert "then b" not in Drained(tmp_path, "--drain a,b", *nodes, *pods).said
+
+
 def test_a_single_node_that_comes_back(tmp_path: Path) -> None:
     """As for a restart."""
     found = Drained(tmp_path, "--drain a --one-by-one", node("a"), node("b", "0"), pod("web-1", "a"))

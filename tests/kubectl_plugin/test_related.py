@@ -37,11 +37,11 @@ def bound(*modes: str, **more: Any) -> Object:
     return claim(*modes, phase="Bound", **{"capacity": {"storage": "1Gi"}, **done, **more})
 
 
-def volume(zone: str = "", driver: str = "disk.example.com") -> Object:
-    """``pv`` of that claim."""
+def volume(zone: str = "", driver: str = "disk.example.com", of: str = "data") -> Object:
+    """``pv`` of a claim."""
     where = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}
     affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [where]}}} if zone else {}
-    ref = {"namespace": "default", "name": "data", "uid": "c"}
+    ref = {"namespace": "default", "name": of, "uid": "c"}
     csi = {"driver": driver, "volumeHandle": "v"}
     spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "claimRef": ref, "csi": csi, **affinity}
     own = {"storageClassName": "fast", **spec}
@@ -143,6 +143,50 @@ def test_claim(tmp_path: Path, code: str) -> None:
     ran = ask(tmp_path, objects, "pvc/data")
     assert (ran.code, said in " ".join(ran.out.split())) == (0, True), ran
     assert json.loads(ask(tmp_path, objects, "pvc/data", "-o", "json").out)["verdict"]["code"] == code
+
+
+CHOSEN: Final = {"volume.kubernetes.io/selected-node": "n1"}
+IN_TREE: Final = {"provisioner": "kubernetes.io/aws-ebs"}
+FOUND: Final = [
+    pytest.param(
+        [{**claim(phase="Lost"), "spec": bound()["spec"]}, volume(of="other")],
+        'Claim "data" has no volume: "pv", which it names, is another claim\'s.',
+        id="volume of another claim",
+    ),
+    pytest.param(
+        [bound(metadata={"deletionTimestamp": NOW, "finalizers": ["kubernetes.io/pvc-protection", "x.io/copy"]})],
+        "Being deleted for 0s: finalizer x.io/copy keeps it.",
+        id="finalizer",
+    ),
+    pytest.param(
+        [
+            bound(storage="3Gi", conditions=[raw_condition("ControllerResizeError", message="no quota left")]),
+            volume(),
+        ],
+        "(ControllerResizeError: no quota left). Way out: mend what it says, or request less, but not below 1Gi.",
+        id="resize error",
+    ),
+    pytest.param(
+        [
+            claim(metadata={"annotations": {**CHOSEN, "volume.kubernetes.io/storage-provisioner": "ebs.csi.aws.com"}}),
+            {**storage_class(), **IN_TREE},
+            user("db-0"),
+        ],
+        'ebs.csi.aws.com has not made a volume of class "fast" yet for node n1.',
+        id="driver in place of a plugin",
+    ),
+    pytest.param(
+        [claim(metadata={"annotations": CHOSEN}), storage_class(), user("a"), event("ProvisioningFailed", "no quota")],
+        "for node n1. It keeps pod a waiting. ProvisioningFailed 0s ago: no quota.",
+        id="words of the provisioner",
+    ),
+]
+
+
+@pytest.mark.parametrize(("objects", "said"), FOUND)
+def test_claim_in_trouble(tmp_path: Path, objects: Sequence[Object], said: str) -> None:
+    ran = ask(tmp_path, objects, "pvc/data")
+    assert (ran.code, said in " ".join(ran.out.split())) == (0, True), ran
 
 
 def test_claim_that_a_finished_pod_keeps(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.words import counted, listed
-from podrules.budget_risk import BudgetRisk
+from podrules.budget_risk import UNREADY_FIRST, BudgetRisk
 from podrules.budget_room import budget_way
 from podrules.disruption import fails_drain
 from podrules.model.pod_reference import PodReference
@@ -18,11 +18,12 @@ __all__ = ["blocked_words", "budget_section", "budgets_table", "drain_leads", "h
 
 _REMEDIES: Final = {
     BudgetRisk.OVERLAPS: "two budgets select the same pods. Waiting does not help: let one of them select these pods",
-    BudgetRisk.BLOCKS_ALWAYS: "every pod is needed. Waiting does not help. Way out: {way}",
+    BudgetRisk.BLOCKS_ALWAYS: "every pod is needed.{waits} Way out: {way}",
     BudgetRisk.UNCOUNTED: "the pods cannot be counted. Waiting does not help: give minAvailable as a number",
     BudgetRisk.UNHEALTHY: "a pod that is not Ready is held, too: unhealthyPodEvictionPolicy AlwaysAllow lets it go, "
     "and pods that are only starting",
-    BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: look at those that are not",
+    BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: look at those that are not, or are not made yet, "
+    "and at nodes that do not answer",
     BudgetRisk.NOT_OBSERVED: "wait until the disruption controller has seen its newest spec",
 }
 """What lets pods go that a budget holds."""
@@ -37,7 +38,8 @@ _NODES_UNCOUNTED: Final = "how many may go is not known: a DaemonSet's number of
 
 def remedy_words(risk: BudgetRisk, way: str = "") -> str:
     """What lets pods go that a budget holds; its own way out where it needs all."""
-    return _REMEDIES[risk].format(way=way)
+    waits = "" if way.startswith(UNREADY_FIRST) else " Waiting does not help."
+    return _REMEDIES[risk].format(way=way, waits=waits)
 
 
 def blocked_words(found: Budgets) -> Iterator[str]:

@@ -187,8 +187,9 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
 def _short_words(short: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
     """What stays pending, who goes for the rest of it, and why; evicted pods with the same reason together."""
     groups: dict[tuple[str, str, str], list[PlannedSpec]] = {}
-    drained = report.what_if.drained_nodes
     for spec in short:
+        # One by one, only the node that the pod left last is empty then.
+        drained = spec.leaves[-1:] if report.what_if.one_by_one else report.what_if.drained_nodes
         why = " ".join(why_no_node(spec.stopped, drained=drained)) if spec.stopped is not None else ""
         alone = "" if spec.origin == "drain" and not spec.victims else spec.name
         groups.setdefault((spec.until_back, why, alone), []).append(spec)
@@ -297,7 +298,7 @@ def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
     elif not report.refused:
         nothing = f"{lead}no pod of {listed(nodes, most=3)} is recreated elsewhere."
         yield guessed(nothing, guess=ends and report.guesses_drain)
-    if len(nodes) == report.nodes and any(spec.is_short for spec in specs):
+    if len(nodes) == report.nodes and not report.what_if.one_by_one and any(spec.is_short for spec in specs):
         yield "No node is left: all are drained."
     if waits := [spec.name for spec in specs if spec.waits]:
         leave = "leaves" if len(waits) == 1 else "leave"
