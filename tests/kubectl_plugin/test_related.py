@@ -450,6 +450,15 @@ def test_quota_believes_what_it_said_of_containers_that_a_webhook_adds(tmp_path:
     assert said in " ".join(out.split())
 
 
+def test_quota_counts_the_pods_that_a_daemon_set_lacks(tmp_path: Path) -> None:
+    found = raw_workload("DaemonSet", "agent", "default", pod_spec=raw_pod(requests={"cpu": "1"})["spec"])
+    status = {"desiredNumberScheduled": 4, "currentNumberScheduled": 1}
+    out = ask(
+        tmp_path, [quota(HARD, {"pods": "1", "requests.cpu": "1"}), {**found, "status": status}], "quota/compute"
+    ).out
+    assert "Refuses 2 of 4 pods of daemonset/agent: room for 1" in out
+
+
 def test_quota_of_other_objects_is_full(tmp_path: Path) -> None:
     out = ask(tmp_path, [quota({"services": "5", "pods": "9"}, {"services": "5", "pods": "3"})], "quota/compute").out
     assert "Lets in nothing more that uses services (5 of 5)." in out
