@@ -266,6 +266,18 @@ def test_budget(tmp_path: Path, code: str) -> None:
     assert json.loads(ask(tmp_path, objects, "pdb/web", "-o", "json").out)["verdict"]["code"] == code
 
 
+def test_budget_of_a_workload_that_has_no_pod_now_is_kept(tmp_path: Path) -> None:
+    labels = {"app": "web"}
+    idle = deployment(replicas=0, made=0)
+    template = {**idle["spec"]["template"], "metadata": {"labels": labels}}
+    idle = {**idle, "spec": {**idle["spec"], "selector": {"matchLabels": labels}, "template": template}}
+    ran = ask(tmp_path, [budget(minAvailable=1, status=counts(0, 1, 0)), idle], "pdb/web")
+    out = " ".join(ran.out.split())
+    assert "Protects nothing now: deployment/web has no pod. Keep it: it selects the pods to come." in out
+    assert "Way out" not in out
+    assert "kubectl qos explain deployment/web" in out
+
+
 def test_budget_without_held_pods_names_no_drain(tmp_path: Path) -> None:
     assert "Drains held" not in ask(tmp_path, BUDGETS["BudgetAllows"][0], "pdb/web").out
 
