@@ -12,14 +12,12 @@ from msgspec.structs import replace
 
 __all__ = [
     "FORBIDDEN",
-    "LABELS_NOT_ASKED",
     "NOT_ALL_IN_FILE",
     "NOT_ASKED",
     "NOT_FOUND",
     "NOT_IN_FILE",
     "NOT_IN_SNAPSHOT",
     "POLICY_NOT_EVALUATED",
-    "QUOTAS_NOT_ASKED",
     "USAGE_NOT_ASKED",
     "WEBHOOK_NOT_ASKED",
     "Access",
@@ -78,11 +76,6 @@ def read_or_none(found: T | Unread) -> T | None:
 
 USAGE_NOT_ASKED: Final = Unread("get", "nodes/proxy", None, "not asked for a list")
 """Of pods that were not named, in a source that takes a request for each node."""
-
-
-LABELS_NOT_ASKED: Final = Unread("get", "namespaces", None, "not asked for Pod Security; --dry-run=server tells")
-QUOTAS_NOT_ASKED: Final = Unread("list", "resourcequotas", None, "not asked, as Pod Security; --dry-run=server tells")
-"""What bounds a namespace, where one answer about a manifest is to take a live cluster no more requests."""
 
 
 WEBHOOK_NOT_ASKED: Final = Unread("create", "pods.mutate.kubectl-qos.io", None, NOT_ASKED)
