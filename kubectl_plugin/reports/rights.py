@@ -64,7 +64,9 @@ def read_only() -> tuple[str, ...]:
 
 def roles(commands: Collection[str], namespace: str, *, kubelets: bool) -> Iterator[Role]:
     """The Roles that allow commands all that they ask for; with a namespace, that one alone may be read."""
-    name = "-".join(("kubectl-qos", *(() if set(commands) == set(read_only()) else commands)))
+    # No other call may print a role of that name: applied, it would replace this one for all who are bound to it.
+    of_one = ("in", namespace) if namespace else ()
+    name = "-".join(("kubectl-qos", *(() if set(commands) == set(read_only()) else commands), *of_one))
     given: dict[str, tuple[str, ...]] = {}
     spaces: dict[str, str] = {}
     for asked in map(ASKED.__getitem__, commands):

@@ -129,4 +129,4 @@ def test_completion_and_kubectl_take_what_is_printed(
     for form in ("table", "json", "yaml"):
         (tmp_path / form).write_text(run("rights", "fence", "-n", shop, "-o", form).out)
         done = control_plane.kubectl("apply", "--dry-run=server", "-f", str(tmp_path / form))
-        assert done.stdout.count("kubectl-qos-fence created (server dry run)") == 3, form
+        assert done.stdout.count("kubectl-qos-fence-in-shop created (server dry run)") == 3, form

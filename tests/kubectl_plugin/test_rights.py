@@ -102,14 +102,26 @@ def test_K_each_command_has_its_own(command: str) -> None:
 def test_K_in_one_namespace() -> None:
     of_cluster, *others = _roles("died", "delete", "-n", "shop")
     assert [role["metadata"] for role in others] == [
-        {"name": "kubectl-qos-died-delete", "namespace": space} for space in ("shop", "kube-node-lease")
+        {"name": "kubectl-qos-died-delete-in-shop", "namespace": space} for space in ("shop", "kube-node-lease")
     ]
     assert {role["kind"] for role in others} == {"Role"}
     assert "pods" not in _verbs([of_cluster])
     assert _verbs(others[:1])["pods"] == {"get", "list", "watch", "delete", "patch"}
     assert list(_verbs(others[1:])) == ["leases.coordination.k8s.io"]
     told = run("rights", "died", "-n", "shop").out
-    assert "kubectl create rolebinding kubectl-qos-died -n shop --role=kubectl-qos-died --group=GROUP" in told
+    assert "kubectl create rolebinding kubectl-qos-died-in-shop -n shop --role=kubectl-qos-died-in-shop --group=GROUP" in told
+
+
+def test_K_no_role_replaces_another() -> None:
+    calls = [(), ("explain",), ("-n", "shop"), ("-n", "explain"), ("explain", "-n", "shop"), ("fence", "-n", "in-shop")]
+    printed = [(role["kind"], *sorted(role["metadata"].items())) for words in calls for role in _roles(*words)]
+    bound = [
+        line.split("--")[0]
+        for words in calls
+        for line in run("rights", *words).out.splitlines()
+        if line.startswith("#   kubectl create ")
+    ]
+    assert len(printed) == len(set(printed)) == len(bound) == len(set(bound))
 
 
 @pytest.mark.parametrize(
