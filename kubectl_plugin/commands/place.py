@@ -168,7 +168,9 @@ class _Planner:
         if drain.nodes:
             # Notes in `unread` when budgets were left out of the source: none would keep the drain from ending.
             self._gatherer.noted(self._gatherer.list(PDBS))
-            self._gatherer.noted(self._gatherer.list(PODS))
+            if self._gatherer.noted(self._gatherer.list(PODS)) is None and self._source.side_by_side:
+                # A user of one namespace: the pods of others decide whether the drain ends.
+                self._source.list(PODS)
         asked = request.asked
         table = NodeTable(snapshot.nodes, snapshot.pods)
         # In the order of their specs.

@@ -17,7 +17,7 @@ from msgspec import Struct
 from podrules.reachability import LEASE_NAMESPACE
 from podrules.versions import SCHEDULER_NAMESPACE
 
-__all__ = ["ASKED", "KUBELETS", "Role", "read_only", "roles"]
+__all__ = ["ASKED", "KUBELETS", "Role", "is_namespaced", "read_only", "roles"]
 
 KUBELETS: Final = "nodes/proxy"
 """Reaches the kubelets through the API server, also their exec."""
@@ -55,6 +55,11 @@ class Role(Struct, frozen=True, rename="camel"):
 
 ASKED: Final = msgspec.json.decode(files(__package__).joinpath("rights.json").read_bytes(), type=dict[str, _Asked])
 """By command."""
+
+
+def is_namespaced(resource: str) -> bool:
+    """Whether objects of a resource are in namespaces."""
+    return any(resource in asked.namespaced for asked in ASKED.values())
 
 
 def read_only() -> tuple[str, ...]:
