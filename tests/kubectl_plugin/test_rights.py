@@ -207,6 +207,16 @@ def test_K_in_one_namespace_its_claims_are_known(developer: RecordingSource) -> 
     assert "pods outside of shop: you may not list them (kubectl auth can-i list pods -A)" in waits
 
 
+@pytest.mark.parametrize("unread", [set(), {"persistentvolumeclaims"}])
+def test_K_a_missing_claim_decides_without_nodes(unread: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    source = RecordingSource([*demo_objects(), *_CLAIMING], only_in="shop", forbidden={"nodes", *unread})
+    source.namespace, source.now = "shop", datetime.fromisoformat(DEMO_NOW)
+    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+    ran = run("explain", "pod/typo", "-n", "shop")
+    told = 'no node fits. Claim "nope" does not exist.'
+    assert (ran.code, told in flat(ran.out)) == ((11, False) if unread else (0, True)), ran
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
