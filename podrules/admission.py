@@ -26,6 +26,7 @@ from podrules.defaults import (
     defaulted_fields,
 )
 from podrules.features import REFERENCE, Features
+from podrules.limits.room import LimitRangeBound
 from podrules.model.pod import Pod, PodStatus
 from podrules.model.policy import LimitRange, PriorityClass, RuntimeClass
 from podrules.priority import (
@@ -37,12 +38,22 @@ from podrules.priority import (
     is_reserved_class_name,
 )
 
-__all__ = ["AdmissionObjects", "AdmittedPod", "PodRefusal", "RefusedBy", "admit_pod", "admitted_by_server"]
+__all__ = [
+    "AdmissionObjects",
+    "AdmittedPod",
+    "LimitRangeBound",
+    "PodRefusal",
+    "RefusedBy",
+    "admit_pod",
+    "admitted_by_server",
+]
 
 
 class RefusedBy(StrEnum):
     """Who refuses a pod after all these steps (`podrules.pod_review`)."""
 
+    NAMESPACE = "NamespaceLifecycle"
+    """The first of all plugins: the namespace does not exist, or is being deleted."""
     VALIDATION = "validation"
     LIMIT_RANGER = "LimitRanger"
     POD_SECURITY = "PodSecurity"
@@ -61,6 +72,7 @@ class PodRefusal(Struct, frozen=True, rename="camel"):
     """The name of the quota that refuses it; empty: none does."""
     resources: tuple[str, ...] = ()
     """What that quota has not enough of; empty: it refuses for another reason."""
+    limit_range: LimitRangeBound | None = None
 
     @property
     def may_be_defaulted(self) -> bool:

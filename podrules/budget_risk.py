@@ -1,8 +1,8 @@
 """Which PodDisruptionBudgets would stop a drain, and which workloads none protects.
 
     Overlaps       a pod of it is selected by another budget too: the API server never evicts that pod
-    BlocksAlways   it desires as many healthy pods as it selects, and as their controllers want: none may go, however
-                   healthy all are
+    BlocksAlways   it desires as many healthy pods as it selects, and as their controllers want (`as_wanted`): none
+                   may go, however healthy all are
     Uncounted      the controller cannot count its pods: none may go
     Unhealthy      it allows no disruption at present, and pods that are not Ready count, too
     BlocksNow      it allows no disruption at present
@@ -21,14 +21,30 @@ from enum import Enum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from podrules.budget_room import budget_way, counts_pods
 from podrules.disruption import SelectingBudgets, budgets_of, failed_sync, lets_unhealthy_go
+from podrules.model.base import ObjectMeta
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
+from podrules.model.workload import ReplicationController, Workload
 from podrules.safety import Guarantee, owner_guarantee
 
-__all__ = ["BudgetRisk", "BudgetStanding", "Budgets", "Unprotected", "budgets_at_stake", "eviction_hold"]
+__all__ = [
+    "UNREADY_FIRST",
+    "BudgetRisk",
+    "BudgetStanding",
+    "Budgets",
+    "Unprotected",
+    "as_wanted",
+    "budgets_at_stake",
+    "eviction_hold",
+    "needs_all_counted",
+]
 
+UNREADY_FIRST: Final = "pods that are not Ready first; then "
+"""Begins a way out where waiting may help: once all are Ready, or there are more."""
 _KEPT_ALIKE: Final = frozenset({Guarantee.AVAILABILITY_FIRST, Guarantee.AT_MOST_ONE})
 
 
@@ -46,6 +62,7 @@ class BudgetRisk(Enum):
 
 
 _RISKS: Final = tuple(BudgetRisk)
+_BLOCKS_NOW: Final = frozenset({BudgetRisk.UNHEALTHY, BudgetRisk.BLOCKS_NOW})
 
 
 class BudgetStanding(Struct, frozen=True, rename="camel"):
@@ -61,6 +78,10 @@ class BudgetStanding(Struct, frozen=True, rename="camel"):
     risk: BudgetRisk
     unready: int = 0
     """Pods of these that run and are not Ready, and that it does not let go either."""
+    way: str = ""
+    """What would let a pod go, where it needs all."""
+    missing: int = 0
+    """Pods that its controllers want and that do not exist, where it counts pods."""
 
 
 class Unprotected(Struct, frozen=True, rename="camel"):
@@ -112,19 +133,60 @@ def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]
     )
 
 
-def eviction_hold(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> BudgetRisk:
-    """Why an eviction that was refused is: what helps this pod. Its budgets count by their own status."""
+def needs_all_counted(budget: PodDisruptionBudget) -> bool:
+    """Whether a budget needs all pods that exist: where it counts these, its controllers may want more."""
+    status, counts = budget.status, counts_pods(budget) and budget.spec.min_available is not None
+    return counts and status.desired_healthy >= status.expected_pods > 0 and not status.disruptions_allowed
+
+
+def as_wanted(
+    budgets: Sequence[PodDisruptionBudget], makers: Iterable[Workload | ReplicationController]
+) -> tuple[PodDisruptionBudget, ...]:
+    """The budgets that need all pods that exist, with the pods that controllers want, as those of a lost node.
+
+    Args:
+        budgets: The budgets.
+        makers: Workloads without a controller of their own.
+    """
+    wanted: dict[tuple[str, str], int] = {}
+    selecting = SelectingBudgets(filter(needs_all_counted, budgets))
+    for maker in makers:
+        if maker.spec.template is not None and maker.spec.replicas:
+            labels = maker.spec.template.metadata.labels
+            made = Pod(metadata=ObjectMeta(namespace=maker.metadata.namespace, labels=labels))
+            for budget in selecting.of(made):
+                wanted[_key(budget)] = wanted.get(_key(budget), 0) + maker.spec.replicas
+    return tuple(
+        replace(one, status=replace(one.status, expected_pods=max(wanted.get(_key(one), 0), one.status.expected_pods)))
+        for one in budgets
+    )
+
+
+def eviction_hold(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> tuple[BudgetRisk, str]:
+    """Why an eviction that was refused is, and what would let a pod go, where its budget needs all.
+
+    Its budgets count by their own status.
+    """
     own = budgets_of(pod, budgets)
     if len(own) != 1:
-        return BudgetRisk.OVERLAPS
+        return BudgetRisk.OVERLAPS, ""
     (budget,), status = own, own[0].status
     if status.observed_generation < budget.metadata.generation:
-        return BudgetRisk.NOT_OBSERVED
+        return BudgetRisk.NOT_OBSERVED, ""
     if _is_unready(pod) and not lets_unhealthy_go(budget):
-        return BudgetRisk.UNHEALTHY
+        return BudgetRisk.UNHEALTHY, ""
     if _is_uncounted(budget):
-        return BudgetRisk.UNCOUNTED
-    return BudgetRisk.BLOCKS_ALWAYS if status.desired_healthy >= status.expected_pods > 0 else BudgetRisk.BLOCKS_NOW
+        return BudgetRisk.UNCOUNTED, ""
+    if status.desired_healthy >= status.expected_pods > 0:
+        return BudgetRisk.BLOCKS_ALWAYS, _way(budget)
+    return BudgetRisk.BLOCKS_NOW, ""
+
+
+def _way(budget: PodDisruptionBudget, pods: int | None = None) -> str:
+    spec, status = budget.spec, budget.status
+    way = budget_way(spec.min_available, spec.max_unavailable, status.expected_pods or pods or 0, pods)
+    short = status.current_healthy < (status.expected_pods if pods is None else pods)
+    return f"{UNREADY_FIRST}{way}" if short else way
 
 
 def _is_uncounted(budget: PodDisruptionBudget) -> bool:
@@ -163,6 +225,8 @@ def _standing(budget: PodDisruptionBudget, pods: int, unready: int, *, overlaps:
         status.disruptions_allowed,
         risk,
         unready,
+        _way(budget, pods) if risk is BudgetRisk.BLOCKS_ALWAYS else "",
+        max(0, status.expected_pods - pods) if risk in _BLOCKS_NOW and counts_pods(budget) else 0,
     )
 
 

@@ -19,9 +19,9 @@ from typing import Final
 from msgspec import Struct
 
 from podrules.model.policy import PodDisruptionBudget
-from podrules.scaled import scaled
+from podrules.scaled import percentage, scaled
 
-__all__ = ["BudgetRoom", "CoveredPods", "budget_room", "counts_pods"]
+__all__ = ["BudgetRoom", "CoveredPods", "budget_room", "budget_way", "counts_pods"]
 
 _UNSCALABLE: Final = {
     "DaemonSet": "daemonsets.apps does not implement the scale subresource",
@@ -83,6 +83,28 @@ def budget_room(budget: PodDisruptionBudget, covered: Sequence[CoveredPods]) -> 
     if most is not None:
         return _room(expected, healthy, max(0, expected - (scaled(most, expected, up=True) or 0)))
     return _room(expected, healthy, scaled(least or 0, expected, up=True) or 0)
+
+
+def budget_way(least: int | str | None, most: int | str | None, expected: int, pods: int | None = None) -> str:
+    """What lets a pod go of a budget that needs all of them, once all are Ready; more pods only where these help.
+
+    Args:
+        least: Its minAvailable.
+        most: Its maxUnavailable.
+        expected: How many pods its controller counts.
+        pods: How many of these it selects; None: all.
+    """
+    pods = expected if pods is None else pods
+    if most is None and isinstance(least, int):
+        return f"minAvailable {max(0, min(least, pods) - 1)}, or {least + 1} pods (now {pods})"
+    missing = f"maxUnavailable {max(0, expected - pods) + 1}"
+    percent = percentage(least) if most is None and isinstance(least, str) else None
+    if percent is None or not expected:
+        return missing
+    lower = f"minAvailable {max(0, pods - 1) * 100 // expected}%, or {missing} in its place"
+    # Rounded up, a share below 100% leaves a pod out only from some number of pods on.
+    more = -(-100 // (100 - percent)) if percent < 100 and pods == expected else 0
+    return f"{lower}, or {more} pods (now {pods})" if more else lower
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:

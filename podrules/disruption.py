@@ -2,11 +2,13 @@
 
     passed over    budgets do not hold a pod that is Pending, has finished or is being deleted
     several        a pod that two budgets select is never evicted
+    drain          kubectl asks again only where the answer is 429; else it fails, and goes on with the next node
     unhealthy      a pod that is not Ready goes freely with policy AlwaysAllow, or while as many others are healthy as
                    are desired
     healthy        takes one of disruptionsAllowed, or is refused
 
-Source: pkg/registry/core/pod/storage/eviction.go (Create, checkAndDecrement) at v1.36.3.
+Source: pkg/registry/core/pod/storage/eviction.go (Create, checkAndDecrement) at v1.36.3;
+k8s.io/kubectl/pkg/drain/drain.go (evictPods) and pkg/cmd/drain/drain.go (RunDrain) at v0.36.3.
 """
 
 from __future__ import annotations
@@ -19,10 +21,20 @@ from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget
 from podrules.model.selectors import Selector, SelectorError
 
-__all__ = ["Evictions", "SelectingBudgets", "budgets_of", "failed_sync", "lets_unhealthy_go", "recounted"]
+__all__ = [
+    "Evictions",
+    "SelectingBudgets",
+    "budgets_of",
+    "failed_sync",
+    "fails_drain",
+    "lets_unhealthy_go",
+    "recounted",
+]
 
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+_NEGATIVE = "pdb disruptions allowed is negative"
 _MAX_DISRUPTED = 2000
+_TOO_MANY = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
 _SYNC_FAILED = "SyncFailed"
 
 
@@ -52,13 +64,18 @@ class Evictions:
         if status.observed_generation < budget.metadata.generation:
             return f"The disruption budget {name} is still being processed by the server."
         if left < 0:
-            return "pdb disruptions allowed is negative"
+            return _NEGATIVE
         if len(status.disrupted_pods) > _MAX_DISRUPTED:
-            return "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+            return _TOO_MANY
         if left == 0:
             return _why_none(budget)
         self._allowed[_key(budget)] = left - 1
         return None
+
+
+def fails_drain(refused: str) -> bool:
+    """Whether kubectl drain does not ask again for a pod that was refused with these words, and fails."""
+    return refused in {SEVERAL, _NEGATIVE, _TOO_MANY}
 
 
 class SelectingBudgets:

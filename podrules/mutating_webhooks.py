@@ -61,6 +61,7 @@ class _Named(Model, frozen=True):
 
 class _ClientConfig(Model, frozen=True):
     service: _Named | None = None
+    ca_bundle: str = ""
 
 
 class Webhook(Model, frozen=True):

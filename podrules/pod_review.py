@@ -21,13 +21,15 @@ from msgspec import Struct
 from podrules.admission import PodRefusal, RefusedBy
 from podrules.features import REFERENCE, Features
 from podrules.limits.forbidden import forbidden
-from podrules.limits.limit_ranges import limit_range_refusal
-from podrules.limits.quotas import quota_room
+from podrules.limits.limit_ranges import limit_below_request, limit_range_refusal
+from podrules.limits.quotas import quota_room, still_refused
+from podrules.limits.room import LimitRangeBound
 from podrules.model.pod import Pod
 from podrules.model.policy import LimitRange, ResourceQuota
 from podrules.pod_security.admission import refusal, warning
 from podrules.pod_security.pods import SecuredPod
 from podrules.pod_security.policy import Level, Policy
+from podrules.refusals import RefusedFor, refuser
 from podrules.validation.filled import validate_filled_resources
 from podrules.validation.gates import Rules
 
@@ -49,7 +51,7 @@ def needs_content(policy: Policy) -> bool:
 
 
 def pod_refusal(
-    pod: Pod, secured: SecuredPod | None, rules: NamespaceRules, *, features: Features = REFERENCE
+    pod: Pod, secured: SecuredPod | None, rules: NamespaceRules, *, features: Features = REFERENCE, said: str = ""
 ) -> PodRefusal | None:
     """The first refusal; None: all let the pod in.
 
@@ -58,17 +60,24 @@ def pod_refusal(
         secured: The same as Pod Security sees it; None: it is not known well enough.
         rules: What holds in its namespace.
         features: Which feature gates hold.
+        said: Why the API server refused a pod of the same workload; empty: it is not known to have.
     """
     errors = list(validate_filled_resources(pod, Rules(features.minor))) if rules.limit_ranges else []
     if errors:
         told = [f"{error.field}: {error.problem}" for error in dict.fromkeys(errors)]
-        said = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
-        return PodRefusal(RefusedBy.VALIDATION, f'Pod "{pod.metadata.name}" is invalid: {said}')
-    if (said_of_range := limit_range_refusal(pod, rules.limit_ranges, features=features)) is not None:
-        return PodRefusal(RefusedBy.LIMIT_RANGER, said_of_range)
+        problem = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+        bound = limit_below_request(pod, rules.limit_ranges)
+        return PodRefusal(RefusedBy.VALIDATION, f'Pod "{pod.metadata.name}" is invalid: {problem}', limit_range=bound)
+    for one in rules.limit_ranges:
+        if (said_of_range := limit_range_refusal(pod, [one], features=features)) is not None:
+            bound = LimitRangeBound(one.metadata.name)
+            return PodRefusal(RefusedBy.LIMIT_RANGER, said_of_range, limit_range=bound)
     violation = None if secured is None else refusal(secured, rules.policy)
     if violation is not None:
         return PodRefusal(RefusedBy.POD_SECURITY, forbidden(pod, violation))
+    by = refuser(said)
+    if by is not None and (names := still_refused(by, pod, rules.quotas)):
+        return PodRefusal(RefusedBy.RESOURCE_QUOTA, said, by.name, names if by.why is RefusedFor.QUOTA_EXCEEDED else ())
     room = quota_room(pod, rules.quotas, features=features)
     if room is None or room.pods:
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 __all__ = [
     "FORBIDDEN",
@@ -18,6 +19,7 @@ __all__ = [
     "NOT_IN_FILE",
     "NOT_IN_SNAPSHOT",
     "OUTSIDE",
+    "POLICY_NOT_EVALUATED",
     "QUOTAS_NOT_ASKED",
     "USAGE_NOT_ASKED",
     "WEBHOOK_NOT_ASKED",
@@ -93,6 +95,10 @@ QUOTAS_NOT_ASKED: Final = Unread("list", "resourcequotas", None, "not asked, as 
 
 WEBHOOK_NOT_ASKED: Final = Unread("create", "pods.mutate.kubectl-qos.io", None, NOT_ASKED)
 """The webhook of kubectl qos, where its configuration does not say what it writes."""
+POLICY_NOT_EVALUATED: Final = replace(
+    WEBHOOK_NOT_ASKED, resource="mutatingadmissionpolicies.admissionregistration.k8s.io"
+)
+"""The policies that the chart of kubectl qos installs instead."""
 
 
 class Owner(Struct, frozen=True, rename="camel"):

@@ -67,6 +67,7 @@ class RefusedFor(StrEnum):
     NAMESPACE_ENDS = "NamespaceEnds"
     NAME_ENDS = "NameEnds"
     NAME_TAKEN = "NameTaken"
+    LIMIT_BELOW_REQUEST = "LimitBelowRequest"
     INVALID = "Invalid"
 
 
@@ -122,6 +123,7 @@ _ROWS: Final[tuple[tuple[RefusedFor, str], ...]] = (
     (RefusedFor.NAMESPACE_ENDS, r"because it is being terminated"),
     (RefusedFor.NAME_ENDS, r'object is being deleted: pods "(?P<name>[^"]+)" already exists'),
     (RefusedFor.NAME_TAKEN, r'(?:pods|persistentvolumeclaims) "(?P<name>[^"]+)" already exists'),
+    (RefusedFor.LIMIT_BELOW_REQUEST, r"must be less than or equal to (?P<name>\S+) limit of (?P<detail>[^\s,\]]+)"),
     (RefusedFor.INVALID, r'(?:Pod|PersistentVolumeClaim) "[^"]*" is invalid: (?P<detail>[\w.\[\]]+)'),
 )
 
@@ -167,7 +169,7 @@ def newest_refusal(events: Iterable[Event], now: datetime | None) -> Event | Non
 def pods_short(kind: str, entry: Workload, wanted: int | None) -> int:
     """How many of the pods that a workload wants do not exist, by its own status; 0 also where that is not known."""
     status = entry.status
-    if wanted is None or (kind != "Job" and not status.observed_generation):
+    if wanted is None or (kind not in {"Job", "DaemonSet"} and not status.observed_generation):
         return 0
     made = {"DaemonSet": status.current_number_scheduled, "Job": status.active}.get(kind, status.replicas)
     return max(0, wanted - made)

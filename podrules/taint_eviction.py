@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
+from typing import Final
 
 from msgspec import Struct
 
@@ -29,7 +30,10 @@ from podrules.model.node import Taint
 from podrules.model.pod import Pod
 from podrules.tolerations import NO_EXECUTE, tolerates_taint, tolerations_tolerate_taint
 
-__all__ = ["Eviction", "bound_at", "eviction_after", "pod_eviction", "taint_eviction"]
+__all__ = ["DEFAULT_TOLERATION_SECONDS", "Eviction", "bound_at", "eviction_after", "pod_eviction", "taint_eviction"]
+
+DEFAULT_TOLERATION_SECONDS: Final = 300
+"""What the API server adds for the taints of a lost node (--default-unreachable-toleration-seconds)."""
 
 
 class Eviction(Struct, frozen=True, rename="camel"):

@@ -93,9 +93,10 @@ class _Preconditions(Model, frozen=True):
 
 
 class DeleteOptions(Model, frozen=True):
-    """``request.options`` of a DELETE."""
+    """``request.options`` of a DELETE, and what an Eviction wants of the deletion."""
 
     grace_period_seconds: int | None = None
+    dry_run: tuple[str, ...] = ()
     preconditions: _Preconditions = field(default_factory=_Preconditions)
 
 

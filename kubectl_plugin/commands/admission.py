@@ -44,6 +44,8 @@ class ReviewedPod(NamedTuple):
         """The pod as the API server stores it, or why it refuses the pod."""
         if self.dry_run is not None and self.dry_run.refusal:
             return self.dry_run.refusal
+        if self.refusal is not None and self.refusal.by is RefusedBy.NAMESPACE:
+            return self.refusal.message
         if self.refusals:
             return f"the API server refuses {self.refusals[0]}"
         if self.admitted.rejected or self.refusal is None:
@@ -65,7 +67,9 @@ class Admission:
         self._asks = asks
         self._kept_reader: NamespaceReader | None = None
 
-    def review(self, pod: Pod, maker: Maker, files: ManifestObjects, *, exists: bool = False) -> ReviewedPod:
+    def review(
+        self, pod: Pod, maker: Maker, files: ManifestObjects, *, exists: bool = False, refused: str = ""
+    ) -> ReviewedPod:
         """A pod to come, after review.
 
         Args:
@@ -73,6 +77,7 @@ class Admission:
             maker: What makes it. What the API server's own dry run says of that decides.
             files: What comes with it.
             exists: Whether the pod is there already: nothing holds a change of it against the namespace's limits.
+            refused: Why its controller cannot make pods: quotas then take a request in any case.
         """
         gatherer, runtime_class = self._gatherer, pod.spec.runtime_class_name
         refusals, asked = maker.refusals, maker.asked
@@ -86,7 +91,12 @@ class Admission:
             return ReviewedPod(admitted_by_server(pod, asked.pod, objects), (), asked.report)
         if asked is not None and asked.report.refusal:
             return ReviewedPod(admitted, (), asked.report)
-        report = None if asked is None else asked.report
+        report, namespace = None if asked is None else asked.report, pod.metadata.namespace
+        if maker.written is not None and not exists:
+            meta = maker.entry.metadata
+            name = f'{maker.kind.rbac_name} "{meta.name or meta.generate_name or "Unknown"}"'
+            if (refusal := self._reader.refusal(namespace, files, name)) is not None:
+                return ReviewedPod(admitted, refusals, report, refusal)
         if refusals or admitted.rejected or exists:
             return ReviewedPod(admitted, refusals, report)
         # Loaded for pods to come: it takes many rules. Webhooks are asked after the plugin that refuses a class.
@@ -95,7 +105,7 @@ class Admission:
         own = OwnWebhook(pod, maker, files, gatherer)
         if (filled_in := own.written(objects.priority_classes)) is not pod:
             admitted = admit_pod(filled_in, objects, features=gatherer.versions.api_server)
-        refusal, warning = self._in_namespace(admitted, files, maker.written)
+        refusal, warning = self._in_namespace(admitted, files, maker.written, refused)
         denied = own.refusal(admitted.pod)
         if refusal is None or refusal.by is RefusedBy.RESOURCE_QUOTA:
             refusal = denied or refusal
@@ -120,7 +130,7 @@ class Admission:
         return self._kept_reader
 
     def _in_namespace(
-        self, admitted: AdmittedPod, files: ManifestObjects, written: Mapping[str, Any] | None
+        self, admitted: AdmittedPod, files: ManifestObjects, written: Mapping[str, Any] | None, refused: str
     ) -> tuple[PodRefusal | None, str]:
         """What holds against a pod in its namespace: why it is refused, and what is warned of."""
         from podrules.made_pod import made_pod
@@ -135,11 +145,11 @@ class Admission:
             pod.metadata.namespace,
             files,
             admitted.objects.limit_ranges,
-            quotas=bare and bool(pod.metadata.name),
+            quotas=bool(refused) or (bare and bool(pod.metadata.name)),
             of_file=written is not None,
         )
         if written is None or not needs_content(rules.policy):
-            return pod_refusal(pod, None, rules, features=features), ""
+            return pod_refusal(pod, None, rules, features=features, said=refused), ""
         server = Rules(features.minor)
         made = None if bare else made_pod(written)
         secured = pod_of(written if made is None else made.content, server)

@@ -230,6 +230,9 @@ class _Deletion(ClusterAction):
         budgets = self._gatherer.noted(self._gatherer.list(PDBS, pod.metadata.namespace))
         refused = None if budgets is None else Evictions(budgets).refused(pod)
         ending = pod_ending(pod, quiet=node.ends_unknown, node=known)
+        hold, way = None, ""
+        if budgets and refused is not None:
+            hold, way = eviction_hold(pod, self._gatherer.as_wanted(budgets, [pod]))
         owner, guards = owner_guarantee(pod), read_guards(pod, source, node=known)
         return Stakes(
             owner=owner,
@@ -239,7 +242,8 @@ class _Deletion(ClusterAction):
             volumes=guards,
             safety=pod_force_safety(owner.guarantee, self._plan, node, guards),
             eviction_refused=refused,
-            eviction_hold=eviction_hold(pod, budgets) if budgets and refused is not None else None,
+            eviction_hold=hold,
+            eviction_way=way,
             deleted=ending.deleted_at,
             collected_by=ending.collected_by,
             stays=known is not None and not goes(pod, known.spec.taints),

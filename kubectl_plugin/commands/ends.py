@@ -10,11 +10,11 @@ from typing import Final, TypeVar
 from kubectl_plugin.commands.targets import ObjectQuery, check_namespace, find, pod_selector
 from kubectl_plugin.options import NO_SELECTION
 from kubectl_plugin.reports.died.end_report import EndReport, end_report
-from podrules.cluster.end_evidence import EndReader, is_of_workload, node_of
+from podrules.cluster.end_evidence import EndReader, events_of_earlier, is_of_workload, node_of
 from podrules.cluster.errors import NotCaptured, NotFound
 from podrules.cluster.field_selector import equal_fields
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import EVENTS, NODES, PODS, Kind
+from podrules.cluster.kinds import EVENTS, JOBS, NODES, PODS, Kind
 from podrules.cluster.live.parallel_reads import together
 from podrules.cluster.source import Source
 from podrules.died.cause import Grade
@@ -107,11 +107,12 @@ class Ends:
         """
         found = self._all(EVENTS)
         pods = self._all(PODS, field_selector=equal_fields(("spec.nodeName", name))) or ()
-        events = None if found is None else _on_node(found, name, {pod.metadata.place for pod in pods})
-        if not events and not pods:
+        events = None if found is None else list(_on_node(found, name, {pod.metadata.place for pod in pods}))
+        if not events and not pods and not any(_names_node(event, name) for event in found or ()):
             # Pods and events may tell of a node that is gone, too.
             self._source.get(NODES, name)
-        yield from self.among(pods, events, after)
+        # A pod that is there may have been elsewhere before.
+        yield from (report for report in self.among(pods, events, after) if report.node == name)
 
     def of_workload(self, asked: ObjectQuery, after: datetime | None) -> Iterator[EndReport]:
         """The reports of the pods of a workload, also of those that are gone.
@@ -155,10 +156,10 @@ class Ends:
             return self._gatherer.noted(self._gatherer.list(kind))
 
     def among(self, pods: Sequence[Pod], events: Sequence[Event] | None, after: datetime | None) -> Iterator[EndReport]:
-        """The reports of pods that ended, and of those that events name and that are not there; the latest first.
+        """The reports of pods that ended, and of those that events name and that are gone; the latest first.
 
         Args:
-            pods: Those that are there.
+            pods: Those that are there. Events may name an earlier pod of the name.
             events: All about them, and about others of the same place; None: they could not be read.
             after: Ends from before that do not count; None: all count.
         """
@@ -173,20 +174,20 @@ class Ends:
         self, pods: Sequence[Pod], events: Sequence[Event] | None, after: datetime | None
     ) -> Iterator[EndReport]:
         about = _by_pod(events or ())
-        there = {pod.metadata.place for pod in pods}
+        there = {pod.metadata.place: pod for pod in pods}
         ended = [pod for pod in pods if (has_ended(pod) or never_started(pod)) and may_have_ended(pod, after)]
         alone = len(ended) <= _FEW_ENDS or not self._source.side_by_side
         for pod in ended:
             own = None if events is None else about.get(pod.metadata.place, ())
             known = self._reader.of_pod(pod, alone=alone, events=own)
             yield self._report(known, self._preempted(known, pod) if alone else None)
-        gone = [place for place in about if place not in there]
+        gone = [place for place, own in about.items() if place not in there or events_of_earlier(own, there[place])]
         alone = len(gone) <= _FEW_ENDS or not self._source.side_by_side
         for namespace, name in gone:
-            # Another may have its name by now: on another node, or of another workload.
-            present = read_or_none(self._gatherer.get(PODS, name, namespace))
+            # Another may have its name by now: also on another node, or of another workload.
+            present = there.get((namespace, name)) or read_or_none(self._gatherer.get(PODS, name, namespace))
             report = self._gone(name, namespace, about[namespace, name], present, alone=alone)
-            if report.end.verdict.grade is not Grade.NOTHING:
+            if report.end.verdict.grade is not Grade.NOTHING or _did_not_end_by_itself(report):
                 yield report
 
     def _pods_named(self, events: Sequence[Event], namespace: str | None) -> Sequence[Pod]:
@@ -231,10 +232,22 @@ class Ends:
         )
 
 
-def _on_node(events: Sequence[Event], node: str, there: Collection[tuple[str, str]]) -> list[Event]:
+def _on_node(events: Sequence[Event], node: str, there: Collection[tuple[str, str]]) -> Iterator[Event]:
     """The events about the pods that ran on a node, or are there, not just those of its kubelet."""
-    about = _by_pod(events).items()
-    return [event for place, own in about if place in there or node_of(own) == node for event in own]
+    for place, own in _by_pod(events).items():
+        of_uid: dict[str, list[Event]] = {}
+        for event in own:
+            of_uid.setdefault(event.involved_object.uid, []).append(event)
+        nodes = {uid: node_of(group) for uid, group in of_uid.items()}
+        if place in there or node in nodes.values():
+            yield from (event for event in own if nodes[event.involved_object.uid] in {node, ""})
+
+
+def _names_node(event: Event, node: str) -> bool:
+    """Whether an event is about a node, or relates to it."""
+    return any(
+        one is not None and (one.kind, one.name) == (NODES.kind, node) for one in (event.involved_object, event.related)
+    )
 
 
 def _by_pod(events: Sequence[Event]) -> dict[tuple[str, str], list[Event]]:
@@ -244,6 +257,12 @@ def _by_pod(events: Sequence[Event]) -> dict[tuple[str, str], list[Event]]:
         if event.involved_object.kind == PODS.kind:
             about.setdefault((event.involved_object.namespace, event.involved_object.name), []).append(event)
     return about
+
+
+def _did_not_end_by_itself(report: EndReport) -> bool:
+    """Whether a pod that is gone without a known cause was not just done: it restarts always, or its node is silent."""
+    restarts = report.owner is not None and report.owner.kind != JOBS.kind
+    return bool(report.end.verdict.clues) and (report.silent or restarts)
 
 
 def _is_after(report: EndReport, after: datetime | None) -> bool:

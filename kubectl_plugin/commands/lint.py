@@ -222,7 +222,7 @@ def _lint_finding(finding: Finding, entry: _Entry) -> LintFinding:
         column=place.column,
         field=finding.field,
         message=str(finding),
-        remedy=rule.remedy,
+        remedy=finding.remedy,
         source=rule.source,
         term=rule.term,
         ignored=_ignored(rule.name, place.line, entry),

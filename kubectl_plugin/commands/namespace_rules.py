@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from kubectl_plugin.commands.manifest_objects import ManifestObjects, applied
+from podrules.admission import PodRefusal, RefusedBy
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import LIMIT_RANGES, NAMESPACES, RESOURCE_QUOTAS
 from podrules.features import Features
@@ -22,7 +23,7 @@ from podrules.model.policy import LimitRange, ResourceQuota, ResourceQuotaStatus
 from podrules.model.quantity import ZERO
 from podrules.pod_review import NamespaceRules
 from podrules.pod_security.policy import policy_of
-from podrules.reading import LABELS_NOT_ASKED, QUOTAS_NOT_ASKED, Unread
+from podrules.reading import LABELS_NOT_ASKED, QUOTAS_NOT_ASKED, Unread, read_or_none
 
 __all__ = ["NamespaceReader"]
 
@@ -48,6 +49,30 @@ class NamespaceReader:
         found = self._gatherer.noted(self._gatherer.list(LIMIT_RANGES, namespace))
         own = [entry for entry in objects.limit_ranges if entry.metadata.namespace == namespace]
         return found if not own else applied(found or (), own)
+
+    def refusal(self, namespace: str, objects: ManifestObjects, name: str) -> PodRefusal | None:
+        """Why nothing is created in a namespace: it is not in cluster and files, or it goes; None: not so, or unknown.
+
+        Source: pkg/admission/plugin/namespace/lifecycle/admission.go (Admit) of k8s.io/apiserver at v0.36.3.
+
+        Args:
+            namespace: Its name.
+            objects: What the files bring.
+            name: The object to create, as ``pods "web"``.
+        """
+        found = self._gatherer.get(NAMESPACES, namespace)
+        if found is None:
+            own = (entry.metadata.name for kind, entry in objects.others if kind is NAMESPACES)
+            # Every cluster has some: a file without any does not hold them.
+            if not self._gatherer.source.side_by_side and not read_or_none(self._gatherer.list(NAMESPACES)):
+                return None
+            if namespace in own:
+                return None
+            return PodRefusal(RefusedBy.NAMESPACE, f'namespaces "{namespace}" not found')
+        if isinstance(found, Unread) or found.metadata.deletion_timestamp is None:
+            return None
+        why = f"unable to create new content in namespace {namespace} because it is being terminated"
+        return PodRefusal(RefusedBy.NAMESPACE, f"{name} is forbidden: {why}")
 
     def rules(
         self,

@@ -124,8 +124,13 @@ class ReportBuilder:
         made, writers = template_pod(entry, kind), None
         if kind is DEPLOYMENTS and (named or not self._source.side_by_side):
             writers = coming_writers(self._gatherer, made, entry)
-        template = self._to_come(made, maker, NO_OBJECTS, place=bool(self._wants_placement), pods=pods or ())
-        return self._workload(entry, kind, replace(template, second_writers=writers), pods, named=named)
+        refused = self._refused(entry, kind) if named or not self._source.side_by_side else None
+        if refused is None and isinstance(entry, Workload):
+            refused = said(entry.status.condition("ReplicaFailure", "True"))
+        place, why = bool(self._wants_placement), "" if refused is None else refused.message
+        template = self._to_come(made, maker, NO_OBJECTS, place=place, pods=pods or (), refused=why)
+        template = replace(template, second_writers=writers)
+        return self._workload(entry, kind, template, pods, refused, named=named)
 
     def manifest(self, manifest: PodManifest, objects: ManifestObjects) -> PodReport:
         """The report of a manifest's pod, or of the pod that its workload would make, with its file's other objects."""
@@ -219,7 +224,8 @@ class ReportBuilder:
         if refused is None or owner_guarantee(pod).guarantee in {Guarantee.KUBELET_OWNED, Guarantee.ONE_PER_NODE}:
             return None
         reference = PodReference(pod.metadata.namespace, pod.metadata.name)
-        return Unmoved(reference, PDBS.kind, refused, eviction_hold(pod, budgets))
+        hold, way = eviction_hold(pod, self._gatherer.as_wanted(budgets, [pod]))
+        return Unmoved(reference, PDBS.kind, refused, hold, way=way)
 
     def _tracking(self, pod: Pod) -> JobTracking | None:
         """The Job that has to count a pod that is kept for it."""
@@ -386,12 +392,12 @@ class ReportBuilder:
         return preempted(pod, event, pods, is_list=self._source.is_plain_list)
 
     def _to_come(
-        self, pod: Pod, maker: Maker, objects: ManifestObjects, *, place: bool, pods: Sequence[Pod]
+        self, pod: Pod, maker: Maker, objects: ManifestObjects, *, place: bool, pods: Sequence[Pod], refused: str = ""
     ) -> PodReport:
         """The report of a pod that does not exist yet: of a manifest, or the next one of a workload."""
         gatherer, kind = self._gatherer, maker.kind
         existing = self._existing(pod) if kind is PODS else None
-        reviewed = self._admission.review(pod, maker, objects, exists=existing is not None)
+        reviewed = self._admission.review(pod, maker, objects, exists=existing is not None, refused=refused)
         facts = PodFacts(
             pod=reviewed.admitted.pod,
             admitted=reviewed.admitted,
@@ -531,13 +537,19 @@ class ReportBuilder:
         return next(filter(None, conditions), None)
 
     def _workload(
-        self, entry: Any, kind: Kind[Any], template: PodReport, pods: Sequence[Pod] | None, *, named: bool
+        self,
+        entry: Any,
+        kind: Kind[Any],
+        template: PodReport,
+        pods: Sequence[Pod] | None,
+        refused: Said | None,
+        *,
+        named: bool,
     ) -> WorkloadReport:
         found = None if pods is None else self._in_short(pods)
         counts = None
         if found is not None:
             counts = pod_counts([pod.state for pod in found], pods_wanted(kind.kind, entry), kind.kind)
-        refused = self._refused(entry, kind) if named or not self._source.side_by_side else None
         if pods and found is not None:
             found = self._with_stuck(pods, found, named=named)
         return WorkloadReport(

@@ -113,8 +113,9 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
     nodes, read_pods = read_nodes or (), first.noted(first.list(PODS)) if of_all else first.in_reach(PODS)
     if read_pods is None and not source.is_plain_list:
         read_pods = source.list(PODS, None if of_all else source.namespace)
+    of = next((one.read_in for one in first.unread if one.read_in and one.resource == PODS.rbac_name), None)
     pods = read_pods or ()
-    remembered = RememberedSource(source, read_nodes, read_pods)
+    remembered = RememberedSource(source, read_nodes, read_pods, of=of)
     gatherer = Gatherer(remembered)
     listed_pods = _listed_pods(scope, source.namespace, pods) if chosen is None else chosen
     if not listed_pods and not scope.nodes and not scope.everything:

@@ -85,8 +85,8 @@ class OwnWebhook:
         self.report: OwnWebhookReport | None = None
         """None: it is not there, or is not asked."""
 
-    def written(self, classes: Mapping[str, PriorityClass] | None) -> Pod:
-        """The pod with what it writes, by the PriorityClasses as far as they are known."""
+    def written(self, classes: Mapping[str, PriorityClass] | None, *, spread: bool = True) -> Pod:
+        """The pod with what it writes, by the PriorityClasses that are known; ``spread``: also constraints."""
         pod, spec = self._pod, self._pod.spec
         if is_mirror_pod(pod):
             return pod
@@ -120,7 +120,7 @@ class OwnWebhook:
                 report = replace(report, priority_class_name=name)
                 # The Priority plugin fills in the rest by the class.
                 spec = replace(spec, priority_class_name=name, priority=None, preemption_policy=None)
-        if may_get_constraints(pod, space):
+        if spread and may_get_constraints(pod, space):
             report = self._with_constraints(report, rules)
             spec = replace(spec, topology_spread_constraints=report.topology_spread_constraints)
         self.report = report
@@ -133,8 +133,11 @@ class OwnWebhook:
             return None
         if report.unready:
             service = report.webhook.partition("/")[2]
-            failed = f'failed calling webhook "{MUTATES}": failed to call webhook: no endpoints available for service'
-            return PodRefusal(RefusedBy.WEBHOOK, f'{failed} "{service}"') if report.unready == "Fail" else None
+            cause = f'no endpoints available for service "{service}"'
+            if report.untrusted:
+                cause = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+            failed = f'failed calling webhook "{MUTATES}": failed to call webhook: {cause}'
+            return PodRefusal(RefusedBy.WEBHOOK, failed) if report.unready == "Fail" else None
         problem = disallowed(stored.spec.priority_class_name, self._namespace, rules.options.rules)
         if not problem:
             return None
@@ -195,7 +198,7 @@ class OwnWebhook:
         for name in (one.metadata.name for one in ours if one.selects(space.labels)):
             if any(may and name.endswith(suffix) for suffix, may in writes.items()):
                 why = f"{MUTATING_POLICIES.kind} {name} is not evaluated here; --dry-run=server asks the API server"
-                return OwnWebhookReport(webhook=name, unknown=(why,))
+                return OwnWebhookReport(webhook=name, by_policy=True, unknown=(why,))
         return None
 
     def _read_space(self) -> Space | Unread:
@@ -226,8 +229,13 @@ class OwnWebhook:
             rules = read_arguments(arguments)
         except RuleError as error:
             raise _UnknownError(f"Deployment {place} cannot start with its arguments: {error}") from error
-        unready = webhook.client_config.service is not None and not there.status.ready_replicas
-        return replace(report, webhook=place, unready=webhook.failure_policy if unready else ""), rules
+        client, ready = webhook.client_config, there.status.ready_replicas > 0
+        if client.service is None and not ready:
+            raise _UnknownError(f"Deployment {place} has no ready pod, and {own} asks another program, by its url")
+        # The certificate of a Service's name is of an authority of its own.
+        untrusted = client.service is not None and not client.ca_bundle
+        unready = webhook.failure_policy if untrusted or not ready else ""
+        return replace(report, webhook=place, unready=unready, untrusted=untrusted and ready), rules
 
     def _with_constraints(self, report: OwnWebhookReport, rules: PodRules) -> OwnWebhookReport:
         try:

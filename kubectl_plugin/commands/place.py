@@ -33,6 +33,7 @@ from podrules.cluster.kinds import (
 )
 from podrules.cluster.manifests.text import advice_for
 from podrules.cluster.source import Source
+from podrules.ending import holders
 from podrules.model.pod import Pod
 from podrules.model.pod_reference import PodReference, reference
 from podrules.model.snapshot import ClusterSnapshot
@@ -46,6 +47,7 @@ from podrules.placement.planned import AwaitedPod, Budgets, DrainFlag, PlannedSp
 from podrules.placement.planned_budgets import PodGroup, cluster_groups, planned_budgets, spec_groups
 from podrules.placement.situation import Situation
 from podrules.placement.what_if import NodeSpecification, adding_nodes, cordoning_nodes, excluding_nodes, without_pods
+from podrules.reading import read_or_none
 from podrules.scheduler.framework.node_table import NodeTable
 from podrules.similar_names import near_names
 from podrules.versions import version_notes
@@ -171,6 +173,9 @@ class _Planner:
             if self._gatherer.noted(self._gatherer.list(PODS)) is None and self._source.side_by_side:
                 # A user of one namespace: the pods of others decide whether the drain ends.
                 self._source.list(PODS)
+            leaving = [pod for pod in snapshot.pods if pod.spec.node_name in drain.names]
+            budgets = self._gatherer.as_wanted(snapshot.pod_disruption_budgets, leaving)
+            snapshot = replace(snapshot, pod_disruption_budgets=budgets)
         asked = request.asked
         table = NodeTable(snapshot.nodes, snapshot.pods)
         # In the order of their specs.
@@ -203,6 +208,7 @@ class _Planner:
             unmoved=result.unmoved,
             stuck=sum(result.stuck.values()),
             stuck_on=tuple(result.stuck),
+            kept=result.kept,
             silent=tuple(self._silent(specs)),
             flags=request.flags,
             unread=self._gatherer.unread,
@@ -262,7 +268,14 @@ class _Planner:
         if found.error is not None:
             raise found.error
         # A list that was written by hand may lack uids, which tell pods apart.
-        return replace(found.snapshot, pods=tuple(map(_with_uid, found.snapshot.pods)))
+        return replace(found.snapshot, pods=tuple(map(_with_uid, (*found.snapshot.pods, *self._kept_finished()))))
+
+    def _kept_finished(self) -> Iterator[Pod]:
+        """Finished pods of drained nodes that finalizers keep: the scheduler needs none, but a drain waits for them."""
+        pods = read_or_none(self._gatherer.list(PODS)) if self._options.drain else None
+        for pod in pods or ():
+            if pod.finished and pod.spec.node_name in self._options.drain and holders(pod.metadata.finalizers):
+                yield pod
 
     def _changed_cluster(self, request: _Request, files: _Files) -> ClusterSnapshot:
         """The cluster as it would be: with the objects of files, other nodes, fewer pods, and nodes cordoned.

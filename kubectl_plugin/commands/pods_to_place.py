@@ -24,6 +24,7 @@ from kubectl_plugin.commands.more_pods import WorkloadOrPod
 from kubectl_plugin.options import PlaceOptions
 from kubectl_plugin.reports.plan import RefusedSpec
 from kubectl_plugin.reports.pod.own_webhook import OwnWebhookReport
+from podrules.admission import RefusedBy
 from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from podrules.limits.room import QuotaRoom
@@ -106,9 +107,11 @@ class PlaceableSpecs:
             self.webhooks.append(replace(reviewed.webhook, spec=name))
         stored = reviewed.stored
         if isinstance(stored, str):
-            refusals = tuple(reviewed.refusals)
             # A LimitRange that was not read may have given the pod what a quota asks it to specify.
             ranges, refusal = reviewed.admitted.objects.limit_ranges, reviewed.refusal
+            if refusal is not None and refusal.by is RefusedBy.NAMESPACE:
+                return RefusedSpec(name, namespace, stored, True, manifest.file)
+            refusals = tuple(reviewed.refusals)
             unknown = ranges is None and refusal is not None and refusal.may_be_defaulted
             return RefusedSpec(name, namespace, stored, _is_refused(manifest), manifest.file, refusals, unknown)
         framework = self._schedulers.framework(stored, self._features)

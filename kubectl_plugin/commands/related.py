@@ -32,8 +32,8 @@ from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import Kind
 from podrules.disruption import Evictions, budgets_of, failed_sync
 from podrules.kubectl_status import kubectl_status
-from podrules.limits.quotas import quota_room, required_amounts, with_pods
-from podrules.limits.room import QuotaShare
+from podrules.limits.quotas import quota_room, required_amounts, still_refused, with_pods
+from podrules.limits.room import QuotaRoom, QuotaShare
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass, ResourceQuota, ScopeSelector
 from podrules.model.quantity import ZERO
@@ -43,7 +43,7 @@ from podrules.model.workload import Workload
 from podrules.placement.outcome import ClaimTrouble
 from podrules.priority import PREEMPT_LOWER_PRIORITY, default_priority_class
 from podrules.reading import read_or_none
-from podrules.refusals import pods_short, refuser
+from podrules.refusals import RefusedFor, pods_short, refuser
 from podrules.versions import version_notes
 from podrules.volumes import WriterLock, attached_guard, claimed_volumes
 
@@ -88,6 +88,18 @@ class RelatedReports:
     def _list(self, kind: Kind[Any], namespace: str | None = None) -> Any:
         return self._gatherer.noted(self._gatherer.list(kind, namespace))
 
+    def _short(self, pod: Pod) -> RelatedPod:
+        reach, node = None, pod.spec.node_name
+        if node and self._list(kinds.NODES) is not None:
+            reach = self._gatherer.reach(node, of_many=True)
+        return RelatedPod(
+            name=pod.metadata.name,
+            node=node,
+            status=kubectl_status(pod),
+            ready=pod.is_ready,
+            reach=reach if reach is not None and reach.reach.quiet else None,
+        )
+
     def _unfinished(self, namespace: str | None) -> list[Pod] | None:
         found = self._list(kinds.PODS, namespace)
         return None if found is None else [pod for pod in found if not pod.finished]
@@ -112,7 +124,8 @@ class RelatedReports:
             persistent_volumes=(own,) if own else () if bound else tuple(self._list(kinds.PERSISTENT_VOLUMES) or ()),
             storage_classes=() if bound else tuple(self._list(kinds.STORAGE_CLASSES) or ()),
         )
-        live = (pod for pod in pods or () if not pod.finished)
+        # A finished pod keeps a claim that is being deleted.
+        live = (pod for pod in pods or () if meta.deletion_timestamp or not pod.finished)
         users = [pod for pod in live if any(one.claim == meta.name for one in claimed_volumes(pod))]
         resizing = (Said(one.type, one.message) for one in claim.status.conditions if one.status == "True")
         grows = bound and wanted is not None and has is not None and has < wanted
@@ -127,10 +140,11 @@ class RelatedReports:
             capacity=str(has or ""),
             resize=next(resizing, Said("", "")) if grows else None,
             deleted_at=meta.deletion_timestamp,
+            finalizers=tuple(one for one in meta.finalizers if one != "kubernetes.io/pvc-protection"),
             problem=None,
             volume=None if own is None or nodes is None else claimed_place(claim, own, nodes),
             one_node=own is not None and attached_guard(own).lock in _ATTACHED,
-            pods=None if pods is None else tuple(map(_short, users)),
+            pods=None if pods is None else tuple(map(self._short, users)),
             event=self._event(claim) if named and not bound else None,
             **self._head(claim),
         )
@@ -148,11 +162,11 @@ class RelatedReports:
         return None if newest is None else Said(newest.reason, newest.message, newest.last)
 
     def _budget(self, budget: PodDisruptionBudget, *, named: bool) -> BudgetReport:
-        meta, spec = budget.metadata, budget.spec
+        gatherer, meta, spec = self._gatherer, budget.metadata, budget.spec
         pods, listed = self._list(kinds.PODS, meta.namespace), self._list(kinds.PDBS, meta.namespace) or ()
         budgets = [*(one for one in listed if one.metadata.name != meta.name), budget]
         own = [pod for pod in pods or () if budgets_of(pod, [budget])]
-        standings = budgets_at_stake(budgets, own).standings
+        standings = budgets_at_stake(gatherer.as_wanted(budgets, own), own).standings
         live = [pod for pod in own if not pod.finished]
         failures = (one.message for one in budget.status.conditions if one.type == "DisruptionAllowed")
         counted = budget_room(budget, list(map(self._covered, own))) if named and pods is not None else None
@@ -165,9 +179,19 @@ class RelatedReports:
             counted=counted,
             failure=next(failures, "") if failed_sync(budget) else failure,
             others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),
-            pods=tuple(replace(_short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
+            pods=tuple(
+                replace(
+                    self._short(pod),
+                    refused=Evictions(budgets).refused(pod) or "",
+                    silent=named and not pod.is_ready and self._is_silent(pod.spec.node_name),
+                )
+                for pod in live
+            ),
             **self._head(budget),
         )
+
+    def _is_silent(self, node: str) -> bool:
+        return bool(node) and self._gatherer.reach(node, of_many=True).reach.quiet
 
     def _covered(self, pod: Pod) -> CoveredPods:
         """A pod as the disruption controller counts it: by the outermost controller, and what that wants."""
@@ -208,6 +232,7 @@ class RelatedReports:
     def _counted(self, quota: ResourceQuota) -> Iterator[QuotaWorkload]:
         """The workloads whose pods the quota counts."""
         most, features = quota.status.hard, self._gatherer.versions.api_server
+        every = self._list(kinds.RESOURCE_QUOTAS, quota.metadata.namespace) or ()
         for kind, entry in self._workloads(quota.metadata.namespace):
             pod = self._admission.review(template_pod(entry, kind), Maker(kind, entry), NO_OBJECTS).admitted.pod
             room = quota_room(pod, [quota], features=features)
@@ -217,7 +242,12 @@ class RelatedReports:
             missing = pods_short(kind.kind, entry, wanted) if isinstance(entry, Workload) else 0
             said = self._refused(entry, kind) if missing else None
             by = refuser(said.message) if said is not None else None
-            full = with_pods(pod, missing, [quota], features=features)[0].status.used
+            again = still_refused(by, pod, [quota]) if by is not None and room.pods else ()
+            if said is not None and by is not None and again:
+                names = again if by.why is RefusedFor.QUOTA_EXCEEDED else ()
+                room = QuotaRoom(pods=0, quota=by.name, resources=names, refusal=said.message)
+            other = quota_room(pod, every, features=features)
+            full = {} if again else with_pods(pod, missing, [quota], features=features)[0].status.used
             yield QuotaWorkload(
                 name=f"{kind.singular}/{entry.metadata.name}",
                 wanted=wanted,
@@ -229,6 +259,7 @@ class RelatedReports:
                     for name in room.resources or most
                     if missing and name in full and full[name] > most[name]
                 },
+                other=other if other is not None and other.pods < room.pods else None,
             )
 
     def _workloads(self, namespace: str | None) -> Iterator[tuple[Kind[Any], Any]]:
@@ -239,17 +270,35 @@ class RelatedReports:
 
     def _class(self, entry: PriorityClass) -> ClassReport:
         name, value = entry.metadata.name, entry.value
+        # Loaded on demand.
+        from kubectl_plugin.commands.own_webhook import OwnWebhook
+
         pods, classes = self._unfinished(None), self._list(kinds.PRIORITY_CLASSES) or ()
         own = [pod for pod in pods or () if pod.spec.priority_class_name == name]
+        earlier = [one for pod in own if (one := pod.spec.priority) is not None and one != value]
         ranked = sorted((one for one in classes if one.metadata.name != name), key=lambda one: -one.value)
         defaults = [one for one in (entry, *ranked) if one.global_default]
         first = default_priority_class(defaults)
+        named: list[str] = []
+        given: list[str] = []
+        for kind, one in self._workloads(None):
+            pod, maker = template_pod(one, kind), Maker(kind, one)
+            place, own_class = (
+                f"{one.metadata.namespace}/{kind.singular}/{one.metadata.name}",
+                pod.spec.priority_class_name,
+            )
+            if own_class == name:
+                named.append(place)
+            elif not own_class:
+                pod = OwnWebhook(pod, maker, NO_OBJECTS, self._gatherer).written({name: entry}, spread=False)
+                given += [place] if pod.spec.priority_class_name == name else []
         return ClassReport(
             value=value,
             preemption_policy=entry.preemption_policy or PREEMPT_LOWER_PRIORITY,
             pods=None if pods is None else dict(sorted(Counter(pod.metadata.namespace for pod in own).items())),
             pending=sum(not pod.spec.node_name for pod in own),
-            stale=sum(pod.spec.priority not in {None, value} for pod in own),
+            stale=len(earlier),
+            earlier=tuple(sorted(set(earlier))),
             lower=sum(bool(pod.spec.node_name) and (pod.spec.priority or 0) < value for pod in pods or ()),
             above={
                 one.metadata.name: one.value
@@ -260,11 +309,8 @@ class RelatedReports:
             defaults=tuple(
                 one.metadata.name for one in sorted(defaults, key=lambda one: (one is not first, one.value))
             ),
-            workloads=tuple(
-                f"{one.metadata.namespace}/{kind.singular}/{one.metadata.name}"
-                for kind, one in self._workloads(None)
-                if template_pod(one, kind).spec.priority_class_name == name
-            ),
+            workloads=tuple(named),
+            given=tuple(given),
             quotas=tuple(
                 f"{one.metadata.namespace}/{one.metadata.name}"
                 for one in self._list(kinds.RESOURCE_QUOTAS) or ()
@@ -273,7 +319,3 @@ class RelatedReports:
             ),
             **self._head(entry),
         )
-
-
-def _short(pod: Pod) -> RelatedPod:
-    return RelatedPod(name=pod.metadata.name, node=pod.spec.node_name, status=kubectl_status(pod), ready=pod.is_ready)

@@ -93,7 +93,9 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
     webhook: tuple[OwnWebhookReport, ...] = ()
     """What the webhook of kubectl qos does with the pods of specs."""
     stuck_on: tuple[str, ...] = ()
-    """The drained nodes that do not answer, and on which pods stay Terminating."""
+    """The drained nodes that do not answer, and on which pods stay Terminating, or would without a budget."""
+    kept: dict[str, tuple[str, ...]] = {}
+    """Pods that leave a drained node, as ``namespace/name``, and the finalizers that keep them: the drain waits."""
 
     @property
     def asked(self) -> tuple[PlannedSpec, ...]:

@@ -10,9 +10,19 @@ from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.workload.rollout import Said
 from podrules.budget_risk import BudgetStanding
 from podrules.budget_room import BudgetRoom
-from podrules.cluster.kinds import EVENTS, LIMIT_RANGES, PODS, PRIORITY_CLASSES, WORKLOADS
+from podrules.cluster.kinds import (
+    EVENTS,
+    LIMIT_RANGES,
+    MUTATING_WEBHOOKS,
+    NAMESPACES,
+    PODS,
+    PRIORITY_CLASSES,
+    WORKLOADS,
+)
 from podrules.limits.room import QuotaRoom, QuotaShare
+from podrules.model.quantity import Quantity
 from podrules.placement.outcome import ClaimProblem, VolumePlace
+from podrules.reachability import NodeReach
 from podrules.reading import Unread
 from podrules.versions import VersionNote
 
@@ -27,8 +37,12 @@ class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):
     status: str
     """STATUS as kubectl prints it."""
     ready: bool
+    reach: NodeReach | None = None
+    """Its node, if that does not answer."""
     refused: str = ""
     """Why the API server would not evict it now, in its words; empty: it would, or the object is no budget."""
+    silent: bool = False
+    """Its node does not answer; asked only for a budget, of pods that are not Ready."""
 
 
 class RelatedReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind"):
@@ -68,6 +82,8 @@ class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanatio
     resize: Said | None
     """Why a bound claim has less than it requests; None: it has as much."""
     deleted_at: str | None
+    finalizers: tuple[str, ...]
+    """Besides kubernetes.io/pvc-protection."""
     problem: ClaimProblem | None
     """Why it cannot be used; None: it can, or waits for a pod."""
     volume: VolumePlace | None
@@ -83,7 +99,7 @@ class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanatio
 class BudgetReport(RelatedReport, frozen=True, kw_only=True, tag="BudgetExplanation"):
     """A PodDisruptionBudget."""
 
-    DECIDING = frozenset({"pods", "poddisruptionbudgets.policy"})
+    DECIDING = frozenset({"pods", "poddisruptionbudgets.policy", *(one.rbac_name for one in WORKLOADS)})
     min_available: int | str | None
     max_unavailable: int | str | None
     unhealthy_pod_eviction_policy: str
@@ -112,6 +128,8 @@ class QuotaWorkload(Struct, frozen=True, kw_only=True, rename="camel"):
     """What its newest event FailedCreate, or its condition, says of this quota."""
     needs: dict[str, str]
     """The hard amounts with which all missing pods come in."""
+    other: QuotaRoom | None = None
+    """The quota of the namespace that lets in fewer of its pods; None: there is none."""
 
 
 class QuotaReport(RelatedReport, frozen=True, kw_only=True, tag="QuotaExplanation"):
@@ -129,11 +147,17 @@ class QuotaReport(RelatedReport, frozen=True, kw_only=True, tag="QuotaExplanatio
     """LimitRanges of the namespace that set defaults."""
     workloads: tuple[QuotaWorkload, ...]
 
+    @property
+    def spent(self) -> tuple[QuotaShare, ...]:
+        """What it has no room for."""
+        counted = (one for one in self.resources if one.used)
+        return tuple(one for one in counted if Quantity.parse(one.used) >= Quantity.parse(one.hard))
+
 
 class ClassReport(RelatedReport, frozen=True, kw_only=True, tag="PriorityClassExplanation"):
     """A PriorityClass."""
 
-    DECIDING = frozenset(one.rbac_name for one in (*WORKLOADS, PODS, PRIORITY_CLASSES))
+    DECIDING = frozenset(one.rbac_name for one in (*WORKLOADS, MUTATING_WEBHOOKS, NAMESPACES, PODS, PRIORITY_CLASSES))
     value: int
     preemption_policy: str
     pods: dict[str, int] | None
@@ -142,6 +166,8 @@ class ClassReport(RelatedReport, frozen=True, kw_only=True, tag="PriorityClassEx
     """How many of them have no node."""
     stale: int
     """How many of them have a priority that the class does not give any more."""
+    earlier: tuple[int, ...] = ()
+    """The priorities that these have."""
     lower: int
     """How many pods on nodes have a lower priority."""
     above: dict[str, int]
@@ -151,5 +177,7 @@ class ClassReport(RelatedReport, frozen=True, kw_only=True, tag="PriorityClassEx
     """The classes that are globalDefault, the one that counts first."""
     workloads: tuple[str, ...]
     """Those that name it: ``shop/deployment/web``."""
+    given: tuple[str, ...] = ()
+    """Those that name none and get it from the webhook of kubectl qos."""
     quotas: tuple[str, ...]
     """Those with a scope for it: ``shop/compute``."""

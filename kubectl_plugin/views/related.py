@@ -21,13 +21,15 @@ from kubectl_plugin.reports.related import (
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, lacking
 from kubectl_plugin.reports.workload.rollout import Said
 from kubectl_plugin.views.pod.claim_words import claim_command, claim_sentences, volume_sentences
-from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
+from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import ago, amount, counted, cut, listed
+from kubectl_plugin.views.workload_words import node_word
 from podrules.budget_risk import BudgetRisk
+from podrules.disruption import fails_drain
+from podrules.limits.room import QuotaRoom
 from podrules.model.instant import instant, later
-from podrules.model.quantity import Quantity
 from podrules.model.storage import READ_WRITE_ONCE_POD
 from podrules.placement.outcome import ClaimTrouble
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
@@ -45,7 +47,7 @@ _PASSING: Final = frozenset(
     {ClaimTrouble.WAITS_FOR_CLASS, ClaimTrouble.WAITS_FOR_VOLUME, ClaimTrouble.WAITS_FOR_PROVISIONER}
 )
 _UNSET_BUDGET: Final = "no setting"
-_UNSET: Final = "Way out: set these in the template, or give the namespace a LimitRange with a default."
+_COUNTS: Final = frozenset({"pods", "count/pods"})
 
 
 def related_page(report: RelatedReport, *, now: datetime | None, wide: bool) -> Page:
@@ -72,7 +74,7 @@ def related_verdict(report: RelatedReport, now: datetime | None) -> Verdict:
 
 def _said(said: Said, now: datetime | None) -> str:
     when = ago(said.at, now)
-    return f"{said.reason}{f' {when} ago' if when else ''}: {cut(said.message)}"
+    return f"{said.reason}{f' {when} ago' if when else ''}{f': {cut(said.message)}' if said.message else ''}"
 
 
 def _names(what: str, names: Sequence[str]) -> str:
@@ -92,11 +94,16 @@ def _pods_table(title: str, pods: Sequence[RelatedPod], most: int | None, *, bud
     """The pods, those that are not Ready first."""
     last, ordered = ("evicted now",) if budget else (), sorted(pods, key=lambda pod: pod.ready)
     rows = [
-        (pod.name, pod.node or "none", pod.status, *(("no" if pod.refused else "yes",) if budget else ()))
+        (pod.name, pod.node or "none", _status(pod), *(("no" if pod.refused else "yes",) if budget else ()))
         for pod in ordered[:most]
     ]
     rest = [(f"and {len(pods) - len(rows)} more (-o wide)",)] if len(pods) > len(rows) else []
     return Table(f"{counted(len(pods), 'pod')}{title}", ("pod", "node", "status", *last), (*rows, *rest))
+
+
+def _status(pod: RelatedPod) -> str:
+    """Of a pod on a node that does not answer, the last that was heard."""
+    return pod.status if pod.reach is None else f"Node {node_word(pod.reach)} (last: {pod.status})"
 
 
 def _pod_commands(pods: Sequence[RelatedPod], namespace: str) -> Iterator[Command]:
@@ -109,10 +116,16 @@ _Told = tuple[VerdictCode, Severity, tuple[str, ...]]
 
 def _claim(report: ClaimReport, now: datetime | None) -> _Told:
     problem, pods = report.problem, report.pods or ()
-    held = (f"It keeps {_pods(pods)} waiting.",) if pods else ()
+    waiting = _waiting(pods)
+    held = (f"It keeps {_pods(waiting)} waiting.",) if waiting else ()
     if problem is not None and problem.trouble is ClaimTrouble.BEING_DELETED:
         users, when = [f"{one.namespace}/{one.name}" for one in problem.users], ago(report.deleted_at, now)
         lead = f"Being deleted{f' for {when}' if when else ''}"
+        if not users and report.finalizers:
+            kept = (
+                f"{lead}: {_names('finalizer', report.finalizers)} keep{'s' if len(report.finalizers) == 1 else ''} it."
+            )
+            return _C.CLAIM_TERMINATING, _NOTICE, (kept, "The controller that set it removes it, if it still runs.")
         if not users:
             return _C.CLAIM_TERMINATING, _NOTICE, (f"{lead}: no pod with a node keeps it, so it is gone soon.",)
         kept = f"{lead}: finalizer kubernetes.io/pvc-protection keeps it until {_names('pod', users)} "
@@ -122,10 +135,13 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         made, failed = instant(report.created), report.event is not None and report.event.reason == _FAILED
         young = made is not None and now is not None and now < later(made, _LONG)
         passes = young and not failed and problem.trouble in _PASSING
-        code = _C.CLAIM_LOST if problem.trouble is ClaimTrouble.LOST or report.phase == "Bound" else _C.CLAIM_UNBOUND
+        lost = problem.trouble is ClaimTrouble.LOST or report.phase in {"Bound", "Lost"}
+        code = _C.CLAIM_LOST if lost else _C.CLAIM_UNBOUND
         what, *way = claim_sentences([problem])
         if problem.selected_node and problem.trouble is ClaimTrouble.WAITS_FOR_PROVISIONER:
             what = f"{what.rstrip('.')} for node {problem.selected_node}."
+            if failed and report.event is not None:
+                way = [f"{_said(report.event, now).rstrip('. ')}."]
         return code, _NOTICE if passes else _TROUBLE, (what, *held, *way)
     if report.phase != "Bound":
         return _unbound(report, pods)
@@ -143,6 +159,9 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         why_not = f" ({_said(report.resize, now).rstrip('.: ')})" if report.resize.reason else ""
         lead = f"Has {report.capacity} of the {report.requested} that it requests{why_not}."
         grows = "The driver grows the volume, then the kubelet of a node where a pod uses it the file system."
+        if report.resize.reason.endswith("ResizeError"):
+            less = f"request less, but not below {report.capacity}" if report.capacity else "request less"
+            return _C.CLAIM_RESIZING, _TROUBLE, (lead, f"Way out: mend what it says, or {less}.")
         return _C.CLAIM_RESIZING, _NOTICE, (lead, grows)
     used = f"{_pods(pods).capitalize()} use{'s' if len(pods) == 1 else ''} it" if pods else "No pod uses it"
     volume = f" to {report.volume.volume}" if report.volume is not None else ""
@@ -191,8 +210,12 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
     if found is None:
         return _C.PODS_UNREAD, _NOTICE, ("What it blocks is unknown: its pods could not be read.",)
     of = f"{found.healthy} healthy of {counted(found.pods, 'pod')}, {found.desired} needed ({_setting(report)})"
-    nodes = sorted({pod.node for pod in report.pods if pod.node and pod.refused})
-    drains = (f"A drain of {listed(nodes, most=_SHOWN)} does not end.",) if nodes else ()
+    nodes = {
+        fails: {pod.node for pod in report.pods if pod.node and pod.refused and fails_drain(pod.refused) is fails}
+        for fails in (False, True)
+    }
+    ends = {"does not end": nodes[False], "fails": nodes[True] - nodes[False]}
+    drains = [f"A drain of {listed(sorted(on), most=_SHOWN)} {does}." for does, on in ends.items() if on]
     way = tuple(f"Way out: {change}." for change in _changes(report))[:1]
     lead, never = f"Lets no pod be evicted now: {of}.", True
     match found.risk:
@@ -210,10 +233,22 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
         case BudgetRisk.NOT_OBSERVED:
             lead, never = "Lets no pod be evicted until the disruption controller has seen its newest spec.", False
         case _:
-            never = False
+            return _C.BUDGET_BLOCKS_NOW, _NOTICE, (*_broken(report), lead, *way)
     if not never:
         return _C.BUDGET_BLOCKS_NOW, _NOTICE, (lead, *way)
     return _C.BUDGET_BLOCKS_ALWAYS, _TROUBLE, (lead, *drains, *way)
+
+
+def _broken(report: BudgetReport) -> Iterator[str]:
+    """What keeps pods of a budget from being Ready: the budget itself needs no change."""
+    found, silent = report.standing, [pod for pod in report.pods if pod.silent]
+    if silent:
+        nodes = sorted({pod.node for pod in silent})
+        yield f"{listed(nodes, most=_SHOWN)} {'does' if len(nodes) == 1 else 'do'} not answer: {_pods(silent)}."
+    if found is not None and found.missing:
+        is_not = "is" if found.missing == 1 else "are"
+        wanted = counted(found.pods + found.missing, "pod")
+        yield f"{found.missing} of {wanted} {is_not} not made yet."
 
 
 def _others(report: BudgetReport) -> str:
@@ -228,19 +263,14 @@ def _setting(report: BudgetReport) -> str:
 
 def _changes(report: BudgetReport) -> Iterator[str]:
     """What lets pods go, with numbers."""
-    found, least = report.standing, report.min_available
+    found = report.standing
     if found is None or found.risk in {BudgetRisk.ALLOWS, BudgetRisk.NOT_OBSERVED}:
         return
     match found.risk:
-        case BudgetRisk.BLOCKS_ALWAYS if report.max_unavailable is not None:
-            yield "maxUnavailable 1"
-        case BudgetRisk.BLOCKS_ALWAYS | BudgetRisk.UNCOUNTED if _setting(report) == _UNSET_BUDGET:
-            yield "set maxUnavailable 1"
-        case BudgetRisk.BLOCKS_ALWAYS if isinstance(least, int):
-            kept = max(0, min(least, found.pods) - 1)
-            yield f"minAvailable {kept}, or {counted(least + 1, 'pod')} (now {found.pods})"
         case BudgetRisk.BLOCKS_ALWAYS:
-            yield f"minAvailable {(found.pods - 1) * 100 // found.pods}%, or maxUnavailable 1 in its place"
+            yield found.way
+        case BudgetRisk.UNCOUNTED if _setting(report) == _UNSET_BUDGET:
+            yield "set maxUnavailable 1"
         case BudgetRisk.UNCOUNTED:
             yield f"minAvailable as a number, such as {max(0, found.pods - 1)} of {found.pods}"
         case BudgetRisk.UNHEALTHY | BudgetRisk.BLOCKS_NOW:
@@ -248,7 +278,7 @@ def _changes(report: BudgetReport) -> Iterator[str]:
             more = counted(max(1, found.desired + 1 - found.healthy), "more healthy pod")
             yield f"{more}{f'; not Ready: {_pods(unready)}' if unready else ''}"
             if found.risk is BudgetRisk.UNHEALTHY:
-                yield BUDGET_REMEDIES[found.risk]
+                yield remedy_words(found.risk)
         case BudgetRisk.SELECTS_NOTHING:
             yield "make spec.selector match the labels of the pods, or delete it"
         case _:
@@ -285,28 +315,30 @@ def _quota(report: QuotaReport, _now: datetime | None) -> _Told:
         return (
             _C.QUOTA_NOT_COUNTED,
             _NOTICE,
-            ("Its controller has not counted its newest spec: until then the API server goes by its status.",),
+            ("Its controller has not counted its newest spec: until then its status counts.",),
         )
+    only = (f"Only pods in scope {listed(report.scopes)} count.",) if report.scopes else ()
     short = [one for one in report.workloads if one.missing and (one.refused or one.room.pods < one.missing)]
     if short:
         rest = (f"{len(short) - _SHOWN} more workloads lack pods.",) if len(short) > _SHOWN else ()
-        return _C.QUOTA_REFUSES, _TROUBLE, (*map(_refuses, short[:_SHOWN]), *rest, *_way_in(short))
+        return _C.QUOTA_REFUSES, _TROUBLE, (*map(_refuses, short[:_SHOWN]), *rest, *only, *_way_in(short, report))
+    full = [one for one in report.workloads if not one.room.pods and one.room.resources]
+    spent = [f"{one.resource} ({_amounts(one.resource, one.used, one.hard)})" for one in report.spent[:_SHOWN]]
+    lead = [f"Lets in nothing more that uses {listed(spent)}."] if spent else []
+    if full:
+        lead = [
+            f"Lets in no further pod of {listed([one.name for one in full], most=_SHOWN)}: {_shares(full[0].room)}."
+        ]
     silent = [one.name for one in report.workloads if not one.room.pods and not one.room.resources]
     if silent:
-        lead = f"Refuses new pods of {listed(silent, most=_SHOWN)}: not all containers set {listed(report.required)}."
-        return _C.QUOTA_REFUSES, _NOTICE, (lead, _UNSET)
-    full = [one for one in report.workloads if not one.room.pods]
-    if full:
-        names = listed([one.name for one in full], most=_SHOWN)
-        return _C.QUOTA_FULL, _NOTICE, (f"Lets in no further pod of {names}: {_shares(full[0])}.",)
-    spent = [one for one in report.resources if one.used and Quantity.parse(one.used) >= Quantity.parse(one.hard)]
-    if spent:
-        said = [f"{one.resource} is {_amounts(one.resource, one.used, one.hard)}" for one in spent[:_SHOWN]]
-        return _C.QUOTA_FULL, _NOTICE, (f"Lets in nothing more that uses any of these: {listed(said)}.",)
+        unset = f"Refuses new pods of {listed(silent, most=_SHOWN)}: not all containers set {listed(report.required)}."
+        return _C.QUOTA_REFUSES, _NOTICE, (*lead, unset, *only, f"Way out: {_setting_amounts(report)}")
+    if lead:
+        return _C.QUOTA_FULL, _NOTICE, (*lead, *only)
     first, least = report.resources[:1], min(report.workloads, key=lambda one: one.room.pods, default=None)
     room = [f"Has room; the fullest: {one.resource}, {_amounts(one.resource, one.used, one.hard)}." for one in first]
-    more = [f"Room for {counted(least.room.pods, 'more pod')} of {least.name}."] if least is not None else []
-    return _C.QUOTA_HAS_ROOM, _FINE, (*(room or ["Bounds nothing."]), *more)
+    more = [f"Room for {counted(least.room.pods, 'more pod')} of {least.name}.{_first(least)}"] if least else []
+    return _C.QUOTA_HAS_ROOM, _FINE, (*(room or ["Bounds nothing."]), *more, *only)
 
 
 def _amounts(resource: str, used: str, hard: str) -> str:
@@ -315,27 +347,48 @@ def _amounts(resource: str, used: str, hard: str) -> str:
     return f"{amount(own, used) if used else 'not counted'} of {amount(own, hard)}"
 
 
-def _shares(one: QuotaWorkload) -> str:
-    """``requests.cpu is 2 of 2``: what its next pod finds too little of; else the words of the refusal."""
-    room, then = one.room, " then" if one.room.pods else ""
+def _shares(room: QuotaRoom) -> str:
+    """``requests.cpu is 2 of 2``: what the next pod finds too little of; else the words of the refusal."""
+    then = " then" if room.pods else ""
     shares = [f"{own.resource} is{then} {_amounts(own.resource, own.used, own.hard)}" for own in room.shares]
     return listed(shares) or cut(room.refusal.partition(f"quota: {room.quota}: ")[2] or room.refusal).rstrip(".")
 
 
 def _refuses(one: QuotaWorkload) -> str:
-    lead = f"Refuses {one.missing} of {counted(one.wanted or 0, 'pod')} of {one.name}"
-    if one.room.pods >= one.missing:
-        return f"{lead} by its last event; by now there is room, and the controller tries again."
+    refused, wanted = one.missing - one.room.pods, counted(one.wanted or 0, "pod")
+    if refused <= 0:
+        by_now = "by now there is room, and the controller tries again"
+        return f"Refuses {one.missing} of {wanted} of {one.name} by its last event; {by_now}.{_first(one)}"
     room = f"room for {one.room.pods}, " if one.room.pods else ""
-    return f"{lead}: {room}{_shares(one)}."
+    return f"Refuses {refused} of {wanted} of {one.name}: {room}{_shares(one.room)}.{_first(one)}"
 
 
-def _way_in(short: Sequence[QuotaWorkload]) -> Iterator[str]:
+def _first(one: QuotaWorkload) -> str:
+    """The quota that lets in fewer."""
+    return "" if one.other is None else f" Quota {one.other.quota} lets in {one.other.pods}: {_shares(one.other)}."
+
+
+def _way_in(short: Sequence[QuotaWorkload], report: QuotaReport) -> Iterator[str]:
     for one in [one for one in short if one.needs][:1]:
         hard = [f"{name} to {amount(name.rpartition('.')[2], text)}" for name, text in one.needs.items()]
-        yield f"Way out: raise {listed(hard)} for all pods of {one.name}, or ask for less."
-    if not any(one.room.resources for one in short):
-        yield _UNSET
+        less = "want fewer pods" if _COUNTS.issuperset(one.needs) else "ask for less"
+        also = "; the same for quota " + one.other.quota if one.other is not None else ""
+        yield f"Way out: raise {listed(hard)} for all pods of {one.name}, or {less}{also}."
+        if "count/pods" in one.needs:
+            yield "Finished pods count until they are deleted."
+    silent = [one.name for one in short if not one.room.resources]
+    if silent:
+        of = "" if len(silent) == len(short) else f" for {listed(silent, most=_SHOWN)}"
+        yield f"Way out{of}: {_setting_amounts(report)}"
+
+
+def _setting_amounts(report: QuotaReport) -> str:
+    """What lets in pods that do not set what the quota requires, also where it is used up."""
+    over = [one for one in report.spent if one.resource in {*report.required, *_COUNTS}]
+    raised = [f"{one.resource} above {amount(one.resource.rpartition('.')[2], one.used)}" for one in over]
+    first = f"raise {listed(raised)}, or delete what uses it; then " if raised else ""
+    what = listed(report.required) if raised else "these"
+    return f"{first}set {what} in the template, or give the namespace a LimitRange with a default."
 
 
 def _quota_parts(report: QuotaReport, now: datetime | None, most: int | None) -> Iterator[Section | Table]:
@@ -346,7 +399,7 @@ def _quota_parts(report: QuotaReport, now: datetime | None, most: int | None) ->
     needs = (f"each container has to set {listed(report.required)}; {filled}",) if report.required else ()
     yield Section("Requires", needs)
     shown = [
-        (one.name, str(one.wanted or ""), str(one.missing), str(one.room.pods), _shares(one))
+        (one.name, str(one.wanted or ""), str(one.missing), str(one.room.pods), _shares(one.room))
         for one in report.workloads[:most]
     ]
     headings = ("workload", "wanted", "missing", "more fit", "limit")
@@ -357,22 +410,30 @@ def _quota_parts(report: QuotaReport, now: datetime | None, most: int | None) ->
 def _quota_commands(report: QuotaReport) -> Iterator[Command]:
     for one in [one for one in report.workloads if one.missing or not one.room.pods][:2]:
         yield qos("explain {}/{}", *one.name.split("/"), namespace=report.namespace)
+    for name in sorted({one.other.quota for one in report.workloads if one.other is not None})[:1]:
+        yield qos("explain quota/{}", name, namespace=report.namespace)
     yield why("exceeded quota")
 
 
 def _class(report: ClassReport, _now: datetime | None) -> _Told:
     if report.pods is None:
         return _C.PODS_UNREAD, _NOTICE, ("Which pods have it is unknown: they could not be read.",)
-    pods, workloads, first = sum(report.pods.values()), len(report.workloads), report.defaults[:1]
-    lead = f"Gives priority {report.value} to {counted(pods, 'pod')}; {counted(workloads, 'workload')} name it."
-    lead = lead.replace("1 workload name", "1 workload names") if workloads == 1 else lead
-    if report.name in report.defaults and len(report.defaults) > 1:
-        both = f"{len(report.defaults)} classes are globalDefault; the lowest counts, {first[0]}."
-        return _C.CLASS_DEFAULTS, _NOTICE, (both, lead, "Way out: set globalDefault: false in all but one.")
+    pods, workloads, given = sum(report.pods.values()), len(report.workloads), len(report.given)
+    lead = f"Gives priority {report.value} to {counted(pods - report.stale, 'pod')}; {counted(workloads, 'workload')} "
+    lead += "names it" if workloads == 1 else "name it"
+    if given:
+        lead += f", {given} {'gets' if given == 1 else 'get'} it from the webhook of kubectl qos"
     if report.stale:
-        older = f"{report.stale} of them {'has' if report.stale == 1 else 'have'} the priority of an earlier class"
-        return _C.CLASS_IN_USE, _NOTICE, (lead, f"{older} of this name, and keep it until they are created again.")
-    return _C.CLASS_IN_USE if pods or workloads else _C.CLASS_UNUSED, _FINE, (lead,)
+        earlier = listed([str(one) for one in report.earlier], most=_SHOWN)
+        has = f"{counted(report.stale, 'pod')} {'has' if report.stale == 1 else 'have'}"
+        lead += f"; {has} priority {earlier} of an earlier class of this name"
+    if report.name in report.defaults and len(report.defaults) > 1:
+        both = f"{len(report.defaults)} classes are globalDefault; the lowest counts, {report.defaults[0]}."
+        return _C.CLASS_DEFAULTS, _NOTICE, (both, f"{lead}.", "Way out: set globalDefault: false in all but one.")
+    if report.stale:
+        keep = "Pods keep their priority until they are created again."
+        return _C.CLASS_IN_USE, _NOTICE, (f"{lead}.", keep)
+    return _C.CLASS_IN_USE if pods or workloads or given else _C.CLASS_UNUSED, _FINE, (f"{lead}.",)
 
 
 def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -> Iterator[Section | Table]:
@@ -389,7 +450,8 @@ def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -
     rows = [(namespace, str(count)) for namespace, count in list((report.pods or {}).items())[:most]]
     waiting = f", {report.pending} without a node" if report.pending else ""
     yield Table(f"Pods{waiting}", ("namespace", "pods"), tuple(rows), right=frozenset({1}))
-    yield Section("Workloads", report.workloads[:most])
+    of_webhook = tuple(f"{one} (by the webhook)" for one in report.given)
+    yield Section("Workloads", (*report.workloads, *of_webhook)[:most])
     yield Section("Quotas", report.quotas[:most])
 
 
@@ -400,8 +462,11 @@ def _if_deleted(report: ClassReport, *, default: bool) -> Iterator[str]:
     yield "pods that are there keep their priority"
     if report.workloads:
         yield f"the API server refuses new pods of {listed(report.workloads, most=_SHOWN)}: no such class"
+    rest = next((f"class {one}" for one in report.defaults if one != report.name), "priority 0")
+    if report.given:
+        yield f"the webhook gives new pods of {listed(report.given, most=_SHOWN)} no class, and warns: {rest}"
     if default:
-        yield f"new pods without a class get {f'class {report.defaults[1]}' if report.defaults[1:] else 'priority 0'}"
+        yield f"new pods without a class get {rest}"
 
 
 def _class_commands(report: ClassReport) -> Iterator[Command]:

@@ -36,12 +36,13 @@ from kubectl_plugin.views.pod.stuck_words import (
     unseen_words,
 )
 from kubectl_plugin.views.pod.volume_move import advice_words, waiting_words
-from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
+from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.words import counted, for_words, listed, quoted, resource_amount
 from podrules.attachment import MoveStep
+from podrules.disruption import fails_drain
 from podrules.model.instant import instant
 from podrules.model.pod import PodQOSClass
 from podrules.oom import OOMRule
@@ -132,7 +133,8 @@ def _held(report: PodReport) -> Iterator[Verdict]:
     yield from (_fine(VerdictCode.RUNNING, said) for said in preemptor_words(report.preemptors.found))
     held = report.held
     if held is not None and held.hold is not None:
-        said = f"A drain of its node does not end: {held.detail.removesuffix('.')}; {BUDGET_REMEDIES[held.hold]}."
+        ends = "fails" if fails_drain(held.detail) else "does not end"
+        said = f"A drain of its node {ends}: {held.detail.removesuffix('.')}; {remedy_words(held.hold, held.way)}."
         yield _fine(VerdictCode.RUNNING, said)
 
 
@@ -144,6 +146,7 @@ def _refused(report: PodReport) -> Iterator[str]:
     if report.refusal is not None:
         yield f"{_REFUSED}: {report.refusal.message.removesuffix('.')}."
         yield from refusal_remedy(report.refusal, report.namespace)
+        yield from also_refused([entry.field for entry in report.refusals])
         return
     reasons = [(refused_words(entry), entry.remedy, entry.field) for entry in report.refusals]
     if report.priority.rejected:

@@ -17,7 +17,7 @@ from kubectl_plugin.reports.workload.workload_report import WorkloadReport
 from kubectl_plugin.views.node.pressure import near_limit_words
 from kubectl_plugin.views.pod.ending import kept_words
 from kubectl_plugin.views.pod.health_words import why_words
-from kubectl_plugin.views.pod.refusal_words import creation_remedy
+from kubectl_plugin.views.pod.refusal_words import creation_remedy, refusal_remedy
 from kubectl_plugin.views.pod.stuck_words import repeated_sentences
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
 from kubectl_plugin.views.words import clock, counted, lasting
@@ -48,6 +48,7 @@ _DECIDES: Final = {
     RefusedFor.PRIORITY_CLASS: "priorityclasses.scheduling.k8s.io",
 }
 """What decides whether the next pod is let in, and is reviewed again."""
+_OF_LIMIT_RANGES: Final = frozenset({RefusedFor.LIMIT_RANGE, RefusedFor.LIMIT_BELOW_REQUEST})
 
 
 def standing(report: WorkloadReport, now: datetime | None) -> Verdict | None:
@@ -102,7 +103,12 @@ def _remedy(report: WorkloadReport, refused: Said) -> str:
     reads = _DECIDES.get(found.why) if found is not None else None
     if reads is not None and let_in and reads not in {one.resource for one in report.unread}:
         return "By what was read, the next pod is let in: the controller tries again within 17 min."
-    return creation_remedy(refused.message, report.namespace)
+    # What was not exceeded when the pod was refused may be now. Of one quota, amounts that lack come first.
+    new = None if reads is None or found is None or found.why is RefusedFor.QUOTA_EXCEEDED else template.refusal
+    own = template.refusal if found is not None and found.why in _OF_LIMIT_RANGES else None
+    if own is not None and own.limit_range is not None:
+        return " ".join(refusal_remedy(own, report.namespace))
+    return creation_remedy(refused.message if new is None else new.message, report.namespace)
 
 
 def _near_limit_words(near: Sequence[NearLimit]) -> str:

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
-from podrules.budget_room import budget_room
+from podrules.budget_room import budget_room, budget_way
 from podrules.checks.finding import BUDGETS, Finding, Level, LintRule
 from podrules.checks.objects import Manifest, Objects, PodCase
 from podrules.disruption import SelectingBudgets
@@ -101,9 +101,9 @@ def _room(manifest: Manifest, budget: PodDisruptionBudget, groups: Sequence[PodG
     if room is not None and room.failure and value is not None:
         yield UncountedBudget(*place, setting, value, room.failure)
     elif never and budget.spec.selector is not None:
-        yield BudgetBlocksDrains(*place, setting, value)
+        yield BudgetBlocksDrains(*place, setting, value, expected=room.expected if room is not None else 0)
     elif room is not None and room.healthy and not room.allowed and any(map(_is_drained, groups)):
-        yield BudgetBlocksDrains(*place, setting, value, room.healthy)
+        yield BudgetBlocksDrains(*place, setting, value, room.healthy, room.expected)
 
 
 def _is_drained(group: PodGroup) -> bool:
@@ -117,7 +117,7 @@ class BudgetBlocksDrains(Finding, frozen=True):
         name="budget-blocks-drains",
         level=Level.WARNING,
         about="A PodDisruptionBudget never lets a healthy pod be evicted.",
-        remedy="Let one pod go: a lower minAvailable, a higher maxUnavailable, or more replicas.",
+        remedy="Let one pod go: maxUnavailable 1, or a lower minAvailable.",
         source=f"{BUDGETS} (getExpectedPodCount)",
         term="PodDisruptionBudget",
         check_objects=check_budgets,
@@ -127,6 +127,14 @@ class BudgetBlocksDrains(Finding, frozen=True):
     """None: it sets neither."""
     pods: int | None = None
     """The number of selected pods, if it decides."""
+    expected: int = 0
+    """The number of pods that the controller counts; 0: not known."""
+
+    @property
+    def remedy(self) -> str:
+        """The change that helps this budget."""
+        least, most = (self.value, None) if self.setting == "minAvailable" else (None, self.value)
+        return f"Let one pod go: {budget_way(least, most, self.expected, self.pods)}."
 
     def __str__(self) -> str:
         if self.value is None:

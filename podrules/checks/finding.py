@@ -74,6 +74,11 @@ class Finding(Struct, frozen=True):
         """The field whose line and column are shown."""
         return self.field
 
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return self.rule.remedy
+
     def __str__(self) -> str:
         """What is wrong here, in one sentence."""
         raise NotImplementedError

@@ -25,16 +25,20 @@ M = TypeVar("M", bound=Model)
 
 
 class RememberedSource:
-    """Keeps all nodes and pods of another source, and asks that source for everything else."""
+    """Keeps the nodes of another source, and its pods or those of one namespace; asks it for everything else."""
 
-    def __init__(self, source: Source, nodes: Sequence[Node] | None, pods: Sequence[Pod] | None) -> None:
+    def __init__(
+        self, source: Source, nodes: Sequence[Node] | None, pods: Sequence[Pod] | None, of: str | None = None
+    ) -> None:
         """Take the nodes and pods.
 
         Args:
             source: Answers for all other kinds.
             nodes: All nodes of the cluster; None: they could not be read, and the other source says why.
             pods: The same of pods.
+            of: The only namespace that these pods are from; None: of all.
         """
+        self._of = of
         self._source = source
         self._nodes = None if nodes is None else {node.metadata.name: node for node in nodes}
         self._pods = None if pods is None else FieldIndex(pods, FieldTerm.read_model)
@@ -61,7 +65,7 @@ class RememberedSource:
         """All objects of a kind; see `Source.list`."""
         if kind is NODES and self._nodes is not None and not selector and not field_selector:
             return cast("Sequence[T]", tuple(self._nodes.values()))
-        if kind is not PODS or self._pods is None or selector:
+        if kind is not PODS or self._pods is None or selector or self._of not in {None, namespace}:
             return self._source.list(kind, namespace, selector=selector, field_selector=field_selector)
         found = self._pods.of(field_selector)
         if namespace is not None:

@@ -47,7 +47,7 @@ from podrules.model.workload import Workload, selector_of
 from podrules.priority import static_pod_uid
 from podrules.reading import Unread, read_or_none
 
-__all__ = ["EndReader", "is_of_workload", "node_of"]
+__all__ = ["EndReader", "events_of_earlier", "is_of_workload", "node_of"]
 
 _OWNERS: Final[Mapping[str, Kind[Any]]] = {
     one.kind: one for one in (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS, REPLICATION_CONTROLLERS)
@@ -96,7 +96,7 @@ class EndReader:
     ) -> KnownEnd:
         """The evidence of a pod that is gone, as `of_pod`; ``present`` is the other pod that has its name now."""
         found = self._events_about("Pod", name, namespace) if events is None else events
-        told = None if found is None else _of_last(found, present)
+        told = None if found is None else events_of_earlier(found, present)
         controller = self._controller_by_name(name, namespace) if alone else None
         owner, owner_gone = self._owner(controller, namespace)
         owner_events = self._owner_events(controller, namespace)
@@ -270,7 +270,7 @@ def _is_before(event: Event, made: str | None, more: timedelta = timedelta()) ->
     return when is not None and since is not None and when < since + more
 
 
-def _of_last(events: Sequence[Event], present: Pod | None) -> list[Event]:
+def events_of_earlier(events: Sequence[Event], present: Pod | None) -> list[Event]:
     """The events about the last pod of a name that is not the present one."""
     # The kubelet knows a static pod by what its mirror has as an annotation.
     uids = {"", present.metadata.uid, static_pod_uid(present)} if present is not None else {""}

@@ -25,6 +25,7 @@ from podrules.cluster.errors import (
 from podrules.cluster.field_selector import equal_fields
 from podrules.cluster.force_delete_objects import read_guards, read_node_reach, read_reach, renewals
 from podrules.cluster.kinds import (
+    DEPLOYMENTS,
     EVENTS,
     JOBS,
     LEASE_CANDIDATES,
@@ -36,6 +37,8 @@ from podrules.cluster.kinds import (
     PODS,
     PRIORITY_CLASSES,
     REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    STATEFUL_SETS,
     Kind,
 )
 from podrules.cluster.kubelet import CONFIGZ, KubeletEndpoint
@@ -49,7 +52,7 @@ from podrules.model.kubelet import KubeletConfiguration
 from podrules.model.metrics import NodeMetrics, PodMetrics
 from podrules.model.node import Node
 from podrules.model.pod import Pod
-from podrules.model.policy import PriorityClass
+from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.selectors import Selector
 from podrules.platform import Platform, node_platform
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
@@ -79,6 +82,7 @@ M = TypeVar("M", bound=Model)
 K = TypeVar("K", bound=KubeObject)
 _OWNED: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
 """Controllers of pods that usually have one of their own."""
+_SCALED: Final = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS)
 _MAX_OWNERS: Final = 4
 _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 
@@ -394,6 +398,27 @@ class Gatherer:
             kind = next((entry for entry in _OWNED if (entry.group, entry.kind) == (owner.group, owner.kind)), None)
             current = None if kind is None else self.noted(self.named(kind, owner.name, namespace))
         return tuple(chain)
+
+    def as_wanted(self, budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]) -> tuple[PodDisruptionBudget, ...]:
+        """The budgets of pods, with what the controllers of these want, where that decides; others are not read."""
+        # Loaded on demand.
+        from podrules.budget_risk import as_wanted, needs_all_counted
+        from podrules.disruption import SelectingBudgets
+        from podrules.model.workload import ReplicationController, Workload
+
+        selecting = SelectingBudgets(filter(needs_all_counted, budgets))
+        kinds: dict[str, Kind[Any]] = {one.kind: one for one in _SCALED}
+        makers: dict[tuple[str, str, str], Any] = {}
+        for pod in pods:
+            own = pod.metadata.controller
+            if own is None or own.kind not in kinds or not selecting.of(pod):
+                continue
+            owner = self.owners(pod)[-1]
+            if owner.kind in kinds:
+                key = pod.metadata.namespace, owner.kind, owner.name
+                makers[key] = self.noted(self.get(kinds[owner.kind], owner.name, key[0]))
+        known = [one for one in makers.values() if isinstance(one, (Workload, ReplicationController))]
+        return as_wanted(budgets, known)
 
     def snapshot(
         self,

@@ -34,6 +34,7 @@ _JSON_PATCH: Final = "application/json-patch+json"
 _DRY_RUN: Final = "?dryRun=All"
 AUTHORIZER_REFUSAL: Final = re.compile(r'User ".*" cannot \S+ (resource|path) "')
 """Every authorizer's refusal has this text; admission rejects with 403 too, though the user has the right."""
+_NO_ANSWER: Final = re.compile(r'failed calling webhook ".*', re.DOTALL)
 _ADMISSION_REFUSAL: Final = re.compile(
     r"""(?P<who>admission\ webhook\ ".*?"|ValidatingAdmissionPolicy\ '.*?')(\ with\ binding\ '.*?')?
     \ denied\ (the\ )?request(:\ (?P<why>.*)|.*)""",
@@ -154,6 +155,11 @@ class Writer:
                 raise Forbidden(verb, kind, namespace, message)
             case status if 400 <= status < 500:
                 raise _refused(f"{verb} {kind.singular}/{name}", message)
+            case 500 if found := _NO_ANSWER.search(message):
+                # failurePolicy Fail: nothing is done (webhook/validating/dispatcher.go, NewInternalError).
+                raise RequestRefused(
+                    f"the API server refuses to {verb} {kind.singular}/{name}: {found[0]}", admission=True
+                )
         raise Unreachable(
             f"the API server answered {answer.status} to {verb} {kind.singular}/{name}: {message}; whether it was "
             "done is not known"

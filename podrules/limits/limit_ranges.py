@@ -15,18 +15,19 @@ Source: plugin/pkg/admission/limitranger/admission.go (PodValidateLimitFunc) at 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from podrules.features import REFERENCE, Features
 from podrules.limits.forbidden import forbidden
+from podrules.limits.room import LimitRangeBound
 from podrules.model.base import ResourceList
 from podrules.model.pod import Pod, ResourceRequirements
 from podrules.model.policy import LimitRange, LimitRangeItem
 from podrules.model.quantity import ZERO, Quantity
 from podrules.resources import CPU, MEMORY, aggregate_container_limits, aggregate_container_requests
 
-__all__ = ["limit_range_refusal"]
+__all__ = ["limit_below_request", "limit_range_refusal"]
 
 _MAX_MILLI_VALUE: Final = (2**63 - 1) // 1000
 """Larger amounts have no int64 in thousandths, and are compared in whole units."""
@@ -46,6 +47,28 @@ def limit_range_refusal(pod: Pod, limit_ranges: Iterable[LimitRange], *, feature
         problems = list(dict.fromkeys(_problems(pod, limit_range, features)))
         if problems:
             return forbidden(pod, problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+    return None
+
+
+def limit_below_request(pod: Pod, limit_ranges: Sequence[LimitRange]) -> LimitRangeBound | None:
+    """The default limit that is below the request of a container; None: no LimitRange gave one.
+
+    A template that sets such a limit itself is refused before.
+
+    Args:
+        pod: As the API server would store it.
+        limit_ranges: Those of its namespace, as stored.
+    """
+    owns = [ref.container.resources for ref in pod.containers()]
+    short = [
+        (name, own.requests[name], most) for own in owns for name, most in own.limits.items() if name in own.requests
+    ]
+    for name, request, limit in short:
+        for one in limit_ranges if request > limit else ():
+            items = [item for item in one.spec.limits if item.type == "Container"]
+            if any(item.default.get(name) == limit for item in items):
+                capped = any(name in item.max and item.max[name] < request for item in items)
+                return LimitRangeBound(one.metadata.name, name, str(request), str(limit), capped)
     return None
 
 

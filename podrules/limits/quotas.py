@@ -22,6 +22,7 @@ pkg/quota/v1/evaluator/core/pods.go at v1.37.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -33,8 +34,9 @@ from podrules.limits.room import QuotaRoom, QuotaShare
 from podrules.model.base import ResourceList
 from podrules.model.pod import Pod, PodQOSClass
 from podrules.model.policy import ResourceQuota, ScopedResourceSelectorRequirement
-from podrules.model.quantity import Quantity
+from podrules.model.quantity import ZERO, Quantity, QuantityError
 from podrules.qos import created_pod_qos
+from podrules.refusals import RefusedFor, Refuser
 from podrules.resources import (
     CPU,
     EPHEMERAL_STORAGE,
@@ -48,7 +50,7 @@ from podrules.resources import (
     pod_requests,
 )
 
-__all__ = ["quota_refusal", "quota_room", "required_amounts", "with_pods"]
+__all__ = ["quota_refusal", "quota_room", "required_amounts", "still_refused", "with_pods"]
 
 _REQUESTS: Final = "requests."
 _LIMITS: Final = "limits."
@@ -133,6 +135,37 @@ def _exceeded(pod: Pod, charges: Iterable[_Charge], pods: int) -> QuotaRoom:
         refusal=forbidden(pod, problem),
         shares=tuple(QuotaShare(one, str(used[one]), str(status.hard[one])) for one in names),
     )
+
+
+def still_refused(said: Refuser, pod: Pod, quotas: Iterable[ResourceQuota]) -> tuple[str, ...]:
+    """What a quota that refused a workload's pod refuses the next one for, by what it said; empty: it need not.
+
+    Webhooks and policies may write what the template lacks: more amounts, or containers that set none.
+
+    Args:
+        said: Of the refusal.
+        pod: As the template makes it.
+        quotas: Those of its namespace.
+    """
+    status = next((one.status for one in quotas if one.metadata.name == said.name), None)
+    if status is None:
+        return ()
+    hard, used = status.hard, status.used
+    if said.why is RefusedFor.QUOTA_EXCEEDED:
+        asked = _amounts(said.detail.removeprefix("requested: ").partition(" ")[0].rstrip(","))
+        return tuple(name for name, more in asked if name in hard and used.get(name, ZERO) + more > hard[name])
+    if said.why is not RefusedFor.QUOTA_UNSPECIFIED:
+        return ()
+    own = {ref.container.name for ref in pod.containers()}
+    parts = (part.partition(" for: ") for part in said.detail.split("; "))
+    return tuple(name for name, _, them in parts if name in hard and not own.issuperset(them.split(",")))
+
+
+def _amounts(listed: str) -> Iterator[tuple[str, Quantity]]:
+    """Of ``cpu=1,pods=1``, as far as they can be read."""
+    for name, _, text in (one.partition("=") for one in listed.split(",")):
+        with suppress(QuantityError):
+            yield name, Quantity.parse(text)
 
 
 def with_pods(

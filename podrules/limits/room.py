@@ -1,10 +1,10 @@
-"""What the quotas of a namespace have left for pods, apart from the rules: reports have it without loading these."""
+"""What quotas have left for pods, and which LimitRange bounds them: reports have it without loading the rules."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["QuotaRoom", "QuotaShare"]
+__all__ = ["LimitRangeBound", "QuotaRoom", "QuotaShare"]
 
 
 class QuotaShare(Struct, frozen=True, rename="camel"):
@@ -27,3 +27,15 @@ class QuotaRoom(Struct, frozen=True, kw_only=True, rename="camel"):
     """Upstream's words for the next one."""
     shares: tuple[QuotaShare, ...] = ()
     """The use of these resources, as the next one finds it."""
+
+
+class LimitRangeBound(Struct, frozen=True, rename="camel"):
+    """The LimitRange that refuses a pod, or gives a container a limit below its request."""
+
+    name: str
+    resource: str = ""
+    """What it limits below the request; empty: it gives no such limit."""
+    request: str = ""
+    limit: str = ""
+    capped: bool = False
+    """Whether a limit of that request would be above the maximum of this LimitRange."""

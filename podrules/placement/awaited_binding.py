@@ -34,6 +34,7 @@ from podrules.scheduler.plugins.volume_binding.scorer import VolumeBindingArgs
 from podrules.scheduler.plugins.volume_binding.storage_index import (
     StorageIndex,
     claim_class,
+    claim_provisioner,
     claim_reference,
     is_bound,
     storage_index,
@@ -98,8 +99,7 @@ def awaited_claims(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
         if reserved:
             yield replace(found, volume=reserved)
         elif chosen:
-            provisioner = index.classes[named_class].provisioner if named_class in index.classes else ""
-            yield replace(found, provisioner=provisioner, selected_node=chosen)
+            yield replace(found, provisioner=claim_provisioner(index, claim), selected_node=chosen)
 
 
 def _devices(filtered: Filtered) -> Iterator[ClaimProblem]:

@@ -48,6 +48,7 @@ from podrules.scheduler.plugins.volume_binding.storage_index import (
     STORAGE,
     StorageIndex,
     claim_class,
+    claim_provisioner,
     claim_reference,
     storage_index,
 )
@@ -164,10 +165,19 @@ def _problems(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
         )
         if state is ClaimState.BEING_DELETED:
             problem = replace(problem, users=tuple(_users(index, claim)))
+        if state is ClaimState.LOST and _is_anothers(index, claim):
+            problem = replace(problem, trouble=ClaimTrouble.VOLUME_TAKEN)
         passes = bool(pod.spec.node_name)
         told = problem if state in _STATES else _of_volume(index, claim, state, problem, passes=passes)
         if told is not None:
             yield told
+
+
+def _is_anothers(index: StorageIndex, claim: PersistentVolumeClaim) -> bool:
+    """Whether another claim has the volume that a claim names."""
+    volume = index.volumes.get(claim.spec.volume_name)
+    holder = None if volume is None else volume.spec.claim_ref
+    return holder is not None and (holder.namespace, holder.name) != claim.metadata.place
 
 
 def _users(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[PodReference]:
@@ -196,9 +206,8 @@ def _of_volume(
             return replace(problem, trouble=ClaimTrouble.VOLUME_MISSING)
         if state is ClaimState.BOUND:
             return None
-        holder = volume.spec.claim_ref
-        free = holder is None or (holder.namespace, holder.name) == claim.metadata.place
-        return replace(problem, trouble=ClaimTrouble.WAITS_FOR_VOLUME if free else ClaimTrouble.VOLUME_TAKEN)
+        taken = _is_anothers(index, claim)
+        return replace(problem, trouble=ClaimTrouble.VOLUME_TAKEN if taken else ClaimTrouble.WAITS_FOR_VOLUME)
     if passes and state is ClaimState.DELAYED:
         return None if _bound_without(index, claim) else replace(problem, trouble=ClaimTrouble.NEEDS_SCHEDULER)
     chosen = claim.metadata.annotations.get(ANNOTATION_SELECTED_NODE)
@@ -254,7 +263,7 @@ def _of_class(
         return replace(problem, trouble=ClaimTrouble.NO_VOLUME, near=near)
     if state is ClaimState.DELAYED:
         return None
-    return replace(problem, trouble=ClaimTrouble.WAITS_FOR_PROVISIONER, provisioner=found.provisioner)
+    return replace(problem, trouble=ClaimTrouble.WAITS_FOR_PROVISIONER, provisioner=claim_provisioner(index, claim))
 
 
 def _classes(index: StorageIndex, first: str) -> tuple[str, ...]:

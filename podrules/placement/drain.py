@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from podrules.budget_risk import BudgetRisk, eviction_hold
 from podrules.disruption import Evictions, budgets_of
-from podrules.ending import PATIENCE, pod_ending, stop_plan
+from podrules.ending import PATIENCE, holders, pod_ending, stop_plan
 from podrules.model.instant import later
 from podrules.model.node import Node, Taint
 from podrules.model.pod import Pod
@@ -40,7 +40,7 @@ from podrules.priority import is_mirror_pod
 from podrules.reachability import NodeReach, Reach
 from podrules.safety import Guarantee, owner_guarantee
 
-__all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned_node", "drain_plan"]
+__all__ = ["CORDON", "HELD", "Drain", "DrainPlan", "cordoned_node", "drain_plan", "is_silent"]
 
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _EPOCH: Final = "1970-01-01T00:00:00Z"
@@ -74,6 +74,8 @@ class DrainPlan(Struct, frozen=True):
     """By UID, the pods that are marked for deletion, as they stay Terminating; None: the pod goes."""
     flags: tuple[DrainFlag, ...]
     """Without which kubectl evicts nobody."""
+    kept: dict[str, tuple[str, ...]]
+    """Pods that are evicted, as ``namespace/name``, and the finalizers that keep their objects: the drain waits."""
 
     @property
     def stuck(self) -> int:
@@ -99,26 +101,35 @@ def drain_plan(
     """
     pods = tuple(pods)
     own = [pod for pod in pods if pod.spec.node_name == name]
-    silent = reach.reach in {Reach.SILENT, Reach.MISSED_HEARTBEATS}
+    silent = is_silent(reach)
     evictions = Evictions(budgets)
     moved: list[Pod] = []
     unmoved: list[Unmoved] = []
     left: dict[str, Pod | None] = {}
+    kept: dict[str, tuple[str, ...]] = {}
     for pod in own:
         over = None if reach.reach.quiet else _overdue(pod, at)
         late = (_OVERDUE, ", ".join(pod.metadata.finalizers)) if over is not None else None
         reason, detail = _kept(pod, evictions) or late or _not_made_anew(pod, name, silent=silent)
         if reason:
-            hold = eviction_hold(pod, budgets) if reason == HELD else None
+            hold, way = eviction_hold(pod, budgets) if reason == HELD else (None, "")
             reference = PodReference(pod.metadata.namespace, pod.metadata.name)
             lacks = _unplaced(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
+            unready = tuple(_unready(pod, pods, budgets)) if hold is BudgetRisk.BLOCKS_NOW else None
             late_since = over if reason == _OVERDUE else None
-            unmoved.append(Unmoved(reference, reason, detail, hold, lacks, late_since, name))
+            unmoved.append(Unmoved(reference, reason, detail, hold, lacks, late_since, name, way, unready))
         else:
             moved.append(pod)
         if reason not in _STAYING:
             left[pod.metadata.uid] = _terminating(pod) if silent and not _goes_at_once(pod) else None
-    return DrainPlan(name, tuple(moved), tuple(unmoved), left, tuple(_flags(own)))
+            if not silent and (finalizers := holders(pod.metadata.finalizers)):
+                kept[f"{pod.metadata.namespace}/{pod.metadata.name}"] = finalizers
+    return DrainPlan(name, tuple(moved), tuple(unmoved), left, tuple(_flags(own)), kept)
+
+
+def is_silent(node: NodeReach) -> bool:
+    """Whether pods that are evicted from a node stay Terminating, because it does not answer."""
+    return node.reach in {Reach.SILENT, Reach.MISSED_HEARTBEATS}
 
 
 HELD: Final = "PodDisruptionBudget"
@@ -136,6 +147,14 @@ def _unplaced(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudg
         if unplaced and one.metadata.namespace == space and budgets_of(one, own):
             return PodReference(space, one.metadata.name)
     return None
+
+
+def _unready(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]) -> Iterator[PodReference]:
+    """The pods of the same budget that are not Ready."""
+    own, space = budgets_of(pod, budgets), pod.metadata.namespace
+    for one in pods:
+        if one.metadata.namespace == space and not (one.is_ready or one.finished) and budgets_of(one, own):
+            yield PodReference(space, one.metadata.name)
 
 
 def _overdue(pod: Pod, at: datetime | None) -> datetime | None:

@@ -21,7 +21,7 @@ from podrules.model.base import Condition
 from podrules.model.pod import Pod, PodStatus
 from podrules.model.snapshot import ClusterSnapshot
 from podrules.placement.devices import devices_freed
-from podrules.placement.drain import HELD, Drain, DrainPlan, cordoned_node, drain_plan
+from podrules.placement.drain import HELD, Drain, DrainPlan, cordoned_node, drain_plan, is_silent
 from podrules.placement.plan import Demand, Placing, queue_key, with_unaided
 from podrules.placement.planned import PlannedSpec, Unmoved
 from podrules.reachability import NodeReach
@@ -40,7 +40,9 @@ class Drained(Struct, frozen=True):
     """By index of the demand."""
     unmoved: tuple[Unmoved, ...]
     stuck: dict[str, int]
-    """By node that does not answer, how many pods stay Terminating."""
+    """By node that does not answer, how many pods stay Terminating; 0 where budgets hold all."""
+    kept: dict[str, tuple[str, ...]]
+    """Evicted pods, and the finalizers that keep them."""
     snapshot: ClusterSnapshot
     """The cluster without what left; what was placed is not in it."""
 
@@ -75,6 +77,7 @@ class _Rounds:
     def run(self) -> Drained:
         unmoved: list[Unmoved] = []
         stuck: dict[str, int] = {}
+        kept: dict[str, tuple[str, ...]] = {}
         for node in self._drain.nodes:
             table = self._placing.table
             before = {node.name: table.nodes[table.index[node.name]]}
@@ -82,13 +85,16 @@ class _Rounds:
                 self._placing.table = table.with_nodes({node.name: cordoned_node(before[node.name])})
             steps = list(self._rounds(node))
             unmoved += (one for step in steps for one in step.unmoved if one.reason != HELD or step is steps[-1])
-            if terminating := sum(step.stuck for step in steps):
+            for step in steps:
+                kept.update(step.kept)
+            terminating = sum(step.stuck for step in steps)
+            if terminating or (is_silent(node) and any(one.reason == HELD for one in steps[-1].unmoved)):
                 stuck[node.name] = terminating
             if self._drain.one_by_one:
                 self._placing.table = self._placing.table.with_nodes(before)
                 self._take_back(node.name)
         self._place(self._others)
-        return Drained(self._specs, tuple(unmoved), stuck, self._placing.snapshot)
+        return Drained(self._specs, tuple(unmoved), stuck, kept, self._placing.snapshot)
 
     def _rounds(self, node: NodeReach) -> Iterator[DrainPlan]:
         """Evict what is on a node until nothing is left, or budgets hold the rest."""

@@ -78,6 +78,7 @@ def make_room(situation: Situation, filtered: Filtered, budgets: Sequence[PodDis
 def _victim(victim: Victim, node: str, filtered: Filtered) -> PlannedVictim:
     pod = victim.pod
     leaving = pod.metadata.deletion_timestamp is not None
+    owner = owner_guarantee(pod).guarantee
     nominated = nominated_rows(filtered.context).get(filtered.context.table.index[node], ())
     return PlannedVictim(
         reference(pod),
@@ -85,6 +86,7 @@ def _victim(victim: Victim, node: str, filtered: Filtered) -> PlannedVictim:
         priority_of(pod),
         () if leaving else tuple(f"{budget.metadata.namespace}/{budget.metadata.name}" for budget in victim.violates),
         leaving,
-        owner_guarantee(pod).guarantee is not Guarantee.NOT_REPLACED,
+        owner is not Guarantee.NOT_REPLACED,
         tuple(map(reference, nominated)) if is_terminating_by_preemption(pod) else (),
+        owner is Guarantee.AT_MOST_ONE,
     )

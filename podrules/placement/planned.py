@@ -50,6 +50,8 @@ class PlannedVictim(Struct, frozen=True, rename="camel"):
     """Whether its controller makes another; else it is lost."""
     preempted_for: tuple[PodReference, ...]
     """Pods that are nominated to the node and go first, where it was preempted before; else none."""
+    stateful: bool = False
+    """A StatefulSet makes it: it has a name, and often data, of its own."""
 
 
 class AchievedSpread(Struct, frozen=True, rename="camel"):
@@ -258,6 +260,10 @@ class Unmoved(Struct, frozen=True, rename="camel"):
     """When a pod that is overdue should have been gone."""
     node: str = ""
     """The drained node that it is on."""
+    way: str = ""
+    """What would let a pod go of the budget, where that needs all."""
+    unready: tuple[PodReference, ...] | None = None
+    """The pods of a budget that waits for more of them to be Ready, that are not; None: not asked."""
 
 
 class DrainFlag(Struct, frozen=True, rename="camel"):

@@ -25,7 +25,7 @@ from podrules.model.node import Taint
 from podrules.model.pod import Pod
 from podrules.pod_gc import GC_CHECK_PERIOD, ORPHANS_GONE_WITHIN, collected_within
 from podrules.reachability import Reach
-from podrules.taint_eviction import eviction_after
+from podrules.taint_eviction import DEFAULT_TOLERATION_SECONDS, eviction_after
 from podrules.termination import GraceSource
 from podrules.timeline.aftermath import Ownership, after_deletion, forced_detach, free_volumes
 from podrules.timeline.events import (
@@ -50,8 +50,6 @@ _MONITOR_PERIOD: Final = 5
 """--node-monitor-period, seconds: a heartbeat is noticed up to so much later, and its absence too."""
 _TAINTED_WITHIN: Final = 1
 """Seconds; the controller's taint pass comes ten times a second."""
-_DEFAULT_TOLERATION_SECONDS: Final = 300
-"""--default-unreachable-toleration-seconds of the API server."""
 _UNREACHABLE_TAINT: Final = Taint(UNREACHABLE, "", NO_EXECUTE)
 
 
@@ -84,7 +82,7 @@ def tolerations_of(pod: Pod, *, daemon: bool) -> tuple[Toleration, ...]:
     if any(entry.key in {"", UNREACHABLE} and entry.effect in {"", NO_EXECUTE} for entry in own):
         return own
     limited = Toleration(
-        key=UNREACHABLE, operator="Exists", effect=NO_EXECUTE, toleration_seconds=_DEFAULT_TOLERATION_SECONDS
+        key=UNREACHABLE, operator="Exists", effect=NO_EXECUTE, toleration_seconds=DEFAULT_TOLERATION_SECONDS
     )
     return (*own, limited)
 

@@ -20,8 +20,9 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
-_BEFORE: Final = {"new pod": 12, "new pod without placement": 8, "pod that is there": 9, "deployment": 12}
-"""Requests that ``explain -f`` took before it looked at quotas; two look for our webhook and for its policies."""
+_BEFORE: Final = {"new pod": 13, "new pod without placement": 9, "pod that is there": 9, "deployment": 13}
+"""Requests that ``explain -f`` took before it looked at quotas; two look for our webhook and for its policies, and one
+for the namespace of what is new."""
 _PODS: Final[Mapping[str, Mapping[str, Any]]] = {
     "fits": {"requests": {"cpu": "100m", "memory": "10Mi"}},
     "asks for more than its default limit": {"requests": {"cpu": "800m", "memory": "10Mi"}},
@@ -93,6 +94,18 @@ def test_a_pod_is_refused_in_the_words_of_the_api_server(
     if not any(key.startswith("host") for key in case):
         refusal = qos.json("-f", file, code=6 if said else 0)["refusal"]
         assert (refusal or {"message": ""})["message"] == said
+
+
+def test_a_namespace_that_does_not_exist_refuses_all(
+    control_plane: ControlPlane, qos: InProcess, tmp_path: Path
+) -> None:
+    pod, file = make_pod("shop-of-nobody", schedulerName="default-scheduler"), tmp_path / "pod.yaml"
+    file.write_text(yaml.safe_dump(pod))
+    said = refused(control_plane, pod)
+
+    assert said == 'namespaces "shop-of-nobody" not found'
+    assert qos.json("-f", file, code=6)["refusal"]["message"] == said
+    assert [entry["reason"] for entry in qos.also("place").json("-f", file, code=6)["refused"]] == [said]
 
 
 def test_an_answer_takes_no_more_requests(

@@ -86,11 +86,30 @@ def test_two_nodes_are_drained_as_was_said(control_plane: ControlPlane, qos: InP
         (big,) = (pod for pod in api.list_items("v1", "Pod", namespace) if pod["metadata"]["name"].startswith("big"))
         wait_for(lambda: _unschedulable(api.get("v1", "Pod", big["metadata"]["name"], namespace)), "big stays pending")
         _explain_what_is_missing(qos, control_plane, namespace)
+        _drain_that_fails(place, control_plane, budget)
         api.delete(make_workload("Deployment", namespace, spec("2"), "web"))
         api.delete(make_workload("Deployment", namespace, spec("3"), "big"))
         wait_for(lambda: nodes_of("web", 0) == [] and nodes_of("big", 0) == [], "the pods are gone")
     for name in NODES:
         api.delete(raw_node(name))
+
+
+def _drain_that_fails(place: InProcess, control_plane: ControlPlane, budget: Object) -> None:
+    """Two budgets select a pod: kubectl drain does not wait for it, and drains the next node."""
+    api, meta = control_plane.api, budget["metadata"]
+    twice = make_pod(meta["namespace"], "twice", **spec("1", nodeName=FIRST))
+    twice["metadata"]["labels"] = {"app": "twice"}
+    selects = {"minAvailable": 0, "selector": {"matchLabels": {"app": "twice"}}}
+    budgets = [{**budget, "metadata": {**meta, "name": name}, "spec": selects} for name in ("one", "two")]
+    with control_plane.holding([twice, *budgets]):
+        wait_for(lambda: api.get("v1", "Pod", "twice", meta["namespace"])["status"]["phase"] == "Running", "twice runs")
+        page = " ".join(place("--drain", f"{FIRST},{SECOND}").out.split())
+        ran = control_plane.kubectl("drain", FIRST, SECOND, "--force", "--timeout=120s", check=False)
+    assert "The drain fails: kubectl drain does not ask again for 1 pod that PodDisruptionBudgets hold; it" in page
+    assert "then goes on with the next node." in page
+    assert "This pod has more than one PodDisruptionBudget" in page
+    assert (ran.returncode, f"node/{SECOND} drained" in ran.stdout, "global timeout" in ran.stderr) == (1, True, False)
+    assert "This pod has more than one PodDisruptionBudget" in ran.stderr
 
 
 def _explain_what_is_missing(qos: InProcess, control_plane: ControlPlane, namespace: str) -> None:

@@ -55,6 +55,9 @@ def test_budget_quota_and_class_of_a_deployment(
     said = qos.text("quota/q", "-n", namespace)
     assert "deployment/web: requests.cpu is 2 of 2. Way out: raise requests.cpu to 3 for all pods of" in said
     assert "exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2, limited: requests.cpu=2" in said
+    said = qos.text("deployment/web", "-n", namespace)
+    assert "the next pod is let in" not in said
+    assert "Ask for less, delete what else quota q" in said
 
     page = qos.json("pdb/b", "-n", namespace)
     (says,) = {pod["refused"] for pod in page["pods"]}
@@ -79,6 +82,20 @@ def test_budget_quota_and_class_of_a_deployment(
         "the class is unknown",
     )
     assert {pod["spec"]["priority"] for pod in api.list_items("v1", "Pod", namespace)} == {7}
+
+
+def test_default_limit_below_the_request_of_a_deployment(
+    control_plane: ControlPlane, qos: InProcess, namespace: str
+) -> None:
+    limits = {"limits": [{"type": "Container", "max": {"memory": "32Mi"}}]}
+    bounds = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small", "namespace": namespace}}
+    own = make_pod(namespace, containers=[container(requests={"memory": "64Mi"})])["spec"]
+    control_plane.apply([{**bounds, "spec": limits}, make_workload("Deployment", namespace, own)])
+    wait_for(lambda: "1 not made yet" in qos("deployment/web", "-n", namespace).out, "the pod is refused")
+    said = qos.text("deployment/web", "-n", namespace)
+    assert "must be less than or equal to memory limit of 32Mi" in said
+    assert "LimitRange small gives a container without a memory limit 32Mi." in said
+    assert "request no more in the template, or have its max and default raised to 64Mi." in said
 
 
 def test_budget_of_a_pod_without_a_controller_lets_none_go(

@@ -84,6 +84,15 @@ def _owned(kind: Kind[Any]) -> Mapping[str, Any]:
     return raw_pod(name, "shop", uid=name, metadata=metadata, nodeName="node-a1", status=_KILLED)
 
 
+def _held(kind: str, owner: str) -> Mapping[str, Any]:
+    """A pod of a budget that needs all, on a cordoned node."""
+    own = {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": owner, "controller": True}
+    metadata = {"creationTimestamp": _CREATED, "ownerReferences": [own]}
+    status = {"phase": "Running", "conditions": [raw_condition("Ready")]}
+    name, labels = f"held-{kind.lower()}", {"is": "held"}
+    return raw_pod(name, "shop", uid=name, labels=labels, metadata=metadata, nodeName="cordoned", status=status)
+
+
 def _limited(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     """Our webhook's Deployment, which allows one PriorityClass in a namespace."""
     [container] = spec["template"]["spec"]["containers"]
@@ -103,6 +112,17 @@ _ADDED: Final = (
         volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data-postgres-0"}}],
     ),
     *map(_owned, WORKLOADS),
+    raw_node("cordoned", conditions=[raw_condition("Ready")], unschedulable=True),
+    _held("ReplicaSet", "checkout-mv9cgvs6p"),
+    _held("StatefulSet", "db"),
+    _held("ReplicationController", "gone"),
+    {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "held", "namespace": "shop"},
+        "spec": {"minAvailable": 3, "selector": {"matchLabels": {"is": "held"}}},
+        "status": {"desiredHealthy": 3, "currentHealthy": 3, "expectedPods": 3, "disruptionsAllowed": 0},
+    },
     raw_node(
         "fenced",
         conditions=[raw_condition("Ready")],
@@ -141,7 +161,15 @@ COMMANDS: Final[Mapping[str, Sequence[str]]] = {
         *("deployment/web -n shop", "statefulset/db -n shop", "job/nightly-index -n batch", "job/trainer -n ml"),
         *("cronjob/nightly-report -n batch", "daemonset/log-agent -n monitoring", "node/node-c3", "node/node-a1"),
         *(f"{kind} -A" for kind in ("pvc", "pdb", "quota")),
-        *("pvc/data-db-0 -n shop", "pdb/cart -n shop", "quota/all -n shop", "pc/shop-high", "pc"),
+        *(
+            "pvc/data-db-0 -n shop",
+            "pdb/cart -n shop",
+            "pdb/held -n shop",
+            "pod/held-replicaset -n shop",
+            "quota/all -n shop",
+            "pc/shop-high",
+            "pc",
+        ),
         *("pod/embed-n6d8t -n ml", "-f -", "-f - --dry-run=server", "-f - --placement"),
     ],
     "died": [
@@ -151,7 +179,14 @@ COMMANDS: Final[Mapping[str, Sequence[str]]] = {
         *("job/nightly-index -n batch", "node/node-a1", "cronjob/nightly-report -n batch"),
     ],
     "place": [
-        *("--drain node-a1", "--drain node-c1", "-f -", "-f - --replicas max", "-f - --dry-run=server"),
+        *(
+            "--drain node-a1",
+            "--drain node-c1",
+            "--drain cordoned",
+            "-f -",
+            "-f - --replicas max",
+            "-f - --dry-run=server",
+        ),
         *(f"pod/{name} -n shop" for name in _PODS if name != "of-daemonset"),
         *(
             "deployment/web -n shop --replicas 9",
@@ -160,13 +195,14 @@ COMMANDS: Final[Mapping[str, Sequence[str]]] = {
         ),
         *("daemonset/log-agent -n monitoring", "job/trainer -n ml", "replicationcontroller/gone -n shop"),
     ],
-    "node": ["", *(f"node-{name}" for name in ("a1", "a2", "c1", "c3", "b4"))],
+    "node": ["", "cordoned", *(f"node-{name}" for name in ("a1", "a2", "c1", "c3", "b4"))],
     "report": ["-A", "-n shop", "-A -o -", "pod/rare-0 -n shop", "node/node-a1"],
     "snapshot": ["-o FILE"],
     "versions": ["", "--to 1.37", "--to 1.37 -n shop"],
     "partitions": ["", "-o wide"],
     "delete": [
         *("pod/db-1 -n shop --grace-period=0 --confirm --timeout 1ms", "pod/price-feed -n shop --timeout 1ms"),
+        *(f"pod/held-{kind} -n shop --grace-period=0" for kind in ("replicaset", "replicationcontroller")),
         *("pod/db-0 -n shop --grace-period=0", "pod/elsewhere -n data --grace-period=0"),
     ],
     "fence": ["node/node-c3 --confirm-powered-off --timeout 1ms", "node/node-a1"],

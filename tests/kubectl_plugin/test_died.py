@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kubectl_plugin.commands.ends import Ends
 from kubectl_plugin.exit_codes import NOT_CERTAIN, NOTHING_LEFT
+from kubectl_plugin.render.command import Hint, Prose
 from kubectl_plugin.reports.died.end_report import EndReport, end_report
 from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence
 from kubectl_plugin.views.died.page import end_page
 from kubectl_plugin.views.died.remedies import remedies
+from kubectl_plugin.views.died.telling import telling
+from podrules.cluster.in_memory import MemorySource
 from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import Evidence, KnownEnd
 from podrules.died.of_pod import EndOf, PodEnd
 from podrules.died.verdict import Suspect, Verdict, Weight
 from podrules.versions import Versions
 from tests.kubectl_plugin.running import Ran, run, write_cluster
-from tests.objects import raw_condition, raw_container, raw_node, raw_pod
+from tests.objects import raw_condition, raw_container, raw_node, raw_node_event, raw_pod
 
 NOW = "2026-10-01T12:00:00Z"
 
@@ -141,6 +146,24 @@ def test_a_kill_within_the_grace_period_is_not_the_end_of_it(killed_at: str, sai
     assert "Somebody deleted the pod" in told
     assert said in told
     assert ("raise terminationGracePeriodSeconds above 30 s" in told) is ("had not ended" in said)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_the_log_of_a_container_that_did_not_start_again_is_not_the_previous_one(again: bool) -> None:
+    """The kubelet refuses --previous without a lastState."""
+    pod = crashed(code=137, restartPolicy="Always" if again else "Never")
+    if not again:
+        status = pod["status"]["containerStatuses"][0]
+        status |= {"state": status.pop("lastState"), "restartCount": 0}
+        pod["status"]["phase"] = "Failed"
+
+    source = MemorySource([pod], description="it", now=datetime.fromisoformat(NOW), namespace="shop")
+    report = Ends(source).named("web", "shop")
+
+    [hint] = [one for line in telling(report) if isinstance(line, Prose) for one in line.parts if isinstance(one, Hint)]
+    for command in (hint.command, end_page(report, None, wide=False).next_commands[0]):
+        assert (command.words, command.namespace) == (("kubectl", "logs", "web"), "shop")
+        assert command.options == ("-c", "app", *(["--previous"] if again else []))
 
 
 # Exit codes
@@ -325,6 +348,95 @@ def test_replacement_is_there_before_a_busy_kubelet_stops_the_pod(
     file = snapshot(tmp_path, owner, new, killing)
     found = json.loads(run("died", "pod/web-7d9f-bbbbb", "-n", "shop", "-o", "json", "--snapshot", file).out)
     assert (found["replacement"] or {}).get("name") == expected
+
+
+LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 80Mi. "
+FORCED = "A force deletion by admin was allowed at 11:50:00"
+
+
+def _lives_again(reason: str, message: str, component: str, *, on: str) -> list[dict[str, Any]]:
+    """The pod ``web`` runs on a node, and events show how another of its name ended on ``n1``."""
+    runs = crashed()
+    runs["spec"]["nodeName"] = on
+    runs["metadata"]["creationTimestamp"] = "2026-10-01T11:50:02Z"
+    runs["status"]["containerStatuses"] = [{"name": "app", "state": {"running": {"startedAt": "2026-10-01T11:50:04Z"}}}]
+    of_next = about("Started", "11:50:04", "Container started", "web")
+    of_next["source"]["host"] = on
+    of_next["metadata"]["name"] = "next"
+    started = about("Started", "11:00:00", "Container started", "earlier")
+    said = about(reason, "11:50:00", message, "earlier", component=component)
+    stopped = about("Killing", "11:50:00", "Stopping container app", "earlier")
+    return [raw_node("n2"), runs, started, said, stopped, of_next]
+
+
+@pytest.mark.parametrize("on", ["n1", "n2"])
+@pytest.mark.parametrize(
+    ("reason", "message", "component", "short"),
+    [
+        ("Preempted", "Preempted by pod 5f1a on node n1", "default-scheduler", "preempted"),
+        ("Evicted", LOW, "kubelet", "evicted: memory"),
+        ("ForceDeletionAllowed", FORCED, "kubectl-qos-webhook", "force deleted"),
+    ],
+)
+def test_lists_have_a_pod_that_ended_and_lives_again(
+    reason: str, message: str, component: str, short: str, on: str, tmp_path: Path
+) -> None:
+    file = snapshot(tmp_path, *_lives_again(reason, message, component, on=on))
+    alone = json.loads(died(file, "pod/web", "-o", "json").out)
+
+    for words in ((), ("-A",), ("node/n1",)):
+        asked = words if "-A" in words else ("-n", "shop", *words)
+        [listed] = json.loads(run("died", *asked, "-o", "json", "--snapshot", file).out)["items"]
+        assert listed["earlier"]
+        assert (listed["node"], listed["end"]) == ("n1", alone["end"])
+    assert json.loads(died(file, "node/n2", "-o", "json").out)["items"] == []
+    assert short in died(file).out
+    assert f"1  {short}" in run("node", "n1", "--snapshot", file).out
+    assert "Ended" not in run("node", "n2", "--snapshot", file).out
+    page = tmp_path / "r.html"
+    assert run("report", "--all", "-o", str(page), "--snapshot", file).code == 0
+    assert short in page.read_text()
+
+
+def test_a_pod_that_crashes_after_another_of_its_name_was_preempted_has_two_ends(tmp_path: Path) -> None:
+    preempted = _lives_again("Preempted", "Preempted by pod 5f1a on node n1", "default-scheduler", on="n1")
+    status = crashed(finished="2026-10-01T11:55:00Z")["status"]["containerStatuses"]
+    status[0]["lastState"]["terminated"]["startedAt"] = "2026-10-01T11:50:04Z"
+    preempted[1]["status"]["containerStatuses"] = status
+
+    file = snapshot(tmp_path, *preempted)
+    items = json.loads(died(file, "-o", "json").out)["items"]
+
+    assert "What ended: 2 pods" in (said := died(file).out)
+    assert said.count("kubectl qos died") == 1
+    assert [(one["name"], one["earlier"], one["end"]["container"]) for one in items] == [
+        ("web", False, "app"),
+        ("web", True, ""),
+    ]
+
+
+# A node that is gone
+
+
+def test_what_ended_on_a_node_that_is_gone(tmp_path: Path) -> None:
+    """Pods and events name it; only a name that neither has is not found."""
+    waits = crashed("db")
+    waits["status"]["containerStatuses"] = []
+    waits["spec"]["nodeName"] = "n7"
+    evicted = about("Killing", "11:50:00", "Stopping container app", "earlier")
+    evicted["source"]["host"] = "n8"
+    about_node = {**raw_node_event("n9", "RemovingNode"), "lastTimestamp": NOW}
+    file = snapshot(tmp_path, waits, evicted, about_node)
+
+    assert [one["name"] for one in json.loads(died(file, "node/n8", "-o", "json").out)["items"]] == ["web"]
+    for node in ("n7", "n9"):
+        ran = died(file, f"node/{node}")
+        assert (ran.code, ran.err) == (0, "")
+        assert "Nothing has ended" in ran.out
+    ran = died(file, "node/n11")
+    assert (ran.code, ran.out) == (3, "")
+    assert 'nodes "n11" not found' in ran.err
+    assert "Did you mean node/n1?" in ran.err
 
 
 # The pod that preempted it

@@ -306,6 +306,41 @@ def test_a_kubelet_that_heard_late_of_a_deletion_denies_no_replacement(tmp_path:
     assert "ReplicaSet mail-55d: no replacement was found" in died(tmp_path, *told, by_owner, name=gone)
 
 
+@pytest.mark.parametrize(
+    ("lost", "own", "fenced"),
+    [
+        pytest.param(-230, None, True, id="by default 70 s were left"),
+        pytest.param(-500, None, False, id="the default was over"),
+        pytest.param(-230, 30, False, id="its own time was over"),
+        pytest.param(-500, 600, True, id="its own time was not over"),
+        pytest.param(None, None, False, id="when the node was lost is not known"),
+    ],
+)
+def test_a_fence_deletes_pods_before_their_toleration_is_over(
+    lost: float | None, own: int | None, fenced: bool, tmp_path: Path
+) -> None:
+    gone, unreachable = "mail-55d-bcdfg", {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+    added = {} if lost is None else {"timeAdded": at(lost)}
+    out = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+    told = [
+        node(UNKNOWN_NODE, taints=[unreachable | added, out]),
+        owner("ReplicaSet", "mail-55d"),
+        event(f"Pod/{gone}", "NodeNotReady", "Node is not ready", -230, "node-controller"),
+        event(f"Pod/{gone}", "TaintManagerEviction", f"Marking for deletion Pod post/{gone}", -100, "taint"),
+        *ran_before(gone),
+    ]
+    if own is not None:
+        stays = [{"key": unreachable["key"], "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": own}]
+        target = raw_condition("DisruptionTarget", reason="DeletionByTaintManager", lastTransitionTime=at(-100))
+        meta = {"deletionTimestamp": at(-70), "deletionGracePeriodSeconds": 30}
+        told.append(pod(gone, metadata=meta, tolerations=stays, status={"conditions": [target]}))
+    page = died(tmp_path, *told, name=gone)
+    words = ["node.kubernetes.io/unreachable:NoExecute", "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"]
+    assert f"a taint of its node: {', '.join(words[::-1] if fenced else words)}. " in page
+    assert ("(a fence) deletes pods at once" in page) is fenced
+    assert ("Kubernetes deletes pods there once their tolerationSeconds are over" in page) is not fenced
+
+
 def test_a_capture_without_pods_leaves_the_replacement_open(tmp_path: Path) -> None:
     gone = "mail-55d-bcdfg"
     stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
@@ -330,21 +365,27 @@ def stop_of(name: str, when: float) -> Object:
     return event(f"Pod/{name}", "Killing", "Stopping container app", when, field="spec.containers{app}")
 
 
+NO_STOP = f"No event shows that its kubelet stopped it: its processes may still run on {NODE}."
+
+
 def test_the_webhook_knows_who_force_deleted_a_pod(tmp_path: Path) -> None:
     new = successor("db-7", "StatefulSet/db", made=-99, status=PENDING)
     page = died(tmp_path, node(), owner("StatefulSet", "db"), new, allowed("db-7"), name="db-7")
     assert "User jane@example.com force deleted the pod. At 11:58:20 UTC" in page
     assert "Likely, not certain: also possible: deleted." in page
     assert "volume data (claim data-db-0, NFS)" in page
-    assert f"no event shows that the kubelet of {NODE} stopped its containers: they may run on" in page
+    assert f"{NO_STOP} Likely, not certain" in page.partition("Proof")[0]
+    assert f"on {NODE}: crictl pods --name db-7 --namespace post --state ready lists it as long as it runs" in page
     assert "replacement db-7" in page
     assert f"kubectl qos node {NODE}" in page
     page = died(tmp_path, node(), new, allowed("db-7"), stop_of("db-7", -97), name="db-7")
     assert "User jane@example.com force deleted the pod" in page
     assert f"the kubelet of {NODE} began to stop its containers at" in page
-    assert "they may run on" not in page
+    assert "may still run" not in page
+    assert "crictl" not in page
     page = died(tmp_path, node(UNKNOWN_NODE), pod("other"), allowed("bare"), name="bare")
-    assert f"{NODE} does not answer: nobody knows whether its processes have ended" in page
+    assert f"{NODE} does not answer, and {NO_STOP.lower()}" in page.lower()
+    assert "crictl" not in page
 
 
 def test_a_force_deletion_of_what_was_stopping_already_is_not_the_only_cause(tmp_path: Path) -> None:
@@ -368,8 +409,8 @@ def captured(folder: Path, *objects: Object, name: str) -> str:
 def test_a_silent_kubelet_stopped_nothing_that_is_gone(of: str, tmp_path: Path) -> None:
     gone = f"{of.partition('/')[2]}-bcdfg"
     page = captured(tmp_path, node(UNKNOWN_NODE), owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
-    assert "Somebody force deleted the pod. Likely, not certain: also possible: deleted." in page
-    assert f"{NODE} does not answer: nobody knows whether its processes have ended" in page
+    silent = f"{NODE} does not answer, and n{NO_STOP[1:]}"
+    assert f"Somebody force deleted the pod. {silent} Likely, not certain: also possible: deleted." in page
     fenced = node(UNKNOWN_NODE, taints=[{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}])
     page = captured(tmp_path, fenced, owner(*of.split("/")), pod("other"), *ran_before(gone), name=gone)
     assert "Somebody deleted the pod, with grace or without: that is not known." in page
@@ -383,6 +424,8 @@ def test_a_silent_kubelet_stopped_nothing_that_is_gone(of: str, tmp_path: Path) 
         pytest.param("mail-55d-bcdfg", [node(), owner("ReplicaSet", "mail-55d")], id="its node answers"),
         pytest.param("import-bcdfg", [node(UNKNOWN_NODE), owner("Job", "import")], id="it may have been done"),
         pytest.param("bare", [node(UNKNOWN_NODE)], id="nothing restarts it"),
+        pytest.param("import-bcdfg", [node(), owner("Job", "import")], id="it was done, or its node answers"),
+        pytest.param("bare", [node()], id="nothing restarts it, and its node answers"),
         pytest.param("mail-55d-bcdfg", [owner("ReplicaSet", "mail-55d")], id="its node is not known"),
     ],
 )
@@ -391,7 +434,13 @@ def test_a_pod_without_a_stop_may_have_ended_by_itself(gone: str, objects: list[
     assert "What is left of it does not tell what ended it." in page
     assert "force deleted" not in page
     silent = any(one["kind"] == "Node" and UNKNOWN_NODE in one["status"]["conditions"] for one in objects)
-    assert (f"{NODE} does not answer: nobody knows whether its processes have ended" in page) is silent
+    lead = f"{NODE} does not answer, and n{NO_STOP[1:]}" if silent else NO_STOP
+    assert f"What is left of it does not tell what ended it. {lead}" in page
+    assert (f"on {NODE}: crictl pods --name {gone} --namespace post --state ready" in page) is not silent
+    table = " ".join(run("died", "-n", "post", "--snapshot", str(tmp_path / "c.qos")).out.split())
+    assert (f"Not known to have stopped, for the node does not answer: {gone} on {NODE}." in table) is silent
+    assert ("Nothing has ended" in table) is (not silent and not gone.startswith("mail"))
+    assert ("unknown not known" in table) is ("Nothing has ended" not in table)
     assert "who deleted the pod, and whether the webhook warned of force" in page
 
 

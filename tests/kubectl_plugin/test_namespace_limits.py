@@ -78,7 +78,7 @@ def captured(folder: Path, *objects: Json) -> tuple[str, ...]:
     """A snapshot of the same, in namespace shop."""
     now = datetime.fromisoformat(DEMO_NOW)
     found = contents(MemorySource(with_node(*objects), description="it", now=now, namespace="shop"))
-    kinds = tuple(Captured(entry.kind.rbac_name, not_captured=entry.not_captured, only=entry.only) for entry in found)
+    kinds = tuple(Captured(entry.kind.captured_as, not_captured=entry.not_captured, only=entry.only) for entry in found)
     header = Header(
         captured_at=now,
         captured_by="1.2.3",
@@ -88,7 +88,7 @@ def captured(folder: Path, *objects: Json) -> tuple[str, ...]:
         kinds=kinds,
     )
     file = folder / "cluster.qos"
-    parts = snapshot_parts(header, {entry.kind.rbac_name: (entry.kind, entry.objects) for entry in found})
+    parts = snapshot_parts(header, {entry.kind.captured_as: (entry.kind, entry.objects) for entry in found})
     file.write_bytes(b"".join(parts))
     return "--snapshot", str(file)
 
@@ -109,6 +109,7 @@ def test_a_quota_of_the_cluster_refuses_a_pod(tmp_path: Path, written: Callable[
         "message": EXCEEDED,
         "quota": "compute",
         "resources": ["requests.cpu"],
+        "limitRange": None,
     }
     assert report["verdict"]["code"] == "AdmissionRefused"
     assert report["verdict"]["text"] == f"Refused: {EXCEEDED}. Ask for less, or have quota compute raised."
@@ -259,3 +260,76 @@ def test_what_refuses_first_is_named_alone(tmp_path: Path) -> None:
 
 def _flat(ran: Ran) -> str:
     return " ".join(ran.out.split())
+
+
+# Namespaces that do not exist
+
+
+def of_namespace(name: str, kind: str = "Deployment") -> Json:
+    return raw_workload(kind, "api", name, pod_spec=pod()["spec"])
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Job", "StatefulSet"])
+@pytest.mark.parametrize("written", [whole, captured])
+def test_a_manifest_of_a_namespace_that_does_not_exist_is_refused(
+    tmp_path: Path, written: Callable[..., tuple[str, ...]], kind: str
+) -> None:
+    """NamespaceLifecycle is the first plugin: before values, classes and quotas."""
+    source = written(tmp_path, space(), USED_UP)
+    wanted = of_namespace("shop2", kind)
+    refused = asked("explain", wanted, source=source, code=6)
+    assert refused["refusal"]["by"] == "NamespaceLifecycle"
+    assert refused["refusal"]["message"] == 'namespaces "shop2" not found'
+    text = run("explain", *source, "-f", "-", stdin=yaml.safe_dump(wanted)).out.split("\n\n")[0]
+    assert 'Refused: namespaces "shop2" not found. Create namespace shop2, or name another.' in " ".join(text.split())
+    wrong = {
+        **wanted,
+        "spec": {**wanted["spec"], "template": {"metadata": {}, "spec": pod(restartPolicy="So")["spec"]}},
+    }
+    found = asked("explain", wrong, source=source, code=6)
+    assert found["refusal"]["by"] == "NamespaceLifecycle"
+    assert found["refusals"]
+    for manifest in (wanted, wrong):
+        [entry] = asked("place", manifest, source=source, code=6)["refused"]
+        assert entry["reason"] == 'namespaces "shop2" not found'
+
+
+@pytest.mark.parametrize(("written", "generated"), [(whole, False), (captured, True), (listed, False)])
+def test_a_manifest_of_a_namespace_that_is_being_deleted_is_refused(
+    tmp_path: Path, written: Callable[..., tuple[str, ...]], generated: bool
+) -> None:
+    ends = {"name": "shop2", "deletionTimestamp": "2026-10-01T12:00:00Z"}
+    source = written(tmp_path, {"apiVersion": "v1", "kind": "Namespace", "metadata": ends})
+    wanted = of_namespace("shop2")
+    if generated:
+        wanted["metadata"]["generateName"] = f"{wanted['metadata'].pop('name')}-"
+    name = "api-" if generated else "api"
+    message = (
+        f'deployments.apps "{name}" is forbidden: unable to create new content in namespace shop2 because it is '
+        "being terminated"
+    )
+    assert asked("explain", wanted, source=source, code=6)["refusal"]["message"] == message
+    assert [entry["reason"] for entry in asked("place", wanted, source=source, code=6)["refused"]] == [message]
+    text = run("explain", *source, "-f", "-", stdin=yaml.safe_dump(wanted)).out
+    assert "Namespace shop2 is being deleted, and takes no new object." in text
+    assert "kubectl qos why 'namespace is being terminated'" in text
+
+
+@pytest.mark.parametrize(
+    ("written", "objects", "files"),
+    [
+        # The files have it, the cluster has it, a List may lack it, and none was read.
+        (whole, [space()], [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop2"}}]),
+        (whole, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop2"}}], []),
+        (listed, [space()], []),
+        (whole, [], []),
+    ],
+)
+def test_a_namespace_that_exists_or_is_unknown_refuses_nothing(
+    tmp_path: Path, written: Callable[..., tuple[str, ...]], objects: list[Json], files: list[Json]
+) -> None:
+    source = written(tmp_path, *objects)
+    text = yaml.safe_dump_all([*files, of_namespace("shop2")])
+    report = json.loads(run("explain", *source, "-f", "-", "-o", "json", stdin=text).out)
+    assert report["refusal"] is None
+    assert json.loads(run("place", *source, "-f", "-", "-o", "json", stdin=text).out)["refused"] == []

@@ -39,7 +39,7 @@ def entry(name: str, resources: Sequence[str] = ("pods",), **more: Any) -> Objec
     excluded = {"key": NAMES, "operator": "NotIn", "values": ["qos", "kube-system"]}
     return {
         "name": name,
-        "clientConfig": {"service": service},
+        "clientConfig": {"service": service, "caBundle": "Q0E="},
         "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": [*resources], "operations": ["CREATE"]}],
         "namespaceSelector": {"matchExpressions": [excluded]},
         "matchConditions": [{"name": "not-a-mirror-pod", "expression": "true"}],
@@ -212,7 +212,7 @@ def test_disallowed_class(mode: str, pod_spec: Mapping[str, Any], refused: bool,
     report = asked(tmp_path, objects, "explain", "-f", file, code=6 if refused else 0)
     if refused:
         denied = 'admission webhook "pods.validate.kubectl-qos.io" denied the request: pods "web" is forbidden: '
-        assert report["refusal"] == {"by": "Webhook", "message": denied + problem, "quota": "", "resources": []}
+        assert (report["refusal"]["by"], report["refusal"]["message"]) == ("Webhook", denied + problem)
         plan = asked(tmp_path, objects, "place", "-f", file, code=7)
         assert plan["refused"][0]["reason"] == denied + problem
     else:
@@ -287,6 +287,27 @@ def test_webhook_without_a_ready_pod_keeps_pods_out_with_fail(tmp_path: Path) ->
     assert "No pod of webhook pods.mutate.kubectl-qos.io is ready: start its pods." in ran.out
 
 
+@pytest.mark.parametrize(("policy", "code"), [("Ignore", 0), ("Fail", 6)])
+def test_webhook_without_a_ca_bundle_is_not_trusted(policy: str, code: int, tmp_path: Path) -> None:
+    client = {"service": {"name": "rules", "namespace": "qos"}}
+    objects = [*installed(ARGUMENTS, failurePolicy=policy, clientConfig=client), space("billing")]
+    ran = page(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
+    assert ran.code == code
+    assert ("qos/rules has no caBundle in its configuration: pods are stored without it" in ran.out) is (code == 0)
+    assert ("certificate signed by unknown authority" in ran.out) is (code == 6)
+
+
+def test_program_behind_a_url_may_not_answer(tmp_path: Path) -> None:
+    client = {"url": "https://127.0.0.1:1/mutate"}
+    objects = [*installed(ARGUMENTS, ready=0, clientConfig=client), space("billing")]
+    for one in objects:
+        if one["kind"].endswith("WebhookConfiguration"):
+            one["metadata"]["name"] = "rules.qos"
+    ran = page(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
+    assert ran.code == 11
+    assert "has no ready pod, and rules.qos asks another program, by its url" in " ".join(ran.out.split())
+
+
 def test_policies_write_in_place_of_a_webhook_without_a_ready_pod(tmp_path: Path) -> None:
     objects = [*installed(ARGUMENTS, ready=0), *chart_policies(), space("billing"), web()]
     ran = listed(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
@@ -338,6 +359,7 @@ def test_policies_of_the_chart_are_not_evaluated(tmp_path: Path) -> None:
     ran = listed(tmp_path, objects, "explain", "-f", written(tmp_path, web()))
     assert ran.code == 11
     assert "is not evaluated here; --dry-run=server asks the API server" in ran.out
+    assert "Not certain: mutatingadmissionpolicies.admissionregistration.k8s.io" in ran.out
     ran = listed(tmp_path, objects, "explain", "-f", written(tmp_path, web("kube-system")))
     assert "is not evaluated here" not in ran.out
 
@@ -353,3 +375,21 @@ def test_anonymised_snapshot_says_that_it_left_the_webhook_out(tmp_path: Path) -
     assert run("snapshot", "--snapshot", cluster, "-o", again).code == 0
     ran = run("explain", "deployment/web", "-n", "billing", "--snapshot", again)
     assert "priorityClassName billing-batch" in " ".join(ran.out.split())
+
+
+def test_class_says_which_workloads_get_it(tmp_path: Path) -> None:
+    objects = [*installed(ARGUMENTS), space("billing"), space("other"), web(), web("other")]
+    ran = page(tmp_path, objects, "explain", "pc/billing-batch")
+    assert "0 workloads name it, 1 gets it from the webhook of kubectl qos." in ran.out
+    assert "the webhook gives new pods of billing/deployment/web no class, and warns: priority 0" in ran.out
+    assert "Workloads billing/deployment/web (by the webhook)" in ran.out
+    assert "from the webhook" not in page(tmp_path, objects, "explain", "pc/billing-high").out
+    down = [*installed(ARGUMENTS, ready=0), space("billing"), web()]
+    assert "from the webhook" not in page(tmp_path, down, "explain", "pc/billing-batch").out
+
+
+def test_class_is_not_certain_where_the_webhook_cannot_be_read(tmp_path: Path) -> None:
+    objects = [*without(installed(ARGUMENTS), "MutatingWebhookConfiguration"), space("billing"), web()]
+    ran = listed(tmp_path, objects, "explain", "pc/billing-batch")
+    assert ran.code == 11
+    assert "mutatingwebhookconfigurations.admissionregistration.k8s.io" in ran.out

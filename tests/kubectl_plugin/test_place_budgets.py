@@ -97,8 +97,8 @@ CASES = {
     ),
     "two budgets": (
         [workload(replicas=3), budget(minAvailable=2), budget("all", minAvailable=1)],
-        f"{RENDER}s {TWO}. A drain waits for ever.",
-        f"Budget {RENDER}s {TWO}; a drain waits for ever",
+        f"{RENDER}s {TWO}. A drain fails.",
+        f"Budget {RENDER}s {TWO}; a drain fails",
     ),
     "a share of a Job": (
         [workload("Job"), budget(maxUnavailable=1)],

@@ -200,6 +200,20 @@ def test_one_by_one_a_pod_waits_until_its_node_is_back(tmp_path: Path) -> None:
     assert found.ran.code == 7
 
 
+def test_one_by_one_the_other_nodes_are_ways_out(tmp_path: Path) -> None:
+    labels = {"labelSelector": {"matchLabels": {"app": "web"}}}
+    apart = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **labels}
+    nodes = node("a"), node("b")
+    for one in nodes:
+        one["metadata"]["labels"]["zone"] = f"zone-{one['metadata']['name']}"
+    pods = [pod(f"web-{number}", "ab"[number], topologySpreadConstraints=[apart]) for number in range(2)]
+    found = Drained(tmp_path, "--drain a,b --one-by-one", *nodes, *pods)
+    assert "pod/web-0 stays pending until a is back." in found.said
+    assert "Way out: nodeTaintsPolicy Honor on zone (then b)." in found.said
+    assert "No node is left" not in found.said
+    assert "then b" not in Drained(tmp_path, "--drain a,b", *nodes, *pods).said
+
+
 def test_a_single_node_that_comes_back(tmp_path: Path) -> None:
     """As for a restart."""
     found = Drained(tmp_path, "--drain a --one-by-one", node("a"), node("b", "0"), pod("web-1", "a"))
@@ -265,3 +279,37 @@ def test_pods_without_uids_are_told_apart(tmp_path: Path) -> None:
     found = Drained(tmp_path, "--drain a,b", *objects)
     assert [spec["leaves"] for spec in found.plan["specs"]] == [["a"], ["b"]]
     assert "The drain ends; all 2 pods find a place: 2 on c." in found.said
+
+
+@pytest.mark.parametrize(
+    ("phase", "finalizer", "waits"),
+    [
+        ("Succeeded", "shop.example/copy", True),
+        ("Failed", "shop.example/copy", True),
+        ("Running", "shop.example/copy", True),
+        ("Succeeded", "batch.kubernetes.io/job-tracking", False),
+    ],
+)
+def test_a_drain_waits_for_finalizers(phase: str, finalizer: str, waits: bool, tmp_path: Path) -> None:
+    """Kubectl drain evicts finished pods, too, and waits until their objects are gone."""
+    done = pod("batch-1", "a")
+    done["metadata"]["finalizers"] = [finalizer]
+    done["status"] = {**READY, "phase": phase}
+    found = Drained(tmp_path, "--drain a", node("a"), node("b"), done, pod("web-1", "a"))
+    kept = (
+        'The drain does not end before shop/batch-1 is gone: finalizer "shop.example/copy" keeps the object until the '
+        "controller of shop.example removes it. Besides, "
+    )
+    assert (kept in found.said, "The drain ends" in found.said) == (waits, not waits)
+    assert found.plan["kept"] == ({"shop/batch-1": [finalizer]} if waits else {})
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Running"])
+def test_a_finished_pod_that_was_deleted_long_ago_is_overdue(phase: str, tmp_path: Path) -> None:
+    done = pod("batch-1", "a")
+    done["metadata"] |= {"finalizers": ["shop.example/copy"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    now = raw_pod("new", "shop", nodeName="b", metadata={"creationTimestamp": "2026-01-02T00:00:00Z"}, status=READY)
+    done["status"] = {**READY, "phase": phase}
+    found = Drained(tmp_path, "--drain a", node("a"), node("b"), done, now)
+    assert found.ran.code == 7
+    assert "The drain does not end before shop/batch-1 is gone: deleted before, overdue since 2026-01-01" in found.said

@@ -463,3 +463,64 @@ def test_a_file_of_nothing_that_counts_is_told_beside_a_name_too() -> None:
     )
     assert ran.code == 6
     assert "only ConfigMap a; there is nothing to place" in ran.err
+
+
+def test_what_is_preempted_against_a_budget_leads_the_victims(tmp_path: Path) -> None:
+    """The scheduler takes the lowest first; a database that goes against its budget weighs more."""
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n1", "labels": {"kubernetes.io/hostname": "n1"}},
+        "status": {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "allocatable": {"cpu": "6", "memory": "6Gi", "pods": "9"},
+        },
+    }
+
+    def pod(name: str, owner: str) -> dict[str, Any]:
+        owners = [{"apiVersion": "apps/v1", "kind": owner, "name": f"o-{name}", "uid": name, "controller": True}]
+        labels = {"app": "pg"} if owner == "StatefulSet" else {}
+        meta = {"name": name, "namespace": "data", "uid": name, "labels": labels}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {**meta, **({"ownerReferences": owners} if owner else {})},
+            "spec": {
+                "nodeName": "n1",
+                "priority": 0,
+                "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+            },
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+        }
+
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "pg", "namespace": "data"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "pg"}}},
+        "status": {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1},
+    }
+    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "top"}, "value": 9}
+    names = ("a", "ReplicaSet"), ("b", "ReplicaSet"), ("c", "ReplicaSet"), ("lone", ""), ("pg-0", "StatefulSet")
+    items: list[dict[str, Any]] = [node, budget, urgent, *(pod(*one) for one in names)]
+    file = write_cluster(tmp_path / "cluster.json", items)
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    manifest = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "new", "namespace": "data"},
+        "spec": {
+            "replicas": 6,
+            "selector": {"matchLabels": {"app": "new"}},
+            "template": {
+                "metadata": {"labels": {"app": "new"}},
+                "spec": {"priorityClassName": "top", "containers": [container]},
+            },
+        },
+    }
+    out = run("place", "-f", "-", "--snapshot", file, stdin=json.dumps(manifest)).out
+    text = " ".join(out.split())
+    assert "The scheduler preempts data/pg-0, data/lone and 3 more for them." in text
+    assert "To preempt data/pg-0 violates PodDisruptionBudget data/pg." in text
+    table = text[text.index("Preempted") :]
+    assert table.index("data/pg-0") < table.index("data/lone") < table.index("data/a")

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from kubectl_plugin import cli
+from podrules.cluster.gather import Gatherer
+from podrules.cluster.in_memory import MemorySource
+from podrules.cluster.kinds import RESOURCE_QUOTAS
+from podrules.reading import FORBIDDEN as MAY_NOT
+from podrules.reading import Unread
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.kubectl_plugin.test_field_cases import FIELD
 
@@ -287,3 +295,119 @@ def test_the_report_names_all_that_pod_security_refuses(cluster: Any) -> None:
     status = {"observedGeneration": 3, "conditions": [condition(f"{FORBIDDEN}{refused} ({long})")]}
     report = first_lines(run("report", "-A", "--snapshot", cluster(workload("Deployment", status, replicas=2))))
     assert "allowPrivilegeEscalation != false, seccompProfile. Correct what it lists" in report
+
+
+def live(patch: pytest.MonkeyPatch, *objects: Json) -> None:
+    """Let commands ask for these objects as they ask a live cluster."""
+    source = MemorySource(
+        [
+            one if one["kind"] == "Node" else {**one, "metadata": {"namespace": "news", **one["metadata"]}}
+            for one in objects
+        ],
+        description="the cluster",
+        now=datetime.fromisoformat("2026-05-04T09:01:00Z"),
+    )
+    source.namespace = "news"
+    patch.setattr(source, "side_by_side", True, raising=False)
+    patch.setattr(cli, "source_of", lambda _cluster, _err: contextlib.nullcontext(source))
+
+
+def asking(requests: Json) -> Json:
+    made = workload("StatefulSet", {"observedGeneration": 3, "replicas": 1}, replicas=4)
+    container = {"name": "app", "image": "feed:3", "resources": {"requests": requests}}
+    template = {**made["spec"]["template"], "spec": {"containers": [container]}}
+    return {**made, "spec": {**made["spec"], "template": template}}
+
+
+CPU: Final = (
+    f"{FORBIDDEN}exceeded quota: team, requested: requests.cpu=300m, used: requests.cpu=900m, limited: requests.cpu=1"
+)
+UNSET: Final = f"{FORBIDDEN}failed quota: team: must specify requests.cpu for: "
+
+
+@pytest.mark.parametrize(
+    ("message", "requests", "used", "remedy"),
+    [
+        (CPU, {"cpu": "300m"}, "900m", "Ask for less"),
+        # A webhook of someone else adds a container: the template alone would fit.
+        (CPU, {"cpu": "50m"}, "900m", "Ask for less"),
+        (CPU, {"cpu": "300m"}, "700m", ""),
+        (f"{UNSET}app", {}, "100m", "Set requests.cpu for: app"),
+        (f"{UNSET}app", {"cpu": "300m"}, "100m", ""),
+        (f"{UNSET}app", {"cpu": "300m"}, "900m", "Ask for less"),
+        (f"{UNSET}mesh", {"cpu": "50m"}, "100m", "Set requests.cpu for: mesh"),
+    ],
+)
+def test_a_live_cluster_is_asked_for_the_quota_that_refuses(
+    monkeypatch: pytest.MonkeyPatch, message: str, requests: Json, used: str, remedy: str
+) -> None:
+    bound = quota(1, {"requests.cpu": "1"})
+    bound["status"]["used"]["requests.cpu"] = used
+    live(monkeypatch, NODE, asking(requests), bound, failed("StatefulSet", message))
+    ran = run("explain", "statefulset/feed", "-n", "news")
+    assert ("the next pod is let in" in first_lines(ran)) is (not remedy)
+    assert remedy in first_lines(ran)
+
+
+def test_a_quota_that_may_not_be_read_lets_no_pod_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Gatherer, "list", without_quotas(Gatherer.list))
+    live(monkeypatch, NODE, asking({"cpu": "300m"}), failed("StatefulSet", CPU))
+    ran = run("explain", "statefulset/feed", "-n", "news")
+    assert "the next pod is let in" not in ran.out
+    assert "Ask for less" in first_lines(ran)
+
+
+def without_quotas(read: Any) -> Any:
+    def find(gatherer: Any, kind: Any, *more: Any, **named: Any) -> Any:
+        if kind is RESOURCE_QUOTAS:
+            return Unread("list", kind.rbac_name, "news", MAY_NOT)
+        return read(gatherer, kind, *more, **named)
+
+    return find
+
+
+SMALL: Final = (
+    'Error creating: Pod "feed-x" is invalid: spec.containers[0].resources.requests: Invalid value: "64Mi": must be '
+    "less than or equal to memory limit of 32Mi"
+)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message", "said"),
+    [
+        (
+            {"max": {"memory": "32Mi"}, "default": {"memory": "32Mi"}},
+            SMALL,
+            (
+                "LimitRange small gives a container without a memory limit 32Mi. Way out: request no more in the "
+                "template, or have its max and default raised to 64Mi."
+            ),
+        ),
+        (
+            {"max": {"memory": "1Gi"}, "default": {"memory": "32Mi"}},
+            SMALL,
+            "Way out: request no more in the template, or set a memory limit of 64Mi or more.",
+        ),
+        (
+            {"min": {"memory": "80Mi"}, "defaultRequest": {"memory": "80Mi"}},
+            f"{FORBIDDEN}minimum memory usage per Container is 80Mi, but request is 64Mi",
+            "Write amounts inside that range, or have LimitRange small changed.",
+        ),
+        # Nothing of the namespace gives that limit: a webhook does.
+        (
+            {"defaultRequest": {"memory": "1Mi"}},
+            SMALL,
+            "The memory limit of 32Mi is from a LimitRange of namespace news or a webhook: request no more than that",
+        ),
+    ],
+)
+def test_the_limit_range_that_refuses_is_named(
+    monkeypatch: pytest.MonkeyPatch, bounds: Json, message: str, said: str
+) -> None:
+    limits = {"limits": [{"type": "Container", **bounds}]}
+    bound = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": limits}
+    live(monkeypatch, NODE, asking({"memory": "64Mi"}), bound, failed("StatefulSet", message))
+    text = first_lines(run("explain", "statefulset/feed", "-n", "news"))
+    assert said in text
+    assert text.count("Way out") <= 1
+    assert "The API server will refuse" not in text

@@ -183,7 +183,7 @@ def test_F2_a_confirmation_that_is_wanted_takes_the_right_to_write_it() -> None:
     [
         pytest.param(refusal(400, 'admission webhook "x.example" does not support dry run'), id="takes no dry run"),
         pytest.param(refusal(429, "Too many requests, please try again later."), id="too many requests"),
-        pytest.param(refusal(500, 'failed calling webhook "x.example": EOF'), id="no webhook"),
+        pytest.param(refusal(500, "etcdserver: request timed out"), id="no etcd"),
         pytest.param(refusal(404, "gone"), id="gone"),
         pytest.param(refusal(409, "another"), id="another"),
         pytest.param(Unreachable("no answer"), id="no answer"),
@@ -193,6 +193,14 @@ def test_F2_a_look_that_cannot_ask_says_nothing_of_it(answer: Given) -> None:
     code, page, err = _look(LOOK, answer)
     assert (code, err) == (3, "")
     assert "Not deleted: to delete it without grace, add --confirm." in page
+
+
+def test_F2_look_with_a_webhook_that_does_not_answer_suggests_no_confirmation() -> None:
+    said = 'failed calling webhook "x.example": failed to call webhook: EOF'
+    code, page, _ = _look(LOOK, refusal(500, f"Internal error occurred: {said}"))
+    assert code == 4
+    assert "Not deleted, and --confirm does not help: the API server refuses to delete pod/db-0: " in page
+    assert said in page
 
 
 def test_F6_a_look_at_an_unfence_asks_for_the_right() -> None:

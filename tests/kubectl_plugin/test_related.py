@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -36,11 +37,11 @@ def bound(*modes: str, **more: Any) -> Object:
     return claim(*modes, phase="Bound", **{"capacity": {"storage": "1Gi"}, **done, **more})
 
 
-def volume(zone: str = "", driver: str = "disk.example.com") -> Object:
-    """``pv`` of that claim."""
+def volume(zone: str = "", driver: str = "disk.example.com", of: str = "data") -> Object:
+    """``pv`` of a claim."""
     where = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}
     affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [where]}}} if zone else {}
-    ref = {"namespace": "default", "name": "data", "uid": "c"}
+    ref = {"namespace": "default", "name": of, "uid": "c"}
     csi = {"driver": driver, "volumeHandle": "v"}
     spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "claimRef": ref, "csi": csi, **affinity}
     own = {"storageClassName": "fast", **spec}
@@ -142,6 +143,50 @@ def test_claim(tmp_path: Path, code: str) -> None:
     ran = ask(tmp_path, objects, "pvc/data")
     assert (ran.code, said in " ".join(ran.out.split())) == (0, True), ran
     assert json.loads(ask(tmp_path, objects, "pvc/data", "-o", "json").out)["verdict"]["code"] == code
+
+
+CHOSEN: Final = {"volume.kubernetes.io/selected-node": "n1"}
+IN_TREE: Final = {"provisioner": "kubernetes.io/aws-ebs"}
+FOUND: Final = [
+    pytest.param(
+        [{**claim(phase="Lost"), "spec": bound()["spec"]}, volume(of="other")],
+        'Claim "data" has no volume: "pv", which it names, is another claim\'s.',
+        id="volume of another claim",
+    ),
+    pytest.param(
+        [bound(metadata={"deletionTimestamp": NOW, "finalizers": ["kubernetes.io/pvc-protection", "x.io/copy"]})],
+        "Being deleted for 0s: finalizer x.io/copy keeps it.",
+        id="finalizer",
+    ),
+    pytest.param(
+        [
+            bound(storage="3Gi", conditions=[raw_condition("ControllerResizeError", message="no quota left")]),
+            volume(),
+        ],
+        "(ControllerResizeError: no quota left). Way out: mend what it says, or request less, but not below 1Gi.",
+        id="resize error",
+    ),
+    pytest.param(
+        [
+            claim(metadata={"annotations": {**CHOSEN, "volume.kubernetes.io/storage-provisioner": "ebs.csi.aws.com"}}),
+            {**storage_class(), **IN_TREE},
+            user("db-0"),
+        ],
+        'ebs.csi.aws.com has not made a volume of class "fast" yet for node n1.',
+        id="driver in place of a plugin",
+    ),
+    pytest.param(
+        [claim(metadata={"annotations": CHOSEN}), storage_class(), user("a"), event("ProvisioningFailed", "no quota")],
+        "for node n1. It keeps pod a waiting. ProvisioningFailed 0s ago: no quota.",
+        id="words of the provisioner",
+    ),
+]
+
+
+@pytest.mark.parametrize(("objects", "said"), FOUND)
+def test_claim_in_trouble(tmp_path: Path, objects: Sequence[Object], said: str) -> None:
+    ran = ask(tmp_path, objects, "pvc/data")
+    assert (ran.code, said in " ".join(ran.out.split())) == (0, True), ran
 
 
 def test_claim_that_a_finished_pod_keeps(tmp_path: Path) -> None:
@@ -282,6 +327,18 @@ def test_budget_with_a_status_of_an_older_spec_is_counted(tmp_path: Path) -> Non
     assert "by the pods now: 2 healthy, 1 needed, 1 may go" in out
 
 
+def test_pods_on_a_node_that_does_not_answer_are_not_said_to_run(tmp_path: Path) -> None:
+    unknown = raw_condition("Ready", "Unknown", lastHeartbeatTime=EARLIER, lastTransitionTime=EARLIER)
+    silent = raw_node("n2", {ZONE: "a"}, conditions=[unknown])
+    objects = [silent, budget(minAvailable=1, status=counts(2, 1, 2)), web(0), web(1, "n2"), bound(), volume("a")]
+    out = ask(tmp_path, [*objects, user("db-0", "n2", ready=False)], "pdb/web").out
+    assert re.search(r"web-0 +n1 +Running +yes", out)
+    assert re.search(r"web-1 +n2 +Node silent \(last: Running\)", out)
+    out = ask(tmp_path, [*objects, user("db-0", "n2", ready=False), user("db-1", "n3")], "pvc/data").out
+    assert re.search(r"db-1 +n3 +Node gone \(last: Running\)", out)
+    assert re.search(r"db-0 +n2 +Node silent \(last: Running\)", out)
+
+
 HARD: Final = {"pods": "10", "requests.cpu": "2"}
 QUOTAS: Final[Mapping[str, tuple[Sequence[Object], str]]] = {
     "QuotaHasRoom": (
@@ -319,9 +376,92 @@ def test_quota_that_requires_what_a_template_does_not_set(tmp_path: Path) -> Non
     assert "each container has to set requests.cpu; LimitRange small has defaults" in out
 
 
+FULL: Final = {"pods": "3", "requests.cpu": "2500m"}
+OTHER: Final = quota({"pods": "4"}, {"pods": "4"}, "few")
+
+
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        # What a template lacks is not all: the quota is used up, too.
+        (
+            [quota(HARD, FULL), deployment("lazy"), deployment("busy", requests={"cpu": "1"})],
+            (
+                "Lets in no further pod of deployment/busy: requests.cpu is 2.5 of 2. Refuses new pods of "
+                "deployment/lazy: not all containers set requests.cpu. Way out: raise requests.cpu above 2.5, or "
+                "delete what uses it; then set requests.cpu in the template, or give the namespace a LimitRange with a "
+                "default."
+            ),
+        ),
+        (
+            [quota(HARD, FULL), deployment("lazy")],
+            "Lets in nothing more that uses requests.cpu (2.5 of 2). Refuses new pods of deployment/lazy: not all",
+        ),
+        (
+            [quota(HARD, FULL), deployment("lazy", made=1), deployment("busy", made=2, requests={"cpu": "1"})],
+            (
+                "Way out: raise requests.cpu to 3.5 for all pods of deployment/busy, or ask for less. Way out for "
+                "deployment/lazy: raise requests.cpu above 2.5, or delete what uses it; then set requests.cpu"
+            ),
+        ),
+        # Only those that do not fit are refused.
+        (
+            [quota({"pods": "5"}, {"pods": "4"}), deployment(replicas=6, made=4)],
+            (
+                "Refuses 1 of 6 pods of deployment/web: room for 1, pods is then 5 of 5. Way out: raise pods to 6 "
+                "for all pods of deployment/web, or want fewer pods."
+            ),
+        ),
+        (
+            [quota({"pods": "5"}, {"pods": "4"}), OTHER, deployment(replicas=6, made=4)],
+            (
+                "pods is then 5 of 5. Quota few lets in 0: pods is 4 of 4. Way out: raise pods to 6 for all pods of "
+                "deployment/web, or want fewer pods; the same for quota few."
+            ),
+        ),
+        (
+            [quota({"pods": "9"}, {"pods": "4"}), OTHER, deployment(replicas=4, made=4)],
+            "Room for 5 more pods of deployment/web. Quota few lets in 0: pods is 4 of 4.",
+        ),
+        (
+            [quota({"count/pods": "2"}, {"count/pods": "2"}), deployment(replicas=2, made=1)],
+            "or want fewer pods. Finished pods count until they are deleted.",
+        ),
+        (
+            [quota({"pods": "0"}, {"pods": "0"}, scopes=["BestEffort"])],
+            "Lets in nothing more that uses pods (0 of 0). Only pods in scope BestEffort count.",
+        ),
+    ],
+)
+def test_quota_names_all_that_keeps_pods_out(tmp_path: Path, objects: Sequence[Object], said: str) -> None:
+    assert said in " ".join(ask(tmp_path, objects, "quota/compute").out.split())
+
+
+@pytest.mark.parametrize(("used", "said"), [("1", "requested: requests.cpu=1500m"), ("0", "by now there is room")])
+def test_quota_believes_what_it_said_of_containers_that_a_webhook_adds(tmp_path: Path, used: str, said: str) -> None:
+    message = "exceeded quota: compute, requested: requests.cpu=1500m, used: requests.cpu=1, limited: requests.cpu=2"
+    made = deployment(made=2, requests={"cpu": "10m"})
+    failing = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}
+    made = {**made, "status": {**made["status"], "conditions": [failing]}}
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "web", "controller": True}
+    meta = {"name": "web-1", "namespace": "default", "uid": "web-1", "ownerReferences": [owner]}
+    maker = {**made, "kind": "ReplicaSet", "metadata": meta}
+    out = ask(tmp_path, [quota(HARD, {"pods": "2", "requests.cpu": used}), made, maker], "quota/compute").out
+    assert said in " ".join(out.split())
+
+
+def test_quota_counts_the_pods_that_a_daemon_set_lacks(tmp_path: Path) -> None:
+    found = raw_workload("DaemonSet", "agent", "default", pod_spec=raw_pod(requests={"cpu": "1"})["spec"])
+    status = {"desiredNumberScheduled": 4, "currentNumberScheduled": 1}
+    out = ask(
+        tmp_path, [quota(HARD, {"pods": "1", "requests.cpu": "1"}), {**found, "status": status}], "quota/compute"
+    ).out
+    assert "Refuses 2 of 4 pods of daemonset/agent: room for 1" in out
+
+
 def test_quota_of_other_objects_is_full(tmp_path: Path) -> None:
     out = ask(tmp_path, [quota({"services": "5", "pods": "9"}, {"services": "5", "pods": "3"})], "quota/compute").out
-    assert "Lets in nothing more that uses any of these: services is 5 of 5." in out
+    assert "Lets in nothing more that uses services (5 of 5)." in out
 
 
 def test_quota_of_another_scope_bounds_no_workload(tmp_path: Path) -> None:
@@ -339,7 +479,7 @@ CLASSES: Final[Mapping[str, tuple[Sequence[Object], str]]] = {
             raw_pod("old", "default", priorityClassName="gold", priority=50, status={"phase": "Running"}),
             deployment(priorityClassName="gold"),
         ],
-        "Gives priority 100 to 1 pod; 1 workload names it. 1 of them has the priority of an earlier class",
+        "Gives priority 100 to 0 pods; 1 workload names it; 1 pod has priority 50 of an earlier class of this name.",
     ),
     "ClassUnused": ([raw_priority_class("gold", 100)], "Gives priority 100 to 0 pods; 0 workloads name it."),
     "ClassDefaults": (

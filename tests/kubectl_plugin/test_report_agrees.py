@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from itertools import pairwise
@@ -10,11 +11,16 @@ from typing import Any, Final
 
 import pytest
 
+from kubectl_plugin import cli
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.reports.verdict import Severity
 from kubectl_plugin.views.pod.risk_words import RISK_SEVERITY
 from podrules.cluster.demo import demo_objects
+from podrules.cluster.errors import Forbidden
+from podrules.cluster.in_memory import MemorySource
+from podrules.cluster.kinds import PODS, Kind
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_container, raw_node, raw_pod
 
 STATES: Final = str(Path(__file__).parents[1] / "testdata/cases/cli/states.json")
 NEEDS_USAGE: Final = frozenset({"OverRequest"})
@@ -107,3 +113,26 @@ def test_a_container_near_its_limit_is_told_once_and_by_its_pod() -> None:
     # Of pods that were not asked for the nodes tell.
     assert of_nodes in _flat("report", "-n", "kube-system")
     assert "pods: near the memory limit" not in _flat("report", "-n", "kube-system")
+
+
+def test_pods_of_other_namespaces_that_may_not_be_read_leave_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = raw_condition("PodScheduled", "False", reason="Unschedulable", message="0/1 nodes are available: no.")
+    objects = [
+        raw_node("one", allocatable={"cpu": "4", "memory": "8Gi", "pods": "9"}),
+        raw_pod("full", "theirs", nodeName="one", containers=[raw_container(requests={"cpu": "3"})]),
+        raw_pod("wide", "ours", containers=[raw_container(requests={"cpu": "2"})], status={"conditions": [waits]}),
+    ]
+    source = MemorySource(objects, description="the cluster", namespace="ours")
+    read = source.list
+
+    def of_namespace(kind: Kind[Any], namespace: str | None = None, **named: Any) -> Any:
+        if kind is PODS and namespace is None:
+            raise Forbidden("list", kind, None, "no")
+        return read(kind, namespace, **named)
+
+    monkeypatch.setattr(source, "list", of_namespace)
+    monkeypatch.setattr(cli, "source_of", lambda _cluster, _err: contextlib.nullcontext(source))
+    report, page = run("report", "-n", "ours"), run("explain", "pod/wide", "-n", "ours")
+    assert "1 pod: no node fits." in report.out
+    assert "no node fits" in page.out
+    assert (report.code, page.code) == (11, 11)

@@ -240,6 +240,10 @@ class Truth:
         """Whether the cluster has such an object."""
         return (kind, namespace, name) in self._objects
 
+    def is_named_by_pod(self, node: str) -> bool:
+        """Whether a pod of the cluster is on a node, which may be gone."""
+        return any(kind == "Pod" and one["spec"].get("nodeName") == node for (kind, *_), one in self._objects.items())
+
 
 _SOURCES: Final = frozenset({"nfs", "awsElasticBlockStore", "csi", "iscsi", "fc", "hostPath"})
 

@@ -150,6 +150,15 @@ SPREAD = 'allowPrivilegeEscalation != false (container "a" must set securityCont
             "",
         ),
         (
+            (
+                'Pod "a" is invalid: [spec.containers[0].resources.requests: Invalid value: "2": must be less than or '
+                "equal to cpu limit of 500m, spec.x: Required value]"
+            ),
+            RefusedFor.LIMIT_BELOW_REQUEST,
+            "cpu",
+            "500m",
+        ),
+        (
             'Error creating: Pod "a" is invalid: spec.containers[0].env[1].name: Required value',
             RefusedFor.INVALID,
             "",

@@ -266,6 +266,12 @@ def test_F2_the_longest_names_leave_the_command_whole() -> None:
     denial = validate(decode_review(delete_review(pod)), cluster).denial
     assert len(denial) <= 1024
     assert denial.endswith(f"kubectl annotate pod {name} -n {'s' * 63} {CONFIRM}={UID} --overwrite")
+    live = [make_namespace("s" * 63, force_delete="confirm"), raw_node("n" * 253, conditions=READY), pod]
+    review = decode_review(eviction_review(name, "s" * 63, {"gracePeriodSeconds": 0}))
+    denial = validate(review, make_cluster(live, knows_clients=False)).denial
+    assert len(denial) <= 1024
+    assert EVICT in denial
+    assert denial.endswith('-o jsonpath={.metadata.uid})" --overwrite')
 
 
 # Evictions
@@ -290,13 +296,29 @@ def test_F1_eviction_without_grace_is_warned_of() -> None:
     assert answer.warnings == (RISK, CHECK)
 
 
+@pytest.mark.parametrize("mode", ["warn", "confirm", "deny"])
+def test_F1_eviction_is_a_dry_run_by_its_own_options_too(mode: str) -> None:
+    """As of ``kubectl drain --dry-run=server``: the request has no dryRun, its Eviction has."""
+    answer = evicted({"gracePeriodSeconds": 0, "dryRun": ["All"]}, mode=mode)
+    assert answer.allowed is (mode == "warn")
+    assert answer.forced is None
+    assert answer.warnings[1:] == (("Check first: kubectl qos explain pod/db -n shop",) if answer.allowed else ())
+
+
+def test_F2_confirming_advises_no_eviction_with_grace_of_what_stops_or_is_silent() -> None:
+    review = decode_review(eviction_review("db", "shop", {"gracePeriodSeconds": 0}))
+    cluster = make_cluster([make_namespace(force_delete="confirm"), SILENT, make_pod()])
+    assert validate(review, cluster).denial.endswith(f"; namespace shop wants it confirmed: {COMMAND}")
+
+
 @pytest.mark.parametrize("options", [None, {}, {"gracePeriodSeconds": 1}, {"gracePeriodSeconds": None}])
 def test_F1_eviction_with_grace_is_no_concern(options: Object | None) -> None:
     assert evicted(options, mode="deny") == ALLOWED
 
 
 def test_F2_eviction_is_refused_as_a_deletion_is() -> None:
-    assert evicted({"gracePeriodSeconds": 0}, mode="confirm").denial.endswith(COMMAND)
+    denial = evicted({"gracePeriodSeconds": 0}, mode="confirm").denial
+    assert denial == f"{RISK}; namespace shop wants it confirmed; {EVICT}, or: {COMMAND}"
     assert FORBIDDEN in evicted({"gracePeriodSeconds": 0}, mode="deny").denial
     assert evicted({"gracePeriodSeconds": 0}, mode="confirm", pod=make_pod(confirmed=UID)).allowed
 

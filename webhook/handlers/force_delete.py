@@ -22,6 +22,8 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from podrules.cluster.errors import ClusterError, NotFound
 from podrules.cluster.kinds import PODS
 from podrules.ending import holders
@@ -85,6 +87,8 @@ def review_eviction(request: Request, cluster: Cluster) -> Answer:
     options = eviction.object.delete_options if eviction is not None else None
     if options is None or options.grace_period_seconds != 0 or is_exempt(request, cluster):
         return ALLOWED
+    if options.dry_run:
+        request = replace(request, dry_run=True)
     try:
         pod = cluster.live().get(PODS, request.name, request.namespace)
     except NotFound:
@@ -114,14 +118,9 @@ def _answer(
     if may_be_refused(pod):
         match namespace.mode:
             case ForceDeletionMode.CONFIRM if not is_confirmed(pod.metadata):
-                return denied(
-                    refusal(_details(pod, risk), _confirming(pod, risk)), Forced("Pod", pod.metadata, namespace.mode)
-                )
+                return _refused(pod, risk, request, namespace.mode, _confirming(pod, risk, evicted=evicted))
             case ForceDeletionMode.DENY:
-                return denied(
-                    refusal(_details(pod, risk), _forbidding(pod, risk, evicted=evicted)),
-                    Forced("Pod", pod.metadata, namespace.mode),
-                )
+                return _refused(pod, risk, request, namespace.mode, _forbidding(pod, risk, evicted=evicted))
     lines = (first_line(pod, risk), second_line(pod, risk, dry_run=bool(request.dry_run)), namespace.note)
     # After the review of an eviction a budget may refuse it.
     forced = None
@@ -129,6 +128,12 @@ def _answer(
         known = "; ".join(filter(None, _details(pod, risk)))
         forced = Forced("Pod", pod.metadata, namespace.mode, known, pod.spec.node_name)
     return Answer(warnings=tuple(line for line in lines if line), forced=forced)
+
+
+def _refused(pod: Pod, risk: ForceDeleteRisk, request: Request, mode: ForceDeletionMode, remedy: str) -> Answer:
+    # A dry run by the options in an Eviction: the request itself is none.
+    forced = None if request.dry_run else Forced("Pod", pod.metadata, mode)
+    return denied(refusal(_details(pod, risk), remedy), forced)
 
 
 def _unreadable_pod(request: Request, cluster: Cluster, error: ClusterError) -> Answer:
@@ -165,10 +170,11 @@ def _details(pod: Pod, risk: ForceDeleteRisk) -> Sequence[str]:
     return first_line(pod, risk), volumes_at_stake(risk)
 
 
-def _confirming(pod: Pod, risk: ForceDeleteRisk) -> str:
-    """The command that confirms the deletion."""
+def _confirming(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:
+    """The command that confirms the deletion; of an eviction first what needs no confirmation."""
     how = command(_CONFIRM_UNSEEN if risk.withheld else _CONFIRM, *pod_names(pod), pod.metadata.uid)
-    return f"namespace {pod.metadata.namespace} wants it confirmed: {how}"
+    safer = f"; {_EVICT}, or" if evicted and _instead(pod, risk, evicted=evicted) == _EVICT else ""
+    return f"namespace {pod.metadata.namespace} wants it confirmed{safer}: {how}"
 
 
 def _forbidding(pod: Pod, risk: ForceDeleteRisk, *, evicted: bool) -> str:

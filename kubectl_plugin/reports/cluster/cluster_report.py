@@ -23,7 +23,7 @@ from kubectl_plugin.reports.node.node_use import NearLimit
 from kubectl_plugin.reports.pod.pod_risk import PodRisk, pod_risk
 from kubectl_plugin.reports.pod.similar_pods import SimilarPods
 from kubectl_plugin.reports.workload.workload_pods import WorkloadPod, workload_pods
-from podrules.budget_risk import Budgets, budgets_at_stake
+from podrules.budget_risk import Budgets, as_wanted, budgets_at_stake
 from podrules.eviction.signals import Signal, pressures_of
 from podrules.eviction.usage import stats_by_uid
 from podrules.evictors import going
@@ -118,7 +118,7 @@ def _workloads(
 
 
 def _budgets(facts: ClusterFacts, budgets: Sequence[PodDisruptionBudget]) -> Budgets:
-    found = budgets_at_stake(budgets, _of_interest(facts))
+    found = budgets_at_stake(as_wanted(budgets, (facts.workloads or {}).values()), _of_interest(facts))
     unprotected = (
         replace(one, kind=kind, name=name)
         for one in found.unprotected

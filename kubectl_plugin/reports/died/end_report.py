@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
@@ -10,13 +11,16 @@ from msgspec import Struct
 from kubectl_plugin.reports import API_VERSION
 from podrules.died.cause import Cause
 from podrules.died.evidence import KnownEnd
+from podrules.died.gone import LOST_NODE
 from podrules.died.of_pod import PodEnd, last_end
 from podrules.died.replacement import Replacement
 from podrules.model.affinity import Toleration
+from podrules.model.instant import instant, later
 from podrules.model.node import Node
 from podrules.model.pod import Pod, Probe
 from podrules.placement.preemption_victims import Preempted
 from podrules.reading import Owner, Unread
+from podrules.taint_eviction import DEFAULT_TOLERATION_SECONDS, eviction_after
 from podrules.tolerations import NO_EXECUTE, tolerations_tolerate_taint
 from podrules.versions import VersionNote, Versions, version_notes
 
@@ -70,7 +74,8 @@ class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """By which its node's clock is ahead of the API server's, by the kubelet's events; below 0: behind; 0: by less
     than a late event explains."""
     taints: tuple[str, ...]
-    """The taints of its node, now, that delete it: it does not tolerate them, or only for a time."""
+    """The taints of its node, now, that delete it: it does not tolerate them, or only for a time. One of a lost node
+    of which that time was not over comes last."""
     preempted: Preempted | None
     """By whom the scheduler preempted it; None: it did not."""
     replacement: Replacement | None
@@ -123,7 +128,7 @@ def end_report(
         cordoned=node is not None and node.spec.unschedulable,
         silent=node is not None and node.ready is not None and node.ready.status == "Unknown",
         node_clock_ahead_seconds=round(clocks.ahead.total_seconds()) if clocks.are_apart else 0,
-        taints=tuple(_taints(node, () if spec is None else spec.tolerations)),
+        taints=tuple(_taints(node, None if spec is None else spec.tolerations, instant(end.at))),
         preempted=preempted if end.verdict.cause is Cause.PREEMPTION else None,
         replacement=known.replacement,
         replacement_sought=known.sought,
@@ -149,8 +154,16 @@ def _specs(pod: Pod, end: PodEnd) -> Iterator[ContainerSpec]:
         )
 
 
-def _taints(node: Node | None, tolerations: tuple[Toleration, ...]) -> Iterator[str]:
-    endless = [one for one in tolerations if one.toleration_seconds is None]
+def _taints(node: Node | None, tolerations: Sequence[Toleration] | None, at: datetime | None) -> Iterator[str]:
+    """Those of a pod that is gone count by the tolerations that the API server adds."""
+    endless = [one for one in tolerations or () if one.toleration_seconds is None]
+    found: list[tuple[int, str]] = []
     for taint in node.spec.taints if node is not None else ():
-        if taint.effect == NO_EXECUTE and not tolerations_tolerate_taint(endless, taint):
-            yield taint.text
+        if taint.effect != NO_EXECUTE or tolerations_tolerate_taint(endless, taint):
+            continue
+        added, lost = instant(taint.time_added), taint.key in LOST_NODE
+        stays = None if tolerations is None else eviction_after(tolerations, [taint])
+        seconds = DEFAULT_TOLERATION_SECONDS if stays is None else stays.total_seconds()
+        early = lost and at is not None and added is not None and later(added, seconds) > at
+        found.append((2 if early else 0 if lost else 1, taint.text))
+    yield from (text for _, text in sorted(found, key=lambda one: one[0]))

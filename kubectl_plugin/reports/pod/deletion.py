@@ -45,6 +45,8 @@ class Stakes(Struct, frozen=True, rename="camel"):
     """It tolerates the out-of-service taint, and its node's others, for ever: a fence does not delete it."""
     may_run_until: datetime | None
     """Of one that is being deleted: when its kubelet kills what is left; None also where its node does not answer."""
+    eviction_way: str = ""
+    """What would let a pod go of the budget, where that needs all."""
 
 
 class DeletionReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind", tag="PodDeletion"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from podrules.model.pod import TopologySpreadConstraint
-from podrules.reading import WEBHOOK_NOT_ASKED, Unread
+from podrules.reading import POLICY_NOT_EVALUATED, WEBHOOK_NOT_ASKED, Unread
 
 __all__ = ["OwnWebhookReport"]
 
@@ -28,11 +28,16 @@ class OwnWebhookReport(Struct, frozen=True, kw_only=True, rename="camel"):
     warnings: tuple[str, ...] = ()
     """Those about what it does not write, or lets in."""
     unready: str = ""
-    """The failurePolicy, where no pod of its Deployment is ready: it then writes nothing. Empty: one is."""
+    """The failurePolicy, where it does not answer: no pod of it is ready, or ``untrusted``. It then writes nothing."""
+    untrusted: bool = False
+    """Whether its configuration has no caBundle, so that the API server refuses its certificate."""
+    by_policy: bool = False
+    """Whether ``webhook`` is a policy of the chart, which writes in place of the webhook."""
     unknown: tuple[str, ...] = ()
     """What is not known of that, and why."""
 
     @property
     def lacks(self) -> tuple[Unread, ...]:
         """What makes the answer uncertain, besides webhook configurations that could not be read."""
-        return (WEBHOOK_NOT_ASKED,) if self.unknown and self.webhook else ()
+        found = POLICY_NOT_EVALUATED if self.by_policy else WEBHOOK_NOT_ASKED
+        return (found,) if self.unknown and self.webhook else ()

@@ -36,7 +36,7 @@ from podrules.placement.preemption_victims import Preempted, Preemptors
 from podrules.platform import Platform, node_platform, pod_platform
 from podrules.qos import with_class
 from podrules.reachability import NodeReach, Reach
-from podrules.reading import NOT_ALL_IN_FILE, WEBHOOK_NOT_ASKED, Owner, Unread
+from podrules.reading import NOT_ALL_IN_FILE, POLICY_NOT_EVALUATED, WEBHOOK_NOT_ASKED, Owner, Unread
 from podrules.resize_room import ResizeRoom
 from podrules.resources import allocated_pod
 from podrules.safety import ForceSafety, OwnerGuarantee, owner_guarantee
@@ -381,7 +381,7 @@ MUTATING_WEBHOOKS: Final = "mutatingwebhookconfigurations.admissionregistration.
 ADMISSION: Final = frozenset(
     {
         *(PRIORITY_CLASSES, LIMIT_RANGES, "resourcequotas", "namespaces", RUNTIME_CLASSES),
-        *(MUTATING_WEBHOOKS, WEBHOOK_NOT_ASKED.resource),
+        *(MUTATING_WEBHOOKS, WEBHOOK_NOT_ASKED.resource, POLICY_NOT_EVALUATED.resource),
     }
 )
 """Kinds by which the API server changes or refuses a new pod."""

@@ -18,7 +18,7 @@ from kubectl_plugin.views.node.partitions import waiting_words
 from kubectl_plugin.views.pod.refusal_words import creation_remedy
 from kubectl_plugin.views.pod.risk_words import RISK_MEANINGS, RISK_SEVERITY, RISK_WORDS, urgency_words
 from kubectl_plugin.views.rollout_words import without_fields
-from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
+from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.scheduling.skew_words import domain_words, skew_words
 from kubectl_plugin.views.words import ago, counted, listed
 from podrules.budget_risk import BudgetRisk, BudgetStanding
@@ -57,6 +57,7 @@ _MAX_REFUSED: Final = 4
 """Findings about refusals."""
 _MAX_SAID: Final = 240
 _NEVER: Final = frozenset({BudgetRisk.OVERLAPS, BudgetRisk.BLOCKS_ALWAYS, BudgetRisk.UNCOUNTED})
+_SHOWN_REMEDIES: Final = 4
 _STOPS: Final = _NEVER | {BudgetRisk.UNHEALTHY, BudgetRisk.BLOCKS_NOW}
 
 
@@ -240,16 +241,20 @@ def _of_budgets(report: ClusterReport) -> Iterator[SummaryFinding]:
         return
     stops = [one for one in report.budgets.standings if one.risk in _STOPS]
     if stops:
-        by_risk: dict[BudgetRisk, list[str]] = {}
+        by_remedy: dict[str, list[str]] = {}
         for one in stops:
             for risk in {one.risk: 0, **({BudgetRisk.UNHEALTHY: 0} if one.unready else {})}:
-                by_risk.setdefault(risk, []).append(f"{one.namespace}/{one.name}")
-        helps = " ".join(f"{listed(names, most=3)}: {BUDGET_REMEDIES[risk]}." for risk, names in by_risk.items())
-        always = not _NEVER.isdisjoint(by_risk)
+                by_remedy.setdefault(remedy_words(risk, one.way), []).append(f"{one.namespace}/{one.name}")
+        helps = [f"{listed(names, most=3)}: {remedy}." for remedy, names in by_remedy.items()]
+        more = len(helps) - _SHOWN_REMEDIES
+        helps[_SHOWN_REMEDIES:] = (
+            [f"So it is for {more} more: kubectl qos explain pdb/NAME -n NAMESPACE."] if more > 0 else []
+        )
+        always = any(one.risk in _NEVER for one in stops)
         yield SummaryFinding(
             Severity.TROUBLE if always else Severity.NOTICE,
             f"{counted(len(stops), 'disruption budget')} would stop a drain.",
-            helps,
+            " ".join(helps),
             "budgets",
         )
 

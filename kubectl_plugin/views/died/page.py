@@ -8,14 +8,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_plugin.render.command import Command, kubectl, qos
+from kubectl_plugin.render.command import Command, qos
 from kubectl_plugin.render.page import Page, Row, Section, Severity
 from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.verdict import Verdict, VerdictCode
 from kubectl_plugin.views.died.cause_words import SHORT, cause_sentence, rejection_words
 from kubectl_plugin.views.died.lately import MOST_CHOICES
 from kubectl_plugin.views.died.remedies import remedies
-from kubectl_plugin.views.died.telling import telling
+from kubectl_plugin.views.died.telling import end_log, may_run_on, telling
 from kubectl_plugin.views.pod.container_words import decisive, end_words
 from kubectl_plugin.views.scheduling.preemption import preemptor_name
 from kubectl_plugin.views.unread import unread_lines
@@ -77,7 +77,9 @@ def end_verdict(report: EndReport, now: datetime | None) -> Verdict:
     end = report.end
     if end.of is EndOf.NOTHING:
         return Verdict(VerdictCode.NOTHING_ENDED, Severity.FINE, ("Nothing of it has ended.",))
-    sentences = (*_sentences(report, now), *_still_runs(report, now))
+    said = list(_sentences(report, now))
+    cause = 2 if report.earlier and end.verdict.grade is not Grade.NOTHING else 1
+    sentences = (*said[:cause], *_runs_on(report), *said[cause:], *_still_runs(report, now))
     return Verdict(_CODES[end.verdict.grade], _severity(end), sentences)
 
 
@@ -138,6 +140,13 @@ def _also(end: PodEnd, lead: str) -> Iterator[str]:
     shown = ", ".join(others[:_FEW]) + (f" and {len(others) - _FEW} more" if len(others) > _FEW else "")
     if others:
         yield f"{lead}: {shown}."
+
+
+def _runs_on(report: EndReport) -> Iterator[str]:
+    """That a pod that is gone may run: no event shows that its kubelet stopped it."""
+    if may_run_on(report):
+        where = f"{report.node} does not answer, and no" if report.silent else "No"
+        yield f"{where} event shows that its kubelet stopped it: its processes may still run on {report.node}."
 
 
 def _still_runs(report: EndReport, now: datetime | None) -> Iterator[str]:
@@ -328,13 +337,10 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
     one, found = report.end.end_of(report.end.container), report.replacement
     forced = not report.exists and Cause.FORCE_DELETED in {one.cause for one in report.end.verdict.suspects[:2]}
     stopped, where = instant(report.end.stopped), report.node or "its node"
-    lost = forced or report.end.verdict.grade is Grade.NOTHING
-    if report.silent and report.end.of is EndOf.POD and (report.exists or (lost and stopped is None)):
+    if report.silent and report.end.of is EndOf.POD and report.exists:
         yield f"{report.node} does not answer: nobody knows whether its processes have ended, and they may run on"
     elif forced and stopped is not None:
         yield f"the kubelet of {where} began to stop its containers at {clock(stopped, now)}"
-    elif forced:
-        yield f"no event shows that the kubelet of {where} stopped its containers: they may run on"
     if found is not None:
         yield f"replacement {_shown(found, now)}"
     elif report.younger is not None:
@@ -362,15 +368,13 @@ def _shown(pod: Replacement, now: datetime | None) -> str:
 
 def _next(report: EndReport) -> Iterator[Command]:
     end = report.end
-    one = end.end_of(end.container)
-    if report.exists and one is not None and one.end is not None:
-        options = "-c {} --previous" if one.runs or one.waits else "-c {}"
-        yield kubectl("logs {}", report.name, one.container, namespace=report.namespace, options=options)
+    if (logs := end_log(report)) is not None:
+        yield logs
     if report.exists:
         yield qos("explain pod/{}", report.name, namespace=report.namespace)
     if report.silent:
         yield qos("partitions")
-    if not report.exists and report.node and not end.stopped and Cause.FORCE_DELETED in end.verdict.causes:
+    if may_run_on(report):
         yield qos("node {}", report.node)
     if end.verdict.causes & {Cause.NODE_OUT_OF_MEMORY, Cause.EVICTED_MEMORY, Cause.EVICTED_DISK} and report.node:
         yield qos("node {}", report.node)

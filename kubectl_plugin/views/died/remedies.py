@@ -19,6 +19,7 @@ from podrules.died.of_pod import EndOf
 from podrules.died.rejections import RejectionKind
 from podrules.model.pod import Probe
 from podrules.model.quantity import Quantity, QuantityError
+from podrules.reachability import OUT_OF_SERVICE
 
 __all__ = ["remedies"]
 
@@ -195,6 +196,13 @@ def _taint(report: EndReport) -> Iterator[str]:
         return
     suspects = (*report.end.verdict.suspects, *report.end.verdict.others)
     lost = any(clue.where == NODE_LOST for one in suspects for clue in one.clues)
+    first, *more = report.taints or ("",)
+    if first.startswith(OUT_OF_SERVICE) and any(taint.startswith(LOST_NODE) for taint in more):
+        yield (
+            f"its node was lost, and taint {OUT_OF_SERVICE} (a fence) deletes pods at once: the tolerationSeconds of "
+            "the others, by default 300 s, were not over"
+        )
+        return
     if lost or any(taint.startswith(LOST_NODE) for taint in report.taints):
         yield "its node was lost: Kubernetes deletes pods there once their tolerationSeconds are over, by default 300 s"
         return

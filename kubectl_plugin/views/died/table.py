@@ -15,7 +15,7 @@ from kubectl_plugin.views.died.lately import causes_words
 from kubectl_plugin.views.died.page import end_verdict
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import VersionNotes
-from kubectl_plugin.views.words import counted, lasting, when_words
+from kubectl_plugin.views.words import counted, lasting, listed, when_words
 from podrules.died.cause import Grade
 from podrules.reading import Unread
 
@@ -70,7 +70,7 @@ def ends_page(
 
 
 def _pods(reports: Sequence[EndReport]) -> str:
-    return counted(len({(one.namespace, one.name) for one in reports}), "pod")
+    return counted(len({(one.namespace, one.name, one.earlier) for one in reports}), "pod")
 
 
 def _table(title: str, reports: Sequence[EndReport], now: datetime | None, *, several: bool) -> Table:
@@ -85,6 +85,10 @@ def _sentences(reports: Sequence[EndReport], more: int) -> Iterator[str]:
         return
     cause, count = counts[0]
     yield f"Most often: {cause} ({count} of {len(reports)})." if len(counts) > 1 else f"All by one cause: {cause}."
+    if lost := [
+        f"{one.name} on {one.node}" for one in reports if one.end.verdict.grade is Grade.NOTHING and one.silent
+    ]:
+        yield f"Not known to have stopped, for the node does not answer: {listed(lost, most=3)}."
     if more:
         yield f"{more} more are left out; -o json has all."
 
@@ -109,5 +113,5 @@ def _cells(report: EndReport, now: datetime | None, *, everywhere: bool) -> Iter
 
 
 def _next(reports: Sequence[EndReport]) -> Iterator[Command]:
-    for one in reports[:2]:
-        yield qos("died pod/{}", one.name, namespace=one.namespace)
+    for namespace, name in dict.fromkeys((one.namespace, one.name) for one in reports[:2]):
+        yield qos("died pod/{}", name, namespace=namespace)

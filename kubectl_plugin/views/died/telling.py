@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_plugin.render.command import Hint, Prose, kubectl
+from kubectl_plugin.render.command import Command, Hint, Prose, kubectl
 from kubectl_plugin.reports.died.end_report import EndReport
 from podrules.died.cause import Cause, Grade
 from podrules.died.of_pod import EndOf
+from podrules.plain_names import command
 
-__all__ = ["telling"]
+__all__ = ["end_log", "may_run_on", "telling"]
 
 _MEMORY: Final = frozenset({Cause.OWN_MEMORY_LIMIT, Cause.POD_MEMORY_LIMIT, Cause.NODE_OUT_OF_MEMORY})
 _KUBELET: Final = frozenset(
@@ -26,11 +27,25 @@ _AUDIT: Final = (
 _GREP: Final = "grep -iE 'oom|killed process'"
 
 
+def may_run_on(report: EndReport) -> bool:
+    """Whether a pod that is gone may run on its node: it may have been force deleted, and nothing shows its end."""
+    end = report.end
+    if report.exists or end.of is not EndOf.POD or not report.node or end.stopped:
+        return False
+    return end.verdict.grade is Grade.NOTHING or Cause.FORCE_DELETED in {one.cause for one in end.verdict.suspects[:2]}
+
+
 def telling(report: EndReport) -> tuple[str | Prose, ...]:
     """Where the causes that fit can be told apart; empty: the verdict is certain, or nothing has ended."""
-    if report.end.of is EndOf.NOTHING or report.end.verdict.grade is Grade.CERTAIN:
+    if report.end.of is EndOf.NOTHING:
         return ()
-    return tuple(_lines(report))
+    runs = []
+    if may_run_on(report) and not report.silent:
+        listed = command("crictl pods --name {} --namespace {} --state ready", report.name, report.namespace)
+        runs = [
+            f"on {report.node}: {listed} lists it as long as it runs; `kubectl qos node` lists only pods with an object"
+        ]
+    return (*runs, *(_lines(report) if report.end.verdict.grade is not Grade.CERTAIN else ()))
 
 
 def _lines(report: EndReport) -> Iterator[str | Prose]:
@@ -46,10 +61,17 @@ def _lines(report: EndReport) -> Iterator[str | Prose]:
         yield f"the kubelet's log on {_node(report)}: it says why it stops a container"
     if causes & _DELETERS:
         yield _AUDIT
-    if Cause.APPLICATION in causes and report.exists and report.end.container:
-        container, namespace = report.end.container, report.namespace
-        logs = kubectl("logs {}", report.name, container, namespace=namespace, options="-c {} --previous")
+    if Cause.APPLICATION in causes and (logs := end_log(report)) is not None:
         yield Prose(("the log of the process that ended", Hint(logs, ": ")))
+
+
+def end_log(report: EndReport) -> Command | None:
+    """The command for the log of the container that ended; None: none did, or its pod is gone."""
+    one = report.end.end_of(report.end.container)
+    if not report.exists or one is None or one.end is None:
+        return None
+    options = "-c {} --previous" if one.runs or one.waits else "-c {}"
+    return kubectl("logs {}", report.name, one.container, namespace=report.namespace, options=options)
 
 
 def _node(report: EndReport) -> str:

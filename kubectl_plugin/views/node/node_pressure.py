@@ -27,7 +27,7 @@ from kubectl_plugin.views.node.pressure_orders import (
     threshold_tables,
 )
 from kubectl_plugin.views.node.reach_commands import reach_commands
-from kubectl_plugin.views.scheduling.budget_words import hold_words
+from kubectl_plugin.views.scheduling.budget_words import drain_leads, hold_words
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import listed, memory
@@ -101,9 +101,8 @@ def node_pressure_verdict(report: NodePressureReport, now: datetime | None) -> V
         if report.usage_source is not UsageSource.NONE:
             said += [Verdict(VerdictCode.READY, Severity.FINE, (text,)) for text in _no_headroom(report)]
     if report.held:
-        pods = "1 pod is" if len(report.held) == 1 else f"{len(report.held)} pods are"
-        lead = f"A drain does not end: {pods} held by a PodDisruptionBudget."
-        said.insert(0, Verdict(VerdictCode.CORDONED, Severity.NOTICE, (lead, *hold_words(report.held))))
+        told = (*drain_leads(report.held, "A drain"), *hold_words(report.held))
+        said.insert(0, Verdict(VerdictCode.CORDONED, Severity.NOTICE, told))
     short = () if report.shortage is None else (shortage_verdict(report.shortage, now),)
     assumed = assumed_words(one for one in report.lacks if one.resource == EVENTS.plural)
     return lacking(joined_verdict((*short, *found.now, *said, *found.ahead)), assumed)

@@ -254,7 +254,7 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ),
     ClaimTrouble.NOT_OWNED: lambda _: "has the name of its ephemeral volume's claim and is not this pod's",
     ClaimTrouble.VOLUME_MISSING: lambda one: f"names volume {quoted(one.volume)}, which does not exist",
-    ClaimTrouble.VOLUME_TAKEN: lambda one: f"is unbound: its volume {quoted(one.volume)} is another claim's",
+    ClaimTrouble.VOLUME_TAKEN: lambda one: f"has no volume: {quoted(one.volume)}, which it names, is another claim's",
     ClaimTrouble.CLASS_MISSING: lambda one: (
         f"is unbound: its StorageClass {quoted(one.storage_class)} does not exist{_nor_any(one)}"
     ),
@@ -288,7 +288,10 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
         f"make PersistentVolumeClaim {quoted(one.claim)} in namespace {one.namespace}, or name one that is there"
     ),
     ClaimTrouble.NOT_MADE_YET: lambda _: "kube-controller-manager makes it; the pod's events tell why it has not",
-    ClaimTrouble.LOST: lambda one: f"make PersistentVolume {quoted(one.volume)} again, or recreate the claim",
+    ClaimTrouble.LOST: lambda one: (
+        f"make PersistentVolume {quoted(one.volume)} again where its data still is, or recreate the claim: its new "
+        "volume is empty"
+    ),
     ClaimTrouble.BEING_DELETED: lambda one: (
         f"save its data, delete {_users(one)}, then create the claim again"
         if one.users

@@ -27,7 +27,7 @@ from kubectl_plugin.views.pod.safety_words import (
     reach_words,
     until_words,
 )
-from kubectl_plugin.views.scheduling.budget_words import BUDGET_REMEDIES
+from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.steps import outcome_verdict, refused_sentences, unanswered
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, listed
@@ -203,7 +203,7 @@ def _third_way(name: str, stakes: Stakes) -> Iterator[str]:
 def _budget_lines(stakes: Stakes) -> tuple[str, ...]:
     if stakes.eviction_refused is None:
         return ()
-    helps = () if stakes.eviction_hold is None else (BUDGET_REMEDIES[stakes.eviction_hold],)
+    helps = () if stakes.eviction_hold is None else (remedy_words(stakes.eviction_hold, stakes.eviction_way),)
     return (f"an eviction would be refused: {stakes.eviction_refused}", *helps, "a deletion does not ask")
 
 

@@ -29,7 +29,8 @@ def webhook_lines(report: OwnWebhookReport | None) -> Iterator[str]:
         writes.append(f"{number} ({report.constraints_origin}): {keys}")
     if report.unready:
         comes = "pods are stored without it" if report.unready == "Ignore" else "the API server refuses all pods"
-        yield f"{report.webhook} has no ready pod: {comes} (failurePolicy {report.unready})"
+        lacks = "no caBundle in its configuration" if report.untrusted else "no ready pod"
+        yield f"{report.webhook} has {lacks}: {comes} (failurePolicy {report.unready})"
     will = "would write" if report.unready else "will write"
     if writes:
         yield f"{report.webhook} {will}: {'; '.join(writes)}"

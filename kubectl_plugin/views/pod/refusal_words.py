@@ -7,6 +7,7 @@ from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos
 from kubectl_plugin.render.page import Section
+from kubectl_plugin.views.words import amount
 from podrules.admission import PodRefusal, RefusedBy
 from podrules.refusals import RefusedFor, Refuser, refuser
 
@@ -20,6 +21,7 @@ __all__ = [
 ]
 
 _TERMS: Final = {
+    RefusedBy.NAMESPACE: "NotFound",
     RefusedBy.VALIDATION: "LimitRange",
     RefusedBy.LIMIT_RANGER: "LimitRange",
     RefusedBy.POD_SECURITY: "violates PodSecurity",
@@ -65,6 +67,8 @@ _REMEDIES: Final = {
     RefusedFor.NAMESPACE_ENDS: "Namespace {namespace} is being deleted, and takes no new object",
     RefusedFor.NAME_ENDS: "Pod {name} is still being deleted: another can have its name once it is gone",
     RefusedFor.NAME_TAKEN: "{name} exists and is not of this workload: delete or rename it",
+    RefusedFor.LIMIT_BELOW_REQUEST: "The {name} limit of {detail} is from a LimitRange of namespace {namespace} "
+    "or a webhook: request no more than that in the template, or change that limit",
     RefusedFor.INVALID: "Correct {detail} in the template",
 }
 """What lets the pods of a controller in."""
@@ -95,7 +99,7 @@ def creation_commands(message: str, namespace: str) -> Iterator[Command]:
             yield qos("explain quota/{}", name, namespace=namespace)
         case Refuser(RefusedFor.QUOTA_SCOPE | RefusedFor.QUOTA_NONE):
             yield kubectl("get resourcequota", namespace=namespace)
-        case Refuser(RefusedFor.LIMIT_RANGE):
+        case Refuser(RefusedFor.LIMIT_RANGE | RefusedFor.LIMIT_BELOW_REQUEST):
             yield kubectl("describe limitrange", namespace=namespace)
         case Refuser(RefusedFor.NAME_ENDS | RefusedFor.NAME_TAKEN, name):
             yield qos("explain pod/{}", name, namespace=namespace)
@@ -108,10 +112,18 @@ def creation_commands(message: str, namespace: str) -> Iterator[Command]:
 def refusal_remedy(refusal: PodRefusal, namespace: str) -> Iterator[str]:
     """What lets the pod in; nothing where the API server's words say it."""
     match refusal.by:
+        case RefusedBy.VALIDATION if (bound := refusal.limit_range) is not None:
+            asked, limit = amount(bound.resource, bound.request), f"{bound.resource} limit"
+            yield f"LimitRange {bound.name} gives a container without a {limit} {amount(bound.resource, bound.limit)}."
+            own = f"have its max and default raised to {asked}" if bound.capped else f"set a {limit} of {asked} or more"
+            yield f"Way out: request no more in the template, or {own}."
+        case RefusedBy.NAMESPACE:
+            yield creation_remedy(refusal.message, namespace) or f"Create namespace {namespace}, or name another."
         case RefusedBy.VALIDATION:
             yield "A LimitRange of the namespace fills in what is not written: write the limit, too."
         case RefusedBy.LIMIT_RANGER:
-            yield "Write amounts inside that range, or have the LimitRange changed."
+            name = refusal.limit_range.name if refusal.limit_range is not None else "of the namespace"
+            yield f"Write amounts inside that range, or have LimitRange {name} changed."
         case RefusedBy.POD_SECURITY:
             label = "pod-security.kubernetes.io/enforce"
             yield f"Correct these fields; a looser label {label} would count for all pods of the namespace."
@@ -125,6 +137,8 @@ def refusal_term(refusal: PodRefusal) -> str:
     """What ``kubectl qos why`` explains."""
     if refusal.by is RefusedBy.RESOURCE_QUOTA and not refusal.resources:
         return "failed quota"
+    if refusal.by is RefusedBy.NAMESPACE and refuser(refusal.message) is not None:
+        return "namespace is being terminated"
     return _TERMS[refusal.by]
 
 

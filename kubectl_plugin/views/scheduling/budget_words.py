@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from kubectl_plugin.render.page import Section, Table
 from kubectl_plugin.views.words import counted, listed
-from podrules.budget_risk import BudgetRisk
+from podrules.budget_risk import UNREADY_FIRST, BudgetRisk
+from podrules.budget_room import budget_way
+from podrules.disruption import fails_drain
 from podrules.model.pod_reference import PodReference
 from podrules.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec, Unmoved
 
-__all__ = ["BUDGET_REMEDIES", "blocked_words", "budget_section", "budgets_table", "hold_words"]
+__all__ = ["blocked_words", "budget_section", "budgets_table", "drain_leads", "hold_words", "remedy_words"]
 
-BUDGET_REMEDIES: Final = {
+_REMEDIES: Final = {
     BudgetRisk.OVERLAPS: "two budgets select the same pods. Waiting does not help: let one of them select these pods",
-    BudgetRisk.BLOCKS_ALWAYS: "every pod is needed. Waiting does not help: add replicas (where minAvailable is below "
-    "100%), or let fewer be up: a lower minAvailable or a higher maxUnavailable",
+    BudgetRisk.BLOCKS_ALWAYS: "every pod is needed.{waits} Way out: {way}",
     BudgetRisk.UNCOUNTED: "the pods cannot be counted. Waiting does not help: give minAvailable as a number",
     BudgetRisk.UNHEALTHY: "a pod that is not Ready is held, too: unhealthyPodEvictionPolicy AlwaysAllow lets it go, "
     "and pods that are only starting",
-    BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: look at those that are not",
+    BudgetRisk.BLOCKS_NOW: "more of its pods have to be Ready first: look at those that are not, or are not made yet, "
+    "and at nodes that do not answer",
     BudgetRisk.NOT_OBSERVED: "wait until the disruption controller has seen its newest spec",
 }
 """What lets pods go that a budget holds."""
@@ -33,6 +36,12 @@ _NO_SETTING: Final = "no setting"
 _NODES_UNCOUNTED: Final = "how many may go is not known: a DaemonSet's number of pods is up to the nodes"
 
 
+def remedy_words(risk: BudgetRisk, way: str = "") -> str:
+    """What lets pods go that a budget holds; its own way out where it needs all."""
+    waits = "" if way.startswith(UNREADY_FIRST) else " Waiting does not help."
+    return _REMEDIES[risk].format(way=way, waits=waits)
+
+
 def blocked_words(found: Budgets) -> Iterator[str]:
     """Which pods are never evicted, even if all are Ready; a drain passes over those of DaemonSets."""
     told = [*_held_words(found), *_all_blocked(found)]
@@ -41,17 +50,40 @@ def blocked_words(found: Budgets) -> Iterator[str]:
         yield f"So it is for {len(told) - _SENTENCES} more (below)."
 
 
+def drain_leads(held: Iterable[Unmoved], drain: str, *, more: bool = False) -> Iterator[str]:
+    """Whether a drain ends where budgets hold pods, or fails.
+
+    Args:
+        held: The pods.
+        drain: ``The drain``.
+        more: Whether other nodes follow.
+    """
+    counts = Counter(fails_drain(entry.detail) for entry in held)
+    if waits := counts[False]:
+        pods = f"{counted(waits, 'pod')} {'is' if waits == 1 else 'are'}"
+        yield f"{drain} does not end: {pods} held by a PodDisruptionBudget."
+    if fails := counts[True]:
+        lead, rest = f"{drain} fails:", f"; it evicts the others{', then goes on with the next node' if more else ''}"
+        lead, rest = ("Besides,", ", and fails") if waits else (lead, rest)
+        pods = counted(fails, "pod")
+        yield f"{lead} kubectl drain does not ask again for {pods} that PodDisruptionBudgets hold{rest}."
+
+
 def hold_words(unmoved: Iterable[Unmoved], *, pending: Iterable[PlannedSpec] = ()) -> Iterator[str]:
     """What lets the pods go that budgets hold, after the API server's words; `pending` has evicted pods."""
     replaced = {(spec.namespace, spec.name) for spec in pending if spec.origin == "drain"}
-    held: dict[tuple[BudgetRisk, str, PodReference | None], list[str]] = {}
+    held: dict[tuple[BudgetRisk, str, str, PodReference | None, tuple[PodReference, ...] | None], list[str]] = {}
     for entry in unmoved:
         if entry.hold is not None:
-            held.setdefault((entry.hold, entry.detail, entry.lacks), []).append(
+            held.setdefault((entry.hold, entry.way, entry.detail, entry.lacks, entry.unready), []).append(
                 f"{entry.pod.namespace}/{entry.pod.name}"
             )
-    for (hold, detail, lacks), names in held.items():
-        remedy = BUDGET_REMEDIES[hold]
+    for (hold, way, detail, lacks, unready), names in held.items():
+        remedy = remedy_words(hold, way)
+        if unready:
+            remedy = f"{remedy} (not Ready: {listed([f'{one.namespace}/{one.name}' for one in unready], most=2)})"
+        elif unready is not None:
+            remedy = "more of its pods have to be Ready first: all that exist are, so look why others are not made"
         if lacks is not None:
             name, evicted = f"{lacks.namespace}/{lacks.name}", (lacks.namespace, f"pod/{lacks.name}") in replaced
             which = f"the replacement of {name}" if evicted else f"pod {name}"
@@ -75,7 +107,7 @@ def budgets_table(found: Budgets, *, replaced: bool) -> Table:
 
 def budget_section(found: Budgets) -> Section:
     """The budgets of the pods that a manifest makes; no lines where there are none."""
-    held = [f"{_held_of(one)}{_waits_words([one.name])}" for one in found.held]
+    held = [f"{_held_of(one)}{f'; a drain {_fails(one.name)}' if _drained([one.name]) else ''}" for one in found.held]
     return Section("Budget", (*held, *(_told(one) for one in found.budgets)))
 
 
@@ -92,7 +124,7 @@ class _Names:
 def _held_words(found: Budgets) -> Iterator[str]:
     for held in found.held:
         if not held.name.startswith("daemonset/"):
-            yield f"{_held_of(held)}.{f' A drain waits{_how_long([held.name])}.' if held.name else ''}"
+            yield f"{_held_of(held)}.{f' A drain {_fails(held.name)}.' if held.name else ''}"
 
 
 def _held_of(held: HeldPods) -> str:
@@ -127,13 +159,9 @@ def _helps(budget: PlannedBudget) -> str:
     """What lets a pod go, where waiting does not."""
     if budget.room is not None and budget.room.failure:
         return " Give minAvailable as a number: it counts the pods themselves."
-    if budget.may_grow or _setting(budget) == _NO_SETTING:
+    if budget.may_grow or budget.room is None:
         return ""
-    if budget.min_available is None:
-        return " Raise maxUnavailable, so that fewer are up meanwhile."
-    # A percentage may need another pod just as well.
-    more = "Add a replica, or lower" if isinstance(budget.min_available, int) else "Lower"
-    return f" {more} minAvailable, so that fewer are up meanwhile."
+    return f" Way out: {budget_way(budget.min_available, budget.max_unavailable, budget.room.expected, budget.pods)}."
 
 
 def _told(budget: PlannedBudget) -> str:
@@ -155,6 +183,11 @@ def _drained(specs: Sequence[str]) -> Sequence[str]:
 
 def _waits_words(specs: Sequence[str], budget: PlannedBudget | None = None) -> str:
     return f"; a drain waits{_how_long(specs, budget)}" if _drained(specs) else ""
+
+
+def _fails(name: str) -> str:
+    """What a drain does with pods that several budgets select."""
+    return f"fails{_how_long([name])}".removesuffix(" for ever")
 
 
 def _how_long(specs: Sequence[str], budget: PlannedBudget | None = None) -> str:

@@ -11,7 +11,7 @@ from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode
 from kubectl_plugin.views.pod.own_webhook import webhook_lines
 from kubectl_plugin.views.pod.pod_page import unread_section
 from kubectl_plugin.views.pod.safety_words import holder_words
-from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table, hold_words
+from kubectl_plugin.views.scheduling.budget_words import blocked_words, budgets_table, drain_leads, hold_words
 from kubectl_plugin.views.scheduling.daemon_words import daemon_tables, daemon_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.plan_more import (
@@ -26,6 +26,7 @@ from kubectl_plugin.views.scheduling.plan_more import (
     suspended_words,
     unknown_words,
     victim_words,
+    weightiest,
 )
 from kubectl_plugin.views.scheduling.quota_words import let_in, quota_words
 from kubectl_plugin.views.scheduling.scaling_words import autoscaler_words, size_words
@@ -34,6 +35,7 @@ from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.verdict import also_refused, refused_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, listed
+from podrules.disruption import fails_drain
 from podrules.placement.planned import AchievedSpread, PlannedSpec, Unmoved
 
 __all__ = ["plan_page", "plan_verdict"]
@@ -51,6 +53,7 @@ _DRAIN_REASONS = {
     "NoController": "would be lost: {detail}",
     "NodeSilent": "stays Terminating: {detail}",
     "PodDisruptionBudget": "blocks the drain: {detail}",
+    "Refused": "fails the drain: {detail}",
     "Overdue": "{detail}",
 }
 _FLAG_REASONS = {
@@ -79,7 +82,7 @@ def plan_verdict(report: PlanReport) -> Verdict:
         return Verdict(VerdictCode.FIT_UNKNOWN, Severity.NOTICE, sentences)
     if fits:
         # What fits and is never evicted is no trouble yet.
-        notice = report.lacks or any(blocked_words(report.budgets))
+        notice = report.lacks or report.kept or any(blocked_words(report.budgets))
         severity = Severity.NOTICE if notice else Severity.FINE
         return Verdict(VerdictCode.FITS, severity, sentences)
     return Verdict(VerdictCode.DOES_NOT_FIT, Severity.TROUBLE, sentences)
@@ -184,8 +187,9 @@ def _asked_words(specs: Sequence[PlannedSpec], report: PlanReport) -> Iterator[s
 def _short_words(short: Sequence[PlannedSpec], report: PlanReport) -> Iterator[str]:
     """What stays pending, who goes for the rest of it, and why; evicted pods with the same reason together."""
     groups: dict[tuple[str, str, str], list[PlannedSpec]] = {}
-    drained = report.what_if.drained_nodes
     for spec in short:
+        # One by one, only the node that the pod left last is empty then.
+        drained = spec.leaves[-1:] if report.what_if.one_by_one else report.what_if.drained_nodes
         why = " ".join(why_no_node(spec.stopped, drained=drained)) if spec.stopped is not None else ""
         alone = "" if spec.origin == "drain" and not spec.victims else spec.name
         groups.setdefault((spec.until_back, why, alone), []).append(spec)
@@ -243,30 +247,47 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
     if not nodes:
         return
     held = [entry for entry in report.unmoved if entry.reason == "PodDisruptionBudget"]
-    if held:
-        pods = "1 pod is" if len(held) == 1 else f"{len(held)} pods are"
-        yield f"The drain does not end: {pods} held by a PodDisruptionBudget."
-        yield from hold_words(report.unmoved, pending=report.specs)
+    yield from _stuck_words(report)
+    there = sum(entry.node in report.stuck_on for entry in held)
+    if there:
+        pods = f"{counted(there, 'pod')} there {'is' if there == 1 else 'are'}"
+        yield f"Besides, {pods} held by a PodDisruptionBudget (below)."
+    # On a node that does not answer, no change of a budget helps.
+    answering = [entry for entry in held if entry.node not in report.stuck_on]
+    yield from drain_leads(answering, "The drain", more=len(nodes) > 1)
+    yield from hold_words(answering, pending=report.specs)
     late = [entry for entry in report.unmoved if entry.reason == "Overdue"]
     for entry in late[:_SHOWN_LATE]:
         yield f"The drain does not end before {entry.pod.namespace}/{entry.pod.name} is gone: {_late_words(entry)}."
     if len(late) > _SHOWN_LATE:
         yield f"So it is for {len(late) - _SHOWN_LATE} more (below)."
-    if report.stuck:
-        pods = "1 pod stays" if report.stuck == 1 else f"{report.stuck} pods stay"
-        do, until = ("does", "it does, or is") if len(report.stuck_on) == 1 else ("do", "they do, or are")
-        silent = f"{listed(report.stuck_on, most=3)} {do} not answer"
-        yield f"The drain does not end: {silent}, and {pods} Terminating until {until} fenced."
-    open_nodes = {*report.stuck_on, *(entry.node for entry in (*held, *late))}
+    for name, finalizers in [*report.kept.items()][:_SHOWN_LATE]:
+        yield f"The drain does not end before {name} is gone: {holder_words(finalizers)}."
+    if len(report.kept) > _SHOWN_LATE:
+        yield f"Finalizers keep {len(report.kept) - _SHOWN_LATE} more of its pods."
+    waiting = [entry for entry in (*held, *late) if not fails_drain(entry.detail)]
+    open_nodes = {*report.stuck_on, *(entry.node for entry in waiting)}
     first = next((place for place, name in enumerate(nodes, 1) if name in open_nodes), len(nodes))
     if nodes[first:]:
         wait = "waits" if len(nodes) == first + 1 else "wait"
         after = f"{listed(nodes[first:], most=3)} {wait} behind {nodes[first - 1]}"
-        yield f"{after}: kubectl drain goes on there only with --timeout, as below."
-    yield from _leaving_words(report, ends=not open_nodes)
+        turn = "an upgrade does not come there" if report.what_if.one_by_one else "kubectl drain goes on there"
+        yield f"{after}: {turn} {'before that' if report.what_if.one_by_one else 'only with --timeout, as below'}."
+    yield from _leaving_words(report, ends=not (open_nodes or held or report.kept))
     lost = sum(entry.reason == "NoController" for entry in report.unmoved)
     if lost:
         yield f"{counted(lost, 'pod')} would be lost: nobody makes {'another' if lost == 1 else 'others'}."
+
+
+def _stuck_words(report: PlanReport) -> Iterator[str]:
+    """The drained nodes that do not answer: no eviction ends there."""
+    if not report.stuck_on:
+        return
+    do, until = ("does", "it does, or is") if len(report.stuck_on) == 1 else ("do", "they do, or are")
+    pods = "1 pod stays" if report.stuck == 1 else f"{report.stuck} pods stay"
+    pods = pods if report.stuck else "each pod that is evicted stays"
+    silent = f"{listed(report.stuck_on, most=3)} {do} not answer"
+    yield f"The drain does not end: {silent}, and {pods} Terminating until {until} fenced."
 
 
 def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
@@ -278,7 +299,7 @@ def _leaving_words(report: PlanReport, *, ends: bool) -> Iterator[str]:
     elif not report.refused:
         nothing = f"{lead}no pod of {listed(nodes, most=3)} is recreated elsewhere."
         yield guessed(nothing, guess=ends and report.guesses_drain)
-    if len(nodes) == report.nodes and any(spec.is_short for spec in specs):
+    if len(nodes) == report.nodes and not report.what_if.one_by_one and any(spec.is_short for spec in specs):
         yield "No node is left: all are drained."
     if waits := [spec.name for spec in specs if spec.waits]:
         leave = "leaves" if len(waits) == 1 else "leave"
@@ -462,7 +483,9 @@ def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
     rows = [
         (
             f"{entry.pod.namespace}/{entry.pod.name}{f' on {entry.node}' if len(nodes) > 1 else ''}",
-            _DRAIN_REASONS[entry.reason].format(detail=_late_words(entry) or entry.detail),
+            _DRAIN_REASONS["Refused" if fails_drain(entry.detail) else entry.reason].format(
+                detail=_late_words(entry) or entry.detail
+            ),
         )
         for entry in entries
         if wide or entry not in daemons
@@ -476,6 +499,7 @@ def _unmoved_table(report: PlanReport, *, wide: bool) -> Table:
 
 def _victims_table(report: PlanReport, *, wide: bool) -> Table:
     victims = [(spec, victim) for spec in report.specs for victim in spec.victims]
+    victims.sort(key=lambda row: weightiest(row[1]))
     shown = victims if wide else victims[:_SHOWN_VICTIMS]
     rows = [
         (

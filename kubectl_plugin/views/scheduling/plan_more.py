@@ -26,6 +26,7 @@ __all__ = [
     "suspended_words",
     "unknown_words",
     "victim_words",
+    "weightiest",
 ]
 
 _SHOWN_NODES = 4
@@ -42,7 +43,10 @@ def more_words(report: PlanReport) -> Iterator[str]:
             yield _answer(let_in(spec), report.silent, guess=report.is_guess(spec))
             if spec.victims and spec.nodes_unaided:
                 yield f"Without preemption: {nodes_words(spec.nodes_unaided)}."
-            yield from _leaving_words(_leaving([spec])) if _is_paid_for(spec) else victim_words([spec])
+            if _is_paid_for(spec):
+                yield from (*_against_words([spec]), *_leaving_words(_leaving([spec])))
+            else:
+                yield from victim_words([spec])
             if spec.stopped is not None and not unknown_words(spec):
                 yield from why_no_node(spec.stopped, drained=report.what_if.drained_nodes)
             yield from suspended_words(spec)
@@ -98,6 +102,7 @@ def victim_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
         them = "it" if paid[0].placed == 1 else "them"
         whom = them if len(specs) == 1 else listed([spec.name for spec in paid], most=_SHOWN_VICTIMS)
         yield f"The scheduler preempts {listed(_names(_victims(specs)), most=_SHOWN_VICTIMS)} for {whom}."
+        yield from _against_words(specs)
     yield from _leaving_words(_leaving(specs))
 
 
@@ -127,8 +132,21 @@ def _leaving_words(victims: Sequence[PlannedVictim]) -> Iterator[str]:
         yield f"{who} preempted for {pods}, which {goes.format(node)}."
 
 
+def _against_words(specs: Sequence[PlannedSpec]) -> Iterator[str]:
+    """Which budgets the scheduler breaks; it does so where no other node helps."""
+    against = [victim for victim in _victims(specs) if victim.violates]
+    if against:
+        budgets = listed(sorted({name for victim in against for name in victim.violates}), most=_SHOWN_VICTIMS)
+        yield f"To preempt {listed(_names(against), most=_SHOWN_VICTIMS)} violates PodDisruptionBudget {budgets}."
+
+
+def weightiest(victim: PlannedVictim) -> tuple[bool, bool, bool]:
+    """The order of victims: those against a budget, those that are lost, those of StatefulSets, the others."""
+    return not victim.violates, victim.replaced, not victim.stateful
+
+
 def _victims(specs: Sequence[PlannedSpec]) -> list[PlannedVictim]:
-    return [victim for spec in specs for victim in spec.preempted]
+    return sorted((victim for spec in specs for victim in spec.preempted), key=weightiest)
 
 
 def _leaving(specs: Sequence[PlannedSpec]) -> list[PlannedVictim]:
@@ -281,3 +299,4 @@ def pending_words(specs: Sequence[PlannedSpec], *, leading: bool = False) -> Ite
         fit = "fits" if placed == 1 else "fit"
         first = f"{len(specs)} of its pods are pending already and go first: {placed} of {len(specs)} {fit}"
         yield f"{first}{once}{f', and {who} them' if who else ''}."
+    yield from _against_words(specs)

@@ -71,7 +71,9 @@ ANNOTATIONS: Final = READ_ANNOTATIONS | frozenset(
         "storageclass.beta.kubernetes.io/is-default-class",
         "storageclass.kubernetes.io/is-default-class",
         "volume.beta.kubernetes.io/storage-class",
+        "volume.beta.kubernetes.io/storage-provisioner",
         "volume.kubernetes.io/selected-node",
+        "volume.kubernetes.io/storage-provisioner",
         CONSTRAINTS_ANNOTATION,
         *SELECTOR_ANNOTATIONS,
     }

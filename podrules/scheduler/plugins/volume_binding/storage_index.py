@@ -35,6 +35,7 @@ __all__ = [
     "ClaimReference",
     "StorageIndex",
     "claim_class",
+    "claim_provisioner",
     "claim_reference",
     "is_bound",
     "is_owned",
@@ -49,6 +50,10 @@ T = TypeVar("T")
 STORAGE: Final = "storage"
 """The resource that claims request and volumes have."""
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
+ANNOTATIONS_PROVISIONER: Final = (
+    "volume.kubernetes.io/storage-provisioner",
+    "volume.beta.kubernetes.io/storage-provisioner",
+)
 ANNOTATION_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 ANNOTATION_BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 
@@ -148,6 +153,13 @@ def not_found(resource: str, name: str) -> str:
 def claim_class(claim: PersistentVolumeClaim) -> str:
     """The class of a claim (GetPersistentVolumeClaimClass)."""
     return claim.metadata.annotations.get(ANNOTATION_CLASS, claim.spec.storage_class_name or "")
+
+
+def claim_provisioner(index: StorageIndex, claim: PersistentVolumeClaim) -> str:
+    """Who makes a claim's volume: its class may name an in-tree plugin, and the annotation the driver in its place."""
+    asked = (claim.metadata.annotations.get(one, "") for one in ANNOTATIONS_PROVISIONER)
+    kind = index.classes.get(claim_class(claim))
+    return next(filter(None, asked), "" if kind is None else kind.provisioner)
 
 
 def volume_class(volume: PersistentVolume) -> str:
