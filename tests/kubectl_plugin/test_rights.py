@@ -205,6 +205,8 @@ def test_K_in_one_namespace_its_claims_are_known(developer: RecordingSource) -> 
     assert asked == ["list persistentvolumeclaims", "list persistentvolumeclaims -n shop"]
     waits = flat(run("explain", "pod/checkout-mv9cgvs6p-x2x7p", "-n", "shop").out)
     assert "pods outside of shop: you may not list them (kubectl auth can-i list pods -A)" in waits
+    assert "no node fits. kube-scheduler: 0/12 nodes are available" in waits
+    assert "by what was read, on node-c2" in waits
 
 
 @pytest.mark.parametrize("unread", [set(), {"persistentvolumeclaims"}])
