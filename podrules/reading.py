@@ -17,6 +17,7 @@ __all__ = [
     "NOT_FOUND",
     "NOT_IN_FILE",
     "NOT_IN_SNAPSHOT",
+    "OUTSIDE",
     "POLICY_NOT_EVALUATED",
     "USAGE_NOT_ASKED",
     "WEBHOOK_NOT_ASKED",
@@ -37,6 +38,8 @@ NOT_IN_SNAPSHOT: Final = "not in the snapshot"
 NOT_ASKED: Final = "not asked"
 """A plugin or an extender of the scheduler that is not restated here."""
 FORBIDDEN: Final = "forbidden"
+OUTSIDE: Final = f"{FORBIDDEN} outside of "
+"""Before the one namespace in which the user may list a kind, and where it was read."""
 NOT_FOUND: Final = "not found"
 
 
@@ -66,7 +69,12 @@ class Unread(Struct, frozen=True, rename="camel"):
     @property
     def may_exist(self) -> bool:
         """Whether the cluster may have what was not read."""
-        return self.reason == FORBIDDEN or self.is_not_captured
+        return self.reason.startswith(FORBIDDEN) or self.is_not_captured
+
+    @property
+    def read_in(self) -> str:
+        """The one namespace where it was read; empty: nowhere."""
+        return self.reason.partition(OUTSIDE)[2]
 
 
 def read_or_none(found: T | Unread) -> T | None:
