@@ -179,29 +179,19 @@ class RelatedReports:
             counted=counted,
             failure=next(failures, "") if failed_sync(budget) else failure,
             others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),
-            pods=tuple(
-                replace(
-                    self._short(pod),
-                    refused=Evictions(budgets).refused(pod) or "",
-                    silent=named and not pod.is_ready and self._is_silent(pod.spec.node_name),
-                )
-                for pod in live
-            ),
-            without_pods=dict(self._without_pods(budget)) if not live and pods is not None else {},
+            pods=tuple(replace(self._short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
+            workloads=dict(self._selected(budget)) if not live and pods is not None else {},
             **self._head(budget),
         )
 
-    def _without_pods(self, budget: PodDisruptionBudget) -> Iterator[tuple[str, int | None]]:
-        """The workloads of pods that a budget selects, and how many they want; the most first."""
+    def _selected(self, budget: PodDisruptionBudget) -> Iterator[tuple[str, int | None]]:
+        """The workloads that make pods which a budget selects, and how many each wants; the most first."""
         selected = (
             (f"{kind.singular}/{entry.metadata.name}", pods_wanted(kind.kind, entry))
             for kind, entry in self._workloads(budget.metadata.namespace)
             if budgets_of(template_pod(entry, kind), [budget])
         )
         yield from sorted(selected, key=lambda one: (-(one[1] or 0), one[0]))
-
-    def _is_silent(self, node: str) -> bool:
-        return bool(node) and self._gatherer.reach(node, of_many=True).reach.quiet
 
     def _covered(self, pod: Pod) -> CoveredPods:
         """A pod as the disruption controller counts it: by the outermost controller, and what that wants."""

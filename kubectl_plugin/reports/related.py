@@ -41,8 +41,6 @@ class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):
     """Its node, if that does not answer."""
     refused: str = ""
     """Why the API server would not evict it now, in its words; empty: it would, or the object is no budget."""
-    silent: bool = False
-    """Its node does not answer; asked only for a budget, of pods that are not Ready."""
 
 
 class RelatedReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind"):
@@ -112,9 +110,9 @@ class BudgetReport(RelatedReport, frozen=True, kw_only=True, tag="BudgetExplanat
     others: tuple[str, ...]
     """Further budgets that select some of its pods."""
     pods: tuple[RelatedPod, ...]
-    without_pods: dict[str, int | None] = {}
-    """Where it selects no pod, the workloads of pods that it would select, ``deployment/web``, and how many each wants;
-    None: that is not known."""
+    workloads: dict[str, int | None] = {}
+    """Where it selects no pod: those that make pods which it selects, ``deployment/web``, and how many each wants; None
+    where that is not known."""
 
 
 class QuotaWorkload(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -268,24 +268,25 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
 
 def _without_pods(report: BudgetReport) -> tuple[str, ...]:
     """Where its selector is right, and only the pods are not there; empty: no workload makes pods that it selects."""
-    if not report.without_pods:
+    if not report.workloads:
         return ()
-    (name, wanted), *rest = report.without_pods.items()
+    (name, wanted), *rest = report.workloads.items()
     has = f"none of {counted(wanted, 'pod')}" if wanted else "no pod now"
     has = "0 replicas" if wanted == 0 and name.partition("/")[0] not in {"job", "daemonset"} else has
     also = f" It selects pods of {listed([one for one, _ in rest], most=_SHOWN)}, too." if rest else ""
-    return (f"Protects no pod now: {name}, which it selects, has {has}.{also}", "Its selector is right: keep it.")
+    return (f"Protects no pod now: {name}, which it selects, has {has}.{also}", "Keep it: it selects the pods to come.")
 
 
 def _broken(report: BudgetReport) -> Iterator[str]:
     """What keeps pods of a budget from being Ready: the budget itself needs no change."""
-    found, silent = report.standing, [pod for pod in report.pods if pod.silent]
+    found, silent = report.standing, [pod for pod in report.pods if pod.reach is not None and not pod.ready]
     if silent:
         nodes = sorted({pod.node for pod in silent})
         yield f"{listed(nodes, most=_SHOWN)} {'does' if len(nodes) == 1 else 'do'} not answer: {_pods(silent)}."
     if found is not None and found.missing:
         is_not = "is" if found.missing == 1 else "are"
-        yield f"{found.missing} of {found.pods + found.missing} pods {is_not} not made yet."
+        wanted = counted(found.pods + found.missing, "pod")
+        yield f"{found.missing} of {wanted} {is_not} not made yet."
 
 
 def _others(report: BudgetReport) -> str:
@@ -318,7 +319,7 @@ def _changes(report: BudgetReport) -> Iterator[str]:
             yield f"{more}{f'; not Ready: {_pods(unready)}' if unready else ''}"
             if found.risk is BudgetRisk.UNHEALTHY:
                 yield remedy_words(found.risk)
-        case BudgetRisk.SELECTS_NOTHING if report.without_pods or report.lacks:
+        case BudgetRisk.SELECTS_NOTHING if report.workloads or report.lacks:
             return
         case BudgetRisk.SELECTS_NOTHING:
             yield "make spec.selector match the labels of the pods, or delete it"
@@ -345,11 +346,11 @@ def _budget_parts(report: BudgetReport, _now: datetime | None, most: int | None)
 
 
 def _budget_commands(report: BudgetReport) -> Iterator[Command]:
+    for one in [*report.workloads][:1]:
+        yield qos("explain {}/{}", *one.split("/"), namespace=report.namespace)
     yield from _pod_commands(report.pods, report.namespace)
     for pod in [one for one in report.pods if one.node and one.refused][:1]:
         yield qos("place", pod.node, options="--drain {}")
-    for name in [name for name, wanted in report.without_pods.items() if wanted][:1]:
-        yield qos("explain {}/{}", *name.split("/"), namespace=report.namespace)
     yield why("PodDisruptionBudget")
 
 

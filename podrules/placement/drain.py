@@ -120,10 +120,9 @@ def drain_plan(
             hold, way = eviction_hold(pod, budgets) if reason == HELD else (None, "")
             reference = PodReference(pod.metadata.namespace, pod.metadata.name)
             lacks = _unplaced(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
-            waits = hold is BudgetRisk.BLOCKS_NOW and lacks is None
-            unready = tuple(_unready(pod, pods, budgets)) if waits else ()
+            unready = tuple(_unready(pod, pods, budgets)) if hold is BudgetRisk.BLOCKS_NOW else None
             late_since = over if reason == _OVERDUE else None
-            unmoved.append(Unmoved(reference, reason, detail, hold, lacks, unready, late_since, name, way))
+            unmoved.append(Unmoved(reference, reason, detail, hold, lacks, late_since, name, way, unready))
         else:
             moved.append(pod)
         if reason not in _STAYING:
@@ -159,12 +158,10 @@ def _unplaced(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudg
 
 
 def _unready(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]) -> Iterator[PodReference]:
-    """The pods of the same budget on nodes that are not Ready, or are Terminating and come again by this name."""
+    """The pods of the same budget that are not Ready."""
     own, space = budgets_of(pod, budgets), pod.metadata.namespace
     for one in pods:
-        ends, again = one.metadata.deletion_timestamp is not None, owner_guarantee(one).guarantee
-        late = again is Guarantee.AT_MOST_ONE if ends else not one.is_ready and not one.finished
-        if late and one.spec.node_name and one.metadata.namespace == space and budgets_of(one, own):
+        if one.metadata.namespace == space and not (one.is_ready or one.finished) and budgets_of(one, own):
             yield PodReference(space, one.metadata.name)
 
 

@@ -256,14 +256,14 @@ class Unmoved(Struct, frozen=True, rename="camel"):
     """Why a PodDisruptionBudget holds it; None: none does."""
     lacks: PodReference | None = None
     """A pod of the same budget that fits on no node: the budget waits for it to be Ready."""
-    unready: tuple[PodReference, ...] = ()
-    """Pods of the same budget that have a node and are not Ready: it waits for these."""
     over: datetime | None = None
     """When a pod that is overdue should have been gone."""
     node: str = ""
     """The drained node that it is on."""
     way: str = ""
     """What would let a pod go of the budget, where that needs all."""
+    unready: tuple[PodReference, ...] | None = None
+    """The pods of a budget that waits for more of them to be Ready, that are not; None: not asked."""
 
 
 class DrainFlag(Struct, frozen=True, rename="camel"):
