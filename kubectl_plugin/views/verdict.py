@@ -36,7 +36,7 @@ from kubectl_plugin.views.pod.stuck_words import (
     unseen_words,
 )
 from kubectl_plugin.views.pod.volume_move import advice_words, waiting_words
-from kubectl_plugin.views.scheduling.budget_words import remedy_words
+from kubectl_plugin.views.scheduling.budget_words import ends_words, remedy_words
 from kubectl_plugin.views.scheduling.placement import why_no_node
 from kubectl_plugin.views.scheduling.preemption import awaited_words, preempted_words, preemptor_words, room_words
 from kubectl_plugin.views.unread import assumed_words
@@ -133,7 +133,7 @@ def _held(report: PodReport) -> Iterator[Verdict]:
     yield from (_fine(VerdictCode.RUNNING, said) for said in preemptor_words(report.preemptors.found))
     held = report.held
     if held is not None and held.hold is not None:
-        ends = "fails" if fails_drain(held.detail) else "does not end"
+        ends = "fails" if fails_drain(held.detail) else ends_words([held])
         said = f"A drain of its node {ends}: {held.detail.removesuffix('.')}; {remedy_words(held.hold, held.way)}."
         yield _fine(VerdictCode.RUNNING, said)
 

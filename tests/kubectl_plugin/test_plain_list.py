@@ -224,7 +224,7 @@ def test_a_pod_may_have_room_where_one_before_it_goes_elsewhere(tmp_path: Path) 
     there = raw_pod("there", "p", uid="there", requests={"memory": "1Gi"}, nodeName="n1")
     words = ("place", "-f", str(manifest))
     file = write_cluster(tmp_path / "c.qos", [*zones, there, *bound])
-    assert "All 2 pods fit" in run(*words, "--snapshot", file).out
+    assert "Both pods fit" in run(*words, "--snapshot", file).out
     ran = ask(tmp_path, [there], *words)
     assert ran.code == 11
     assert "Unknown; by what was read, pod/large" in " ".join(ran.out.split())

@@ -343,6 +343,7 @@ def test_budget_that_is_not_counted_since_an_eviction(tmp_path: Path, status: Ob
     assert f"Lets no pod be evicted now: {said} {later} Way out: wait until it has" in out
     file = write_cluster(tmp_path / "d.qos", [node(), node("n2"), *objects])
     drain = " ".join(run("place", "--drain", "n1", "--snapshot", file).out.split())
+    assert ("The drain waits: " in drain) is said.startswith("an eviction")
     assert f"{said[1:]} {later[:-1]}: wait for it" in drain
     assert "minAvailable as a number" not in out + drain
     assert "have to be Ready first" not in drain

@@ -14,7 +14,15 @@ from podrules.disruption import fails_drain
 from podrules.model.pod_reference import PodReference
 from podrules.placement.planned import Budgets, HeldPods, PlannedBudget, PlannedSpec, Unmoved
 
-__all__ = ["blocked_words", "budget_section", "budgets_table", "drain_leads", "hold_words", "remedy_words"]
+__all__ = [
+    "blocked_words",
+    "budget_section",
+    "budgets_table",
+    "drain_leads",
+    "ends_words",
+    "hold_words",
+    "remedy_words",
+]
 
 _REMEDIES: Final = {
     BudgetRisk.OVERLAPS: "two budgets select the same pods. Waiting does not help: let one of them select these pods",
@@ -66,13 +74,17 @@ def drain_leads(held: Iterable[Unmoved], drain: str, *, more: bool = False) -> I
     counts = Counter(fails_drain(entry.detail) for entry in held)
     if waits := counts[False]:
         pods = f"{counted(waits, 'pod')} {'is' if waits == 1 else 'are'}"
-        passes = all(entry.hold in _PASSING for entry in held)
-        yield f"{drain} {'waits' if passes else 'does not end'}: {pods} held by a PodDisruptionBudget."
+        yield f"{drain} {ends_words(held)}: {pods} held by a PodDisruptionBudget."
     if fails := counts[True]:
         lead, rest = f"{drain} fails:", f"; it evicts the others{', then goes on with the next node' if more else ''}"
         lead, rest = ("Besides,", ", and fails") if waits else (lead, rest)
         pods = counted(fails, "pod")
         yield f"{lead} kubectl drain does not ask again for {pods} that PodDisruptionBudgets hold{rest}."
+
+
+def ends_words(held: Iterable[Unmoved]) -> str:
+    """Whether waiting for the disruption controller is enough where a drain asks again for pods that are held."""
+    return "waits" if all(entry.hold in _PASSING for entry in held) else "does not end"
 
 
 def hold_words(unmoved: Iterable[Unmoved], *, pending: Iterable[PlannedSpec] = ()) -> Iterator[str]:

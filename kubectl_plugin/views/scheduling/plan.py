@@ -212,7 +212,7 @@ def _all_fit(specs: Sequence[PlannedSpec], total: int, *, everything: bool) -> s
         fits = f"{'It' if everything else 'The one new pod'} fits, on {next(iter(nodes))}"
         return f"{fits}, {paid}." if paid else f"{fits}."
     what = "pod" if everything else "new pod"
-    fit = fit_words(specs, what) if paid else f"All {counted(total, what)} fit"
+    fit = fit_words(specs, what) if paid else f"{_every(total).capitalize()} {what}s fit"
     return f"{fit}: {nodes_words(dict(nodes.most_common()))}."
 
 
@@ -330,9 +330,13 @@ def _moved(specs: Sequence[PlannedSpec]) -> str:
     if len(specs) == 1:
         return f"{specs[0].name} finds a place on {next(iter(where))}{f', {paid}' if paid else ''}"
     alone = sum(spec.without_preemption for spec in specs)
-    every = "both" if len(specs) == 2 else f"all {len(specs)}"
+    every = _every(len(specs))
     unaided = f"{alone} of {pods} {'finds' if alone == 1 else 'find'} a place without preemption, {every} {paid}"
     return f"{unaided if paid else f'{every} pods find a place'}: {nodes_words(dict(where.most_common()))}"
+
+
+def _every(pods: int) -> str:
+    return "both" if pods == 2 else f"all {pods}"
 
 
 def _late_words(entry: Unmoved) -> str:
