@@ -326,3 +326,30 @@ def test_a_selected_node_that_is_gone_and_another_that_was_selected_then(tmp_pat
     assert "can be used only on" not in said
     said = Cluster(tmp_path, pod(nominated="n2"), claim(selected="n2"), CLASS, waiting("12:02:00")).explained()
     assert 'kube-scheduler chose n2 and waits for claim "data"' in said
+
+
+DRIVERS: Final = [
+    {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "csi.other.io"}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n1"}, "spec": {"drivers": []}},
+]
+
+
+def test_the_page_of_a_claim_says_that_its_node_rejects_the_pod(tmp_path: Path) -> None:
+    large = pod(nominated="")
+    large["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "3"
+    cluster = Cluster(tmp_path, large, claim(), CLASS, waiting("12:20:00"))
+    said = cluster.said("explain", "pvc/data", "-n", "shop")
+    assert (
+        "can be used only on node n1 (volume.kubernetes.io/selected-node): on n1, which rejects the pod: Insuf" in said
+    )
+    assert "Way out: remove annotation volume.kubernetes.io/selected-node from claim" in said
+    assert "see that the provisioner runs" not in said
+
+
+def test_the_page_of_a_claim_says_that_its_driver_is_missing(tmp_path: Path) -> None:
+    folder = tmp_path
+    said = Cluster(folder, pod(), claim(), CLASS, *DRIVERS).said("explain", "pvc/data", "-n", "shop")
+    assert "No CSIDriver is named csi.acme.io: if it is a CSI driver, it is not installed. Way out: see that" in said
+    own = {**DRIVERS[0], "metadata": {"name": "csi.acme.io"}}
+    said = Cluster(folder, pod(), claim(), CLASS, own, DRIVERS[1]).said("explain", "pvc/data", "-n", "shop")
+    assert "CSINode n1 does not list csi.acme.io: its node plugin does not run there. Way out" in said

@@ -17,6 +17,7 @@ __all__ = [
     "claim_command",
     "claim_lines",
     "claim_sentences",
+    "missing_driver",
     "volume_command",
     "volume_sentences",
 ]
@@ -127,13 +128,18 @@ def binding_sentences(binding: Binding, since: datetime | None, now: datetime | 
     if (rest := len(binding.claims) - _SHOWN) > 0:
         yield f"{counted(rest, 'more claim')} {'is' if rest == 1 else 'are'} awaited, too."
     driver = binding.claims[0].provisioner if binding.claims else ""
-    if binding.missing == "CSIDriver":
-        yield f"No CSIDriver is named {driver}: if it is a CSI driver, it is not installed."
-    elif binding.missing:
-        yield f"CSINode {binding.node} does not list {driver}: its node plugin does not run there."
+    yield from missing_driver(binding.missing, driver, binding.node)
     yield from _attempts(binding, since, now)
     if binding.claims:
         yield f"Way out: {_WAY[binding.claims[0].trouble](binding.claims[0])}."
+
+
+def missing_driver(missing: str, driver: str, node: str) -> Iterator[str]:
+    """See `Binding.missing`."""
+    if missing == "CSIDriver":
+        yield f"No CSIDriver is named {driver}: if it is a CSI driver, it is not installed."
+    elif missing:
+        yield f"CSINode {node} does not list {driver}: its node plugin does not run there."
 
 
 def awaited_words(binding: Binding) -> str:
