@@ -353,3 +353,25 @@ def test_the_page_of_a_claim_says_that_its_driver_is_missing(tmp_path: Path) -> 
     own = {**DRIVERS[0], "metadata": {"name": "csi.acme.io"}}
     said = Cluster(folder, pod(), claim(), CLASS, own, DRIVERS[1]).said("explain", "pvc/data", "-n", "shop")
     assert "CSINode n1 does not list csi.acme.io: its node plugin does not run there. Way out" in said
+
+
+def test_without_volumes_a_claim_still_keeps_its_pod_on_the_chosen_node(tmp_path: Path) -> None:
+    """A file of a plain List has neither PersistentVolumes nor CSIStorageCapacities: the scheduler needs none here."""
+    heartbeat = raw_condition("Ready", lastHeartbeatTime=MADE)
+    nodes = [raw_node(name, allocatable={"cpu": "2", "pods": "9"}, conditions=[heartbeat]) for name in ("n1", "n2")]
+    tracking = {**DRIVERS[0], "metadata": {"name": "csi.acme.io"}, "spec": {"storageCapacity": True}}
+    own: Json = pod(nominated="", name="db")
+
+    def placed(*claims: Json) -> Json:
+        file = tmp_path / "list.json"
+        items = [*nodes, own, *claims, CLASS, tracking, waiting("12:00:12")]
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+        ran = run("explain", "pod/db", "-n", "shop", "--snapshot", str(file), "-o", "json")
+        found: Json = json.loads(ran.out)["placement"]
+        return found
+
+    found = placed(claim(selected="n2"))
+    assert (found["best"], found["feasible"], found["proven"]) == (["n2"], 1, False)
+    own["spec"]["volumes"].append({"name": "w", "persistentVolumeClaim": {"claimName": "log"}})
+    assert placed(claim(selected="n2"), claim("log", selected="n1"))["feasible"] == 0
+    assert placed(claim(selected="n2"), claim("log", selected=""))["feasible"] == 2
