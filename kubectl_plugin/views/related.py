@@ -24,7 +24,7 @@ from kubectl_plugin.views.pod.claim_words import claim_command, claim_sentences,
 from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import ago, amount, counted, cut, listed
+from kubectl_plugin.views.words import ago, amount, bounded, counted, cut, listed
 from kubectl_plugin.views.workload_words import node_word
 from podrules.budget_risk import BudgetRisk
 from podrules.disruption import fails_drain
@@ -139,7 +139,7 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         code = _C.CLAIM_LOST if lost else _C.CLAIM_UNBOUND
         what, *way = claim_sentences([problem])
         if problem.selected_node and problem.trouble is ClaimTrouble.WAITS_FOR_PROVISIONER:
-            what = f"{what.rstrip('.')} for node {problem.selected_node}."
+            what = f"{what.rstrip('.')} for node {bounded(problem.selected_node)}."
             if failed and report.event is not None:
                 way = [f"{_said(report.event, now).rstrip('. ')}."]
             elif report.chosen:

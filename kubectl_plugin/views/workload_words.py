@@ -20,7 +20,7 @@ from kubectl_plugin.views.pod.health_words import why_words
 from kubectl_plugin.views.pod.refusal_words import creation_remedy, refusal_remedy
 from kubectl_plugin.views.pod.stuck_words import repeated_sentences
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
-from kubectl_plugin.views.words import clock, counted, lasting
+from kubectl_plugin.views.words import bounded, clock, counted, lasting
 from podrules.model.instant import instant
 from podrules.pod_gc import collected_within
 from podrules.pod_state import PodState
@@ -304,7 +304,11 @@ def _why(pod: WorkloadPod, now: datetime | None) -> str:
     match pod.state:
         case PodState.PENDING if pod.nominated_node:
             room = pod.waits_for == "Unschedulable"
-            return f"it waits for room on {pod.nominated_node}" if room else f"{pod.nominated_node} is chosen for it"
+            return (
+                f"it waits for room on {bounded(pod.nominated_node)}"
+                if room
+                else f"{bounded(pod.nominated_node)} is chosen for it"
+            )
         case PodState.PENDING:
             gate = "a scheduling gate holds it"
             return {"Unschedulable": "no node fits", "SchedulingGated": gate}.get(pod.waits_for, "it has no node yet")

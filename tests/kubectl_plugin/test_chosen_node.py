@@ -375,3 +375,10 @@ def test_without_volumes_a_claim_still_keeps_its_pod_on_the_chosen_node(tmp_path
     own["spec"]["volumes"].append({"name": "w", "persistentVolumeClaim": {"claimName": "log"}})
     assert placed(claim(selected="n2"), claim("log", selected="n1"))["feasible"] == 0
     assert placed(claim(selected="n2"), claim("log", selected=""))["feasible"] == 2
+
+
+def test_a_name_that_no_object_can_have_is_cut(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, pod(nominated=""), claim(selected="n" * 3000), CLASS, waiting("12:00:12"))
+    assert "n" * 50 not in cluster.explained() + cluster.said("explain", "pvc/data", "-n", "shop")
+    named = Cluster(tmp_path, pod(nominated="n" * 3000, claim="")).said("explain", "pods", "-n", "shop", "-o", "wide")
+    assert "n" * 50 not in named

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos, why
-from kubectl_plugin.views.words import clock, counted, cut, listed, quoted
+from kubectl_plugin.views.words import bounded, clock, counted, cut, listed, quoted
 from podrules.model.instant import later
 from podrules.placement.outcome import Binding, BindingStage, ClaimProblem, ClaimTrouble, VolumePlace
 
@@ -76,7 +76,7 @@ def _place(key: str, values: Sequence[str]) -> str:
     leads = {"zone": "in zone", "region": "in region", "hostname": "on host", "selected-node": "on node"}
     lead = leads.get(_last(key), "where the label is")
     more = f" or {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
-    return f"{lead} {' or '.join(values[:_SHOWN])}{more}"
+    return f"{lead} {' or '.join(map(bounded, values[:_SHOWN]))}{more}"
 
 
 def _last(key: str) -> str:
@@ -137,15 +137,15 @@ def binding_sentences(binding: Binding, since: datetime | None, now: datetime | 
 def missing_driver(missing: str, driver: str, node: str) -> Iterator[str]:
     """See `Binding.missing`."""
     if missing == "CSIDriver":
-        yield f"No CSIDriver is named {driver}: if it is a CSI driver, it is not installed."
+        yield f"No CSIDriver is named {bounded(driver)}: if it is a CSI driver, it is not installed."
     elif missing:
-        yield f"CSINode {node} does not list {driver}: its node plugin does not run there."
+        yield f"CSINode {bounded(node)} does not list {driver}: its node plugin does not run there."
 
 
 def awaited_words(binding: Binding) -> str:
     """``kube-scheduler chose n-a and waits for claim "data", which is unbound: …``."""
     waits = "waited" if binding.stage is BindingStage.FAILED else "waits"
-    chose = f"kube-scheduler chose {binding.node} and {waits} for"
+    chose = f"kube-scheduler chose {bounded(binding.node)} and {waits} for"
     if binding.claims:
         first = binding.claims[0]
         return f"{chose} claim {quoted(first.claim)}, which {_WHAT[first.trouble](first)}"
@@ -153,7 +153,7 @@ def awaited_words(binding: Binding) -> str:
         return "kube-scheduler's last attempt failed, and it tries again"
     if binding.stage is BindingStage.PERMIT:
         return f"{chose} a plugin of its profile (Permit)"
-    return f"{binding.node} is named for it (status.nominatedNodeName), and nothing shows what it waits for"
+    return f"{bounded(binding.node)} is named for it (status.nominatedNodeName), and nothing shows what it waits for"
 
 
 def _attempts(binding: Binding, since: datetime | None, now: datetime | None) -> Iterator[str]:
@@ -272,7 +272,7 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
         f"is unbound: its StorageClass {quoted(one.storage_class)} has no volumeBindingMode"
     ),
     ClaimTrouble.SELECTED_NODE_GONE: lambda one: (
-        f"is unbound: its volume is to be made for node {one.selected_node}, which does not exist"
+        f"is unbound: its volume is to be made for node {bounded(one.selected_node)}, which does not exist"
     ),
     ClaimTrouble.NEEDS_SCHEDULER: lambda one: (
         f"stays unbound: its StorageClass {quoted(one.storage_class)} waits for a pod that the scheduler places "
