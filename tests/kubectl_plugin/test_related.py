@@ -180,6 +180,13 @@ FOUND: Final = [
         "for node n1. It keeps pod a waiting. ProvisioningFailed 0s ago: no quota.",
         id="words of the provisioner",
     ),
+    pytest.param(
+        [claim(storage="3Gi"), volume(of="other"), storage_class(name="std")],
+        'no PersistentVolume of class "fast" matches it, and no StorageClass has that name; there is "pv" (1Gi, '
+        'disk.example.com). Way out: make a PersistentVolume of class "fast" that matches it (3Gi, ReadWriteOnce), or '
+        'make StorageClass "fast", or recreate the claim with a class that exists (std).',
+        id="volumes made by hand",
+    ),
 ]
 
 

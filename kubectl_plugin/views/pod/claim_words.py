@@ -240,7 +240,12 @@ def _choice(problem: ClaimProblem) -> str:
 def _anew(problem: ClaimProblem) -> str:
     """A claim's class cannot be changed once it has one."""
     other = f", or recreate the claim with a class that exists{_there(problem)}" if problem.classes else ""
-    return f"make StorageClass {quoted(problem.storage_class)}{other}"
+    class_too = f"make StorageClass {quoted(problem.storage_class)}{other}"
+    return f"{_by_hand(problem)}, or {class_too}" if problem.near else class_too
+
+
+def _by_hand(problem: ClaimProblem) -> str:
+    return f"make a PersistentVolume {_of_class(problem)} that matches it{_wanted(problem)}{_released(problem)}"
 
 
 def _by_default(problem: ClaimProblem) -> str:
@@ -262,7 +267,9 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.VOLUME_MISSING: lambda one: f"names volume {quoted(one.volume)}, which does not exist",
     ClaimTrouble.VOLUME_TAKEN: lambda one: f"has no volume: {quoted(one.volume)}, which it names, is another claim's",
     ClaimTrouble.CLASS_MISSING: lambda one: (
-        f"is unbound: its StorageClass {quoted(one.storage_class)} does not exist{_nor_any(one)}"
+        f"is unbound: no PersistentVolume {_of_class(one)} matches it, and no StorageClass has that name{_near(one)}"
+        if one.near
+        else f"is unbound: its StorageClass {quoted(one.storage_class)} does not exist{_nor_any(one)}"
     ),
     ClaimTrouble.NO_CLASS: lambda one: f"is unbound: it names no StorageClass, and {_no_default(one)}",
     ClaimTrouble.NO_VOLUME: lambda one: (
@@ -312,9 +319,7 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.VOLUME_TAKEN: lambda _: "recreate the claim without spec.volumeName, or with a free volume",
     ClaimTrouble.CLASS_MISSING: _anew,
     ClaimTrouble.NO_CLASS: _by_default,
-    ClaimTrouble.NO_VOLUME: lambda one: (
-        f"make a PersistentVolume {_of_class(one)} that matches it{_wanted(one)}{_released(one)}"
-    ),
+    ClaimTrouble.NO_VOLUME: _by_hand,
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"recreate StorageClass {quoted(one.storage_class)} with a volumeBindingMode"
     ),

@@ -149,7 +149,8 @@ def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[
     if nominated.silent:
         yield _nothing_ends(nominated, now)
     elif nominated.rejected:
-        yield f"even without the pods that leave it {bounded(nominated.node)} does not fit: {', '.join(nominated.rejected)}"
+        why = ", ".join(nominated.rejected)
+        yield f"even without the pods that leave it {bounded(nominated.node)} does not fit: {why}"
     if nominated.rivals:
         yield f"{_pods(nominated.rivals)} of higher priority may take the place"
 
@@ -170,9 +171,8 @@ def awaited_words(nominated: NominatedNode, now: datetime | None) -> tuple[str, 
         return f"no node fits before {whom} {ends} on {bounded(nominated.node)}.", f"{_nothing_ends(nominated, now)}."
     if nominated.rejected:
         why = ", ".join(nominated.rejected)
-        return (
-            f"no node fits, and {bounded(nominated.node)} does not fit either once the pods that leave it are gone: {why}.",
-        )
+        node = bounded(nominated.node)
+        return (f"no node fits, and {node} does not fit either once the pods that leave it are gone: {why}.",)
     by = ""
     if due is not None:
         late = "overdue since" if _is_overdue(nominated, now) else "by"
