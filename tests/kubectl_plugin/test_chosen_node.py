@@ -127,6 +127,18 @@ def test_an_attempt_that_timed_out_is_trouble(nominated: str, tmp_path: Path) ->
     assert "trouble 1 pod: claim stays unbound. shop/db." in report
 
 
+def test_the_report_names_the_claim_and_its_provisioner(tmp_path: Path) -> None:
+    unbound = 'Claim "data" is unbound: csi.acme.io has not made a volume of class "fast" yet.'
+    for at in ("12:00:12", "12:20:00"):
+        report = Cluster(tmp_path, pod(), claim(), CLASS, waiting(at)).said("report", "-n", "shop")
+        assert f"shop/db. {unbound}" in report
+        assert "Nothing says" not in report
+    many = [made for n in range(3) for made in (claim(f"d{n}"), pod(f"p{n}", claim=f"d{n}", nominated=""))]
+    cluster = Cluster(tmp_path, *many, pod("free", claim="", nominated=""), CLASS, waiting("12:00:12"))
+    report = cluster.said("report", "-n", "shop")
+    assert 'class "fast" yet. 1 more claim like these. Nothing says that no node fits.' in report
+
+
 @pytest.mark.parametrize(("at", "late"), [("12:04:50", False), ("12:05:10", True)])
 def test_without_a_failure_it_is_trouble_after_5_min(at: str, late: bool, tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, pod(), claim(), CLASS, waiting(at))
