@@ -20,7 +20,7 @@ from kubectl_plugin.views.pod.health_words import why_words
 from kubectl_plugin.views.pod.refusal_words import creation_remedy, refusal_remedy
 from kubectl_plugin.views.pod.stuck_words import repeated_sentences
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
-from kubectl_plugin.views.words import bounded, clock, counted, lasting
+from kubectl_plugin.views.words import bounded, clock, counted, cut, lasting
 from podrules.model.instant import instant
 from podrules.pod_gc import collected_within
 from podrules.pod_state import PodState
@@ -311,7 +311,10 @@ def _why(pod: WorkloadPod, now: datetime | None) -> str:
             )
         case PodState.PENDING:
             gate = "a scheduling gate holds it"
-            return {"Unschedulable": "no node fits", "SchedulingGated": gate}.get(pod.waits_for, "it has no node yet")
+            # What follows is about preemption.
+            said = cut(pod.unschedulable.partition(". ")[0]).rstrip(".")
+            none = f"no node fits ({said})" if said else "no node fits"
+            return {"Unschedulable": none, "SchedulingGated": gate}.get(pod.waits_for, "it has no node yet")
         case PodState.UNREACHABLE:
             return "whether it runs is not known"
         case PodState.TERMINATING:
