@@ -392,3 +392,41 @@ def test_a_larger_node_is_added_and_replaces_none(tmp_path: Path) -> None:
     assert "Way out: add a node with 16 free CPU." in page
     pinned = pending(requests={"cpu": "9"}, nodeSelector={"kubernetes.io/hostname": "p"})
     assert "Way out: replace p with one that has 16 free CPU." in explained(tmp_path, node("p"), pinned)
+
+
+OF_SET: Final = {
+    "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "uid": "a", "controller": True}]
+}
+
+
+def test_pods_that_keep_others_of_their_workload_away_need_another_domain(tmp_path: Path) -> None:
+    term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "rack"}
+    own = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    meta = {"labels": {"app": "a"}, **OF_SET}
+    there = raw_pod("a-0", "shop", uid="a-0", metadata=meta, nodeName="w", affinity=own, status={"phase": "Running"})
+    page = explained(tmp_path, node("w", rack="1"), there, pending(metadata=meta, affinity=own))
+    assert (
+        "by its required pod anti-affinity. Ways out: add a node in another rack (rack); want fewer pods; or make its "
+        "anti-affinity preferred."
+    ) in page
+
+
+def test_a_second_pod_of_a_claim_for_one_pod_needs_another_claim(tmp_path: Path) -> None:
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "one",
+            "namespace": "shop",
+            "uid": "one",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {"accessModes": ["ReadWriteOncePod"], "volumeName": "pv", "resources": {"requests": {"storage": "1"}}},
+        "status": {"phase": "Bound"},
+    }
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}, "spec": {}}
+    uses = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "one"}}]}
+    there = raw_pod("a-0", "shop", uid="a-0", metadata=OF_SET, nodeName="w", status={"phase": "Running"}, **uses)
+    page = explained(tmp_path, node("w"), claim, volume, there, pending(metadata=OF_SET, **uses))
+    assert "1 is ruled out because another pod uses its ReadWriteOncePod claim. Way out: one replica, or " in page
+    assert "another access mode for claim one." in page
