@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -394,7 +395,7 @@ def test_a_larger_node_is_added_and_replaces_none(tmp_path: Path) -> None:
     assert "Way out: replace p with one that has 16 free CPU." in explained(tmp_path, node("p"), pinned)
 
 
-OF_SET: Final = {
+OF_SET: Final[Object] = {
     "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "uid": "a", "controller": True}]
 }
 
@@ -412,7 +413,7 @@ def test_pods_that_keep_others_of_their_workload_away_need_another_domain(tmp_pa
 
 
 def test_a_second_pod_of_a_claim_for_one_pod_needs_another_claim(tmp_path: Path) -> None:
-    claim = {
+    claim: Object = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {
@@ -425,8 +426,20 @@ def test_a_second_pod_of_a_claim_for_one_pod_needs_another_claim(tmp_path: Path)
         "status": {"phase": "Bound"},
     }
     volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}, "spec": {}}
-    uses = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "one"}}]}
+    uses: dict[str, Any] = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "one"}}]}
     there = raw_pod("a-0", "shop", uid="a-0", metadata=OF_SET, nodeName="w", status={"phase": "Running"}, **uses)
     page = explained(tmp_path, node("w"), claim, volume, there, pending(metadata=OF_SET, **uses))
     assert "1 is ruled out because another pod uses its ReadWriteOncePod claim. Way out: one replica, or " in page
     assert "another access mode for claim one." in page
+
+
+@pytest.mark.parametrize("key", ["topology.kubernetes.io/zon", "acme.com/racks"])
+@pytest.mark.parametrize("required", [False, True])
+def test_a_mistyped_label_is_corrected_before_it_is_dropped(key: str, required: bool, tmp_path: Path) -> None:
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": key, "operator": "In", "values": ["a"]}]}]}
+    affinity = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+    spec = affinity if required else {"nodeSelector": {key: "a"}}
+    there = "acme.com/rack" if "acme" in key else ZONE
+    page = explained(tmp_path, node("p", **{there: "a"}), node("q", **{there: "b"}), pending(**spec))
+    assert re.search(rf"Way out: correct \S.*\(nodes have {there}\), or drop it \(then", page)
+    assert "correct" not in explained(tmp_path, node("p", **{key: "b"}), pending(**spec))

@@ -243,10 +243,10 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
         case ChangeKind.DROP if change.writer:
             return f"take {change.value} out of its namespace's annotation {change.writer} (admission copies it)"
         case ChangeKind.DROP if change.field.endswith(_REQUIRED):
-            return f"drop the required terms of {change.field.removesuffix(_REQUIRED)}"
+            return _dropped(f"the required terms of {change.field.removesuffix(_REQUIRED)}", change)
         case ChangeKind.DROP:
             meant = meant_value(*change.value.partition("=")[::2])
-            return f"drop {change.field} {change.value}{f', for kubelets {meant}' if meant else ''}"
+            return f"{_dropped(f'{change.field} {change.value}', change)}{f', for kubelets {meant}' if meant else ''}"
         case ChangeKind.ROLL_OUT:
             rollout = "resume the paused rollout and let it" if change.paused else "let the rollout"
             return f"{rollout} stop {pods_on_nodes(change.pods)} first: maxUnavailable {len(change.pods)}"
@@ -256,6 +256,10 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
             return f"{pods_on_nodes(change.pods)}, which {is_} being deleted, {is_} gone{silent}"
         case ChangeKind.REMOVE_PODS:
             return f"stop {'pod' if len(change.pods) == 1 else 'pods'} {pods_on_nodes(change.pods)}"
+
+
+def _dropped(what: str, change: CandidateChange) -> str:
+    return f"correct {what} (nodes have {listed(change.meant)}), or drop it" if change.meant else f"drop {what}"
 
 
 def _cause(change: CandidateChange) -> str:
