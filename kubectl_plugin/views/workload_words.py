@@ -122,9 +122,10 @@ def _near_limit_words(near: Sequence[NearLimit]) -> str:
 
 def new_pods_refused(report: WorkloadReport) -> str:
     """Why the API server refuses each pod that it would make; empty: it does not."""
-    rejected, refusal = report.template.priority.rejected, report.template.refusal
-    if rejected or refusal is None:
-        return f"The API server will refuse each new pod: {rejected}" if rejected else ""
+    priority, refusal = report.template.priority, report.template.refusal
+    if priority.rejected or refusal is None:
+        meant = f"; did you mean {' or '.join(priority.near)}?" if priority.near else ""
+        return f"The API server will refuse each new pod: {priority.rejected}{meant}" if priority.rejected else ""
     # A pod that ends gives back what it used.
     more = "one more" if refusal.resources else "each new"
     return f"The API server will refuse {more} pod: {refusal.message.removesuffix('.')}."
