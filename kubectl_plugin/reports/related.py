@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
 from kubectl_plugin.reports.workload.rollout import Said
-from podrules.budget_risk import BudgetRisk, BudgetStanding
+from podrules.budget_risk import BudgetStanding
 from podrules.budget_room import BudgetRoom
 from podrules.cluster.kinds import (
     EVENTS,
@@ -28,8 +28,6 @@ from podrules.versions import VersionNote
 
 __all__ = ["BudgetReport", "ClaimReport", "ClassReport", "QuotaReport", "QuotaWorkload", "RelatedPod", "RelatedReport"]
 
-_MAKERS: Final = frozenset(one.rbac_name for one in WORKLOADS)
-
 
 class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):
     """A pod that uses the object, or that it selects, and that has not finished."""
@@ -43,8 +41,6 @@ class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):
     """Its node, if that does not answer."""
     refused: str = ""
     """Why the API server would not evict it now, in its words; empty: it would, or the object is no budget."""
-    silent: bool = False
-    """Its node does not answer; asked only for a budget, of pods that are not Ready."""
 
 
 class RelatedReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind"):
@@ -118,13 +114,8 @@ class BudgetReport(RelatedReport, frozen=True, kw_only=True, tag="BudgetExplanat
     others: tuple[str, ...]
     """Further budgets that select some of its pods."""
     pods: tuple[RelatedPod, ...]
-
-    @property
-    def lacks(self) -> tuple[Unread, ...]:
-        """See `RelatedReport.lacks`; and how many pods controllers want, where that decides."""
-        blocks = self.standing is not None and self.standing.risk is BudgetRisk.BLOCKS_ALWAYS
-        makers = _MAKERS if blocks and isinstance(self.min_available, int) else frozenset[str]()
-        return tuple(one for one in self.unread if one.resource in self.DECIDING | makers)
+    workloads: tuple[str, ...] = ()
+    """Where it selects no pod: those that make pods which it selects, ``deployment/web``."""
 
 
 class QuotaWorkload(Struct, frozen=True, kw_only=True, rename="camel"):
