@@ -116,7 +116,7 @@ class ReportBuilder:
             # Loaded on demand.
             from kubectl_plugin.commands.related import RelatedReports
 
-            return RelatedReports(self._gatherer, self._admission, self._refused).report(
+            return RelatedReports(self._gatherer, self._admission, self._refused, self.placement).report(
                 entry, named=named and not in_line
             )
         pods = self._pods_of(entry, entry.metadata.namespace)

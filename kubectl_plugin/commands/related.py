@@ -13,6 +13,7 @@ from kubectl_plugin.commands.admission import Admission
 from kubectl_plugin.commands.likely_node import Maker
 from kubectl_plugin.commands.manifest_objects import NO_OBJECTS
 from kubectl_plugin.commands.manifest_pods import template_pod
+from kubectl_plugin.reports.pod.pod_report import LikelyNode
 from kubectl_plugin.reports.related import (
     BudgetReport,
     ClaimReport,
@@ -49,6 +50,7 @@ from podrules.volumes import WriterLock, attached_guard, claimed_volumes
 
 __all__ = ["RelatedReports"]
 
+_TO_BE_MADE: Final = ClaimTrouble.WAITS_FOR_PROVISIONER
 _SURE: Final = frozenset({ClaimTrouble.LOST, ClaimTrouble.BEING_DELETED, ClaimTrouble.NEEDS_SCHEDULER})
 """Whatever could not be read."""
 _ATTACHED: Final = frozenset({WriterLock.ATTACHMENT, WriterLock.CONTROLLER})
@@ -58,10 +60,14 @@ class RelatedReports:
     """Makes the reports."""
 
     def __init__(
-        self, gatherer: Gatherer, admission: Admission, refused: Callable[[Any, Kind[Any]], Said | None]
+        self,
+        gatherer: Gatherer,
+        admission: Admission,
+        refused: Callable[[Any, Kind[Any]], Said | None],
+        place: Callable[[Pod], LikelyNode],
     ) -> None:
-        """Read nothing yet; ``refused`` says why pods of a workload cannot be made."""
-        self._gatherer, self._admission, self._refused = gatherer, admission, refused
+        """Read nothing yet; ``refused`` says why pods of a workload cannot be made, ``place`` where a pod goes."""
+        self._gatherer, self._admission, self._refused, self._place = gatherer, admission, refused, place
 
     def report(self, entry: Any, *, named: bool) -> RelatedReport:
         """The report of an object; of many a live cluster is asked for lists alone, and not for events."""
@@ -107,8 +113,10 @@ class RelatedReports:
     def _claim(self, claim: PersistentVolumeClaim, *, named: bool) -> ClaimReport:
         # Loaded on demand: they need numpy.
         from podrules.placement.claim_problems import claim_problem
+        from podrules.placement.existing import is_waiting
         from podrules.placement.volume_places import claimed_place
         from podrules.scheduler.plugins.volume_binding import storage_index as storage
+        from podrules.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE
 
         gatherer, meta, spec = self._gatherer, claim.metadata, claim.spec
         chosen, bound = storage.claim_class(claim), storage.is_bound(claim) or claim.status.phase == "Bound"
@@ -151,7 +159,17 @@ class RelatedReports:
         node = users[0].spec.node_name if users and all(pod.spec.node_name for pod in users) else ""
         problem = claim_problem(claim, snapshot, node=node)
         sure = problem is not None and (not report.lacks or problem.trouble in _SURE)
-        return replace(report, problem=problem if sure else None)
+        if problem is None or not sure:
+            return report
+        report, waiting = replace(report, problem=problem), next((pod for pod in users if is_waiting(pod)), None)
+        if not named or waiting is None or not problem.selected_node or problem.trouble is not _TO_BE_MADE:
+            return report
+        found = self._place(waiting).placement
+        if found is None:
+            return report
+        places = [one for one in found.volumes if ANNOTATION_SELECTED_NODE in one.labels and not found.assumed]
+        places.sort(key=lambda one: one.claim != meta.name)
+        return replace(report, chosen=tuple(places), missing=found.binding.missing if found.binding is not None else "")
 
     def _event(self, claim: PersistentVolumeClaim) -> Said | None:
         """The newest one about it."""

@@ -35,7 +35,7 @@ from podrules.cluster.kinds import CSI_DRIVERS, EVENTS, PERSISTENT_VOLUME_CLAIMS
 from podrules.cluster.manifests.whole_file import write_whole
 from podrules.cluster.origin import Origin
 from podrules.cluster.source import Source
-from podrules.placement.outcome import PlacementOutcome
+from podrules.placement.outcome import ClaimProblem, PlacementOutcome
 from podrules.plain_names import is_plain_name
 from podrules.pressure.node import node_pressure
 from podrules.pressure.usage import NO_USAGE, ReadUsage
@@ -74,10 +74,15 @@ def run(options: ReportOptions, source: Source, streams: Streams) -> int:
     awaited = frozenset(pod_key(pod) for pod in read.pods if reporter.preemption_under_way(pod))
     decisive = _DECISIVE | {"events"} if any(may_be_stuck(pod, read.facts.at) for pod in read.pods) else _DECISIVE
     lacks = [one for one in read.facts.unread if one.may_exist and one.resource in decisive]
-    outcomes, missing = _outcomes(read, reporter)
+    outcomes, claims, missing = _outcomes(read, reporter)
     disabled = reporter.preemption_disabled()
     facts = replace(
-        read.facts, awaited=awaited, outcomes=outcomes, preemption_disabled=disabled, origin=_origin(options, read)
+        read.facts,
+        awaited=awaited,
+        outcomes=outcomes,
+        claims=claims,
+        preemption_disabled=disabled,
+        origin=_origin(options, read),
     )
     report = cluster_report(facts)
     if facts.workloads is not None and not findings(report):
@@ -142,12 +147,15 @@ def _origin(options: ReportOptions, read: Overview) -> Origin:
     return replace(found, server=None) if options.cluster.cluster else found
 
 
-def _outcomes(read: Overview, reporter: ReportBuilder) -> tuple[Mapping[PodKey, PlacementOutcome], Sequence[Unread]]:
-    """The placement outcomes of pods that wait for a node, and what could not be read and would decide.
+def _outcomes(
+    read: Overview, reporter: ReportBuilder
+) -> tuple[Mapping[PodKey, PlacementOutcome], Mapping[PodKey, ClaimProblem], Sequence[Unread]]:
+    """The placement outcomes of pods that wait for a node, the claims they wait for, and what would decide otherwise.
 
     Of many pods, only those that wait the longest are placed.
     """
     outcomes: dict[PodKey, PlacementOutcome] = {}
+    claims: dict[PodKey, ClaimProblem] = {}
     lacks: list[Unread] = []
     waiting = sorted(filter(may_have_no_place, read.pods), key=lambda pod: pod.metadata.creation_timestamp or "")
     for number, pod in enumerate(waiting):
@@ -158,6 +166,7 @@ def _outcomes(read: Overview, reporter: ReportBuilder) -> tuple[Mapping[PodKey, 
                 outcome = likely.placement.outcome
                 bound = likely.placement.binding
                 outcome = PlacementOutcome.NAMED if bound is not None and bound.late else outcome
+                claims |= {pod_key(pod): one for one in (bound.claims[:1] if bound is not None else ())}
             elif likely.placement is not None:
                 lacks += likely.placement.assumed or likely.unread
         if outcome is not None and outcome is not PlacementOutcome.UNKNOWN:
@@ -167,7 +176,8 @@ def _outcomes(read: Overview, reporter: ReportBuilder) -> tuple[Mapping[PodKey, 
         lacks += likely.unread
         if likely.placement is not None:
             outcomes[pod_key(pod)] = likely.placement.outcome
-    return outcomes, lacks
+            claims |= {pod_key(pod): one for one in likely.placement.claims[:1]}
+    return outcomes, claims, lacks
 
 
 def _explaining(options: ReportOptions) -> ExplainOptions:

@@ -92,6 +92,10 @@ class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanatio
     """Those that use it; None: they could not be read."""
     event: Said | None
     """The newest event about it, while it is not bound."""
+    chosen: tuple[VolumePlace, ...] = ()
+    """If no node takes the pod that waits for it: its volumes that are to be made for one node each."""
+    missing: str = ""
+    """What the driver lacks that is to make its volume, as in the `binding` of a pod's placement."""
 
 
 class BudgetReport(RelatedReport, frozen=True, kw_only=True, tag="BudgetExplanation"):

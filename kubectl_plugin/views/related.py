@@ -20,11 +20,11 @@ from kubectl_plugin.reports.related import (
 )
 from kubectl_plugin.reports.verdict import Severity, Verdict, VerdictCode, lacking
 from kubectl_plugin.reports.workload.rollout import Said
-from kubectl_plugin.views.pod.claim_words import claim_command, claim_sentences, volume_sentences
+from kubectl_plugin.views.pod.claim_words import claim_command, claim_sentences, missing_driver, volume_sentences
 from kubectl_plugin.views.scheduling.budget_words import remedy_words
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import versions_section
-from kubectl_plugin.views.words import ago, amount, counted, cut, listed
+from kubectl_plugin.views.words import ago, amount, bounded, counted, cut, listed
 from kubectl_plugin.views.workload_words import node_word
 from podrules.budget_risk import BudgetRisk
 from podrules.disruption import fails_drain
@@ -137,14 +137,19 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
     if problem is not None:
         made, failed = instant(report.created), report.event is not None and report.event.reason == _FAILED
         young = made is not None and now is not None and now < later(made, _LONG)
-        passes = young and not failed and problem.trouble in _PASSING
+        passes = young and not failed and not report.chosen and problem.trouble in _PASSING
         lost = problem.trouble is ClaimTrouble.LOST or report.phase in {"Bound", "Lost"}
         code = _C.CLAIM_LOST if lost else _C.CLAIM_UNBOUND
         what, *way = claim_sentences([problem])
         if problem.selected_node and problem.trouble is ClaimTrouble.WAITS_FOR_PROVISIONER:
-            what = f"{what.rstrip('.')} for node {problem.selected_node}."
+            what = f"{what.rstrip('.')} for node {bounded(problem.selected_node)}."
             if failed and report.event is not None:
                 way = [f"{_said(report.event, now).rstrip('. ')}."]
+            elif report.chosen:
+                way = []
+            else:
+                way[:0] = missing_driver(report.missing, problem.provisioner, problem.selected_node)
+            way += volume_sentences(report.chosen)
         return code, _NOTICE if passes else _TROUBLE, (what, *held, *way)
     if report.phase != "Bound":
         return _unbound(report, pods)

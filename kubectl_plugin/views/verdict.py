@@ -176,6 +176,8 @@ def _class_remedy(own: PriorityReport) -> str:
         return "Remove the field: the class decides."
     if is_reserved_class_name(own.class_name):
         return f"Name {', '.join(SYSTEM_PRIORITY_CLASSES)} or a class of your own."
+    if own.near:
+        return f"Did you mean {' or '.join(own.near)}? Else apply that PriorityClass first."
     return "Apply that PriorityClass first, or name one that there is."
 
 

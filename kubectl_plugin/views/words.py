@@ -15,6 +15,7 @@ __all__ = [
     "ago",
     "amount",
     "amounts_apart",
+    "bounded",
     "clock",
     "cores",
     "counted",
@@ -36,6 +37,8 @@ __all__ = [
 
 _MAX_READ: Final = 16_384
 """Characters of a message that are read."""
+_MAX_NAME: Final = 253
+"""Characters of a DNS subdomain."""
 _LONG_ID: Final = re.compile(
     r"\b([0-9a-f]{8})(?:[0-9a-f]{24,56}\b|-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)|\b(\w{8})[\w+=-]{72,}"
 )
@@ -142,6 +145,11 @@ def counted(count: int, what: str) -> str:
 def quoted(name: str) -> str:
     """A name in double quotes."""
     return f'"{name}"'
+
+
+def bounded(name: str) -> str:
+    """A name from a field that takes any text: one that no object can have is cut."""
+    return name if len(name) <= _MAX_NAME else f"{name[:40]}…{name[-40:]}"
 
 
 def clock(when: datetime, now: datetime | None) -> str:

@@ -20,7 +20,7 @@ from kubectl_plugin.views.pod.health_words import why_words
 from kubectl_plugin.views.pod.refusal_words import creation_remedy, refusal_remedy
 from kubectl_plugin.views.pod.stuck_words import repeated_sentences
 from kubectl_plugin.views.rollout_words import old_words, rollout_verdicts, said_words, schedule_verdict
-from kubectl_plugin.views.words import clock, counted, lasting
+from kubectl_plugin.views.words import bounded, clock, counted, cut, lasting
 from podrules.model.instant import instant
 from podrules.pod_gc import collected_within
 from podrules.pod_state import PodState
@@ -122,9 +122,10 @@ def _near_limit_words(near: Sequence[NearLimit]) -> str:
 
 def new_pods_refused(report: WorkloadReport) -> str:
     """Why the API server refuses each pod that it would make; empty: it does not."""
-    rejected, refusal = report.template.priority.rejected, report.template.refusal
-    if rejected or refusal is None:
-        return f"The API server will refuse each new pod: {rejected}" if rejected else ""
+    priority, refusal = report.template.priority, report.template.refusal
+    if priority.rejected or refusal is None:
+        meant = f"; did you mean {' or '.join(priority.near)}?" if priority.near else ""
+        return f"The API server will refuse each new pod: {priority.rejected}{meant}" if priority.rejected else ""
     # A pod that ends gives back what it used.
     more = "one more" if refusal.resources else "each new"
     return f"The API server will refuse {more} pod: {refusal.message.removesuffix('.')}."
@@ -304,10 +305,17 @@ def _why(pod: WorkloadPod, now: datetime | None) -> str:
     match pod.state:
         case PodState.PENDING if pod.nominated_node:
             room = pod.waits_for == "Unschedulable"
-            return f"it waits for room on {pod.nominated_node}" if room else f"{pod.nominated_node} is chosen for it"
+            return (
+                f"it waits for room on {bounded(pod.nominated_node)}"
+                if room
+                else f"{bounded(pod.nominated_node)} is chosen for it"
+            )
         case PodState.PENDING:
             gate = "a scheduling gate holds it"
-            return {"Unschedulable": "no node fits", "SchedulingGated": gate}.get(pod.waits_for, "it has no node yet")
+            # What follows is about preemption.
+            said = cut(pod.unschedulable.partition(". ")[0]).rstrip(".")
+            none = f"no node fits ({said})" if said else "no node fits"
+            return {"Unschedulable": none, "SchedulingGated": gate}.get(pod.waits_for, "it has no node yet")
         case PodState.UNREACHABLE:
             return "whether it runs is not known"
         case PodState.TERMINATING:

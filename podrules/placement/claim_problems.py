@@ -253,13 +253,15 @@ def _of_class(
         if default is None:
             return replace(problem, trouble=ClaimTrouble.NO_CLASS, classes=_classes(index, ""))
         return replace(problem, trouble=ClaimTrouble.WAITS_FOR_CLASS, storage_class=default.metadata.name)
-    found = index.classes.get(problem.storage_class)
+    found, volumes = index.classes.get(problem.storage_class), index.volumes_by_class.get(problem.storage_class, ())
+    unbound = [one for one in volumes if one.status.phase != "Bound"]
+    # A class of volumes that are made by hand needs no object.
+    shown = volumes if found is None and not unbound else unbound
+    near = tuple(volume_place(index, claim, one) for one in shown[:_SHOWN_VOLUMES])
     if found is None:
         first = "" if default is None else default.metadata.name
-        return replace(problem, trouble=ClaimTrouble.CLASS_MISSING, classes=_classes(index, first))
+        return replace(problem, trouble=ClaimTrouble.CLASS_MISSING, classes=_classes(index, first), near=near)
     if found.provisioner in {"", NO_PROVISIONER}:
-        unbound = [one for one in index.volumes_by_class.get(problem.storage_class, ()) if one.status.phase != "Bound"]
-        near = tuple(volume_place(index, claim, one) for one in unbound[:_SHOWN_VOLUMES])
         return replace(problem, trouble=ClaimTrouble.NO_VOLUME, near=near)
     if state is ClaimState.DELAYED:
         return None

@@ -33,6 +33,7 @@ from podrules.scheduler.framework.interface import NamedPlugin
 from podrules.scheduler.in_tree import ExtensionPoint
 from podrules.scheduler.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, PodTopologySpreadArgs
 from podrules.scheduler.plugins.pod_topology_spread.common import NAME as POD_TOPOLOGY_SPREAD
+from podrules.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE, NO_PROVISIONER
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_class, claim_reference, is_bound
 from podrules.scheduler.runtime import Framework
 
@@ -46,7 +47,7 @@ VOLUMES: Final = "persistentvolumes"
 CLASSES: Final = "storageclasses.storage.k8s.io"
 _CSI_NODES: Final = "csinodes.storage.k8s.io"
 _CAPACITIES: Final = "csistoragecapacities.storage.k8s.io"
-"""Filter and Score of VolumeBinding read them; its PreFilter, which rejects unbound Immediate claims, does not."""
+"""VolumeBinding reads them, after all else, for a claim to be provisioned by a driver that tracks its capacity."""
 _DEVICE_CLAIMS: Final = "resourceclaims.resource.k8s.io"
 _DEVICE_TEMPLATES: Final = "resourceclaimtemplates.resource.k8s.io"
 _DEVICE_CLASSES: Final = "deviceclasses.resource.k8s.io"
@@ -165,24 +166,28 @@ def known_part(situation: Situation, missing: Missing) -> Situation:
     own = {one.resource for one in missing.unread if one.read_in == space}
     unjudged = frozenset(_unjudged(situation.pod, situation.snapshot, missing.resources, own))
 
-    on_nodes = unjudged | ({"VolumeBinding"} if _CAPACITIES in missing.resources else frozenset())
+    scoring, framework, snapshot = unjudged, situation.framework, situation.snapshot
+    if _CAPACITIES in missing.resources:
+        # VolumeBinding asks for capacities where the driver tracks them: all else about the node is judged.
+        scoring |= {"VolumeBinding"}
+        drivers = (replace(one, spec=replace(one.spec, storage_capacity=False)) for one in snapshot.csi_drivers)
+        snapshot = replace(snapshot, csi_drivers=tuple(drivers))
 
     def judges(plugin: NamedPlugin) -> bool:
         return plugin.name not in unjudged
 
-    def judges_nodes(plugin: NamedPlugin) -> bool:
-        return plugin.name not in on_nodes
+    def scores(plugin: NamedPlugin) -> bool:
+        return plugin.name not in scoring
 
-    framework = situation.framework
     reduced = replace(
         framework,
         pre_enqueue=tuple(filter(judges, framework.pre_enqueue)),
         pre_filter=tuple(filter(judges, framework.pre_filter)),
-        filter=tuple(filter(judges_nodes, framework.filter)),
-        pre_score=tuple(filter(judges_nodes, framework.pre_score)),
-        score=tuple(entry for entry in framework.score if judges_nodes(entry[0])),
+        filter=tuple(filter(judges, framework.filter)),
+        pre_score=tuple(filter(scores, framework.pre_score)),
+        score=tuple(entry for entry in framework.score if scores(entry[0])),
     )
-    return replace(situation, framework=reduced)
+    return replace(situation, framework=reduced, snapshot=snapshot)
 
 
 def _unresolved(pod: Pod, snapshot: ClusterSnapshot) -> Iterator[str]:
@@ -238,7 +243,16 @@ def _awaits_volume(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str])
     """Whether a claim of the pod may be bound to a volume, or be given a class, that is not known."""
     if not missing & {VOLUMES, CLASSES}:
         return False
-    return not _claim_names(pod) <= {claim.metadata.name for claim in _own_claims(pod, snapshot) if is_bound(claim)}
+    own = _own_claims(pod, snapshot)
+    known = {one.metadata.name for one in own if is_bound(one) or (CLASSES not in missing and _selected(one, snapshot))}
+    return not _claim_names(pod) <= known
+
+
+def _selected(claim: PersistentVolumeClaim, snapshot: ClusterSnapshot) -> bool:
+    """Whether the volume of an unbound claim is to be made for a chosen node: VolumeBinding looks at no volume then."""
+    makes = {one.metadata.name for one in snapshot.storage_classes if one.provisioner not in {"", NO_PROVISIONER}}
+    named = ANNOTATION_SELECTED_NODE in claim.metadata.annotations and not claim.spec.volume_name
+    return named and claim_class(claim) in makes
 
 
 def _claim_names(pod: Pod) -> frozenset[str]:

@@ -136,7 +136,7 @@ class ClaimProblem(Struct, frozen=True, kw_only=True, rename="camel"):
     classes: tuple[str, ...] = ()
     """For one whose class is not there: some StorageClasses that are, the default first."""
     near: tuple[VolumePlace, ...] = ()
-    """For one that no volume matches: some volumes of its class that are not bound."""
+    """For one that no volume matches: some volumes of its class, those that are not bound first."""
     users: tuple[PodReference, ...] = ()
     """For one that is being deleted: pods on nodes that use it, also finished ones; it is kept until they are gone."""
     selected_node: str = ""

@@ -127,6 +127,18 @@ def test_an_attempt_that_timed_out_is_trouble(nominated: str, tmp_path: Path) ->
     assert "trouble 1 pod: claim stays unbound. shop/db." in report
 
 
+def test_the_report_names_the_claim_and_its_provisioner(tmp_path: Path) -> None:
+    unbound = 'Claim "data" is unbound: csi.acme.io has not made a volume of class "fast" yet.'
+    for at in ("12:00:12", "12:20:00"):
+        report = Cluster(tmp_path, pod(), claim(), CLASS, waiting(at)).said("report", "-n", "shop")
+        assert f"shop/db. {unbound}" in report
+        assert "Nothing says" not in report
+    many = [made for n in range(3) for made in (claim(f"d{n}"), pod(f"p{n}", claim=f"d{n}", nominated=""))]
+    cluster = Cluster(tmp_path, *many, pod("free", claim="", nominated=""), CLASS, waiting("12:00:12"))
+    report = cluster.said("report", "-n", "shop")
+    assert 'class "fast" yet. 1 more claim like these. Nothing says that no node fits.' in report
+
+
 @pytest.mark.parametrize(("at", "late"), [("12:04:50", False), ("12:05:10", True)])
 def test_without_a_failure_it_is_trouble_after_5_min(at: str, late: bool, tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, pod(), claim(), CLASS, waiting(at))
@@ -326,3 +338,59 @@ def test_a_selected_node_that_is_gone_and_another_that_was_selected_then(tmp_pat
     assert "can be used only on" not in said
     said = Cluster(tmp_path, pod(nominated="n2"), claim(selected="n2"), CLASS, waiting("12:02:00")).explained()
     assert 'kube-scheduler chose n2 and waits for claim "data"' in said
+
+
+DRIVERS: Final = [
+    {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "csi.other.io"}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n1"}, "spec": {"drivers": []}},
+]
+
+
+def test_the_page_of_a_claim_says_that_its_node_rejects_the_pod(tmp_path: Path) -> None:
+    large = pod(nominated="")
+    large["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "3"
+    cluster = Cluster(tmp_path, large, claim(), CLASS, waiting("12:20:00"))
+    said = cluster.said("explain", "pvc/data", "-n", "shop")
+    assert (
+        "can be used only on node n1 (volume.kubernetes.io/selected-node): on n1, which rejects the pod: Insuf" in said
+    )
+    assert "Way out: remove annotation volume.kubernetes.io/selected-node from claim" in said
+    assert "see that the provisioner runs" not in said
+
+
+def test_the_page_of_a_claim_says_that_its_driver_is_missing(tmp_path: Path) -> None:
+    folder = tmp_path
+    said = Cluster(folder, pod(), claim(), CLASS, *DRIVERS).said("explain", "pvc/data", "-n", "shop")
+    assert "No CSIDriver is named csi.acme.io: if it is a CSI driver, it is not installed. Way out: see that" in said
+    own = {**DRIVERS[0], "metadata": {"name": "csi.acme.io"}}
+    said = Cluster(folder, pod(), claim(), CLASS, own, DRIVERS[1]).said("explain", "pvc/data", "-n", "shop")
+    assert "CSINode n1 does not list csi.acme.io: its node plugin does not run there. Way out" in said
+
+
+def test_without_volumes_a_claim_still_keeps_its_pod_on_the_chosen_node(tmp_path: Path) -> None:
+    """A file of a plain List has neither PersistentVolumes nor CSIStorageCapacities: the scheduler needs none here."""
+    heartbeat = raw_condition("Ready", lastHeartbeatTime=MADE)
+    nodes = [raw_node(name, allocatable={"cpu": "2", "pods": "9"}, conditions=[heartbeat]) for name in ("n1", "n2")]
+    tracking = {**DRIVERS[0], "metadata": {"name": "csi.acme.io"}, "spec": {"storageCapacity": True}}
+    own: Json = pod(nominated="", name="db")
+
+    def placed(*claims: Json) -> Json:
+        file = tmp_path / "list.json"
+        items = [*nodes, own, *claims, CLASS, tracking, waiting("12:00:12")]
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+        ran = run("explain", "pod/db", "-n", "shop", "--snapshot", str(file), "-o", "json")
+        found: Json = json.loads(ran.out)["placement"]
+        return found
+
+    found = placed(claim(selected="n2"))
+    assert (found["best"], found["feasible"], found["proven"]) == (["n2"], 1, False)
+    own["spec"]["volumes"].append({"name": "w", "persistentVolumeClaim": {"claimName": "log"}})
+    assert placed(claim(selected="n2"), claim("log", selected="n1"))["feasible"] == 0
+    assert placed(claim(selected="n2"), claim("log", selected=""))["feasible"] == 2
+
+
+def test_a_name_that_no_object_can_have_is_cut(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, pod(nominated=""), claim(selected="n" * 3000), CLASS, waiting("12:00:12"))
+    assert "n" * 50 not in cluster.explained() + cluster.said("explain", "pvc/data", "-n", "shop")
+    named = Cluster(tmp_path, pod(nominated="n" * 3000, claim="")).said("explain", "pods", "-n", "shop", "-o", "wide")
+    assert "n" * 50 not in named

@@ -385,6 +385,12 @@ def test_what_lint_calls_an_error_is_refused_with_its_words(name: str) -> None:
             "Apply that PriorityClass first, or name one that there is.",
         ),
         (
+            {"priorityClassName": "shop-hihg"},
+            "--demo",
+            "no PriorityClass with name shop-hihg was found",
+            "Did you mean shop-high? Else apply that PriorityClass first.",
+        ),
+        (
             {"priorityClassName": "system-nope"},
             "--offline",
             "no PriorityClass with name system-nope was found",
@@ -397,7 +403,7 @@ def test_what_lint_calls_an_error_is_refused_with_its_words(name: str) -> None:
             "Remove the field: the class decides.",
         ),
     ],
-    ids=["unknown", "reserved", "differs"],
+    ids=["unknown", "mistyped", "reserved", "differs"],
 )
 def test_P1_a_priority_that_admission_refuses_heads_the_page(
     spec: dict[str, Any], source: str, problem: str, remedy: str

@@ -180,6 +180,13 @@ FOUND: Final = [
         "for node n1. It keeps pod a waiting. ProvisioningFailed 0s ago: no quota.",
         id="words of the provisioner",
     ),
+    pytest.param(
+        [claim(storage="3Gi"), volume(of="other"), storage_class(name="std")],
+        'no PersistentVolume of class "fast" matches it, and no StorageClass has that name; there is "pv" (1Gi, '
+        'disk.example.com). Way out: make a PersistentVolume of class "fast" that matches it (3Gi, ReadWriteOnce), or '
+        'make StorageClass "fast", or recreate the claim with a class that exists (std).',
+        id="volumes made by hand",
+    ),
 ]
 
 
@@ -640,3 +647,10 @@ def test_other_commands_do_not_take_them(verb: str) -> None:
 def test_flags_for_pods_are_refused() -> None:
     ran = run("explain", "pdb/db", "--timeline", "-n", "shop", "--demo")
     assert (ran.code, "--timeline is for pods and workloads" in ran.err) == (2, True)
+
+
+def test_a_mistyped_class_of_a_workload_is_named(tmp_path: Path) -> None:
+    there = raw_priority_class("shop-high", 100)
+    file = write_cluster(tmp_path / "c.qos", [node("n1"), there, deployment(priorityClassName="shop-hihg")])
+    page = " ".join(run("explain", "deployment/web", "--snapshot", file).out.split())
+    assert "no PriorityClass with name shop-hihg was found; did you mean shop-high?" in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -392,3 +393,53 @@ def test_a_larger_node_is_added_and_replaces_none(tmp_path: Path) -> None:
     assert "Way out: add a node with 16 free CPU." in page
     pinned = pending(requests={"cpu": "9"}, nodeSelector={"kubernetes.io/hostname": "p"})
     assert "Way out: replace p with one that has 16 free CPU." in explained(tmp_path, node("p"), pinned)
+
+
+OF_SET: Final[Object] = {
+    "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "uid": "a", "controller": True}]
+}
+
+
+def test_pods_that_keep_others_of_their_workload_away_need_another_domain(tmp_path: Path) -> None:
+    term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "rack"}
+    own = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    meta = {"labels": {"app": "a"}, **OF_SET}
+    there = raw_pod("a-0", "shop", uid="a-0", metadata=meta, nodeName="w", affinity=own, status={"phase": "Running"})
+    page = explained(tmp_path, node("w", rack="1"), there, pending(metadata=meta, affinity=own))
+    assert (
+        "by its required pod anti-affinity. Ways out: add a node in another rack (rack); want fewer pods; or make its "
+        "anti-affinity preferred."
+    ) in page
+
+
+def test_a_second_pod_of_a_claim_for_one_pod_needs_another_claim(tmp_path: Path) -> None:
+    claim: Object = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "one",
+            "namespace": "shop",
+            "uid": "one",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {"accessModes": ["ReadWriteOncePod"], "volumeName": "pv", "resources": {"requests": {"storage": "1"}}},
+        "status": {"phase": "Bound"},
+    }
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}, "spec": {}}
+    uses: dict[str, Any] = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "one"}}]}
+    there = raw_pod("a-0", "shop", uid="a-0", metadata=OF_SET, nodeName="w", status={"phase": "Running"}, **uses)
+    page = explained(tmp_path, node("w"), claim, volume, there, pending(metadata=OF_SET, **uses))
+    assert "1 is ruled out because another pod uses its ReadWriteOncePod claim. Way out: one replica, or " in page
+    assert "another access mode for claim one." in page
+
+
+@pytest.mark.parametrize("key", ["topology.kubernetes.io/zon", "acme.com/racks"])
+@pytest.mark.parametrize("required", [False, True])
+def test_a_mistyped_label_is_corrected_before_it_is_dropped(key: str, required: bool, tmp_path: Path) -> None:
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": key, "operator": "In", "values": ["a"]}]}]}
+    affinity = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+    spec = affinity if required else {"nodeSelector": {key: "a"}}
+    there = "acme.com/rack" if "acme" in key else ZONE
+    page = explained(tmp_path, node("p", **{there: "a"}), node("q", **{there: "b"}), pending(**spec))
+    assert re.search(rf"Way out: correct \S.*\(nodes have {there}\), or drop it \(then", page)
+    assert "correct" not in explained(tmp_path, node("p", **{key: "b"}), pending(**spec))

@@ -59,7 +59,11 @@ def _lead(page: str) -> str:
 @pytest.mark.parametrize(
     ("namespace", "target", "lead"),
     [
-        ("shop", "deployment/checkout", "5 of 6 run, 1 pending for 3 min: checkout-mv9cgvs6p-x2x7p: no node fits."),
+        (
+            "shop",
+            "deployment/checkout",
+            "5 of 6 run, 1 pending for 3 min: checkout-mv9cgvs6p-x2x7p: no node fits (0/12 nodes are",
+        ),
         ("shop", "deployment/cart", "4 of 4 run."),
         ("shop", "statefulset/db", "1 of 2 runs, 1 terminating on silent node-c3 since 03:02:56 UTC: db-1: stuck,"),
         ("monitoring", "daemonset/log-agent", "11 of 12 run, 1 on silent node-c3 since 03:02:56 UTC: log-agent-fwj7l:"),

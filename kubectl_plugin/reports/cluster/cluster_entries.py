@@ -23,6 +23,7 @@ from podrules.eviction.signals import NodeCondition, Signal
 from podrules.evictors import Evictor
 from podrules.model.pod import PodQOSClass
 from podrules.model.policy import PriorityClass
+from podrules.placement.outcome import ClaimProblem
 from podrules.platform import Platform
 from podrules.pressure.usage import UsageSource
 from podrules.reading import Unread
@@ -150,6 +151,8 @@ class PodEntry(Struct, frozen=True, rename="camel", kw_only=True):
     """The worst."""
     stuck: Stuck | None = None
     """The warning that has repeated for long while it does not start or end."""
+    claim: ClaimProblem | None = None
+    """The claim that it waits for, although it has a node or one is chosen for it."""
 
     @property
     def key(self) -> PodKey:

@@ -18,7 +18,7 @@ from podrules.model.node import Node
 from podrules.model.pod import Pod
 from podrules.model.policy import PodDisruptionBudget, PriorityClass
 from podrules.model.workload import Workload
-from podrules.placement.outcome import PlacementOutcome
+from podrules.placement.outcome import ClaimProblem, PlacementOutcome
 from podrules.pressure.usage import ReadUsage
 from podrules.reading import Unread
 from podrules.second_writers import SecondWriters
@@ -64,6 +64,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     """Whether no profile of the scheduler preempts."""
     outcomes: Mapping[PodKey, PlacementOutcome] = {}
     """What the rules of the scheduler give now, of pods that wait for a node; others count by its last word."""
+    claims: Mapping[PodKey, ClaimProblem] = {}
+    """The claim that a pod waits for, although it has a node or one is chosen for it."""
     partitions: PartitionsReport | None
     shortages: Mapping[str, OomKill] = {}
     """See `NodeEntry.shortage`, by the node's name."""

@@ -296,6 +296,7 @@ class _Entries:
             eviction_rank=place.eviction_rank,
             risk=self._risk(pod, place),
             stuck=self._facts.stuck.get(pod_key(pod)),
+            claim=self._facts.claims.get(pod_key(pod)),
         )
 
     def _risk(self, pod: Pod, place: _Place) -> PodRisk | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
 
@@ -10,8 +11,12 @@ from podrules.admission import AdmittedPod
 from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
 from podrules.priority import PrioritySource
+from podrules.similar_names import near_names
 
 __all__ = ["PriorityReport", "admitted_priority", "stored_priority"]
+
+_MAX_NAME: Final = 253
+"""No object has a longer name."""
 
 
 class PriorityReport(Struct, frozen=True, rename="camel"):
@@ -28,6 +33,8 @@ class PriorityReport(Struct, frozen=True, rename="camel"):
     """Why the API server would refuse the pod."""
     preemption_disabled: str = ""
     """The field of its scheduler's profile by which that preempts nobody; empty: it does, or is not known."""
+    near: tuple[str, ...] = ()
+    """Classes with names like that of one that does not exist."""
 
 
 def stored_priority(
@@ -64,7 +71,8 @@ def admitted_priority(admitted: AdmittedPod, *, preemption_disabled: str) -> Pri
     # A refused pod has no priority; where the classes are not known, the pod has what its author wrote.
     spec = admitted.pod.spec
     refused = admitted.rejected is not None
-    value_now, exists = _class_now(admitted.written.spec.priority_class_name, admitted.priority_classes)
+    name, classes = admitted.written.spec.priority_class_name, admitted.priority_classes
+    value_now, exists = _class_now(name, classes)
     return PriorityReport(
         priority=None if refused else spec.priority,
         class_name=spec.priority_class_name,
@@ -74,6 +82,7 @@ def admitted_priority(admitted: AdmittedPod, *, preemption_disabled: str) -> Pri
         class_exists=exists,
         rejected=admitted.rejected,
         preemption_disabled=preemption_disabled,
+        near=tuple(near_names(name, classes or ())) if exists is False and len(name) <= _MAX_NAME else (),
     )
 
 

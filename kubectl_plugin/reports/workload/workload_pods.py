@@ -52,6 +52,8 @@ class WorkloadPod(Struct, frozen=True, rename="camel"):
     """How it ends, where it is being deleted; else None."""
     waits_for: str = ""
     """Reason of its PodScheduled condition while that is False: Unschedulable or SchedulingGated."""
+    unschedulable: str = ""
+    """That condition's message: why no node fits."""
     nominated_node: str = ""
     """Where pods were preempted for it."""
     near_limit: NearLimit | None = None
@@ -149,6 +151,7 @@ def _in_short(
         health=own if state in _TOLD_BY_KUBELET else None,
         ending=pod_ending(pod, quiet=found is not None and found.ends_unknown) if deleted else None,
         waits_for=scheduled.reason if scheduled is not None and scheduled.status == "False" else "",
+        unschedulable=scheduled.message if scheduled is not None and scheduled.status == "False" else "",
         nominated_node=pod.status.nominated_node_name,
     )
 

@@ -15,6 +15,7 @@ from kubectl_plugin.reports.cluster.cluster_workloads import WorkloadEntry
 from kubectl_plugin.reports.pod.pod_risk import PodRisk
 from kubectl_plugin.views.node.node_flags import NodeFlag, NodeMark, node_flags, node_sentences
 from kubectl_plugin.views.node.partitions import waiting_words
+from kubectl_plugin.views.pod.claim_words import claim_sentences
 from kubectl_plugin.views.pod.refusal_words import creation_remedy
 from kubectl_plugin.views.pod.risk_words import RISK_MEANINGS, RISK_SEVERITY, RISK_WORDS, urgency_words
 from kubectl_plugin.views.rollout_words import without_fields
@@ -58,6 +59,8 @@ _MAX_REFUSED: Final = 4
 """Findings about refusals."""
 _MAX_SAID: Final = 240
 _NEVER: Final = frozenset({BudgetRisk.OVERLAPS, BudgetRisk.BLOCKS_ALWAYS, BudgetRisk.UNCOUNTED})
+_OF_CLAIMS: Final = frozenset({PodRisk.NOT_BOUND, PodRisk.UNBOUND_CLAIM})
+_SHOWN_CLAIMS: Final = 2
 _SHOWN_REMEDIES: Final = 4
 _STOPS: Final = _NEVER | {BudgetRisk.UNHEALTHY, BudgetRisk.BLOCKS_NOW}
 
@@ -233,8 +236,15 @@ def _of_pods(pods: Sequence[PodEntry]) -> Iterator[SummaryFinding]:
     counts = Counter(pod.risk for pod in pods)
     for risk, meaning in RISK_MEANINGS.items():
         if counts[risk]:
+            awaited = [pod.claim for pod in pods if pod.risk is risk and pod.claim] if risk in _OF_CLAIMS else []
+            said = [*dict.fromkeys(next(claim_sentences([one])) for one in awaited)]
+            more = (
+                [f"{counted(len(said) - _SHOWN_CLAIMS, 'more claim')} like these."] if len(said) > _SHOWN_CLAIMS else []
+            )
+            rest = [meaning] if len(awaited) < counts[risk] else []
+            means = " ".join((*said[:_SHOWN_CLAIMS], *more, *rest))
             fact = f"{counted(counts[risk], 'pod')}: {RISK_WORDS[risk]}."
-            yield SummaryFinding(RISK_SEVERITY[risk], fact, meaning, "pods", risk)
+            yield SummaryFinding(RISK_SEVERITY[risk], fact, means, "pods", risk)
 
 
 def _of_budgets(report: ClusterReport) -> Iterator[SummaryFinding]:

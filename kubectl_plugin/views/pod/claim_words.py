@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_plugin.render.command import Command, kubectl, qos, why
-from kubectl_plugin.views.words import clock, counted, cut, listed, quoted
+from kubectl_plugin.views.words import bounded, clock, counted, cut, listed, quoted
 from podrules.model.instant import later
 from podrules.placement.outcome import Binding, BindingStage, ClaimProblem, ClaimTrouble, VolumePlace
 
@@ -17,6 +17,7 @@ __all__ = [
     "claim_command",
     "claim_lines",
     "claim_sentences",
+    "missing_driver",
     "volume_command",
     "volume_sentences",
 ]
@@ -75,7 +76,7 @@ def _place(key: str, values: Sequence[str]) -> str:
     leads = {"zone": "in zone", "region": "in region", "hostname": "on host", "selected-node": "on node"}
     lead = leads.get(_last(key), "where the label is")
     more = f" or {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
-    return f"{lead} {' or '.join(values[:_SHOWN])}{more}"
+    return f"{lead} {' or '.join(map(bounded, values[:_SHOWN]))}{more}"
 
 
 def _last(key: str) -> str:
@@ -127,19 +128,24 @@ def binding_sentences(binding: Binding, since: datetime | None, now: datetime | 
     if (rest := len(binding.claims) - _SHOWN) > 0:
         yield f"{counted(rest, 'more claim')} {'is' if rest == 1 else 'are'} awaited, too."
     driver = binding.claims[0].provisioner if binding.claims else ""
-    if binding.missing == "CSIDriver":
-        yield f"No CSIDriver is named {driver}: if it is a CSI driver, it is not installed."
-    elif binding.missing:
-        yield f"CSINode {binding.node} does not list {driver}: its node plugin does not run there."
+    yield from missing_driver(binding.missing, driver, binding.node)
     yield from _attempts(binding, since, now)
     if binding.claims:
         yield f"Way out: {_WAY[binding.claims[0].trouble](binding.claims[0])}."
 
 
+def missing_driver(missing: str, driver: str, node: str) -> Iterator[str]:
+    """See `Binding.missing`."""
+    if missing == "CSIDriver":
+        yield f"No CSIDriver is named {bounded(driver)}: if it is a CSI driver, it is not installed."
+    elif missing:
+        yield f"CSINode {bounded(node)} does not list {driver}: its node plugin does not run there."
+
+
 def awaited_words(binding: Binding) -> str:
     """``kube-scheduler chose n-a and waits for claim "data", which is unbound: …``."""
     waits = "waited" if binding.stage is BindingStage.FAILED else "waits"
-    chose = f"kube-scheduler chose {binding.node} and {waits} for"
+    chose = f"kube-scheduler chose {bounded(binding.node)} and {waits} for"
     if binding.claims:
         first = binding.claims[0]
         return f"{chose} claim {quoted(first.claim)}, which {_WHAT[first.trouble](first)}"
@@ -147,7 +153,7 @@ def awaited_words(binding: Binding) -> str:
         return "kube-scheduler's last attempt failed, and it tries again"
     if binding.stage is BindingStage.PERMIT:
         return f"{chose} a plugin of its profile (Permit)"
-    return f"{binding.node} is named for it (status.nominatedNodeName), and nothing shows what it waits for"
+    return f"{bounded(binding.node)} is named for it (status.nominatedNodeName), and nothing shows what it waits for"
 
 
 def _attempts(binding: Binding, since: datetime | None, now: datetime | None) -> Iterator[str]:
@@ -234,7 +240,12 @@ def _choice(problem: ClaimProblem) -> str:
 def _anew(problem: ClaimProblem) -> str:
     """A claim's class cannot be changed once it has one."""
     other = f", or recreate the claim with a class that exists{_there(problem)}" if problem.classes else ""
-    return f"make StorageClass {quoted(problem.storage_class)}{other}"
+    class_too = f"make StorageClass {quoted(problem.storage_class)}{other}"
+    return f"{_by_hand(problem)}, or {class_too}" if problem.near else class_too
+
+
+def _by_hand(problem: ClaimProblem) -> str:
+    return f"make a PersistentVolume {_of_class(problem)} that matches it{_wanted(problem)}{_released(problem)}"
 
 
 def _by_default(problem: ClaimProblem) -> str:
@@ -256,7 +267,9 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.VOLUME_MISSING: lambda one: f"names volume {quoted(one.volume)}, which does not exist",
     ClaimTrouble.VOLUME_TAKEN: lambda one: f"has no volume: {quoted(one.volume)}, which it names, is another claim's",
     ClaimTrouble.CLASS_MISSING: lambda one: (
-        f"is unbound: its StorageClass {quoted(one.storage_class)} does not exist{_nor_any(one)}"
+        f"is unbound: no PersistentVolume {_of_class(one)} matches it, and no StorageClass has that name{_near(one)}"
+        if one.near
+        else f"is unbound: its StorageClass {quoted(one.storage_class)} does not exist{_nor_any(one)}"
     ),
     ClaimTrouble.NO_CLASS: lambda one: f"is unbound: it names no StorageClass, and {_no_default(one)}",
     ClaimTrouble.NO_VOLUME: lambda one: (
@@ -266,7 +279,7 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
         f"is unbound: its StorageClass {quoted(one.storage_class)} has no volumeBindingMode"
     ),
     ClaimTrouble.SELECTED_NODE_GONE: lambda one: (
-        f"is unbound: its volume is to be made for node {one.selected_node}, which does not exist"
+        f"is unbound: its volume is to be made for node {bounded(one.selected_node)}, which does not exist"
     ),
     ClaimTrouble.NEEDS_SCHEDULER: lambda one: (
         f"stays unbound: its StorageClass {quoted(one.storage_class)} waits for a pod that the scheduler places "
@@ -306,9 +319,7 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.VOLUME_TAKEN: lambda _: "recreate the claim without spec.volumeName, or with a free volume",
     ClaimTrouble.CLASS_MISSING: _anew,
     ClaimTrouble.NO_CLASS: _by_default,
-    ClaimTrouble.NO_VOLUME: lambda one: (
-        f"make a PersistentVolume {_of_class(one)} that matches it{_wanted(one)}{_released(one)}"
-    ),
+    ClaimTrouble.NO_VOLUME: _by_hand,
     ClaimTrouble.NO_BINDING_MODE: lambda one: (
         f"recreate StorageClass {quoted(one.storage_class)} with a volumeBindingMode"
     ),

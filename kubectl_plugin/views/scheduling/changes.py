@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from msgspec.structs import replace
 
 from kubectl_plugin.views.evictor_words import node_words
-from kubectl_plugin.views.scheduling.scheduler_plugins import nominated_pods_words
+from kubectl_plugin.views.scheduling.scheduler_plugins import ONE_POD, nominated_pods_words
 from kubectl_plugin.views.words import counted, cut, listed, resource_amount
 from podrules.model.pod_reference import PodOnNode
 from podrules.placement.outcome import ConstraintSpread, Placement, RejectedGroup, Remedy
@@ -18,7 +18,9 @@ from podrules.scheduler.framework.candidate_change import CandidateChange, Chang
 from podrules.well_known import KnownTaint, Meaning, known_taint, meant_value
 
 if TYPE_CHECKING:
+    from podrules.scheduler.plugins.inter_pod_affinity.plugin import PodAffinityConflict
     from podrules.scheduler.plugins.node_resources.shortage import InsufficientResource
+    from podrules.scheduler.plugins.volume_restrictions import DiskInUse
 
 __all__ = ["pods_on_nodes", "remedy_words", "ways_out"]
 
@@ -66,7 +68,26 @@ def ways_out(placement: Placement, *, drained: Sequence[str] = (), most: int = 3
         # Who does all of another way has no need of the rest.
         if not any(_effects(before) <= _effects(remedy) for before in ways):
             ways.append(remedy)
-    return list(dict.fromkeys(remedy_words(remedy, placement.spread) for remedy in ways))[:most]
+    found_ways = dict.fromkeys(remedy_words(remedy, placement.spread) for remedy in ways)
+    coming = placement.nominated is not None or (placement.preemption is not None and placement.preemption.nodes)
+    return list(found_ways)[:most] or ([] if coming else list(_by_spec(placement.rejected)))
+
+
+def _by_spec(rejected: Iterable[RejectedGroup]) -> Iterator[str]:
+    """What helps where no change of one node or pod does: controllers make again the pods that are in the way."""
+    for group in rejected:
+        facts = [fact for node in group.nodes for fact in node.facts]
+        if group.plugin == "VolumeRestrictions" and any(reason.endswith(ONE_POD) for reason in group.reasons):
+            claim = next((fact.disk for fact in cast("list[DiskInUse]", facts)), "its claim")
+            yield f"one replica, or another access mode for {claim}"
+        elif group.plugin == "InterPodAffinity":
+            rules = {fact.rule: fact.topology_key for fact in cast("list[PodAffinityConflict]", facts)}
+            if rules and "affinity" not in rules:
+                key = next(iter(rules.values()))
+                yield f"add a node in another {key.rpartition('/')[2]} ({key})"
+            if "antiAffinity" in rules and "affinity" not in rules:
+                yield "want fewer pods"
+                yield "make its anti-affinity preferred"
 
 
 def _place(group: RejectedGroup, remedy: Remedy) -> int:
@@ -222,10 +243,10 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
         case ChangeKind.DROP if change.writer:
             return f"take {change.value} out of its namespace's annotation {change.writer} (admission copies it)"
         case ChangeKind.DROP if change.field.endswith(_REQUIRED):
-            return f"drop the required terms of {change.field.removesuffix(_REQUIRED)}"
+            return _dropped(f"the required terms of {change.field.removesuffix(_REQUIRED)}", change)
         case ChangeKind.DROP:
             meant = meant_value(*change.value.partition("=")[::2])
-            return f"drop {change.field} {change.value}{f', for kubelets {meant}' if meant else ''}"
+            return f"{_dropped(f'{change.field} {change.value}', change)}{f', for kubelets {meant}' if meant else ''}"
         case ChangeKind.ROLL_OUT:
             rollout = "resume the paused rollout and let it" if change.paused else "let the rollout"
             return f"{rollout} stop {pods_on_nodes(change.pods)} first: maxUnavailable {len(change.pods)}"
@@ -235,6 +256,10 @@ def _change_words(change: CandidateChange, spread: tuple[ConstraintSpread, ...])
             return f"{pods_on_nodes(change.pods)}, which {is_} being deleted, {is_} gone{silent}"
         case ChangeKind.REMOVE_PODS:
             return f"stop {'pod' if len(change.pods) == 1 else 'pods'} {pods_on_nodes(change.pods)}"
+
+
+def _dropped(what: str, change: CandidateChange) -> str:
+    return f"correct {what} (nodes have {listed(change.meant)}), or drop it" if change.meant else f"drop {what}"
 
 
 def _cause(change: CandidateChange) -> str:

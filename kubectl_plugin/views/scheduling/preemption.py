@@ -8,7 +8,7 @@ from datetime import datetime
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.views.pod.safety_words import reach_words
 from kubectl_plugin.views.scheduling.changes import pods_on_nodes
-from kubectl_plugin.views.words import clock, counted, cut, listed
+from kubectl_plugin.views.words import bounded, clock, counted, cut, listed
 from podrules.model.instant import instant
 from podrules.model.pod_reference import PodReference
 from podrules.placement.preemption_victims import (
@@ -139,17 +139,18 @@ def nominated_words(nominated: NominatedNode, now: datetime | None) -> Iterator[
     """What a nomination is worth now."""
     if not nominated.exists:
         worth = "is worth nothing: there is no such Node, and the scheduler passes it over"
-        yield f"its nomination to {nominated.node} {worth}"
+        yield f"its nomination to {bounded(nominated.node)} {worth}"
         return
     lead = "preemption made room on" if nominated.made_room else "status.nominatedNodeName is"
-    yield f"{lead} {nominated.node}: it is tried first; a reservation, no promise"
+    yield f"{lead} {bounded(nominated.node)}: it is tried first; a reservation, no promise"
     going = [_going(victim, now, silent=nominated.silent) for victim in nominated.going]
     if going:
         yield f"waits for {listed(going, most=_SHOWN)} to be gone"
     if nominated.silent:
         yield _nothing_ends(nominated, now)
     elif nominated.rejected:
-        yield f"even without the pods that leave it {nominated.node} does not fit: {', '.join(nominated.rejected)}"
+        why = ", ".join(nominated.rejected)
+        yield f"even without the pods that leave it {bounded(nominated.node)} does not fit: {why}"
     if nominated.rivals:
         yield f"{_pods(nominated.rivals)} of higher priority may take the place"
 
@@ -167,16 +168,17 @@ def awaited_words(nominated: NominatedNode, now: datetime | None) -> tuple[str, 
     whom = last.pod.name if many == 1 else f"{many} pods"
     if nominated.silent:
         ends = "ends" if many == 1 else "end"
-        return f"no node fits before {whom} {ends} on {nominated.node}.", f"{_nothing_ends(nominated, now)}."
+        return f"no node fits before {whom} {ends} on {bounded(nominated.node)}.", f"{_nothing_ends(nominated, now)}."
     if nominated.rejected:
         why = ", ".join(nominated.rejected)
-        return (f"no node fits, and {nominated.node} does not fit either once the pods that leave it are gone: {why}.",)
+        node = bounded(nominated.node)
+        return (f"no node fits, and {node} does not fit either once the pods that leave it are gone: {why}.",)
     by = ""
     if due is not None:
         late = "overdue since" if _is_overdue(nominated, now) else "by"
         by = f", {late} {clock(due, now)}" if many == 1 else f", the last, {last.pod.name}, {late} {clock(due, now)}"
     preempted = _pods([victim.pod for victim in nominated.going if victim in nominated.victims])
-    room = f"The scheduler preempted {preempted} to make room on {nominated.node}, which it tries first"
+    room = f"The scheduler preempted {preempted} to make room on {bounded(nominated.node)}, which it tries first"
     return f"waits for {whom} to end{by}.", f"{room}: no promise."
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from podrules.scheduler.plugins.volume_binding.facts import ClaimMismatch
     from podrules.scheduler.plugins.volume_restrictions import DiskInUse
 
-__all__ = ["PLUGIN_PHRASES", "PluginPhrases", "fact_words", "nominated_pods_words", "rejection_words"]
+__all__ = ["ONE_POD", "PLUGIN_PHRASES", "PluginPhrases", "fact_words", "nominated_pods_words", "rejection_words"]
 
 _SHOWN_FACTS = 3
 
@@ -77,6 +77,9 @@ def rejection_words(group: RejectedGroup, *, one: bool) -> str:
     return for_one if one else for_several
 
 
+ONE_POD: Final = " ReadWriteOncePod access mode already in-use by another pod"
+"""How VolumeRestrictions' reason for such a claim ends."""
+_OTHER_HAS_CLAIM: Final = "ruled out because another pod uses its ReadWriteOncePod claim"
 _INSUFFICIENT: Final = "Insufficient "
 _NEED_KEYS: Final = {"PodTopologySpread": "topology spread", "InterPodAffinity": "required pod affinity"}
 
@@ -212,7 +215,12 @@ PLUGIN_PHRASES: Final[dict[str, PluginPhrases]] = {
             " existing pods anti-affinity rules": (f"is {_KEPT_AWAY}", f"are {_KEPT_AWAY}"),
         },
     ),
-    "VolumeRestrictions": PluginPhrases("has its disk in use", "have its disk in use", {"DiskInUse": _disk}),
+    "VolumeRestrictions": PluginPhrases(
+        "has its disk in use",
+        "have its disk in use",
+        {"DiskInUse": _disk},
+        {ONE_POD: (f"is {_OTHER_HAS_CLAIM}", f"are {_OTHER_HAS_CLAIM}")},
+    ),
     "VolumeBinding": PluginPhrases("cannot use its volumes", "cannot use its volumes", {"ClaimMismatch": _claim}),
     "VolumeZone": PluginPhrases(
         "is outside its volume's zone", "are outside its volume's zone", {"ClaimMismatch": _claim}

@@ -46,6 +46,8 @@ class CandidateChange(Struct, frozen=True, rename="camel"):
     """The new value, the taint or the label."""
     replaced: str = ""
     """The labels that the node has, with other values."""
+    meant: tuple[str, ...] = ()
+    """Labels of nodes that the dropped ones look like, which no node has."""
     writer: str = ""
     """The annotation of the pod's namespace by which admission writes what would be dropped."""
     amounts: dict[str, int] = msgspec.field(default_factory=dict)

@@ -23,6 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from podrules.label_spelling import meant_label
 from podrules.model import affinity as api
 from podrules.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from podrules.model.base import Model
@@ -46,6 +47,7 @@ from podrules.scheduler.plugins.node_selector import (
 from podrules.scheduler.plugins.node_selector_problems import NAME_FIELD, aggregate, preferred_problems, term_problems
 from podrules.scheduler.plugins.normalize_score import default_normalize_score
 from podrules.scheduler.plugins.pod_topology_spread.common import HOSTNAME
+from podrules.similar_names import nearest_word
 from podrules.well_known import is_of_the_machine, meant_value
 
 __all__ = [
@@ -132,6 +134,8 @@ _GIVEN_BY_THE_MACHINE: Final = re.compile(r"([a-z0-9.-]*\.)?(kubernetes|k8s)\.io
 """Labels that tell what a node is and where: nobody writes another value into them."""
 _NODE_SELECTOR: Final = "spec.nodeSelector"
 _BEFORE_DROP: Final = -25
+_ALIKE: Final = 0.9
+"""The ratio of difflib from which a key is another with a typing error."""
 
 
 class NodeAffinity:
@@ -223,6 +227,7 @@ class NodeAffinity:
         found = [fact for fact in self.facts(context, state, row) if isinstance(fact, LabelMismatch)]
         name, spec = situation.table.names[row], situation.pod.spec
         labels = _wanted_labels(found)
+        meant = tuple(filter(None, (_meant(fact.key, situation.table.nodes) for fact in found)))
         text = ",".join(f"{key}={value}" for key, value in labels.items())
         cannot_be = any(starmap(meant_value, labels.items()))
         if not cannot_be and any(key in OS_LABELS or is_of_the_machine(key) for key in labels):
@@ -230,7 +235,7 @@ class NodeAffinity:
             change = CandidateChange(ChangeKind.ADD_NODE, node=name, field=found[0].field, value=text)
             added = situation.with_another_node(name, lambda node: _labelled(node, labels))
             yield Applied(change, added, _BEFORE_DROP)
-        elif labels and not any(map(_GIVEN_BY_THE_MACHINE.fullmatch, labels)):
+        elif labels and not meant and not any(map(_GIVEN_BY_THE_MACHINE.fullmatch, labels)):
             node = situation.with_node(name, lambda node: _labelled(node, labels))
             other = ", ".join(f"{one.key}={one.actual}" for one in found if one.key in labels and one.actual)
             yield Applied(CandidateChange(ChangeKind.LABEL_NODE, node=name, value=text, replaced=other), node)
@@ -241,10 +246,17 @@ class NodeAffinity:
         if keys:
             kept = {key: value for key, value in spec.node_selector.items() if key not in keys}
             dropped = ", ".join(f"{key}={spec.node_selector[key]}" for key in sorted(keys))
-            change = CandidateChange(ChangeKind.DROP, field=_NODE_SELECTOR, value=dropped)
+            change = CandidateChange(ChangeKind.DROP, field=_NODE_SELECTOR, value=dropped, meant=meant)
             yield Applied(change, situation.with_spec(node_selector=kept))
         if spec.affinity is not None and any(".nodeAffinity." in fact.field for fact in found):
-            yield Applied(CandidateChange(ChangeKind.DROP, field=REQUIRED_FIELD), _without_required(situation))
+            change = CandidateChange(ChangeKind.DROP, field=REQUIRED_FIELD, meant=meant)
+            yield Applied(change, _without_required(situation))
+
+
+def _meant(key: str, nodes: Sequence[Node]) -> str:
+    """The label of nodes that a key looks like; empty: it is one, or looks like none."""
+    there = {label for node in nodes for label in node.metadata.labels}
+    return "" if key in there else meant_label(key) or nearest_word(key, sorted(there), closeness=_ALIKE)
 
 
 def pinned_nowhere(pod: Pod, nodes: Sequence[Node]) -> tuple[str, ...]:

@@ -169,6 +169,7 @@ def test_a_volume_of_a_class_that_is_not_there_will_do(there: Json, trouble: Cla
     problem = only(placed(using("data"), [claim(storageClassName="nope")], [there]))
     assert problem.trouble is trouble
     assert problem.volume == ("pv-1" if trouble is ClaimTrouble.WAITS_FOR_VOLUME else "")
+    assert [one.volume for one in problem.near] == ([] if problem.volume else ["pv-1"])
 
 
 @pytest.mark.parametrize(
