@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
 from msgspec import Struct
@@ -68,6 +69,8 @@ class ClaimTrouble(Enum):
     """It names a PersistentVolume that is not there."""
     VOLUME_TAKEN = "VolumeTaken"
     """It names a PersistentVolume that is another claim's."""
+    VOLUME_MISMATCH = "VolumeMismatch"
+    """It names a PersistentVolume that kube-controller-manager does not bind it to."""
     CLASS_MISSING = "ClassMissing"
     """Unbound: no volume matches, and its StorageClass is not there."""
     NO_CLASS = "NoClass"
@@ -137,6 +140,12 @@ class ClaimProblem(Struct, frozen=True, kw_only=True, rename="camel"):
     """For one whose class is not there: some StorageClasses that are, the default first."""
     near: tuple[VolumePlace, ...] = ()
     """For one that no volume matches: some volumes of its class that are not bound."""
+    unlike: Mapping[str, tuple[str, str]] = {}
+    """For one that does not match the volume that it names: by field what it has and what the claim asks for."""
+    failed: tuple[str, ...] = ()
+    """Of devices: the binding failure conditions that are True; any ends the binding at once."""
+    messages: Mapping[str, str] = {}
+    """Of devices: what the driver says of these conditions."""
     users: tuple[PodReference, ...] = ()
     """For one that is being deleted: pods on nodes that use it, also finished ones; it is kept until they are gone."""
     selected_node: str = ""

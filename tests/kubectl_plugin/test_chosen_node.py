@@ -216,16 +216,18 @@ def test_several_claims(tmp_path: Path) -> None:
     assert 'Claim "logs" is unbound: csi.acme.io has not made a volume of class "fast" yet.' in said
 
 
-def test_devices_that_are_not_ready(tmp_path: Path) -> None:
-    """A device with binding conditions is made ready after the node is chosen."""
+def gpu(*, failure: tuple[str, ...] = (), **conditions: str) -> Json:
+    """A claim with an allocated device that is bound once Attached is True; conditions have a message if True."""
     device = {
         "request": "gpu",
         "driver": "fabric.acme.io",
         "pool": "p",
         "device": "g0",
         "bindingConditions": ["Attached"],
+        "bindingFailureConditions": list(failure),
     }
-    claimed = {
+    told = [{"type": name, "status": status, "message": f"port 7: {name}"} for name, status in conditions.items()]
+    return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {"name": "gpu", "namespace": "shop", "uid": "gpu", "creationTimestamp": MADE},
@@ -233,11 +235,31 @@ def test_devices_that_are_not_ready(tmp_path: Path) -> None:
         "status": {
             "allocation": {"devices": {"results": [device]}, "allocationTimestamp": "2026-10-01T12:00:30Z"},
             "reservedFor": [{"resource": "pods", "name": "db", "uid": "db"}],
+            "devices": [{"driver": "fabric.acme.io", "pool": "p", "device": "g0", "conditions": told}] if told else [],
         },
     }
+
+
+def explained_with(claimed: Json, tmp_path: Path) -> str:
     devices = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
     given = pod(claim="", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
-    said = Cluster(tmp_path, given, claimed, devices, waiting("12:01:00")).explained()
+    return Cluster(tmp_path, given, claimed, devices, waiting("12:01:00")).explained()
+
+
+def test_a_device_that_fails_to_bind_is_shown_with_the_driver_s_words(tmp_path: Path) -> None:
+    """One failure condition ends the attempt, whatever else is True."""
+    for attached in ("False", "True"):
+        said = explained_with(gpu(failure=("Broken", "Lost"), Attached=attached, Broken="True", Lost="False"), tmp_path)
+        assert 'which is not ready: driver fabric.acme.io set "Broken" to True (port 7: Broken).' in said
+        assert "That is a binding failure condition: the attempt ends, and the scheduler tries again." in said
+        assert "see that fabric.acme.io runs" not in said
+    said = explained_with(gpu(failure=("Broken",), Attached="False"), tmp_path)
+    assert 'driver fabric.acme.io has not set "Attached" to True (port 7: Attached).' in said
+
+
+def test_devices_that_are_not_ready(tmp_path: Path) -> None:
+    """A device with binding conditions is made ready after the node is chosen."""
+    said = explained_with(gpu(), tmp_path)
     assert 'chose n1 and waits for claim "gpu", which is not ready: ' in said
     assert 'driver fabric.acme.io has not set "Attached" to True.' in said
     assert "The scheduler gives up after 600 s (bindingTimeout, the default) and tries again." in said
