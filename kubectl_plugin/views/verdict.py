@@ -278,9 +278,10 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     if placement is not None and placement.outcome is PlacementOutcome.FITS:
         verb = "fits" if placement.feasible == 1 else "fit"
         nodes = f"{placement.feasible} of {counted(placement.nodes, 'node')}"
-        if not placement.proven and status.unschedulable:
-            scheduler = f"{waiting}: kube-scheduler says: {status.unschedulable}"
-            return _trouble(VerdictCode.UNSCHEDULABLE, scheduler, f"By what was read, {nodes} would fit.")
+        if status.unschedulable and (not placement.proven or placement.rejected_elsewhere):
+            scheduler = f"{waiting}: kube-scheduler says: {status.unschedulable.removesuffix('.')}."
+            by = "By kube-scheduler's own plugins" if placement.proven else "By what was read"
+            return _trouble(VerdictCode.UNSCHEDULABLE, scheduler, f"{by}, {nodes} would fit.")
         fit = f"{nodes} {verb} now" if placement.proven else f"{nodes} would fit"
         return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}, not yet bound: {fit}.", *_silent_words(placement))
     if status.unschedulable:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import Enum
+from typing import Final
 
 from msgspec import Struct
 
@@ -37,6 +39,9 @@ __all__ = [
     "ToldBefore",
     "VolumePlace",
 ]
+
+_OF_NODES: Final = re.compile(r"0/\d+ nodes |no nodes ")
+"""How kube-scheduler's message begins that is about nodes."""
 
 
 class PlacementOutcome(Enum):
@@ -422,6 +427,12 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     def is_denied(self) -> bool:
         """Whether kube-scheduler found no victims, though preemption makes room by what is known."""
         return self.told is not None and self.told.no_victims
+
+    @property
+    def rejected_elsewhere(self) -> bool:
+        """Whether kube-scheduler rejected a pod that fits, and not for its nodes: in Permit, or by an unknown plugin."""
+        message = self.told.message if self.feasible and self.told is not None else ""
+        return bool(message) and not _OF_NODES.match(message)
 
     @property
     def preempts(self) -> bool:

@@ -330,6 +330,24 @@ def test_a_plugin_of_the_profile_that_may_let_it_wait(tmp_path: Path) -> None:
     assert "kube-scheduler chose n1 and waits for a plugin of its profile (Permit)." in said
 
 
+@pytest.mark.parametrize(
+    ("message", "leads"),
+    [
+        ('pod "db" rejected while waiting on permit: rejected due to timeout after waiting 1m0s at plugin Gang', True),
+        ("group ml has 3 of 5 pods", True),
+        ("0/2 nodes are available: 2 Insufficient cpu.", False),
+        ("no nodes available to schedule pods", False),
+    ],
+)
+def test_a_plugin_that_rejects_the_pod_and_no_node_leads(message: str, *, leads: bool, tmp_path: Path) -> None:
+    given = pod(claim="", nominated="", reason="Unschedulable")
+    given["status"]["conditions"][0]["message"] = message
+    said = Cluster(tmp_path, given, waiting("12:00:30")).explained()
+    lead = f"kube-scheduler says: {message}. By kube-scheduler's own plugins, 2 of 2 nodes would fit."
+    assert (lead in said) is leads
+    assert ("not yet bound: 2 of 2 nodes fit now." in said) is not leads
+
+
 def test_the_timeout_is_that_of_the_profile(tmp_path: Path) -> None:
     config = tmp_path / "scheduler.yaml"
     config.write_text(
