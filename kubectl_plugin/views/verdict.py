@@ -23,7 +23,7 @@ from kubectl_plugin.views.node.silent_node import (
     stuck_sentences,
 )
 from kubectl_plugin.views.node.taint_words import node_sentences, overdue_sentences
-from kubectl_plugin.views.pod.claim_words import binding_sentences, claim_sentences
+from kubectl_plugin.views.pod.claim_words import SEE_PROVISIONER, binding_sentences, claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict
 from kubectl_plugin.views.pod.refusal_words import refusal_remedy
@@ -53,7 +53,7 @@ from podrules.qos import QOSProblem
 from podrules.reachability import Reach
 from podrules.resize_room import ResizeRoom
 from podrules.second_writers import SecondWriters
-from podrules.stuck import PROVISIONING
+from podrules.stuck import PROVISIONING, PROVISIONING_FAILED
 
 __all__ = ["also_refused", "refused_words", "verdict"]
 
@@ -303,6 +303,9 @@ def _waiting(report: PodReport, status: PodStatusReport, now: datetime | None) -
     named = place is not None and bool(place.claims or place.binding)
     if stuck is not None and not (named and stuck.reason == PROVISIONING):
         first, *more = repeated_sentences(stuck, now)
+        if named and stuck.reason == PROVISIONING_FAILED:
+            what, *rest = (one for one in said.sentences if one != SEE_PROVISIONER)
+            return replace(said, sentences=(what, first, *rest, *more))
         if held or not stuck.long:
             return replace(said, sentences=(*said.sentences, first, *more))
         return _trouble(VerdictCode.STUCK, f"{waiting}: {first}", *more, *fits)

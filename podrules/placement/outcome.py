@@ -430,7 +430,7 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def rejected_elsewhere(self) -> bool:
-        """Whether kube-scheduler rejected a pod that fits, and not for its nodes: in Permit, or by an unknown plugin."""
+        """Whether kube-scheduler rejected a pod that fits, not for its nodes: in Permit, or by an unknown plugin."""
         message = self.told.message if self.feasible and self.told is not None else ""
         return bool(message) and not _OF_NODES.match(message)
 

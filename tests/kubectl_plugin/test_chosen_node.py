@@ -206,7 +206,9 @@ def test_what_the_provisioner_says_is_quoted(tmp_path: Path) -> None:
     failed = event("ProvisioningFailed", "12:06:00", first="12:00:03", type="Warning", count=7, message=message)
     said = Cluster(tmp_path, pod(), claim(), CLASS, failed, waiting("12:06:01")).explained()
     assert 'kube-scheduler chose n1 and waits for claim "data"' in said
-    assert f"ProvisioningFailed (persistentvolumeclaim/data) 7 times in 5 min, last 1 s ago: {message}." in said
+    event_words = f"ProvisioningFailed (persistentvolumeclaim/data) 7 times in 5 min, last 1 s ago: {message}."
+    assert f'has not made a volume of class "fast" yet. {event_words}' in said
+    assert "see that the provisioner runs" not in said
 
 
 def test_several_claims(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from podrules.model.instant import later
 from podrules.placement.outcome import Binding, BindingStage, ClaimProblem, ClaimTrouble, VolumePlace
 
 __all__ = [
+    "SEE_PROVISIONER",
     "awaited_words",
     "binding_sentences",
     "claim_command",
@@ -22,6 +23,9 @@ __all__ = [
 ]
 
 _SHOWN: Final = 2
+_SEE_PROVISIONER: Final = "see that the provisioner runs; the claim's events tell what it says"
+SEE_PROVISIONER: Final = f"Way out: {_SEE_PROVISIONER}."
+"""No help where it runs: the event that it wrote says more."""
 _AGAIN: Final = "the scheduler selects a node again"
 HOSTNAME: Final = "kubernetes.io/hostname"
 
@@ -340,7 +344,7 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
         "kube-controller-manager gives it that; the claim's events tell why not yet"
     ),
     ClaimTrouble.WAITS_FOR_VOLUME: lambda _: "kube-controller-manager binds it; the claim's events tell why not yet",
-    ClaimTrouble.WAITS_FOR_PROVISIONER: lambda _: "see that the provisioner runs; the claim's events tell what it says",
+    ClaimTrouble.WAITS_FOR_PROVISIONER: lambda _: _SEE_PROVISIONER,
     ClaimTrouble.WAITS_FOR_DEVICE: lambda one: (
         "mend what the driver says of the device"
         if one.failed
