@@ -302,8 +302,30 @@ def test_a_kubelet_that_heard_late_of_a_deletion_denies_no_replacement(tmp_path:
     assert "perhaps replaced by mail-55d-k9x2p" in died(tmp_path, *told, name=gone)
     tainted = event(f"Pod/{gone}", "TaintManagerEviction", f"Marking for deletion Pod post/{gone}", -505, "taint")
     assert "replacement mail-55d-k9x2p on edge-3" in died(tmp_path, *told, tainted, name=gone)
+
+
+@pytest.mark.parametrize("made", [-500, -30])
+def test_nothing_takes_the_place_of_a_pod_that_a_replica_set_deletes(made: int, tmp_path: Path) -> None:
+    """It deletes those that are too many, as in a rollout; a pod that it makes later is for another wish."""
+    gone, of = "mail-55d-bcdfg", "ReplicaSet/mail-55d"
+    stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
     by_owner = event(of, "SuccessfulDelete", f"Deleted pod: {gone}", -62, "replicaset-controller")
-    assert "ReplicaSet mail-55d: no replacement was found" in died(tmp_path, *told, by_owner, name=gone)
+    told = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=made), *ran_before(gone), stop]
+    page = died(tmp_path, *told, by_owner, name=gone)
+    assert "nothing takes its place: ReplicaSet mail-55d wanted fewer pods" in page
+    assert "replacement" not in page
+    assert "replaced by" not in page
+
+
+def test_what_a_replacement_waits_for_is_named(tmp_path: Path) -> None:
+    gone, of = "mail-55d-bcdfg", "ReplicaSet/mail-55d"
+    stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
+    waits = {"name": "app", "restartCount": 4, "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+    status = {"phase": "Pending", "containerStatuses": [waits]}
+    told = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=-50, status=status), stop]
+    page = died(tmp_path, *told, *ran_before(gone), name=gone)
+    assert "replacement mail-55d-k9x2p on edge-3: ImagePullBackOff, not Ready, created" in page
+    assert "kubectl qos explain pod/mail-55d-k9x2p -n post" in page
 
 
 @pytest.mark.parametrize(
