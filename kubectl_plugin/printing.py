@@ -156,7 +156,7 @@ def _with_rights(page: Page, command: str) -> Page:
         return page
     from kubectl_plugin.render.command import qos
 
-    kubelets = "--kubelets" if any(hint.options for hint in asked) else ""
+    kubelets = "--kubelets" if any(one.startswith("--subresource") for hint in asked for one in hint.options) else ""
     role = qos("rights {}", command, options=kubelets, comment="a role, for an administrator to apply")
     return replace(page, next_commands=(*page.next_commands, role))
 

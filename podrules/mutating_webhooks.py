@@ -128,6 +128,7 @@ class _Template(Model, frozen=True):
 
 
 class _DeploymentSpec(Model, frozen=True):
+    replicas: int = 1
     template: _Template = field(default_factory=_Template)
 
 

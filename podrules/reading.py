@@ -12,14 +12,13 @@ from msgspec.structs import replace
 
 __all__ = [
     "FORBIDDEN",
-    "LABELS_NOT_ASKED",
     "NOT_ALL_IN_FILE",
     "NOT_ASKED",
     "NOT_FOUND",
     "NOT_IN_FILE",
     "NOT_IN_SNAPSHOT",
+    "OUTSIDE",
     "POLICY_NOT_EVALUATED",
-    "QUOTAS_NOT_ASKED",
     "USAGE_NOT_ASKED",
     "WEBHOOK_NOT_ASKED",
     "Access",
@@ -39,6 +38,8 @@ NOT_IN_SNAPSHOT: Final = "not in the snapshot"
 NOT_ASKED: Final = "not asked"
 """A plugin or an extender of the scheduler that is not restated here."""
 FORBIDDEN: Final = "forbidden"
+OUTSIDE: Final = f"{FORBIDDEN} outside of "
+"""Before the one namespace in which the user may list a kind, and where it was read."""
 NOT_FOUND: Final = "not found"
 
 
@@ -68,7 +69,12 @@ class Unread(Struct, frozen=True, rename="camel"):
     @property
     def may_exist(self) -> bool:
         """Whether the cluster may have what was not read."""
-        return self.reason == FORBIDDEN or self.is_not_captured
+        return self.reason.startswith(FORBIDDEN) or self.is_not_captured
+
+    @property
+    def read_in(self) -> str:
+        """The one namespace where it was read; empty: nowhere."""
+        return self.reason.partition(OUTSIDE)[2]
 
 
 def read_or_none(found: T | Unread) -> T | None:
@@ -78,11 +84,6 @@ def read_or_none(found: T | Unread) -> T | None:
 
 USAGE_NOT_ASKED: Final = Unread("get", "nodes/proxy", None, "not asked for a list")
 """Of pods that were not named, in a source that takes a request for each node."""
-
-
-LABELS_NOT_ASKED: Final = Unread("get", "namespaces", None, "not asked for Pod Security; --dry-run=server tells")
-QUOTAS_NOT_ASKED: Final = Unread("list", "resourcequotas", None, "not asked, as Pod Security; --dry-run=server tells")
-"""What bounds a namespace, where one answer about a manifest is to take a live cluster no more requests."""
 
 
 WEBHOOK_NOT_ASKED: Final = Unread("create", "pods.mutate.kubectl-qos.io", None, NOT_ASKED)

@@ -169,7 +169,6 @@ def newest_refusal(events: Iterable[Event], now: datetime | None) -> Event | Non
 def pods_short(kind: str, entry: Workload, wanted: int | None) -> int:
     """How many of the pods that a workload wants do not exist, by its own status; 0 also where that is not known."""
     status = entry.status
-    # What a DaemonSet wants is in its status, too.
     if wanted is None or (kind not in {"Job", "DaemonSet"} and not status.observed_generation):
         return 0
     made = {"DaemonSet": status.current_number_scheduled, "Job": status.active}.get(kind, status.replicas)

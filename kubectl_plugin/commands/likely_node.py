@@ -348,11 +348,17 @@ class LikelyNodes:
             before: Gives the pod and the cluster as they are placed.
             others: Settings of gates by which more may have to be read.
         """
+        from podrules.placement.claim_problems import missing_claims
         from podrules.placement.situation import Situation
 
         cluster = self._gatherer.snapshot((pod,), framework.args, budgets=True, others=others)
         if cluster.error is not None:
-            return LikelyNode(self._unread(pod, cluster.unread), cluster.unread)
+            placement = self._unread(pod, cluster.unread)
+            if pod.metadata.uid and (gone := missing_claims(pod, cluster.snapshot, framework, cluster.unread)):
+                said = f'persistentvolumeclaim "{gone[0].claim}" not found'
+                no = PlacementOutcome.UNSCHEDULABLE
+                return LikelyNode(replace(placement, outcome=no, claims=gone, message=said, reason=""))
+            return LikelyNode(placement, cluster.unread)
         pod, snapshot = before(cluster.snapshot)
         return Situation(
             pod=pod,

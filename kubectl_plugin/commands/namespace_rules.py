@@ -6,7 +6,7 @@ used of the quota there. A quota that is only in a file counts from 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -23,7 +23,7 @@ from podrules.model.policy import LimitRange, ResourceQuota, ResourceQuotaStatus
 from podrules.model.quantity import ZERO
 from podrules.pod_review import NamespaceRules
 from podrules.pod_security.policy import policy_of
-from podrules.reading import LABELS_NOT_ASKED, QUOTAS_NOT_ASKED, Unread, read_or_none
+from podrules.reading import Unread, read_or_none
 
 __all__ = ["NamespaceReader"]
 
@@ -90,15 +90,13 @@ class NamespaceReader:
             objects: What the files bring.
             limit_ranges: Those of the namespace, as `limit_ranges` gave them.
             quotas: Whether quotas may take a request in any case.
-            of_file: Whether a file asks for the pod: then the answer says what was not asked for.
+            of_file: Whether a file asks for the pod: its Namespace is read in any case, and quotas decide.
         """
-        labels = {**self._labels(namespace), **objects.labels_of(namespace)}
-        asks = self._asks or quotas
+        read = self._gatherer.noted(self._gatherer.get(NAMESPACES, namespace)) if self._asks or of_file else None
+        labels = {**({} if read is None else read.metadata.labels), **objects.labels_of(namespace)}
+        asks = self._asks or quotas or of_file
         if namespace not in self._quotas or (asks and namespace not in self._asked):
             self._quotas[namespace] = self._read_quotas(namespace, objects, asks=asks)
-        if of_file and not self._asks:
-            missed = LABELS_NOT_ASKED if namespace in self._asked else QUOTAS_NOT_ASKED
-            self._gatherer.noted(replace(missed, namespace=namespace))
         return NamespaceRules(limit_ranges=limit_ranges or (), quotas=self._quotas[namespace], policy=policy_of(labels))
 
     def take(self, pod: Pod, wanted: int | None, features: Features) -> QuotaRoom | None:
@@ -118,12 +116,6 @@ class NamespaceReader:
         # Of pods that no quota bounds nothing is counted either.
         self._quotas[namespace] = with_pods(pod, pods or 0, quotas, features=features)
         return room
-
-    def _labels(self, namespace: str) -> Mapping[str, str]:
-        if not self._asks:
-            return {}
-        found = self._gatherer.noted(self._gatherer.get(NAMESPACES, namespace))
-        return {} if found is None else found.metadata.labels
 
     def _read_quotas(self, namespace: str, objects: ManifestObjects, *, asks: bool) -> Sequence[ResourceQuota]:
         found: Sequence[ResourceQuota] = ()

@@ -120,11 +120,9 @@ def _with_held(report: NodePressureReport, node: Node, gatherer: Gatherer) -> No
     plan = drain_plan(pods, budgets, report.name, gatherer.reach(report.name))
     # The others go one after the other.
     kept = {reference(pod) for pod in pods if Evictions(budgets).refused(pod) is not None}
-    return replace(
-        report,
-        unread=unread,
-        held=tuple(entry for entry in plan.unmoved if entry.hold is not None and entry.pod in kept),
-    )
+    # The pods of other nodes were not read.
+    held = (replace(one, unready=None) for one in plan.unmoved if one.hold is not None and one.pod in kept)
+    return replace(report, unread=unread, held=tuple(held))
 
 
 def _with_shortage(report: NodePressureReport, gatherer: Gatherer) -> NodePressureReport:

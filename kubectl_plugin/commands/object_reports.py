@@ -93,7 +93,7 @@ class ReportBuilder:
         self._grace_period = options.grace_period
         self._on = options.on
         self._placement_typed = options.placement is True
-        # One answer takes a live cluster no request for what bounds a namespace: `--dry-run=server` asks it all.
+        # Of what is there already, one answer takes a live cluster no request for what bounds its namespace.
         self._admission = Admission(self._gatherer, asks=not source.side_by_side)
         self._schedulers = Schedulers(source, options.scheduler_config)
         self._whole = options.output.whole

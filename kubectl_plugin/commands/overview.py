@@ -108,12 +108,12 @@ def overview(scope: Scope, source: Source, *, live: bool = False) -> Overview:
         find(one, NO_SELECTION, source, live=live, command="report")
     first = Gatherer(source)
     read_nodes = first.noted(first.list(NODES))
-    nodes, read_pods = read_nodes or (), first.noted(first.list(PODS))
-    of = None
+    # A report on everything needs the pods of all namespaces, another those of its own.
+    of_all = scope.everything or scope.nodes
+    nodes, read_pods = read_nodes or (), first.noted(first.list(PODS)) if of_all else first.in_reach(PODS)
     if read_pods is None and not source.is_plain_list:
-        # A user who may not list the pods of all namespaces may list those of one. A report on everything needs all.
-        of = None if scope.everything or scope.nodes else source.namespace
-        read_pods = source.list(PODS, of)
+        read_pods = source.list(PODS, None if of_all else source.namespace)
+    of = next((one.read_in for one in first.unread if one.read_in and one.resource == PODS.rbac_name), None)
     pods = read_pods or ()
     remembered = RememberedSource(source, read_nodes, read_pods, of=of)
     gatherer = Gatherer(remembered)

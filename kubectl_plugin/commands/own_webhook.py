@@ -229,9 +229,10 @@ class OwnWebhook:
             rules = read_arguments(arguments)
         except RuleError as error:
             raise _UnknownError(f"Deployment {place} cannot start with its arguments: {error}") from error
-        client, ready = webhook.client_config, there.status.ready_replicas > 0
-        if client.service is None and not ready:
-            raise _UnknownError(f"Deployment {place} has no ready pod, and {own} asks another program, by its url")
+        client = webhook.client_config
+        if client.service is None and not there.spec.replicas:
+            raise _UnknownError(f"Deployment {place} has 0 replicas, and {own} asks another program, by its url")
+        ready = client.service is None or there.status.ready_replicas > 0
         # The certificate of a Service's name is of an authority of its own.
         untrusted = client.service is not None and not client.ca_bundle
         unready = webhook.failure_policy if untrusted or not ready else ""

@@ -180,19 +180,16 @@ class RelatedReports:
             counted=counted,
             failure=next(failures, "") if failed_sync(budget) else failure,
             others=tuple(sorted({one.metadata.name for pod in live for one in budgets_of(pod, budgets)} - {meta.name})),
-            pods=tuple(
-                replace(
-                    self._short(pod),
-                    refused=Evictions(budgets).refused(pod) or "",
-                    silent=named and not pod.is_ready and self._is_silent(pod.spec.node_name),
-                )
-                for pod in live
-            ),
+            pods=tuple(replace(self._short(pod), refused=Evictions(budgets).refused(pod) or "") for pod in live),
+            workloads=() if own or pods is None else tuple(self._selected(budget)),
             **self._head(budget),
         )
 
-    def _is_silent(self, node: str) -> bool:
-        return bool(node) and self._gatherer.reach(node, of_many=True).reach.quiet
+    def _selected(self, budget: PodDisruptionBudget) -> Iterator[str]:
+        """The workloads that make pods which a budget selects."""
+        for kind, entry in self._workloads(budget.metadata.namespace):
+            if budgets_of(template_pod(entry, kind), [budget]):
+                yield f"{kind.singular}/{entry.metadata.name}"
 
     def _covered(self, pod: Pod) -> CoveredPods:
         """A pod as the disruption controller counts it: by the outermost controller, and what that wants."""

@@ -54,7 +54,12 @@ _ELSEWHERE: Final[tuple[Kind[Any], ...]] = (*ALL_KINDS, CONFIG_MAPS, EVENTS)
 _TYPE_WITH_SLIP: Final = 0.8
 """As difflib counts it: ``deplyment`` is a type with a slip, ``payments`` a namespace."""
 _OTHER_TYPES: Final = frozenset(
-    {"all", "secret", "secrets", "ingress", "ingresses", "ing", "serviceaccount", "sa", "crd"}
+    {
+        *("all", "secret", "secrets", "ingress", "ingresses", "ing", "serviceaccount", "serviceaccounts", "sa", "crd"),
+        *("hpa", "horizontalpodautoscaler", "horizontalpodautoscalers", "netpol", "networkpolicy", "networkpolicies"),
+        *("role", "roles", "rolebinding", "rolebindings", "clusterrole", "clusterroles", "clusterrolebinding"),
+        *("endpoints", "ep", "endpointslice", "endpointslices", "vpa", "podtemplate", "podtemplates"),
+    }
 )
 """Types of kubectl that we have no kind for."""
 
@@ -217,7 +222,7 @@ def namespace_in_front(word: str, command: str = "") -> UsageError:
         command: Ours that is right for it as it is; empty: more flags decide what it does.
     """
     namespace, _, name = word.partition("/")
-    wrong = f'"{word}": {namespace} is no type, and a namespace stands behind -n'
+    wrong = f'"{word}": {namespace} is not a type; use -n for a namespace'
     if not command:
         return UsageError(wrong, advice=f"Write pod/{name} -n {namespace} in place of {word}")
     return UsageError(wrong, remedy=("kubectl", "qos", command, f"pod/{name}", "-n", namespace), corrects=True)

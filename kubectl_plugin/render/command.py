@@ -97,12 +97,19 @@ def kubectl(
     return Command(tuple(words.split()), namespace, tuple(rest.split()), comment, changes, typed, plain)
 
 
-def can_i(verb: str, resource: str, namespace: str | None) -> Command:
-    """Asks the API server for a permission; ``nodes/proxy`` behind ``can-i`` would be a node of that name."""
+def can_i(verb: str, resource: str, namespace: str | None, *, everywhere: bool = False) -> Command:
+    """Asks the API server for a permission; ``nodes/proxy`` behind ``can-i`` would be a node of that name.
+
+    Args:
+        verb: The verb.
+        resource: By its name in RBAC.
+        namespace: The namespace; None: the context's, or the resource has none.
+        everywhere: In all namespaces.
+    """
     kind, _, part = resource.partition("/")
     if part:
         return kubectl("auth can-i {} {}", verb, kind, part, namespace=namespace or None, options="--subresource={}")
-    return kubectl("auth can-i {} {}", verb, kind, namespace=namespace or None)
+    return kubectl("auth can-i {} {}", verb, kind, namespace=namespace or None, options="-A" if everywhere else "")
 
 
 def qos(

@@ -41,8 +41,6 @@ class RelatedPod(Struct, frozen=True, kw_only=True, rename="camel"):
     """Its node, if that does not answer."""
     refused: str = ""
     """Why the API server would not evict it now, in its words; empty: it would, or the object is no budget."""
-    silent: bool = False
-    """Its node does not answer; asked only for a budget, of pods that are not Ready."""
 
 
 class RelatedReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind"):
@@ -114,6 +112,8 @@ class BudgetReport(RelatedReport, frozen=True, kw_only=True, tag="BudgetExplanat
     others: tuple[str, ...]
     """Further budgets that select some of its pods."""
     pods: tuple[RelatedPod, ...]
+    workloads: tuple[str, ...] = ()
+    """Where it selects no pod: those that make pods which it selects, ``deployment/web``."""
 
 
 class QuotaWorkload(Struct, frozen=True, kw_only=True, rename="camel"):

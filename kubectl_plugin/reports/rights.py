@@ -17,7 +17,7 @@ from msgspec import Struct
 from podrules.reachability import LEASE_NAMESPACE
 from podrules.versions import SCHEDULER_NAMESPACE
 
-__all__ = ["ASKED", "KUBELETS", "Role", "read_only", "roles"]
+__all__ = ["ASKED", "KUBELETS", "Role", "is_namespaced", "read_only", "roles"]
 
 KUBELETS: Final = "nodes/proxy"
 """Reaches the kubelets through the API server, also their exec."""
@@ -57,6 +57,11 @@ ASKED: Final = msgspec.json.decode(files(__package__).joinpath("rights.json").re
 """By command."""
 
 
+def is_namespaced(resource: str) -> bool:
+    """Whether objects of a resource are in namespaces."""
+    return any(resource in asked.namespaced for asked in ASKED.values())
+
+
 def read_only() -> tuple[str, ...]:
     """The commands that change nothing."""
     return tuple(name for name, asked in ASKED.items() if not asked.changes)
@@ -64,7 +69,9 @@ def read_only() -> tuple[str, ...]:
 
 def roles(commands: Collection[str], namespace: str, *, kubelets: bool) -> Iterator[Role]:
     """The Roles that allow commands all that they ask for; with a namespace, that one alone may be read."""
-    name = "-".join(("kubectl-qos", *(() if set(commands) == set(read_only()) else commands)))
+    # No other call may print a role of that name: applied, it would replace this one for all who are bound to it.
+    of_one = ("in", namespace) if namespace else ()
+    name = "-".join(("kubectl-qos", *(() if set(commands) == set(read_only()) else commands), *of_one))
     given: dict[str, tuple[str, ...]] = {}
     spaces: dict[str, str] = {}
     for asked in map(ASKED.__getitem__, commands):

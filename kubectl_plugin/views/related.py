@@ -226,6 +226,10 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
     match found.risk:
         case BudgetRisk.ALLOWS:
             return _C.BUDGET_ALLOWS, _FINE, (f"Lets {counted(found.allowed, 'pod')} be evicted now: {of}.",)
+        case BudgetRisk.SELECTS_NOTHING if report.workloads:
+            has = f"{listed(report.workloads, most=_SHOWN)} {'has' if len(report.workloads) == 1 else 'have'}"
+            lead = f"Protects nothing now: {has} no pod. Keep it: it selects the pods to come."
+            return _C.BUDGET_SELECTS_NOTHING, _NOTICE, (lead,)
         case BudgetRisk.SELECTS_NOTHING:
             return _C.BUDGET_SELECTS_NOTHING, _NOTICE, ("Protects nothing: it selects no pod.", *way)
         case BudgetRisk.OVERLAPS:
@@ -246,7 +250,7 @@ def _budget(report: BudgetReport, _now: datetime | None) -> _Told:
 
 def _broken(report: BudgetReport) -> Iterator[str]:
     """What keeps pods of a budget from being Ready: the budget itself needs no change."""
-    found, silent = report.standing, [pod for pod in report.pods if pod.silent]
+    found, silent = report.standing, [pod for pod in report.pods if pod.reach is not None and not pod.ready]
     if silent:
         nodes = sorted({pod.node for pod in silent})
         yield f"{listed(nodes, most=_SHOWN)} {'does' if len(nodes) == 1 else 'do'} not answer: {_pods(silent)}."
@@ -284,6 +288,8 @@ def _changes(report: BudgetReport) -> Iterator[str]:
             yield f"{more}{f'; not Ready: {_pods(unready)}' if unready else ''}"
             if found.risk is BudgetRisk.UNHEALTHY:
                 yield remedy_words(found.risk)
+        case BudgetRisk.SELECTS_NOTHING if report.workloads:
+            return
         case BudgetRisk.SELECTS_NOTHING:
             yield "make spec.selector match the labels of the pods, or delete it"
         case _:
@@ -309,6 +315,8 @@ def _budget_parts(report: BudgetReport, _now: datetime | None, most: int | None)
 
 
 def _budget_commands(report: BudgetReport) -> Iterator[Command]:
+    for one in report.workloads[:1]:
+        yield qos("explain {}/{}", *one.split("/"), namespace=report.namespace)
     yield from _pod_commands(report.pods, report.namespace)
     for pod in [one for one in report.pods if one.node and one.refused][:1]:
         yield qos("place", pod.node, options="--drain {}")

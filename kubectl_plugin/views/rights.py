@@ -19,7 +19,10 @@ _LEFT_OUT: Final = (
     f"{KUBELETS} is left out, for its holder can run commands in every pod of a node. A metrics API then gives the "
     "usage, and the kubelets' configuration stays unknown. --kubelets adds it."
 )
-_OTHERS: Final = "Objects of other namespaces stay unread: where a pod finds room is not certain then (exit code 11)."
+_OTHERS: Final = (
+    "Objects of other namespaces stay unread: where a pod finds room is not certain then (exit code 11), and "
+    "-A and place --drain are refused (exit code 4)."
+)
 
 
 def manifest(commands: Sequence[str], roles: Sequence[Role], *, kubelets: bool) -> str:

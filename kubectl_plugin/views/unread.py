@@ -60,7 +60,7 @@ def unread_lines(unread: Iterable[Unread], *, measured: Collection[str] = ()) ->
         if entry in missing:
             continue
         alike = replace(entry, node="", reason=_of_any_node(entry))
-        if entry.reason != FORBIDDEN and not entry.node:
+        if not entry.reason.startswith(FORBIDDEN) and not entry.node:
             alike = replace(entry, verb="", resource="")
         groups.setdefault((alike, entry.node in measured), []).append(entry)
     lines = (
@@ -106,7 +106,11 @@ def assumed_words(lacks: Iterable[Unread]) -> Iterator[str]:
     some = [entry for entry in entries if entry.reason == NOT_ALL_IN_FILE]
     none = [entry for entry in entries if entry.is_not_listed and entry not in some]
     unasked = [entry.resource for entry in entries if entry.reason == NOT_ASKED]
-    unread = [entry for entry in entries if not entry.is_not_listed and entry.reason != NOT_ASKED]
+    others = [entry for entry in entries if entry.read_in]
+    unread = [entry for entry in entries if not entry.is_not_listed and entry.reason != NOT_ASKED and not entry.read_in]
+    for space in dict.fromkeys(entry.read_in for entry in others):
+        kinds = list(dict.fromkeys(entry.resource for entry in others if entry.read_in == space))
+        yield f"Not certain: no {_either(kinds)} outside of {space} could be read: assumed none."
     for group, said in (
         (none, "no {} in the file"),
         (some, "not all {} are in the file"),
@@ -144,12 +148,16 @@ def _of_kubelets(entry: Unread, names: Sequence[str], *, known: bool) -> str:
 
 def _line(entry: Unread, alike: Sequence[Unread], *, known: bool) -> str | Prose:
     """One line of what could not be read for the same reason."""
-    place = f" in {entry.namespace}" if entry.namespace else ""
+    place = f" in {entry.namespace}" if entry.namespace else f" outside of {entry.read_in}" if entry.read_in else ""
     unknown = _of_kubelets(entry, [one.node for one in alike], known=known) if entry.node else ""
-    if entry.reason != FORBIDDEN:
+    if not entry.reason.startswith(FORBIDDEN):
         kinds = listed(list(dict.fromkeys(one.resource for one in alike)))
         helps = (fix for pattern, fix in _FIXES if pattern.search(f"{kinds}: {entry.reason}"))
         return "; ".join((f"{unknown or f'{kinds}{place}'}: {entry.reason}", *helps))
     refused = f"you may not {entry.verb} {entry.resource if unknown else 'them'}"
-    ask = can_i(entry.verb, entry.resource, entry.namespace)
+    # Its table is read for a refusal alone.
+    from kubectl_plugin.reports.rights import is_namespaced
+
+    everywhere = not entry.namespace and is_namespaced(entry.resource)
+    ask = can_i(entry.verb, entry.resource, entry.namespace, everywhere=everywhere)
     return Prose((f"{unknown or f'{entry.resource}{place}'}: {refused}", Hint(ask, " (", ")")))

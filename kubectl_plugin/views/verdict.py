@@ -275,7 +275,9 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
         said = (f"Its scheduler said: {status.unschedulable}",) if status.unschedulable else ()
         reason = f"{waiting}: its placement is not modelled, because {placement.reason}."
         return _notice(VerdictCode.PLACEMENT_NOT_MODELLED, reason, *said)
-    if placement is not None and placement.outcome is PlacementOutcome.FITS:
+    # A node is full of the pods of other namespaces, too: where those are unknown the scheduler knows better.
+    known_better = placement is not None and any(one.read_in for one in placement.assumed) and status.unschedulable
+    if placement is not None and placement.outcome is PlacementOutcome.FITS and not known_better:
         verb = "fits" if placement.feasible == 1 else "fit"
         nodes = f"{placement.feasible} of {counted(placement.nodes, 'node')}"
         if status.unschedulable and (not placement.proven or placement.rejected_elsewhere):

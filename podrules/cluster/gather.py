@@ -63,6 +63,7 @@ from podrules.reading import (
     NOT_FOUND,
     NOT_IN_FILE,
     NOT_IN_SNAPSHOT,
+    OUTSIDE,
     Owner,
     Unread,
     read_or_none,
@@ -111,6 +112,8 @@ class Gatherer:
         self._cluster: Known | None = None
         self._needs: dict[Need, ClusterError | None] = {}
         """What placement has asked for, and why it could not be read."""
+        self._parts: dict[Need, str] = {}
+        """The one namespace in which a list could be read that could not be read in all."""
         self._asks_schedulers = False
         self._events: dict[str, dict[tuple[str, str], list[Event]]] = {}
 
@@ -230,6 +233,20 @@ class Gatherer:
         read = partial(self._source.list, kind, namespace, selector=selector, field_selector=field_selector)
         chosen = field_selector if selector is None else f"{field_selector};{selector}"
         return _reading(self._outcome(read, "list", kind, namespace, chosen), "list", kind, namespace)
+
+    def in_reach(self, kind: Kind[K]) -> Sequence[K] | None:
+        """The objects of a kind in all namespaces, or in the source's own if those may not be listed; None: neither.
+
+        What could not be read is noted.
+        """
+        found, space = self.list(kind), self._source.namespace
+        if not isinstance(found, Unread) or not found.may_exist:
+            return self.noted(found)
+        part = read_or_none(self.list(kind, space))
+        if part is not None and found.reason == FORBIDDEN:
+            found = replace(found, reason=f"{OUTSIDE}{space}")
+        self.noted(found)
+        return part
 
     def node(self, name: str, *, of_many: bool = False) -> Node | Unread:
         """The node that a pod names. It is unread where it is not there.
@@ -426,6 +443,8 @@ class Gatherer:
         from podrules.cluster.needs import Known, left_out, needs
 
         known = self._cluster or Known()
+        spaces = {pod.metadata.namespace for pod in pods}
+        space = spaces.pop() if len(spaces) == 1 else self._source.namespace
 
         def wanted() -> Iterator[Need]:
             for features in (self._versions(self._placed_pods()).scheduler, *others):
@@ -435,18 +454,20 @@ class Gatherer:
             for need, found in zip(new, self._read_all(new), strict=True):
                 error = found if isinstance(found, ClusterError) else None
                 self._needs[need] = error
-                known = self._cluster = known.adding(need, () if isinstance(found, ClusterError) else found)
+                objects = self._part(need, found, space) if isinstance(found, ClusterError) else found
+                known = self._cluster = known.adding(need, objects)
         asked = dict.fromkeys(wanted())
         errors = {need: error for need in asked if (error := self._needs[need]) is not None}
         unread = tuple(
-            _unread(error, "get" if need.name else "list", need.kind, need.namespace) for need, error in errors.items()
+            _unread(error, "get" if need.name else "list", need.kind, need.namespace, self._parts.get(need, ""))
+            for need, error in errors.items()
         )
         if self._source.is_plain_list:
             lacking = self._kept("left out", str(len(self._needs)), lambda: tuple(left_out(known)))
             kinds = {need.kind for need in asked} - {need.kind for need in errors}
             unread += tuple(Unread("list", kind.rbac_name, None, NOT_ALL_IN_FILE) for kind in lacking if kind in kinds)
-        end = next((error for need, error in errors.items() if _ends_placement(need, error)), None)
-        return KnownCluster(known.snapshot, unread, end)
+        ends = (error for need, error in errors.items() if need not in self._parts and _ends_placement(need, error))
+        return KnownCluster(known.snapshot, unread, next(ends, None))
 
     def node_events(self, name: str = "") -> Sequence[Event] | Unread:
         """The events about a node; without a name about all nodes."""
@@ -483,6 +504,15 @@ class Gatherer:
         )
         # A cluster that does not serve the kind has no such objects.
         return () if isinstance(found, NotServed) else found
+
+    def _part(self, need: Need, error: ClusterError, namespace: str) -> Sequence[KubeObject]:
+        """What a user may list in one namespace who may not in all; nothing where that is not so."""
+        if need.namespace is None and need.kind.namespaced and isinstance(error, Forbidden | NotCaptured):
+            found = self._read(replace(need, namespace=namespace))
+            if not isinstance(found, ClusterError):
+                self._parts[need] = namespace
+                return found
+        return ()
 
     def _outcome(
         self, read: Callable[[], T | ClusterError], verb: str, kind: Kind[Any], namespace: str | None, name: str
@@ -530,8 +560,10 @@ def _reading(found: T | ClusterError, verb: str, kind: Kind[Any], namespace: str
     return _unread(found, verb, kind, namespace) if isinstance(found, ClusterError) else found
 
 
-def _unread(error: ClusterError, verb: str, kind: Kind[Any], namespace: str | None) -> Unread:
+def _unread(error: ClusterError, verb: str, kind: Kind[Any], namespace: str | None, read_in: str = "") -> Unread:
     reason = _REASONS.get(type(error), str(error))
+    if read_in and isinstance(error, Forbidden):
+        reason = f"{OUTSIDE}{read_in}"
     if isinstance(error, NotCaptured):
         reason = f"{NOT_IN_FILE if error.is_list else NOT_IN_SNAPSHOT}{f': {error.reason}' if error.reason else ''}"
     return Unread(verb, kind.rbac_name, namespace if kind.namespaced else None, reason)

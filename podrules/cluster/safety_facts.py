@@ -120,7 +120,7 @@ def partition_facts(
             for volume in volumes.values()
             if (csi := volume.spec.csi) and (driver := read_or_none(gatherer.get(CSI_DRIVERS, csi.driver)))
         },
-        budgets=gatherer.noted(gatherer.list(PDBS)) or (),
+        budgets=gatherer.in_reach(PDBS) or (),
         pending=pending,
         all_volumes=(gatherer.noted(gatherer.list(PERSISTENT_VOLUMES)) or ()) if claiming else (),
     )

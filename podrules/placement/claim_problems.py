@@ -56,8 +56,9 @@ from podrules.scheduler.plugins.volume_binding.storage_index import (
     storage_index,
     volume_class,
 )
+from podrules.scheduler.runtime import Framework
 
-__all__ = ["claim_problem", "claim_problems", "claims_never_bound"]
+__all__ = ["claim_problem", "claim_problems", "claims_never_bound", "missing_claims"]
 
 _SHOWN_CLASSES: Final = 3
 _SHOWN_VOLUMES: Final = 2
@@ -98,6 +99,18 @@ def claim_problems(filtered: Filtered) -> tuple[ClaimProblem, ...]:
     if "VolumeBinding" in asking:
         return tuple(found)
     return tuple(one for one in found if one.trouble is ClaimTrouble.MISSING and "VolumeRestrictions" in asking)
+
+
+def missing_claims(
+    pod: Pod, snapshot: ClusterSnapshot, framework: Framework, unread: Iterable[Unread]
+) -> tuple[ClaimProblem, ...]:
+    """The claims that a pod names and that are not there: the scheduler rejects it before it looks at a node."""
+    namespace = pod.metadata.namespace
+    known = all(one.read_in == namespace for one in unread if one.resource == CLAIMS)
+    if not known or pod.spec.scheduling_gates or all(one.name != "VolumeRestrictions" for one in framework.pre_filter):
+        return ()
+    found = _problems(StorageIndex(Nodes(()), snapshot), pod)
+    return tuple(one for one in found if one.trouble is ClaimTrouble.MISSING)
 
 
 def claims_never_bound(

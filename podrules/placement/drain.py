@@ -115,8 +115,9 @@ def drain_plan(
             hold, way = eviction_hold(pod, budgets) if reason == HELD else (None, "")
             reference = PodReference(pod.metadata.namespace, pod.metadata.name)
             lacks = _unplaced(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
+            unready = tuple(_unready(pod, pods, budgets)) if hold is BudgetRisk.BLOCKS_NOW else None
             late_since = over if reason == _OVERDUE else None
-            unmoved.append(Unmoved(reference, reason, detail, hold, lacks, late_since, name, way))
+            unmoved.append(Unmoved(reference, reason, detail, hold, lacks, late_since, name, way, unready))
         else:
             moved.append(pod)
         if reason not in _STAYING:
@@ -146,6 +147,14 @@ def _unplaced(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudg
         if unplaced and one.metadata.namespace == space and budgets_of(one, own):
             return PodReference(space, one.metadata.name)
     return None
+
+
+def _unready(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]) -> Iterator[PodReference]:
+    """The pods of the same budget that are not Ready."""
+    own, space = budgets_of(pod, budgets), pod.metadata.namespace
+    for one in pods:
+        if one.metadata.namespace == space and not (one.is_ready or one.finished) and budgets_of(one, own):
+            yield PodReference(space, one.metadata.name)
 
 
 def _overdue(pod: Pod, at: datetime | None) -> datetime | None:

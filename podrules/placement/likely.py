@@ -15,7 +15,7 @@ from podrules.placement.awaited_binding import awaited_binding
 from podrules.placement.claim_problems import claim_problems, claims_never_bound
 from podrules.placement.device_claims import missing_templates
 from podrules.placement.facts import facts, shared_keys
-from podrules.placement.missing import CLAIMS, NODES, Missing, known_part, missing_of
+from podrules.placement.missing import CLAIMS, NODES, PODS, Missing, known_part, missing_of
 from podrules.placement.node_name import named_node
 from podrules.placement.outcome import (
     CurrentNode,
@@ -74,12 +74,13 @@ def _placement(situation: Situation, missing: Missing, *, every_node: bool, ways
     """The placement by what is known."""
     pod = situation.pod
     anew = _anew(situation)
+    queued = pod.metadata.uid and PODS not in missing.resources
     base = Placement(
         outcome=PlacementOutcome.UNKNOWN,
         scheduler_name=pod.spec.scheduler_name,
         nodes=len(situation.table),
         nominated=None if pod.spec.node_name else nominated_node(situation),
-        queue=queue_position(pod, situation.snapshot.pods) if pod.metadata.uid else None,
+        queue=queue_position(pod, situation.snapshot.pods) if queued else None,
         verified=situation.features.verified,
         unknown_plugins=situation.framework.unknown,
         extenders=tuple(one.url_prefix for one in situation.framework.extenders_of(pod)),

@@ -36,9 +36,10 @@ from podrules.scheduler.plugins.pod_topology_spread.common import NAME as POD_TO
 from podrules.scheduler.plugins.volume_binding.storage_index import claim_class, claim_reference, is_bound
 from podrules.scheduler.runtime import Framework
 
-__all__ = ["BUDGETS", "CLAIMS", "CLASSES", "NODES", "VOLUMES", "Missing", "known_part", "missing_of"]
+__all__ = ["BUDGETS", "CLAIMS", "CLASSES", "NODES", "PODS", "VOLUMES", "Missing", "known_part", "missing_of"]
 
 NODES: Final = "nodes"
+PODS: Final = "pods"
 BUDGETS: Final = "poddisruptionbudgets.policy"
 CLAIMS: Final = "persistentvolumeclaims"
 VOLUMES: Final = "persistentvolumes"
@@ -54,7 +55,7 @@ _SELECTORS: Final = frozenset({"services", "replicationcontrollers", "replicaset
 _MAX_NAME: Final = 100
 _OF_VOLUMES: Final = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"})
 _JUDGES: Final = {
-    "pods": frozenset({"InterPodAffinity"}),
+    PODS: frozenset({"InterPodAffinity"}),
     "namespaces": frozenset({"InterPodAffinity"}),
     _CSI_NODES: frozenset({"NodeVolumeLimits"}),
     _DEVICE_CLAIMS: frozenset({"DynamicResources"}),
@@ -160,7 +161,9 @@ def known_part(situation: Situation, missing: Missing) -> Situation:
     """The situation without the plugins that cannot judge the pod, for they would read what is missing."""
     if not missing:
         return situation
-    unjudged = frozenset(_unjudged(situation.pod, situation.snapshot, missing.resources))
+    space = situation.pod.metadata.namespace
+    own = {one.resource for one in missing.unread if one.read_in == space}
+    unjudged = frozenset(_unjudged(situation.pod, situation.snapshot, missing.resources, own))
 
     on_nodes = unjudged | ({"VolumeBinding"} if _CAPACITIES in missing.resources else frozenset())
 
@@ -213,12 +216,20 @@ def _is_in(entry: PersistentVolumeClaim | ResourceClaim, namespace: str) -> bool
     return entry.metadata.namespace == namespace
 
 
-def _unjudged(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str]) -> Iterator[str]:
+def _unjudged(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str], own: set[str]) -> Iterator[str]:
+    """The plugins that cannot judge the pod.
+
+    Args:
+        pod: The pod.
+        snapshot: What was read.
+        missing: The kinds that were not read, or not in all namespaces.
+        own: Those of them that were read in the pod's namespace.
+    """
     for resource in missing:
         yield from _JUDGES.get(resource, ())
     if _DEVICE_CLASSES in missing and pod.spec.resource_claims:
         yield "DynamicResources"
-    unresolved = missing.intersection(_unresolved(pod, snapshot))
+    unresolved = (missing - own).intersection(_unresolved(pod, snapshot))
     if unresolved & {CLAIMS, VOLUMES, CLASSES} or _awaits_volume(pod, snapshot, missing):
         yield from _OF_VOLUMES
 

@@ -262,6 +262,8 @@ class Unmoved(Struct, frozen=True, rename="camel"):
     """The drained node that it is on."""
     way: str = ""
     """What would let a pod go of the budget, where that needs all."""
+    unready: tuple[PodReference, ...] | None = None
+    """The pods of a budget that waits for more of them to be Ready, that are not; None: not asked."""
 
 
 class DrainFlag(Struct, frozen=True, rename="camel"):

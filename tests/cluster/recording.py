@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, TypeVar
 
 from podrules.cluster.errors import Forbidden, NotServed
@@ -34,7 +35,7 @@ class RecordingSource:
     emulates = ""
     schedulers = None
     told = NOTHING_TOLD
-    now = None
+    now: datetime | None = None
     is_plain_list = False
 
     def __init__(
@@ -42,14 +43,19 @@ class RecordingSource:
         objects: Iterable[Mapping[str, Any]] = (),
         *,
         forbidden: Collection[str] = (),
+        only_in: str = "",
         not_served: Collection[str] = (),
         git_version: str | None = None,
         kubelets: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Hold objects and answers of kubelets; resources by their names in RBAC are refused, or unknown."""
+        """Hold objects and answers of kubelets; resources by their names in RBAC are refused, or unknown.
+
+        With `only_in`, what has a namespace may be read in that one, and Leases.
+        """
         self.git_version = git_version
         self._memory = MemorySource(objects, description=self.description, kubelets=kubelets or {})
         self._forbidden = forbidden
+        self._only_in = only_in
         self._not_served = not_served
         self.asked: list[str] = []
 
@@ -78,7 +84,8 @@ class RecordingSource:
     def _ask(self, verb: str, kind: Kind[Any], namespace: str | None, which: str) -> None:
         place = f" -n {namespace}" if namespace else ""
         self.asked.append(f"{verb} {kind.rbac_name}{f' {which}' if which else ''}{place}")
-        if kind.rbac_name in self._forbidden:
+        elsewhere = self._only_in and kind.namespaced and namespace not in {self._only_in, "kube-node-lease"}
+        if elsewhere or kind.rbac_name in self._forbidden:
             raise Forbidden(verb, kind, namespace, "no")
         if kind.rbac_name in self._not_served:
             raise NotServed(kind)

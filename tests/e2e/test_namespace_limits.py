@@ -20,7 +20,7 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.controlplane
 
-_BEFORE: Final = {"new pod": 13, "new pod without placement": 9, "pod that is there": 9, "deployment": 13}
+_BEFORE: Final = {"new pod": 13, "new pod without placement": 9, "pod that is there": 9, "deployment": 14}
 """Requests that ``explain -f`` took before it looked at quotas; two look for our webhook and for its policies, and one
 for the namespace of what is new."""
 _PODS: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -132,7 +132,7 @@ def test_an_answer_takes_no_more_requests(
     found = {"new pod": requests(pod), "new pod without placement": requests(pod, "--no-placement")}
     assert f"/api/v1/namespaces/{namespace}/resourcequotas?limit=500" in asked
     found["deployment"] = requests(workload)
-    assert not [path for path in asked if path.endswith("resourcequotas?limit=500")]
+    assert f"/api/v1/namespaces/{namespace}/resourcequotas?limit=500" in asked
     control_plane.apply([make_pod(namespace)])
     found["pod that is there"] = requests(pod)
 
@@ -156,11 +156,12 @@ def test_without_the_right_to_read_quotas(
     assert kubectl_qos("-f", file).code == 6
 
 
-def test_an_answer_about_a_workload_says_what_was_not_asked(qos: InProcess, bounded: str, tmp_path: Path) -> None:
+def test_quota_refuses_the_pods_of_a_workload_to_come(qos: InProcess, bounded: str, tmp_path: Path) -> None:
     spec = make_pod(bounded, containers=[container(requests={"memory": "2Gi"})])["spec"]
     file = tmp_path / "workload.yaml"
     file.write_text(yaml.safe_dump(make_workload("Deployment", bounded, spec)))
 
-    assert f"resourcequotas in {bounded}: not asked, as Pod Security; --dry-run=server tells" in qos.text("-f", file)
+    exceeded = "exceeded quota: q, requested: requests.memory=2Gi, used: requests.memory=100Mi"
+    assert exceeded in qos.json("-f", file, code=6)["refusal"]["message"]
     [refused] = qos.also("place").json("-f", file, code=7)["refused"]
-    assert "exceeded quota: q, requested: requests.memory=2Gi, used: requests.memory=100Mi" in refused["reason"]
+    assert exceeded in refused["reason"]

@@ -103,14 +103,32 @@ def test_nothing_is_refused_to_a_user_with_the_role(
         assert ("you may not" in said, "can-i" in said, "cannot " in said) == (False, False, False), said
 
 
-def test_a_role_of_one_namespace(control_plane: ControlPlane, qos: InProcess, shop: str) -> None:
-    with control_plane.holding(list(_bound(shop, "rights", "explain", "-n", shop))):
+def test_a_role_of_one_namespace(
+    control_plane: ControlPlane, qos: InProcess, shop: str, node: str, tmp_path: Path
+) -> None:
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "nope"}}]
+    control_plane.apply([make_pod(shop, "typo", schedulerName="default-scheduler", volumes=volumes)])
+    path = tmp_path / "cluster.qos"
+    user = ("-n", shop, "--as", f"user-of-{shop}")
+    with control_plane.holding(list(_bound(shop, "rights", "-n", shop))):
         wait_for(lambda: _may_list_pods(control_plane, shop, shop), "the role holds")
-        ran = qos("pod/waits", "-n", shop, "--as", f"user-of-{shop}")
+        ran = qos("pod/waits", *user)
+        typo = qos("pod/typo", *user)
+        placed = qos.also("place")("-f", "-", *user, stdin=MANIFEST.replace('"shop"', f'"{shop}"'))
+        drained = qos.also("place")("--drain", node, *user)
+        captured = qos.also("snapshot")("-o", str(path), *user)
 
     assert ran.code == 11
-    assert "you may not list them" in flat(ran.out)
+    assert "pods outside of" in flat(ran.out)
+    assert f"kubectl auth can-i list pods --as=user-of-{shop} -A" in flat(ran.out)
     assert ran.out.splitlines()[-1].lstrip().startswith("kubectl qos rights explain"), ran.out
+    assert 'Claim "nope" does not exist' in flat(typo.out), typo
+    assert placed.code in {7, 11}, placed
+    assert drained.code == 4, drained
+    assert (captured.code, "3 pods and" in flat(captured.out)) == (0, True), captured
+    assert f"Only pods of {shop}; you may not list others." in flat(captured.out)
+    kept = run("explain", "pods", "--snapshot", str(path), "-n", shop)
+    assert {"waits", "web", "typo"} <= set(kept.out.split()), kept
 
 
 def test_completion_and_kubectl_take_what_is_printed(
@@ -129,4 +147,4 @@ def test_completion_and_kubectl_take_what_is_printed(
     for form in ("table", "json", "yaml"):
         (tmp_path / form).write_text(run("rights", "fence", "-n", shop, "-o", form).out)
         done = control_plane.kubectl("apply", "--dry-run=server", "-f", str(tmp_path / form))
-        assert done.stdout.count("kubectl-qos-fence created (server dry run)") == 3, form
+        assert done.stdout.count(f"kubectl-qos-fence-in-{shop} created (server dry run)") == 3, form

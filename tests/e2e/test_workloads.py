@@ -122,7 +122,8 @@ class _Runner:
     def _alone(self, case: Case) -> None:
         # In a namespace where nothing of it is yet: what makes its pods is known from its manifest alone.
         planned = case.into("planned")
-        items = [obj for obj in (planned.service, planned.manifest) if obj is not None]
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "planned"}}
+        items = [obj for obj in (space, planned.service, planned.manifest) if obj is not None]
         ran = self._place(
             "-f", "-", "-o", "json", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
         )

@@ -109,7 +109,7 @@ NEEDS_ALL: Final = needs_all(minAvailable=3)
             THREE,
             [budget(currentHealthy=3, desiredHealthy=3, expectedPods=5)],
             BudgetRisk.BLOCKS_NOW,
-            "more of its pods have to be Ready first: look at those that are not",
+            "more of its pods have to be Ready first: ",
         ),
         (
             THREE,
@@ -333,6 +333,25 @@ def test_a_list_without_the_controller_is_not_certain(tmp_path: Path) -> None:
     for more, code in (([], 11), ([replica_set(1)], 0)):
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, *more]}))
         assert run("explain", "pdb/mail", "-n", "post", "--snapshot", str(file)).code == code
+
+
+@pytest.mark.parametrize(
+    ("pods", "said"),
+    [([pod(1)], "all that exist are, so"), ([pod(1), pod(2, ready=False)], "(not Ready: post/mail-2).")],
+)
+def test_which_pods_have_to_be_ready_first(pods: Sequence[Json], said: str, tmp_path: Path) -> None:
+    """Its controller may not have made the others, or nothing makes them."""
+    held = budget(currentHealthy=1, desiredHealthy=1, expectedPods=2)
+    nodes = [node(name, cordoned=name == "n1") for name in ("n0", "n1", "n2")]
+    file = write_cluster(tmp_path / "cluster.json", [*nodes, *pods, held])
+    first = "More of its pods have to be Ready first: "
+    text = flat(run("place", "--drain", "n1", "--snapshot", file))
+    assert first in text
+    assert said in text
+    # It does not read the pods of other nodes.
+    assert f"{first}look at those that are not, or are not made yet" in flat(run("node", "n1", "--snapshot", file))
+    turns = flat(run("place", "--drain", "n1,n2", "--one-by-one", "--snapshot", file))
+    assert "n2 waits behind n1: an upgrade does not come there before that." in turns
 
 
 def outage(wanted: int = 3, *, of: str = "StatefulSet", labels: Json | None = None, known: bool = True) -> list[Json]:

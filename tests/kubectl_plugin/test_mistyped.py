@@ -523,8 +523,14 @@ def test_the_name_of_a_workload_with_a_slip_leads_to_its_pods() -> None:
     ],
 )
 def test_a_pod_as_a_list_of_all_namespaces_prints_it(command: str, advice: str) -> None:
-    wrong = '"shop/db-1": shop is no type, and a namespace stands behind -n'
+    wrong = '"shop/db-1": shop is not a type; use -n for a namespace'
     assert run(*command.split(), "--demo") == (2, "", f"error: {wrong}\n{advice}\n")
+
+
+@pytest.mark.parametrize("typed", ["hpa/web", "netpol/web", "clusterrole/web"])
+def test_a_type_that_is_not_explained_is_no_namespace(typed: str) -> None:
+    ran = run("explain", typed, "--demo")
+    assert (ran.code, ran.err.partition("\n")[0]) == (2, f'error: "{typed.partition("/")[0]}" cannot be explained')
 
 
 def test_each_namespace_of_the_demo_is_taken_for_one_but_that_of_a_types_name() -> None:

@@ -215,6 +215,7 @@ _OWN: Final = {
     "kubectl_plugin/cli.py": {"escape(why)"},
     "kubectl_plugin/render/command.py": {"text", "options"},
     "kubectl_plugin/views/pod/health_commands.py": {"before"},
+    "kubectl_plugin/views/scheduling/budget_words.py": {"pods", "rest"},
     "kubectl_plugin/views/scheduling/plan.py": {"listed(flags)"},
     "kubectl_plugin/views/unread.py": {"row"},
     "podrules/cluster/errors.py": {"kind.plural"},

@@ -276,6 +276,18 @@ def test_budget(tmp_path: Path, code: str) -> None:
     assert json.loads(ask(tmp_path, objects, "pdb/web", "-o", "json").out)["verdict"]["code"] == code
 
 
+def test_budget_of_a_workload_that_has_no_pod_now_is_kept(tmp_path: Path) -> None:
+    labels = {"app": "web"}
+    idle = deployment(replicas=0, made=0)
+    template = {**idle["spec"]["template"], "metadata": {"labels": labels}}
+    idle = {**idle, "spec": {**idle["spec"], "selector": {"matchLabels": labels}, "template": template}}
+    ran = ask(tmp_path, [budget(minAvailable=1, status=counts(0, 1, 0)), idle], "pdb/web")
+    out = " ".join(ran.out.split())
+    assert "Protects nothing now: deployment/web has no pod. Keep it: it selects the pods to come." in out
+    assert "Way out" not in out
+    assert "kubectl qos explain deployment/web" in out
+
+
 def test_budget_without_held_pods_names_no_drain(tmp_path: Path) -> None:
     assert "Drains held" not in ask(tmp_path, BUDGETS["BudgetAllows"][0], "pdb/web").out
 
@@ -458,6 +470,15 @@ def test_quota_believes_what_it_said_of_containers_that_a_webhook_adds(tmp_path:
     maker = {**made, "kind": "ReplicaSet", "metadata": meta}
     out = ask(tmp_path, [quota(HARD, {"pods": "2", "requests.cpu": used}), made, maker], "quota/compute").out
     assert said in " ".join(out.split())
+
+
+def test_quota_counts_the_pods_that_a_daemon_set_lacks(tmp_path: Path) -> None:
+    found = raw_workload("DaemonSet", "agent", "default", pod_spec=raw_pod(requests={"cpu": "1"})["spec"])
+    status = {"desiredNumberScheduled": 4, "currentNumberScheduled": 1}
+    out = ask(
+        tmp_path, [quota(HARD, {"pods": "1", "requests.cpu": "1"}), {**found, "status": status}], "quota/compute"
+    ).out
+    assert "Refuses 2 of 4 pods of daemonset/agent: room for 1" in out
 
 
 def test_quota_of_other_objects_is_full(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,19 @@ import yaml
 from kubectl_plugin import cli
 from kubectl_plugin.parsing import COMMANDS
 from kubectl_plugin.reports.rights import ASKED, KUBELETS, read_only
-from podrules.cluster.demo import demo_objects
+from podrules.cluster.capture.contents import contents
+from podrules.cluster.capture.file import SnapshotFile
+from podrules.cluster.capture.source import SnapshotSource
+from podrules.cluster.demo import DEMO_NOW, DEMO_VERSION, demo_objects
+from podrules.cluster.errors import NotCaptured
+from podrules.cluster.kinds import LEASES, PODS
 from tests.cluster.recording import RecordingSource
+from tests.e2e.plugin import flat
 from tests.golden import check
 from tests.kubectl_plugin.asked import COMMANDS as TYPED
-from tests.kubectl_plugin.asked import Request, asked_by, missed
+from tests.kubectl_plugin.asked import MANIFEST, Request, asked_by, missed
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_pod
 from tests.tree import ROOT
 
 _READ = {"get", "list"}
@@ -102,14 +110,29 @@ def test_K_each_command_has_its_own(command: str) -> None:
 def test_K_in_one_namespace() -> None:
     of_cluster, *others = _roles("died", "delete", "-n", "shop")
     assert [role["metadata"] for role in others] == [
-        {"name": "kubectl-qos-died-delete", "namespace": space} for space in ("shop", "kube-node-lease")
+        {"name": "kubectl-qos-died-delete-in-shop", "namespace": space} for space in ("shop", "kube-node-lease")
     ]
     assert {role["kind"] for role in others} == {"Role"}
     assert "pods" not in _verbs([of_cluster])
     assert _verbs(others[:1])["pods"] == {"get", "list", "watch", "delete", "patch"}
     assert list(_verbs(others[1:])) == ["leases.coordination.k8s.io"]
     told = run("rights", "died", "-n", "shop").out
-    assert "kubectl create rolebinding kubectl-qos-died -n shop --role=kubectl-qos-died --group=GROUP" in told
+    assert (
+        "kubectl create rolebinding kubectl-qos-died-in-shop -n shop --role=kubectl-qos-died-in-shop --group=GROUP"
+        in told
+    )
+
+
+def test_K_no_role_replaces_another() -> None:
+    calls = [(), ("explain",), ("-n", "shop"), ("-n", "explain"), ("explain", "-n", "shop"), ("fence", "-n", "in-shop")]
+    printed = [(role["kind"], *sorted(role["metadata"].items())) for words in calls for role in _roles(*words)]
+    bound = [
+        line.split("--")[0]
+        for words in calls
+        for line in run("rights", *words).out.splitlines()
+        if line.startswith("#   kubectl create ")
+    ]
+    assert len(printed) == len(set(printed)) == len(bound) == len(set(bound))
 
 
 @pytest.mark.parametrize(
@@ -153,3 +176,114 @@ def test_K_an_answer_that_lacks_a_right_leads_to_the_role(
     monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
     *_, line = run(*words).out.splitlines()
     assert line.removeprefix("Next").strip() == f"{last}   # a role, for an administrator to apply"
+
+
+@pytest.fixture
+def developer(monkeypatch: pytest.MonkeyPatch) -> RecordingSource:
+    """The demo cluster for a user who may read the objects of namespace shop."""
+    source = RecordingSource([*demo_objects(), *_CLAIMING], only_in="shop", git_version=DEMO_VERSION)
+    source.namespace, source.now, source.side_by_side = "shop", datetime.fromisoformat(DEMO_NOW), True
+    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+    return source
+
+
+def _claiming(name: str, claim: str) -> Mapping[str, Any]:
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+    return raw_pod(name, "shop", uid=name, metadata={"creationTimestamp": "2026-10-17T03:00:00Z"}, volumes=volumes)
+
+
+_CLAIMING = (_claiming("typo", "nope"), _claiming("elsewhere", "data-postgres-0"))
+
+
+def test_K_in_one_namespace_its_claims_are_known(developer: RecordingSource) -> None:
+    ran = run("explain", "pod/typo", "-n", "shop", "--placement")
+    words = flat(ran.out)
+    assert 'Claim "nope" does not exist' in words
+    assert "persistentvolumeclaims: you may not" not in words
+    assert "queue:" not in words
+    asked = [one for one in developer.asked if one.startswith("list persistentvolumeclaims")]
+    assert asked == ["list persistentvolumeclaims", "list persistentvolumeclaims -n shop"]
+    waits = flat(run("explain", "pod/checkout-mv9cgvs6p-x2x7p", "-n", "shop").out)
+    assert "pods outside of shop: you may not list them (kubectl auth can-i list pods -A)" in waits
+    assert "no node fits. kube-scheduler: 0/12 nodes are available" in waits
+    assert "by what was read, on node-c2" in waits
+
+
+@pytest.mark.parametrize("unread", [set(), {"persistentvolumeclaims"}])
+def test_K_a_missing_claim_decides_without_nodes(unread: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    source = RecordingSource([*demo_objects(), *_CLAIMING], only_in="shop", forbidden={"nodes", *unread})
+    source.namespace, source.now = "shop", datetime.fromisoformat(DEMO_NOW)
+    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+    ran = run("explain", "pod/typo", "-n", "shop")
+    told = 'no node fits. Claim "nope" does not exist.'
+    assert (ran.code, told in flat(ran.out)) == ((11, False) if unread else (0, True)), ran
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("place deployment/web --replicas 2", 11, "Unknown; by what was read, 2 of 2 more pods"),
+        ("explain -f -", 11, "Not certain: no pods outside of shop could be read"),
+        ("explain pods", 11, "Not certain: no pods outside of shop could be read"),
+        ("report", 11, "no pods or poddisruptionbudgets.policy outside of shop could be read"),
+        ("versions --to 1.37", 11, "no pods or persistentvolumeclaims outside of shop could be read"),
+        ("place --drain node-a1", 4, "you may not list pods"),
+        ("report -A", 4, "you may not list pods"),
+        ("explain pods -A", 4, "you may not list pods"),
+    ],
+)
+def test_K_what_one_namespace_does_not_show(developer: RecordingSource, words: str, code: int, said: str) -> None:
+    every = () if "-A" in words or "--drain" in words else ("-n", developer.namespace)
+    ran = run(*words.split(), *every, stdin=MANIFEST)
+    assert (ran.code, said in flat(ran.out + ran.err)) == (code, True), ran
+
+
+def test_K_no_yes_of_one_namespace_is_certain(developer: RecordingSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {}
+    for whole in (False, True):
+        if whole:
+            source = RecordingSource([*demo_objects(), *_CLAIMING], git_version=DEMO_VERSION)
+            source.namespace, source.now = developer.namespace, developer.now
+            monkeypatch.setattr(cli, "source_of", lambda *_, source=source: contextlib.nullcontext(source))
+        for name in ("typo", "elsewhere", "checkout-mv9cgvs6p-x2x7p"):
+            told = json.loads(run("place", f"pod/{name}", "-n", "shop", "-o", "json").out)
+            [spec] = [one for one in told["specs"] if one["origin"] == "pending"]
+            said[name, whole] = (spec["placed"], spec["proven"])
+    for (name, whole), (placed, proven) in said.items():
+        assert whole or not proven or said[name, True][0] == placed, (name, said)
+        assert whole or not placed or not proven
+
+
+def test_K_a_snapshot_of_one_namespace(developer: RecordingSource, tmp_path: Path) -> None:
+    path = tmp_path / "shop.qos"
+    ran = run("snapshot", "-n", "shop", "-o", str(path))
+    words = flat(ran.out)
+    pods = len(developer.list(PODS, "shop"))
+    assert (ran.code, f"Captured 12 nodes, {pods} pods and" in words) == (0, True), ran
+    assert "Only pods of shop; you may not list others." in words
+    assert "pods.metrics.k8s.io: forbidden outside of shop" in words
+    source = SnapshotSource(SnapshotFile(str(path)), namespace=None)
+    assert len(source.list(PODS, "shop")) == pods
+    assert source.get(PODS, "typo", "shop").metadata.name == "typo"
+    assert len(source.list(LEASES, "kube-node-lease")) == 12
+    for asked in (
+        lambda: source.list(PODS),
+        lambda: source.list(PODS, "data"),
+        lambda: source.get(PODS, "postgres-0", "data"),
+        lambda: source.names(PODS, "data"),
+    ):
+        with pytest.raises(NotCaptured, match="forbidden outside of shop"):
+            asked()
+
+
+def test_K_an_anonymous_copy_of_it_stays_of_one_namespace(developer: RecordingSource, tmp_path: Path) -> None:
+    run("snapshot", "-n", "shop", "-o", str(tmp_path / "shop.qos"), "--anonymise")
+    source = SnapshotSource(SnapshotFile(str(tmp_path / "shop.qos")), namespace=None)
+    assert source.namespace != "shop"
+    assert len(source.list(PODS, source.namespace)) == len(developer.list(PODS, "shop"))
+    copied = contents(source)
+    [pods] = [one for one in copied if one.kind is PODS]
+    assert pods.only == f"metadata.namespace={source.namespace}"
+    assert pods.not_captured == f"forbidden outside of {source.namespace}"
+    with pytest.raises(NotCaptured):
+        source.list(PODS)

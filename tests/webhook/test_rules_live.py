@@ -110,7 +110,7 @@ def usual(control_plane: ControlPlane, helm: Path, classes: None, tmp_path_facto
                 **USUAL_VALUES,
                 "clusterDefaultConstraints": {
                     **chart_values(port, zone)["clusterDefaultConstraints"],
-                    "namespaces": {"usual-racks": [RACK], "usual-plain*": []},
+                    "namespaces": {"usual-racks*": [RACK], "usual-plain*": []},
                 },
             },
         ),
@@ -585,9 +585,9 @@ def _predicted(report: Object, name: str = "planned-web") -> Object:
     return _written({"metadata": {"labels": {"pod-template-hash": name}}, "spec": spec})
 
 
-@pytest.mark.parametrize("name", ["racks", "plain-label", "foretold", "configured-x"])
+@pytest.mark.parametrize("name", ["racks-foretold", "plain-label", "foretold", "configured-x"])
 def test_S4_explain_predicts_what_is_written(usual: Asked, qos: InProcess, tmp_path: Path, name: str) -> None:
-    label = {} if name == "racks" else {"kubectl-qos.io/default-priority-class": "rules-never"}
+    label = {} if name == "racks-foretold" else {"kubectl-qos.io/default-priority-class": "rules-never"}
     namespace = usual.namespace(name, labels=label)
     usual.create(make_service(namespace))
     workload = make_workload("Deployment", namespace)

@@ -6,6 +6,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from podrules.reading import OUTSIDE
+
 __all__ = ["SnapshotKind", "SnapshotReport"]
 
 
@@ -15,7 +17,12 @@ class SnapshotKind(Struct, frozen=True):
     resource: str
     count: int
     not_captured: str
-    """Why it is not in it; empty: it is."""
+    """Why it is not in it, or not all of it; empty: it is."""
+
+    @property
+    def only_in(self) -> str:
+        """The one namespace whose objects are in it; empty: of all, or none."""
+        return self.not_captured.partition(OUTSIDE)[2]
 
 
 class SnapshotReport(Struct, frozen=True):

@@ -27,7 +27,7 @@ def snapshot_page(report: SnapshotReport) -> Page:
 
 
 def _verdict(report: SnapshotReport) -> Iterator[str]:
-    counts = {entry.resource: entry.count for entry in report.kinds if not entry.not_captured}
+    counts = {entry.resource: entry.count for entry in report.kinds if not entry.not_captured or entry.only_in}
     what = [
         f"{counts[resource]:,} {one}{'' if counts[resource] == 1 else 's'}"
         for resource, one in _FIRST.items()
@@ -37,9 +37,14 @@ def _verdict(report: SnapshotReport) -> Iterator[str]:
     if others or not what:
         what.append(counted(others, "other kind" if what else "kind"))
     yield f"Captured {listed(what)} in {memory(report.size)}B."
-    missing = [entry.resource for entry in report.kinds if entry.not_captured and entry.resource in _FIRST]
+    first = [entry for entry in report.kinds if entry.not_captured and entry.resource in _FIRST]
+    missing = [entry.resource for entry in first if not entry.only_in]
     if missing:
         yield f"Without {listed(missing)} no placement can be told from it."
+    for entry in first:
+        if entry.only_in:
+            yield f"Only {entry.resource} of {entry.only_in}; you may not list others."
+            yield "Where a pod finds room is then not certain."
     if report.anonymised:
         yield "Names were replaced; how many there are of everything can still be seen."
 
@@ -51,9 +56,13 @@ def _parts(report: SnapshotReport) -> Iterator[Section]:
         yield Section("In it", (listed(held),))
     if none:
         yield Section("There are no", (listed(none),))
-    missing = tuple(f"{entry.resource}: {entry.not_captured}" for entry in report.kinds if entry.not_captured)
+    missing: dict[str, list[str]] = {}
+    for entry in report.kinds:
+        if entry.not_captured:
+            missing.setdefault(entry.not_captured, []).append(entry.resource)
     if missing:
-        yield Section("Not captured", missing)
+        lines = (f"{listed(kinds, most=len(kinds))}: {reason}" for reason, kinds in missing.items())
+        yield Section("Not captured", tuple(lines))
 
 
 def _is_whole(report: SnapshotReport) -> bool:

@@ -448,7 +448,8 @@ def pods_table(node: NodeDown, now: datetime, *, priorities: bool, nodes_own: bo
     rows += [(age, one.pod, *([""] if priorities else []), alone.format(one.claim)) for one in node.pending]
     if own and not nodes_own:
         more = f"and {counted(len(own), 'pod')}"
-        rows.append((age, more, *([""] if priorities else []), "belong to this node (DaemonSets, static pods)"))
+        belong = f"{'belongs' if len(own) == 1 else 'belong'} to this node (DaemonSets, static pods)"
+        rows.append((age, more, *([""] if priorities else []), belong))
     return Table(
         "",
         _WITH_PRIORITIES if priorities else _HEADINGS,

@@ -72,14 +72,18 @@ def drain_leads(held: Iterable[Unmoved], drain: str, *, more: bool = False) -> I
 def hold_words(unmoved: Iterable[Unmoved], *, pending: Iterable[PlannedSpec] = ()) -> Iterator[str]:
     """What lets the pods go that budgets hold, after the API server's words; `pending` has evicted pods."""
     replaced = {(spec.namespace, spec.name) for spec in pending if spec.origin == "drain"}
-    held: dict[tuple[BudgetRisk, str, str, PodReference | None], list[str]] = {}
+    held: dict[tuple[BudgetRisk, str, str, PodReference | None, tuple[PodReference, ...] | None], list[str]] = {}
     for entry in unmoved:
         if entry.hold is not None:
-            held.setdefault((entry.hold, entry.way, entry.detail, entry.lacks), []).append(
+            held.setdefault((entry.hold, entry.way, entry.detail, entry.lacks, entry.unready), []).append(
                 f"{entry.pod.namespace}/{entry.pod.name}"
             )
-    for (hold, way, detail, lacks), names in held.items():
+    for (hold, way, detail, lacks, unready), names in held.items():
         remedy = remedy_words(hold, way)
+        if unready:
+            remedy = f"{remedy} (not Ready: {listed([f'{one.namespace}/{one.name}' for one in unready], most=2)})"
+        elif unready is not None:
+            remedy = "more of its pods have to be Ready first: all that exist are, so look why others are not made"
         if lacks is not None:
             name, evicted = f"{lacks.namespace}/{lacks.name}", (lacks.namespace, f"pod/{lacks.name}") in replaced
             which = f"the replacement of {name}" if evicted else f"pod {name}"

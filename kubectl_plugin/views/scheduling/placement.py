@@ -191,9 +191,10 @@ def _likely(placement: Placement) -> str:
     if placement.nominated is not None and placement.best == (placement.nominated.node,):
         return f"on {best}, which is kept for it and fits"
     score = placement.scores[0].total if placement.scores else 0
+    by = "" if placement.proven else "by what was read, "
     if len(placement.best) > 1:
-        return f"on one of {best}: {counted(len(placement.best), 'node')} share the highest score, {score}"
-    return f"on {best}, which scores highest: {score}"
+        return f"{by}on one of {best}: {counted(len(placement.best), 'node')} share the highest score, {score}"
+    return f"{by}on {best}, which scores highest: {score}"
 
 
 def _current(current: CurrentNode) -> str:

@@ -271,7 +271,8 @@ def _drain_words(report: PlanReport) -> Iterator[str]:
     if nodes[first:]:
         wait = "waits" if len(nodes) == first + 1 else "wait"
         after = f"{listed(nodes[first:], most=3)} {wait} behind {nodes[first - 1]}"
-        yield f"{after}: kubectl drain goes on there only with --timeout, as below."
+        turn = "an upgrade does not come there" if report.what_if.one_by_one else "kubectl drain goes on there"
+        yield f"{after}: {turn} {'before that' if report.what_if.one_by_one else 'only with --timeout, as below'}."
     yield from _leaving_words(report, ends=not (open_nodes or held or report.kept))
     lost = sum(entry.reason == "NoController" for entry in report.unmoved)
     if lost:

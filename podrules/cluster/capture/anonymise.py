@@ -23,6 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podrules.cluster.capture.contents import KindContents
+from podrules.cluster.capture.file import in_namespace
 from podrules.cluster.kinds import (
     ALL_KINDS,
     CONFIG_MAPS,
@@ -34,6 +35,7 @@ from podrules.cluster.kinds import (
 from podrules.csi_translation import MIGRATED_PROVISIONERS, csi_source
 from podrules.model.storage import CSIVolumeSource, PersistentVolume, VolumeAttachment
 from podrules.pod_security.policy import LATEST, Level
+from podrules.reading import OUTSIDE
 from podrules.volumes import attachment_name
 from podrules.well_known import SELECTOR_ANNOTATIONS, is_public_key
 
@@ -113,7 +115,10 @@ class Anonymiser:
                 objects = tuple(
                     self._attachment(old, new, volumes) for old, new in zip(entry.objects, objects, strict=True)
                 )
-            made.append(KindContents(entry.kind, objects, entry.not_captured, entry.only))
+            _, of_one, namespace = entry.not_captured.partition(OUTSIDE)
+            lacks = f"{OUTSIDE}{self.text(namespace)}" if of_one else entry.not_captured
+            only = in_namespace(self.text(namespace)) if of_one else entry.only
+            made.append(KindContents(entry.kind, objects, lacks, only))
         return made
 
     def model(self, entry: Any) -> Any:

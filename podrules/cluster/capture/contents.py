@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from podrules.cluster.capture.file import NOT_SERVED
+from podrules.cluster.capture.file import NOT_SERVED, in_namespace
 from podrules.cluster.device_kinds import (
     DEVICE_CLASSES,
     RESOURCE_CLAIM_TEMPLATES,
@@ -50,6 +50,7 @@ from podrules.qos_webhook.arguments import read_arguments
 from podrules.qos_webhook.defaults import CONSTRAINTS_ANNOTATION
 from podrules.qos_webhook.namespaces import RuleError
 from podrules.reachability import LEASE_NAMESPACE
+from podrules.reading import OUTSIDE
 from podrules.refusals import FAILED_CREATE
 from podrules.stuck import READ_WARNINGS, is_of_autoscaler
 from podrules.well_known import SELECTOR_ANNOTATIONS
@@ -89,6 +90,7 @@ class KindContents(NamedTuple):
     kind: Kind[Any]
     objects: Sequence[KubeObject] = ()
     not_captured: str = ""
+    """Also why those of other namespaces were not."""
     only: str = ""
     """The field selector of the request."""
 
@@ -110,7 +112,7 @@ def contents(source: Source, scheduler_config: tuple[str, str] | None = None) ->
         lambda: [_listed(source, NODES)],
         lambda: [
             *(_listed(source, kind) for kind in others),
-            _listed(source, LEASES, f"metadata.namespace={LEASE_NAMESPACE}"),
+            _listed(source, LEASES, LEASE_NAMESPACE),
             _events(source),
             *_webhook(source, scheduler_config),
             *(_usage(source, kind) for kind in (NODE_METRICS, POD_METRICS)),
@@ -120,11 +122,17 @@ def contents(source: Source, scheduler_config: tuple[str, str] | None = None) ->
     return [entry for part in found for entry in part]
 
 
-def _listed(source: Source, kind: Kind[Any], only: str = "") -> KindContents:
-    objects = _read(lambda: source.list(kind, field_selector=only))
+def _listed(source: Source, kind: Kind[Any], namespace: str | None = None) -> KindContents:
+    objects, lacks = _read(lambda: source.list(kind, namespace)), ""
+    if isinstance(objects, Forbidden | NotCaptured) and kind.namespaced and namespace is None:
+        # A user of one namespace may list there what he may not list in all.
+        part = _read(lambda: source.list(kind, source.namespace))
+        if not isinstance(part, ClusterError):
+            objects, namespace, lacks = part, source.namespace, f"{OUTSIDE}{source.namespace}"
     if isinstance(objects, ClusterError):
         return KindContents(kind, not_captured=_REASONS.get(type(objects), str(objects)))
-    return KindContents(kind, tuple(map(without_annotations, objects)), only=only)
+    only = in_namespace(namespace) if namespace else ""
+    return KindContents(kind, tuple(map(without_annotations, objects)), lacks, only)
 
 
 def _events(source: Source) -> KindContents:

@@ -33,7 +33,16 @@ from podrules.model.base import KubeObject
 from podrules.model.decode import DecodeError
 from podrules.versions import Release
 
-__all__ = ["NOT_SERVED", "Captured", "Header", "SnapshotFile", "is_snapshot", "shape_of", "snapshot_parts"]
+__all__ = [
+    "NOT_SERVED",
+    "Captured",
+    "Header",
+    "SnapshotFile",
+    "in_namespace",
+    "is_snapshot",
+    "shape_of",
+    "snapshot_parts",
+]
 
 T = TypeVar("T", bound=KubeObject)
 
@@ -56,7 +65,7 @@ class Captured(Struct, frozen=True, rename="camel"):
     """``pods``, ``deployments.apps``."""
     count: int = 0
     not_captured: str = ""
-    """Why the kind is missing; empty: it was captured."""
+    """Why the kind is missing, or with `only` all that is not of that namespace; empty: it was captured."""
     only: str = ""
     """The field selector of the captured objects; empty: all."""
     shape: str = ""
@@ -84,6 +93,11 @@ class Header(Struct, frozen=True, rename="camel"):
     """The version that the API server emulates; empty: its own, or not known."""
     schedulers: tuple[Release, ...] | None = None
     """The versions of the schedulers, as far as they are known; None in a file of a version that did not keep them."""
+
+
+def in_namespace(namespace: str) -> str:
+    """The field selector of the objects of a namespace."""
+    return f"metadata.namespace={namespace}"
 
 
 def is_snapshot(path: str) -> bool:
@@ -119,7 +133,7 @@ def snapshot_parts(header: Header, objects: Mapping[str, tuple[Kind[Any], Sequen
     blocks: list[bytes] = []
     kinds: list[Captured] = []
     for entry in header.kinds:
-        if entry.not_captured:
+        if entry.not_captured and not entry.only:
             kinds.append(entry)
             continue
         kind, found = objects[entry.resource]

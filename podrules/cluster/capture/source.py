@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn, TypeVar, cast
 
-from podrules.cluster.capture.file import NOT_SERVED, SnapshotFile
+from podrules.cluster.capture.file import NOT_SERVED, SnapshotFile, in_namespace
 from podrules.cluster.errors import KubeletUnavailable, NotCaptured, NotFound, NotServed
 from podrules.cluster.field_selector import FieldIndex, FieldTerm
 from podrules.cluster.kinds import ALL_KINDS, Kind
@@ -62,8 +62,8 @@ class SnapshotSource:
 
     def get(self, kind: Kind[T], name: str, namespace: str | None = None) -> T:
         """One object; see `Source.get`."""
-        index = self._index(kind)
         place = namespace or "" if kind.namespaced else ""
+        index = self._index(kind, place)
         if (place, name) not in index:
             raise NotFound(kind, name, namespace, lambda: near_names(name, self.names(kind, place)))
         return cast("T", index[place, name])
@@ -72,8 +72,9 @@ class SnapshotSource:
         self, kind: Kind[T], namespace: str | None = None, *, selector: Selector | None = None, field_selector: str = ""
     ) -> Sequence[T]:
         """All objects of a kind; see `Source.list`."""
+        objects = self._all(kind, namespace)
         if kind not in self._choices:
-            self._choices[kind] = FieldIndex(self._all(kind), FieldTerm.read_model)
+            self._choices[kind] = FieldIndex(objects, FieldTerm.read_model)
         found: Sequence[T] = self._choices[kind].of(field_selector)
         if namespace is not None and kind.namespaced:
             found = [entry for entry in found if entry.metadata.namespace == namespace]
@@ -82,24 +83,26 @@ class SnapshotSource:
     def names(self, kind: Kind[Any], namespace: str | None) -> Sequence[str]:
         """The names of a kind's objects; see `Source.names`."""
         place = namespace if kind.namespaced else None
-        return [name for space, name in self._index(kind) if place is None or space == place]
+        return [name for space, name in self._index(kind, place) if place is None or space == place]
 
     def kubelet(self, node: str, endpoint: KubeletEndpoint[M]) -> NoReturn:
         """Kubelets are not captured; see `Source.kubelet`."""
         del node, endpoint
         raise KubeletUnavailable(f"not in {self.description}")
 
-    def _all(self, kind: Kind[T]) -> Sequence[T]:
+    def _all(self, kind: Kind[T], namespace: str | None) -> Sequence[T]:
+        """The captured objects of a kind, where they hold all of a namespace; None: of all namespaces."""
+        captured = self._file.captured(kind)
+        if captured.not_captured == NOT_SERVED:
+            raise NotServed(kind)
+        if captured.not_captured and (namespace is None or captured.only != in_namespace(namespace)):
+            raise NotCaptured(kind, self.description, captured.not_captured)
         if kind not in self._objects:
-            captured = self._file.captured(kind)
-            if captured.not_captured == NOT_SERVED:
-                raise NotServed(kind)
-            if captured.not_captured:
-                raise NotCaptured(kind, self.description, captured.not_captured)
             self._objects[kind] = self._file.objects(kind)
         return self._objects[kind]
 
-    def _index(self, kind: Kind[Any]) -> _Index:
+    def _index(self, kind: Kind[Any], namespace: str | None) -> _Index:
+        objects = self._all(kind, namespace)
         if kind not in self._indexed:
-            self._indexed[kind] = {(entry.metadata.namespace, entry.metadata.name): entry for entry in self._all(kind)}
+            self._indexed[kind] = {(entry.metadata.namespace, entry.metadata.name): entry for entry in objects}
         return self._indexed[kind]
