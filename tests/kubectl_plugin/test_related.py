@@ -202,8 +202,8 @@ def test_bound_claim_without_its_volume_is_lost(tmp_path: Path) -> None:
 
 
 def test_a_bound_volume_that_is_being_deleted_is_named_first(tmp_path: Path) -> None:
-    going = volume()
-    going["metadata"] |= {"deletionTimestamp": EARLIER, "finalizers": ["kubernetes.io/pv-protection"]}
+    meta = {"name": "pv", "deletionTimestamp": EARLIER, "finalizers": ["kubernetes.io/pv-protection"]}
+    going = {**volume(), "metadata": meta}
     out = " ".join(
         ask(tmp_path, [bound(), going, storage_class(), raw_node("n1"), user("a", "n1")], "pvc/data").out.split()
     )
