@@ -13,6 +13,7 @@ from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.verdict import most_urgent
 from kubectl_plugin.views.died.lately import causes_words
 from kubectl_plugin.views.died.page import end_verdict
+from kubectl_plugin.views.died.telling import may_run_on
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import counted, lasting, listed, when_words
@@ -101,14 +102,24 @@ def _sentences(reports: Sequence[EndReport], more: int) -> Iterator[str]:
     counts = cause_counts(reports)
     if not counts:
         return
+    unseen = [one for one in reports if one.node and (may_run_on(one) or (one.silent and _is_unknown(one)))]
+    if unseen:
+        names = [f"{one.name} on {one.node}{', which does not answer' if one.silent else ''}" for one in unseen]
+        they = "it" if len(unseen) == 1 else "they"
+        yield f"No event shows that the kubelet stopped {listed(names, most=_NAMED)}: {they} may still run."
     cause, count = counts[0]
-    yield f"Most often: {cause} ({count} of {len(reports)})." if len(counts) > 1 else f"All by one cause: {cause}."
-    if lost := [
-        f"{one.name} on {one.node}" for one in reports if one.end.verdict.grade is Grade.NOTHING and one.silent
-    ]:
-        yield f"Not known to have stopped, for the node does not answer: {listed(lost, most=3)}."
+    if len(counts) > 1:
+        yield f"Most often: {cause} ({count} of {len(reports)})."
+    elif not all(map(_is_unknown, reports)):
+        yield f"All by one cause: {cause}."
+    elif not unseen:
+        yield "Nothing that is left tells the cause."
     if more:
         yield f"{more} more are left out; -o json has all."
+
+
+def _is_unknown(report: EndReport) -> bool:
+    return report.end.verdict.grade is Grade.NOTHING
 
 
 def cause_counts(reports: Sequence[EndReport]) -> list[tuple[str, int]]:
