@@ -43,6 +43,7 @@ from podrules.volumes import claimed_volumes
 
 __all__ = [
     "PROVISIONING",
+    "PROVISIONING_FAILED",
     "READ_WARNINGS",
     "AutoscalerWord",
     "Stuck",
@@ -67,11 +68,12 @@ _SOON: Final = timedelta(minutes=1)
 _WARNING: Final = "Warning"
 _ATTACH: Final = "FailedAttachVolume"
 _ATTACHED: Final = "SuccessfulAttachVolume"
+PROVISIONING_FAILED: Final = "ProvisioningFailed"
 _STEPS: Final = frozenset(
     {
         *(_ATTACH, "FailedMount", "FailedMapVolume", "FailedMountOnFilesystemMismatch", "VolumeResizeFailed"),
         *("FailedCreatePodSandBox", "FailedPodSandBoxStatus", "FailedCreatePodContainer", "NetworkNotReady"),
-        *("FailedPrepareDynamicResources", "FailedKillPod", "FailedUnMount", "ProvisioningFailed", "FailedSync"),
+        *("FailedPrepareDynamicResources", "FailedKillPod", "FailedUnMount", PROVISIONING_FAILED, "FailedSync"),
     }
 )
 """Reasons of Kubernetes' own steps: they go before those of others."""

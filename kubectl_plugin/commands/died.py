@@ -20,10 +20,10 @@ from podrules.cluster.kinds import NODES, PODS
 from podrules.cluster.source import Source
 from podrules.died.cause import Grade
 from podrules.died.of_pod import EndOf
-from podrules.reading import Unread
 
 if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
+
 
 __all__ = ["HOUR", "run"]
 
@@ -44,7 +44,7 @@ def run(options: DiedOptions, source: Source, streams: Streams) -> int:
         else:
             reports.append(found)
     lacks = () if alone else ends.lacks
-    _show(reports, options, source, printer, lacks, alone=alone, failed=bool(code))
+    _show(reports, options, source, printer, ends, alone=alone, failed=bool(code))
     printer.finish(as_list=not alone)
     return code or max(map(_code, reports), default=0) or (NOT_CERTAIN if lacks else 0)
 
@@ -54,7 +54,7 @@ def _show(
     options: DiedOptions,
     source: Source,
     printer: Printer,
-    lacks: Sequence[Unread],
+    ends: Ends,
     *,
     alone: bool,
     failed: bool,
@@ -70,7 +70,8 @@ def _show(
         from kubectl_plugin.views.died.table import ends_page
 
         since = None if alone else _since(options, named=bool(options.targets))
-        printer.show(ends_page(reports, source.now, since=since, lacks=lacks))
+        lacks = () if alone else ends.lacks
+        printer.show(ends_page(reports, source.now, since=since, lacks=lacks, gone_nodes=ends.gone_nodes))
 
 
 def _since(options: DiedOptions, *, named: bool) -> timedelta | None:

@@ -47,6 +47,8 @@ class Ends:
         self._source = source
         self._gatherer = gatherer or Gatherer(source)
         self._reader = EndReader(self._gatherer)
+        self.gone_nodes: dict[str, Sequence[Pod]] = {}
+        """The nodes that were asked for and have no Node object, with the pods that name them and have not finished."""
 
     def named(self, name: str, namespace: str) -> EndReport:
         """The report of one pod, or of one that had the name.
@@ -111,6 +113,8 @@ class Ends:
         if not events and not pods and not any(_names_node(event, name) for event in found or ()):
             # Pods and events may tell of a node that is gone, too.
             self._source.get(NODES, name)
+        if self._gatherer.get(NODES, name) is None:
+            self.gone_nodes[name] = [pod for pod in pods if not pod.finished]
         # A pod that is there may have been elsewhere before.
         yield from (report for report in self.among(pods, events, after) if report.node == name)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kubectl_plugin.commands.changing import present
 from kubectl_plugin.exit_codes import certainty
@@ -16,6 +16,7 @@ from podrules.cluster.gather import Gatherer
 from podrules.cluster.kinds import NODES, PODS
 from podrules.cluster.safety_facts import partition_facts
 from podrules.cluster.source import Source
+from podrules.model.pod import Pod
 from podrules.partitions import partitions
 from podrules.versions import version_notes
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from kubectl_plugin.render.page import Page
 
 __all__ = ["run"]
+
+_LONGEST: Final = 6000
+"""What a proxy before the API server may take of an address."""
 
 
 def run(options: PartitionsOptions, source: Source, streams: Streams) -> int:
@@ -55,8 +59,13 @@ def _report(source: Source) -> PartitionsReport:
     except NotCaptured:
         nodes = gatherer.noted(gatherer.list(NODES)) or ()
     now = present(source)
-    # A live cluster may have too many pods to read while a user waits.
-    at_hand = () if source.side_by_side else gatherer.noted(gatherer.list(PODS)) or ()
+    # A live cluster may have too many pods to read while a user waits: those count that name none of its nodes.
+    elsewhere = ",".join(f"spec.nodeName!={name}" for name in ("", *(node.metadata.name for node in nodes)))
+    at_hand: Sequence[Pod] = ()
+    if not source.side_by_side:
+        at_hand = gatherer.noted(gatherer.list(PODS)) or ()
+    elif nodes and len(elsewhere) < _LONGEST:
+        at_hand = gatherer.noted(gatherer.list(PODS, field_selector=elsewhere)) or ()
     facts = partition_facts(gatherer, nodes, now, at_hand)
     down = partitions(facts, now)
     unready = not_ready(nodes, down)

@@ -151,6 +151,7 @@ class RelatedReports:
             finalizers=tuple(one for one in meta.finalizers if one != "kubernetes.io/pvc-protection"),
             problem=None,
             volume=None if own is None or nodes is None else claimed_place(claim, own, nodes),
+            volume_deleted_at=None if own is None else own.metadata.deletion_timestamp,
             one_node=own is not None and attached_guard(own).lock in _ATTACHED,
             pods=None if pods is None else tuple(map(self._short, users)),
             event=self._event(claim) if named and not bound else None,

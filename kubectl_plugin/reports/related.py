@@ -86,6 +86,8 @@ class ClaimReport(RelatedReport, frozen=True, kw_only=True, tag="ClaimExplanatio
     """Why it cannot be used; None: it can, or waits for a pod."""
     volume: VolumePlace | None
     """Its volume, with the nodes that can use it; None: it has none, or that is not known."""
+    volume_deleted_at: str | None
+    """Since when its volume is being deleted: that goes once the claim does."""
     one_node: bool
     """Whether its volume is attached to one node at a time."""
     pods: tuple[RelatedPod, ...] | None

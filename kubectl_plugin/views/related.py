@@ -34,6 +34,7 @@ from podrules.model.storage import READ_WRITE_ONCE_POD
 from podrules.placement.outcome import ClaimTrouble
 from podrules.priority import SYSTEM_PRIORITY_CLASSES
 from podrules.reachability import Reach
+from podrules.stuck import PROVISIONING_FAILED
 
 __all__ = ["related_page", "related_verdict"]
 
@@ -41,7 +42,6 @@ _C: Final = VerdictCode
 _FINE, _NOTICE, _TROUBLE = Severity.FINE, Severity.NOTICE, Severity.TROUBLE
 _SHOWN: Final = 3
 _MAX_ROWS: Final = 10
-_FAILED: Final = "ProvisioningFailed"
 _LONG: Final = 300
 """Seconds after which something is wrong with what passes by itself."""
 _PASSING: Final = frozenset(
@@ -135,7 +135,7 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
         kept += "is gone." if len(users) == 1 else "are gone."
         return _C.CLAIM_TERMINATING, _NOTICE, (kept, "Save its data before that; no new pod can use it.")
     if problem is not None:
-        made, failed = instant(report.created), report.event is not None and report.event.reason == _FAILED
+        made, failed = instant(report.created), report.event is not None and report.event.reason == PROVISIONING_FAILED
         young = made is not None and now is not None and now < later(made, _LONG)
         passes = young and not failed and not report.chosen and problem.trouble in _PASSING
         lost = problem.trouble is ClaimTrouble.LOST or report.phase in {"Bound", "Lost"}
@@ -177,6 +177,10 @@ def _claim(report: ClaimReport, now: datetime | None) -> _Told:
             return _C.CLAIM_RESIZING, _TROUBLE, (lead, f"Way out: mend what it says, or {less}.")
         return _C.CLAIM_RESIZING, _NOTICE, (lead, grows)
     used = f"{_pods(pods).capitalize()} use{'s' if len(pods) == 1 else ''} it" if pods else "No pod uses it"
+    if report.volume is not None and report.volume_deleted_at:
+        lead = f"Its volume {report.volume.volume} is being deleted: it goes once the claim is deleted, "
+        save = f"{lead}and its data, too, unless its reclaim policy is Retain.", "Save its data before that."
+        return _C.CLAIM_BOUND, _NOTICE, (*save, *(() if report.pods is None else (f"{used}.",)))
     volume = f" to {report.volume.volume}" if report.volume is not None else ""
     return _C.CLAIM_BOUND, _FINE, (f"Bound{volume}. {'' if report.pods is None else f'{used}.'}".rstrip(),)
 
@@ -215,7 +219,8 @@ def _claim_parts(report: ClaimReport, now: datetime | None, most: int | None) ->
     if (one := report.volume) is not None:
         where = [f"{key} {' or '.join(values[:_SHOWN])}" for key, values in one.labels.items()]
         usable = f"{counted(one.count, 'node')} can use it{f' ({listed(where)})' if where else ''}"
-        facts = ", ".join(filter(None, (one.volume, one.size, one.phase, one.kind)))
+        deleted = "being deleted" if report.volume_deleted_at else ""
+        facts = ", ".join(filter(None, (one.volume, one.size, one.phase, deleted, one.kind)))
         yield Section("Volume", (f"{facts}; {usable}",))
     yield Section("Event", () if report.event is None else (_said(report.event, now),))
     yield from (_pods_table(" with this claim", pods, most) for pods in [report.pods] if pods)

@@ -23,7 +23,7 @@ from kubectl_plugin.views.node.silent_node import (
     stuck_sentences,
 )
 from kubectl_plugin.views.node.taint_words import node_sentences, overdue_sentences
-from kubectl_plugin.views.pod.claim_words import binding_sentences, claim_sentences
+from kubectl_plugin.views.pod.claim_words import SEE_PROVISIONER, binding_sentences, claim_sentences
 from kubectl_plugin.views.pod.ending import deletion_time, ending_sentences
 from kubectl_plugin.views.pod.health_words import state_verdict
 from kubectl_plugin.views.pod.refusal_words import refusal_remedy
@@ -53,7 +53,7 @@ from podrules.qos import QOSProblem
 from podrules.reachability import Reach
 from podrules.resize_room import ResizeRoom
 from podrules.second_writers import SecondWriters
-from podrules.stuck import PROVISIONING
+from podrules.stuck import PROVISIONING, PROVISIONING_FAILED
 
 __all__ = ["also_refused", "refused_words", "verdict"]
 
@@ -282,9 +282,10 @@ def _pending(report: PodReport, status: PodStatusReport, now: datetime | None) -
     if placement is not None and placement.outcome is PlacementOutcome.FITS and not known_better:
         verb = "fits" if placement.feasible == 1 else "fit"
         nodes = f"{placement.feasible} of {counted(placement.nodes, 'node')}"
-        if not placement.proven and status.unschedulable:
-            scheduler = f"{waiting}: kube-scheduler says: {status.unschedulable}"
-            return _trouble(VerdictCode.UNSCHEDULABLE, scheduler, f"By what was read, {nodes} would fit.")
+        if status.unschedulable and (not placement.proven or placement.rejected_elsewhere):
+            scheduler = f"{waiting}: kube-scheduler says: {status.unschedulable.removesuffix('.')}."
+            by = "By kube-scheduler's own plugins" if placement.proven else "By what was read"
+            return _trouble(VerdictCode.UNSCHEDULABLE, scheduler, f"{by}, {nodes} would fit.")
         fit = f"{nodes} {verb} now" if placement.proven else f"{nodes} would fit"
         return _notice(VerdictCode.NOT_YET_BOUND, f"{waiting}, not yet bound: {fit}.", *_silent_words(placement))
     if status.unschedulable:
@@ -306,6 +307,9 @@ def _waiting(report: PodReport, status: PodStatusReport, now: datetime | None) -
     named = place is not None and bool(place.claims or place.binding)
     if stuck is not None and not (named and stuck.reason == PROVISIONING):
         first, *more = repeated_sentences(stuck, now)
+        if named and stuck.reason == PROVISIONING_FAILED:
+            what, *rest = (one for one in said.sentences if one != SEE_PROVISIONER)
+            return replace(said, sentences=(what, first, *rest, *more))
         if held or not stuck.long:
             return replace(said, sentences=(*said.sentences, first, *more))
         return _trouble(VerdictCode.STUCK, f"{waiting}: {first}", *more, *fits)

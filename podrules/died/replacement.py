@@ -7,6 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from podrules.health import health
 from podrules.model.base import OwnerReference
 from podrules.model.instant import instant
 from podrules.model.pod import Pod
@@ -22,12 +23,15 @@ class Replacement(Struct, frozen=True, rename="camel"):
     created: str | None
     phase: str
     ready: bool
+    status: str = ""
+    """What `kubectl get pods` prints under STATUS."""
 
     @staticmethod
     def of(pod: Pod) -> Replacement:
         """What is shown of a pod."""
         meta = pod.metadata
-        return Replacement(meta.name, pod.spec.node_name, meta.creation_timestamp, pod.status.phase, pod.is_ready)
+        node, phase, status = pod.spec.node_name, pod.status.phase, health(pod).kubectl_status
+        return Replacement(meta.name, node, meta.creation_timestamp, phase, pod.is_ready, status)
 
 
 def successors(name: str, uid: str, controller: OwnerReference, node: str, pods: Iterable[Pod]) -> list[Pod]:

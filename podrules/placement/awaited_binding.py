@@ -3,7 +3,7 @@
     preempted    status.nominatedNodeName keeps the room of the pods that go; condition PodScheduled: Unschedulable
     Permit       a plugin of the profile, or the rest of its group, is awaited
     PreBind      the volume of a claim is awaited, which is to be made on the node (annotation selected-node) or is
-                 there and reserved (spec.claimRef); or devices are, that have binding conditions
+                 there and reserved (spec.claimRef); or devices with binding conditions: one of failure ends it
     failed       after an error, or bindTimeoutSeconds (600), the nomination ends, PodScheduled is SchedulerError, and
                  the scheduler tries again within 10 s: with the node that the claim has by then
 
@@ -76,7 +76,12 @@ def awaited_binding(situation: Situation, filtered: Filtered) -> Binding | None:
         claims=claims,
         timeout_seconds=args.bind_timeout_seconds if volumes else 600,
         error=told.message if told is not None and failed else "",
-        late=bool(claims) and (late or (told is not None and failed and bool(_AWAITED.search(told.message)))),
+        late=bool(claims)
+        and (
+            late
+            or any(one.failed for one in claims)
+            or (told is not None and failed and bool(_AWAITED.search(told.message)))
+        ),
         missing=_missing(situation, index, volumes[0].provisioner if volumes else "", row),
     )
 
@@ -110,9 +115,17 @@ def _devices(filtered: Filtered) -> Iterator[ClaimProblem]:
         found = ClaimProblem(trouble=trouble, namespace=space, claim=name, field="spec.resourceClaims")
         for result in () if claim.status.allocation is None else claim.status.allocation.devices.results:
             own = [one for one in claim.status.devices if (one.driver, one.device) == (result.driver, result.device)]
-            true = {one.type for device in own for one in device.conditions if one.status == "True"}
-            if lacks := tuple(one for one in result.binding_conditions if one not in true):
-                yield replace(found, provisioner=result.driver, wanted=lacks)
+            reported = {one.type: one for device in own for one in device.conditions}
+            true = {name for name, one in reported.items() if one.status == "True"}
+            lacks = tuple(one for one in result.binding_conditions if one not in true)
+            failed = tuple(one for one in result.binding_failure_conditions if one in true)
+            if result.binding_conditions and (lacks or failed):
+                said = {
+                    name: reported[name].message or reported[name].reason
+                    for name in (*failed, *lacks)
+                    if name in reported
+                }
+                yield replace(found, provisioner=result.driver, wanted=lacks, failed=failed, messages=said)
 
 
 def _missing(situation: Situation, index: StorageIndex, provisioner: str, row: int | None) -> str:

@@ -2,7 +2,8 @@
 
     asked of every claim   is it there, whole, not being deleted, and the pod's own where it must be (`claim_state`)
     bound                  is its volume there
-    names a volume         is that there and free: kube-controller-manager binds no other to it
+    names a volume         is that there, free, large enough, and of its class and modes: kube-controller-manager binds
+                           no other to it
     any other unbound one  does a volume match; else its class decides: none is named and there is no default; it is
                            not there; nobody makes volumes for it; somebody does, and has not yet
     waits for its first    only where no volume matches and nobody makes one: else the nodes decide. If the pod has
@@ -14,7 +15,8 @@ What the scheduler stops at comes first: a claim that VolumeRestrictions does no
 use, an unbound one.
 
 Source: pkg/scheduler/framework/plugins/{volumebinding,volumerestrictions} and
-pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, assignDefaultStorageClass),
+pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, checkVolumeSatisfyClaim,
+assignDefaultStorageClass),
 k8s.io/component-helpers/storage/volume/pv_helpers.go (FindMatchingVolume) at v1.36.3 and v0.36.3.
 """
 
@@ -29,9 +31,10 @@ from msgspec.structs import replace
 from podrules.model.base import ObjectMeta
 from podrules.model.pod import Pod, PodSpec
 from podrules.model.pod_reference import PodReference, reference
+from podrules.model.quantity import ZERO
 from podrules.model.selectors import SelectorError
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.model.storage import PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, Volume
+from podrules.model.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, Volume
 from podrules.placement.awaited_binding import awaited_claims
 from podrules.placement.claims import default_class
 from podrules.placement.missing import CLAIMS, CLASSES, VOLUMES
@@ -42,7 +45,7 @@ from podrules.scheduler.cycle import Filtered
 from podrules.scheduler.framework.nodes import Nodes
 from podrules.scheduler.plugins.volume_binding.binder import ANNOTATION_SELECTED_NODE, NO_PROVISIONER
 from podrules.scheduler.plugins.volume_binding.claim_state import ClaimState, claim_state
-from podrules.scheduler.plugins.volume_binding.matching import suitable_volumes
+from podrules.scheduler.plugins.volume_binding.matching import FILESYSTEM, suitable_volumes
 from podrules.scheduler.plugins.volume_binding.storage_index import (
     ANNOTATION_CLASS,
     STORAGE,
@@ -51,6 +54,7 @@ from podrules.scheduler.plugins.volume_binding.storage_index import (
     claim_provisioner,
     claim_reference,
     storage_index,
+    volume_class,
 )
 from podrules.scheduler.runtime import Framework
 
@@ -174,10 +178,12 @@ def _problems(index: StorageIndex, pod: Pod) -> Iterator[ClaimProblem]:
 
 
 def _is_anothers(index: StorageIndex, claim: PersistentVolumeClaim) -> bool:
-    """Whether another claim has the volume that a claim names."""
+    """Whether another claim has the volume that a claim names; an earlier one of its name is another one."""
     volume = index.volumes.get(claim.spec.volume_name)
     holder = None if volume is None else volume.spec.claim_ref
-    return holder is not None and (holder.namespace, holder.name) != claim.metadata.place
+    if holder is None:
+        return False
+    return (holder.namespace, holder.name) != claim.metadata.place or holder.uid not in {"", claim.metadata.uid}
 
 
 def _users(index: StorageIndex, claim: PersistentVolumeClaim) -> Iterator[PodReference]:
@@ -206,8 +212,12 @@ def _of_volume(
             return replace(problem, trouble=ClaimTrouble.VOLUME_MISSING)
         if state is ClaimState.BOUND:
             return None
-        taken = _is_anothers(index, claim)
-        return replace(problem, trouble=ClaimTrouble.VOLUME_TAKEN if taken else ClaimTrouble.WAITS_FOR_VOLUME)
+        if _is_anothers(index, claim):
+            return replace(problem, trouble=ClaimTrouble.VOLUME_TAKEN)
+        # One that is reserved for the claim is bound to it whatever it is.
+        unlike = dict(_unlike(claim, volume)) if volume.spec.claim_ref is None else {}
+        trouble = ClaimTrouble.VOLUME_MISMATCH if unlike else ClaimTrouble.WAITS_FOR_VOLUME
+        return replace(problem, trouble=trouble, unlike=unlike)
     if passes and state is ClaimState.DELAYED:
         return None if _bound_without(index, claim) else replace(problem, trouble=ClaimTrouble.NEEDS_SCHEDULER)
     chosen = claim.metadata.annotations.get(ANNOTATION_SELECTED_NODE)
@@ -222,6 +232,24 @@ def _of_volume(
     if state is ClaimState.DELAYED:
         return None
     return replace(problem, trouble=ClaimTrouble.WAITS_FOR_VOLUME, volume=suitable.metadata.name)
+
+
+def _unlike(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Iterator[tuple[str, tuple[str, str]]]:
+    """In what a volume that a claim names differs from it: see `ClaimProblem.unlike`."""
+    has, asks = volume.spec, claim.spec
+    if volume.metadata.deletion_timestamp is not None:
+        yield "metadata.deletionTimestamp", (volume.metadata.deletion_timestamp, "")
+    size, wanted = has.capacity.get(STORAGE, ZERO), asks.resources.requests.get(STORAGE, ZERO)
+    if size < wanted:
+        yield "capacity", (str(size), str(wanted))
+    pairs = {
+        "storageClassName": (volume_class(volume), claim_class(claim)),
+        "volumeAttributesClassName": (has.volume_attributes_class_name or "", asks.volume_attributes_class_name or ""),
+        "volumeMode": (has.volume_mode or FILESYSTEM, asks.volume_mode or FILESYSTEM),
+    }
+    yield from ((field, pair) for field, pair in pairs.items() if pair[0] != pair[1])
+    if not set(asks.access_modes).issubset(has.access_modes):
+        yield "accessModes", (", ".join(has.access_modes), ", ".join(asks.access_modes))
 
 
 def _bound_without(index: StorageIndex, claim: PersistentVolumeClaim) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from enum import Enum
+from typing import Final
 
 from msgspec import Struct
 
@@ -37,6 +40,9 @@ __all__ = [
     "VolumePlace",
 ]
 
+_OF_NODES: Final = re.compile(r"0/\d+ nodes |no nodes ")
+"""How kube-scheduler's message begins that is about nodes."""
+
 
 class PlacementOutcome(Enum):
     """What the cycle ends with."""
@@ -68,6 +74,8 @@ class ClaimTrouble(Enum):
     """It names a PersistentVolume that is not there."""
     VOLUME_TAKEN = "VolumeTaken"
     """It names a PersistentVolume that is another claim's."""
+    VOLUME_MISMATCH = "VolumeMismatch"
+    """It names a PersistentVolume that kube-controller-manager does not bind it to."""
     CLASS_MISSING = "ClassMissing"
     """Unbound: no volume matches, and its StorageClass is not there."""
     NO_CLASS = "NoClass"
@@ -137,6 +145,12 @@ class ClaimProblem(Struct, frozen=True, kw_only=True, rename="camel"):
     """For one whose class is not there: some StorageClasses that are, the default first."""
     near: tuple[VolumePlace, ...] = ()
     """For one that no volume matches: some volumes of its class, those that are not bound first."""
+    unlike: Mapping[str, tuple[str, str]] = {}
+    """For one that does not match the volume that it names: by field what it has and what the claim asks for."""
+    failed: tuple[str, ...] = ()
+    """Of devices: the binding failure conditions that are True; any ends the binding at once."""
+    messages: Mapping[str, str] = {}
+    """Of devices: what the driver says of these conditions."""
     users: tuple[PodReference, ...] = ()
     """For one that is being deleted: pods on nodes that use it, also finished ones; it is kept until they are gone."""
     selected_node: str = ""
@@ -413,6 +427,12 @@ class Placement(Struct, frozen=True, kw_only=True, rename="camel"):
     def is_denied(self) -> bool:
         """Whether kube-scheduler found no victims, though preemption makes room by what is known."""
         return self.told is not None and self.told.no_victims
+
+    @property
+    def rejected_elsewhere(self) -> bool:
+        """Whether kube-scheduler rejected a pod that fits, not for its nodes: in Permit, or by an unknown plugin."""
+        message = self.told.message if self.feasible and self.told is not None else ""
+        return bool(message) and not _OF_NODES.match(message)
 
     @property
     def preempts(self) -> bool:

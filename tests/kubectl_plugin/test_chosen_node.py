@@ -218,7 +218,9 @@ def test_what_the_provisioner_says_is_quoted(tmp_path: Path) -> None:
     failed = event("ProvisioningFailed", "12:06:00", first="12:00:03", type="Warning", count=7, message=message)
     said = Cluster(tmp_path, pod(), claim(), CLASS, failed, waiting("12:06:01")).explained()
     assert 'kube-scheduler chose n1 and waits for claim "data"' in said
-    assert f"ProvisioningFailed (persistentvolumeclaim/data) 7 times in 5 min, last 1 s ago: {message}." in said
+    event_words = f"ProvisioningFailed (persistentvolumeclaim/data) 7 times in 5 min, last 1 s ago: {message}."
+    assert f'has not made a volume of class "fast" yet. {event_words}' in said
+    assert "see that the provisioner runs" not in said
 
 
 def test_several_claims(tmp_path: Path) -> None:
@@ -228,16 +230,18 @@ def test_several_claims(tmp_path: Path) -> None:
     assert 'Claim "logs" is unbound: csi.acme.io has not made a volume of class "fast" yet.' in said
 
 
-def test_devices_that_are_not_ready(tmp_path: Path) -> None:
-    """A device with binding conditions is made ready after the node is chosen."""
+def gpu(*, failure: tuple[str, ...] = (), **conditions: str) -> Json:
+    """A claim with an allocated device that is bound once Attached is True; conditions have a message if True."""
     device = {
         "request": "gpu",
         "driver": "fabric.acme.io",
         "pool": "p",
         "device": "g0",
         "bindingConditions": ["Attached"],
+        "bindingFailureConditions": list(failure),
     }
-    claimed = {
+    told = [{"type": name, "status": status, "message": f"port 7: {name}"} for name, status in conditions.items()]
+    return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {"name": "gpu", "namespace": "shop", "uid": "gpu", "creationTimestamp": MADE},
@@ -245,11 +249,31 @@ def test_devices_that_are_not_ready(tmp_path: Path) -> None:
         "status": {
             "allocation": {"devices": {"results": [device]}, "allocationTimestamp": "2026-10-01T12:00:30Z"},
             "reservedFor": [{"resource": "pods", "name": "db", "uid": "db"}],
+            "devices": [{"driver": "fabric.acme.io", "pool": "p", "device": "g0", "conditions": told}] if told else [],
         },
     }
+
+
+def explained_with(claimed: Json, tmp_path: Path) -> str:
     devices = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
     given = pod(claim="", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
-    said = Cluster(tmp_path, given, claimed, devices, waiting("12:01:00")).explained()
+    return Cluster(tmp_path, given, claimed, devices, waiting("12:01:00")).explained()
+
+
+def test_a_device_that_fails_to_bind_is_shown_with_the_driver_s_words(tmp_path: Path) -> None:
+    """One failure condition ends the attempt, whatever else is True."""
+    for attached in ("False", "True"):
+        said = explained_with(gpu(failure=("Broken", "Lost"), Attached=attached, Broken="True", Lost="False"), tmp_path)
+        assert 'which is not ready: driver fabric.acme.io set "Broken" to True (port 7: Broken).' in said
+        assert "That is a binding failure condition: the attempt ends, and the scheduler tries again." in said
+        assert "see that fabric.acme.io runs" not in said
+    said = explained_with(gpu(failure=("Broken",), Attached="False"), tmp_path)
+    assert 'driver fabric.acme.io has not set "Attached" to True (port 7: Attached).' in said
+
+
+def test_devices_that_are_not_ready(tmp_path: Path) -> None:
+    """A device with binding conditions is made ready after the node is chosen."""
+    said = explained_with(gpu(), tmp_path)
     assert 'chose n1 and waits for claim "gpu", which is not ready: ' in said
     assert 'driver fabric.acme.io has not set "Attached" to True.' in said
     assert "The scheduler gives up after 600 s (bindingTimeout, the default) and tries again." in said
@@ -318,6 +342,24 @@ def test_a_plugin_of_the_profile_that_may_let_it_wait(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, pod(claim=""), waiting("12:00:30"))
     said = cluster.said("explain", "pod/db", "-n", "shop", "--scheduler-config", str(config))
     assert "kube-scheduler chose n1 and waits for a plugin of its profile (Permit)." in said
+
+
+@pytest.mark.parametrize(
+    ("message", "leads"),
+    [
+        ('pod "db" rejected while waiting on permit: rejected due to timeout after waiting 1m0s at plugin Gang', True),
+        ("group ml has 3 of 5 pods", True),
+        ("0/2 nodes are available: 2 Insufficient cpu.", False),
+        ("no nodes available to schedule pods", False),
+    ],
+)
+def test_a_plugin_that_rejects_the_pod_and_no_node_leads(message: str, *, leads: bool, tmp_path: Path) -> None:
+    given = pod(claim="", nominated="", reason="Unschedulable")
+    given["status"]["conditions"][0]["message"] = message
+    said = Cluster(tmp_path, given, waiting("12:00:30")).explained()
+    lead = f"kube-scheduler says: {message}. By kube-scheduler's own plugins, 2 of 2 nodes would fit."
+    assert (lead in said) is leads
+    assert ("not yet bound: 2 of 2 nodes fit now." in said) is not leads
 
 
 def test_the_timeout_is_that_of_the_profile(tmp_path: Path) -> None:

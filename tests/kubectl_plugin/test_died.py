@@ -433,6 +433,10 @@ def test_what_ended_on_a_node_that_is_gone(tmp_path: Path) -> None:
         ran = died(file, f"node/{node}")
         assert (ran.code, ran.err) == (0, "")
         assert "Nothing has ended" in ran.out
+        named = ": 1 pod still names it, shop/db." if node == "n7" else "."
+        lead = f"{node} has no Node object any more, and what ran there may run on unless its machine is off{named}"
+        assert lead in " ".join(ran.out.split())
+    assert "no Node object" not in died(file, "node/n1", "node/n11").out
     ran = died(file, "node/n11")
     assert (ran.code, ran.out) == (3, "")
     assert 'nodes "n11" not found' in ran.err

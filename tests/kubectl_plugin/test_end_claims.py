@@ -302,8 +302,30 @@ def test_a_kubelet_that_heard_late_of_a_deletion_denies_no_replacement(tmp_path:
     assert "perhaps replaced by mail-55d-k9x2p" in died(tmp_path, *told, name=gone)
     tainted = event(f"Pod/{gone}", "TaintManagerEviction", f"Marking for deletion Pod post/{gone}", -505, "taint")
     assert "replacement mail-55d-k9x2p on edge-3" in died(tmp_path, *told, tainted, name=gone)
+
+
+@pytest.mark.parametrize("made", [-500, -30])
+def test_nothing_takes_the_place_of_a_pod_that_a_replica_set_deletes(made: int, tmp_path: Path) -> None:
+    """It deletes those that are too many, as in a rollout; a pod that it makes later is for another wish."""
+    gone, of = "mail-55d-bcdfg", "ReplicaSet/mail-55d"
+    stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
     by_owner = event(of, "SuccessfulDelete", f"Deleted pod: {gone}", -62, "replicaset-controller")
-    assert "ReplicaSet mail-55d: no replacement was found" in died(tmp_path, *told, by_owner, name=gone)
+    told = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=made), *ran_before(gone), stop]
+    page = died(tmp_path, *told, by_owner, name=gone)
+    assert "nothing takes its place: ReplicaSet mail-55d wanted fewer pods" in page
+    assert "replacement" not in page
+    assert "replaced by" not in page
+
+
+def test_what_a_replacement_waits_for_is_named(tmp_path: Path) -> None:
+    gone, of = "mail-55d-bcdfg", "ReplicaSet/mail-55d"
+    stop = event(f"Pod/{gone}", "Killing", "Stopping container app", -60, field="spec.containers{app}")
+    waits = {"name": "app", "restartCount": 4, "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+    status = {"phase": "Pending", "containerStatuses": [waits]}
+    told = [node(), owner(*of.split("/")), successor("mail-55d-k9x2p", of, made=-50, status=status), stop]
+    page = died(tmp_path, *told, *ran_before(gone), name=gone)
+    assert "replacement mail-55d-k9x2p on edge-3: ImagePullBackOff, not Ready, created" in page
+    assert "kubectl qos explain pod/mail-55d-k9x2p -n post" in page
 
 
 @pytest.mark.parametrize(
@@ -438,7 +460,9 @@ def test_a_pod_without_a_stop_may_have_ended_by_itself(gone: str, objects: list[
     assert f"What is left of it does not tell what ended it. {lead}" in page
     assert (f"on {NODE}: crictl pods --name {gone} --namespace post --state ready" in page) is not silent
     table = " ".join(run("died", "-n", "post", "--snapshot", str(tmp_path / "c.qos")).out.split())
-    assert (f"Not known to have stopped, for the node does not answer: {gone} on {NODE}." in table) is silent
+    unseen = f"No event shows that the kubelet stopped {gone} on {NODE}"
+    assert (f"{unseen}, which does not answer: it may still run." in table) is silent
+    assert (f"{unseen}: it may still run." in table) is (gone.startswith("mail") and not silent)
     assert ("Nothing has ended" in table) is (not silent and not gone.startswith("mail"))
     assert ("unknown not known" in table) is ("Nothing has ended" not in table)
     assert "who deleted the pod, and whether the webhook warned of force" in page

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from kubectl_plugin import cli
+from podrules.cluster.in_memory import MemorySource
 from tests.kubectl_plugin.running import run
+from tests.objects import raw_condition, raw_node, raw_pod
 from tests.tree import ROOT
 
 CASE: Final = ROOT / "tests" / "testdata" / "cases" / "field" / "partpdb.json"
@@ -183,3 +188,20 @@ def test_pending_pods_without_volumes_in_the_file_are_unknown(tmp_path: Path) ->
 
     told = _told(tmp_path, lacking, "partitions")
     assert "persistentvolumes" in told.partition("Unknown")[2]
+
+
+@pytest.mark.parametrize("phase", ["Running", "Succeeded"])
+def test_a_node_that_is_gone_is_found_on_a_live_cluster(phase: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the pods that name no known node are asked for."""
+    there = raw_node("n1", conditions=[raw_condition("Ready")])
+    pods = [raw_pod(name, "shop", nodeName=node, status={"phase": phase}) for name, node in (("a", "n1"), ("b", "n2"))]
+    waits = raw_pod("c", "shop", status={"phase": "Pending"})
+    now = datetime.fromisoformat("2026-10-01T12:00:00Z")
+    source = MemorySource([there, *pods, waits], description="the cluster", now=now)
+    monkeypatch.setattr(source, "side_by_side", True, raising=False)
+    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+    said = " ".join(run("partitions").out.split())
+    assert ("node/n2" in said) is (phase == "Running")
+    assert ("Gone: there is no Node object" in said) is (phase == "Running")
+    assert ("All nodes answer." in said) is (phase != "Running")
+    assert "n1" not in said

@@ -208,6 +208,16 @@ def test_bound_claim_without_its_volume_is_lost(tmp_path: Path) -> None:
     assert 'names volume "pv", which does not exist' in report["verdict"]["text"]
 
 
+def test_a_bound_volume_that_is_being_deleted_is_named_first(tmp_path: Path) -> None:
+    meta = {"name": "pv", "deletionTimestamp": EARLIER, "finalizers": ["kubernetes.io/pv-protection"]}
+    going = {**volume(), "metadata": meta}
+    out = " ".join(
+        ask(tmp_path, [bound(), going, storage_class(), raw_node("n1"), user("a", "n1")], "pvc/data").out.split()
+    )
+    assert "Its volume pv is being deleted: it goes once the claim is deleted, and its data, too, unless" in out
+    assert "being deleted, disk.example.com" in out
+
+
 def test_claim_shows_the_words_of_its_newest_event(tmp_path: Path) -> None:
     out = ask(tmp_path, CLAIMS["ClaimUnbound"][0], "pvc", "data").out
     assert "Event         ProvisioningFailed 0s ago: no quota left" in out

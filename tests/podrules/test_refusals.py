@@ -227,6 +227,7 @@ def test_a_refusal_that_was_not_repeated(minutes: int, holds: bool) -> None:
         ("Deployment", WorkloadStatus(observed_generation=1, replicas=4), 3, 0),
         ("StatefulSet", WorkloadStatus(), 3, 0),
         ("DaemonSet", WorkloadStatus(observed_generation=1, current_number_scheduled=4), 9, 5),
+        ("DaemonSet", WorkloadStatus(current_number_scheduled=1), 3, 2),
         ("Job", WorkloadStatus(active=1), 2, 1),
         ("Job", WorkloadStatus(), None, 0),
     ],

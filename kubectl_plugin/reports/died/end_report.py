@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from kubectl_plugin.reports import API_VERSION
-from podrules.died.cause import Cause
+from podrules.died.cause import Cause, Grade
 from podrules.died.evidence import KnownEnd
 from podrules.died.gone import LOST_NODE
 from podrules.died.of_pod import PodEnd, last_end
@@ -84,9 +84,14 @@ class EndReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="ki
     """Whether the pods of its controller were read to find that one."""
     younger: Replacement | None = None
     """The youngest pod of its controller, where that may be in its place: when this one ended is not known."""
+    is_surplus: bool = False
+    """Whether its controller wanted fewer pods: a ReplicaSet deletes pods for nothing else, and makes none then."""
     hint: str = ""
     """What may have been meant, where nothing is known of the name; empty: nothing is alike."""
     unread: tuple[Unread, ...]
+
+
+_SCALED: Final = frozenset({"ReplicaSet", "ReplicationController"})
 
 
 def end_report(
@@ -106,6 +111,8 @@ def end_report(
     pod, node, owner, clocks = evidence.pod, evidence.node, evidence.controller, evidence.clocks
     spec = pod.spec if pod is not None else None
     end = last_end(evidence)
+    by_owner = (end.verdict.cause, end.verdict.grade) == (Cause.OWNER, Grade.CERTAIN)
+    surplus = by_owner and owner is not None and owner.kind in _SCALED and not evidence.owner_gone
     return EndReport(
         name=evidence.name,
         namespace=evidence.namespace,
@@ -130,9 +137,10 @@ def end_report(
         node_clock_ahead_seconds=round(clocks.ahead.total_seconds()) if clocks.are_apart else 0,
         taints=tuple(_taints(node, None if spec is None else spec.tolerations, instant(end.at))),
         preempted=preempted if end.verdict.cause is Cause.PREEMPTION else None,
-        replacement=known.replacement,
+        replacement=None if surplus else known.replacement,
         replacement_sought=known.sought,
-        younger=known.younger,
+        younger=None if surplus else known.younger,
+        is_surplus=surplus,
         unread=unread,
     )
 

@@ -341,10 +341,12 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
         yield f"{report.node} does not answer: nobody knows whether its processes have ended, and they may run on"
     elif forced and stopped is not None:
         yield f"the kubelet of {where} began to stop its containers at {clock(stopped, now)}"
-    if found is not None:
+    if report.is_surplus and report.owner is not None:
+        yield f"nothing takes its place: {report.owner.kind} {report.owner.name} wanted fewer pods"
+    elif found is not None:
         yield f"replacement {_shown(found, now)}"
     elif report.younger is not None:
-        known = "unknown, because no event shows when this pod was deleted"
+        known = f"unknown, because no event shows when this pod was {'first ' if forced else ''}deleted"
         yield f"perhaps replaced by {_shown(report.younger, now)}: {known}"
     elif report.end.of is EndOf.POD and report.owner is not None and not report.owner_gone:
         what = "no replacement was found" if report.replacement_sought else "unknown whether it made a replacement"
@@ -362,7 +364,7 @@ def _now(report: EndReport, now: datetime | None) -> Iterator[str]:
 
 
 def _shown(pod: Replacement, now: datetime | None) -> str:
-    state = "Ready" if pod.ready else f"{pod.phase}, not Ready"
+    state = "Ready" if pod.ready else f"{pod.status or pod.phase}, not Ready"
     return f"{pod.name}{f' on {pod.node}' if pod.node else ''}: {state}, created {when_words(pod.created, now)}"
 
 
@@ -370,6 +372,8 @@ def _next(report: EndReport) -> Iterator[Command]:
     end = report.end
     if (logs := end_log(report)) is not None:
         yield logs
+    if report.replacement is not None and not report.replacement.ready:
+        yield qos("explain pod/{}", report.replacement.name, namespace=report.namespace, comment="in place of it")
     if report.exists:
         yield qos("explain pod/{}", report.name, namespace=report.namespace)
     if report.silent:

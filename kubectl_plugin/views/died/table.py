@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -13,15 +13,18 @@ from kubectl_plugin.reports.died.end_report import EndReport
 from kubectl_plugin.reports.verdict import most_urgent
 from kubectl_plugin.views.died.lately import causes_words
 from kubectl_plugin.views.died.page import end_verdict
+from kubectl_plugin.views.died.telling import may_run_on
 from kubectl_plugin.views.unread import assumed_words, unread_lines
 from kubectl_plugin.views.version_notes import VersionNotes
 from kubectl_plugin.views.words import counted, lasting, listed, when_words
 from podrules.died.cause import Grade
+from podrules.model.pod import Pod
 from podrules.reading import Unread
 
 __all__ = ["cause_counts", "ends_page", "short_verdict"]
 
 _MOST: Final = 500
+_NAMED: Final = 3
 _GRADES: Final = {
     Grade.CERTAIN: "certain",
     Grade.LIKELY: "likely",
@@ -31,7 +34,12 @@ _GRADES: Final = {
 
 
 def ends_page(
-    reports: Sequence[EndReport], now: datetime | None, *, since: timedelta | None, lacks: Sequence[Unread] = ()
+    reports: Sequence[EndReport],
+    now: datetime | None,
+    *,
+    since: timedelta | None,
+    lacks: Sequence[Unread] = (),
+    gone_nodes: Mapping[str, Sequence[Pod]] = {},
 ) -> Page:
     """The page of several.
 
@@ -40,6 +48,7 @@ def ends_page(
         now: The present.
         since: Within which time they ended; None: any.
         lacks: What could not be read: more may have ended.
+        gone_nodes: Nodes that were asked for and have no Node object, with the pods that name them.
     """
     within = f" in the last {lasting(since)}" if since is not None else ""
     ended = [one for one in reports if not one.end.never_began]
@@ -56,8 +65,10 @@ def ends_page(
     several = len({one.namespace for one in reports}) > 1
     return Page(
         f"What ended: {_pods(ended)}{within}" if ended else "What ended",
-        (*sentences, *assumed_words(lacks)),
-        most_urgent(end_verdict(one, now).severity for one in reports) if reports else Severity.FINE,
+        (*(_gone_words(name, pods) for name, pods in gone_nodes.items()), *sentences, *assumed_words(lacks)),
+        most_urgent(
+            (Severity.TROUBLE if gone_nodes else Severity.FINE, *(end_verdict(one, now).severity for one in reports))
+        ),
         (
             _table("", ended, now, several=several),
             Section("By cause", tuple(Row((str(count), cause)) for cause, count in cause_counts(ended))),
@@ -67,6 +78,14 @@ def ends_page(
         ),
         tuple(_next((*ended, *waiting))),
     )
+
+
+def _gone_words(name: str, pods: Sequence[Pod]) -> str:
+    """Deleting a Node object stops no machine."""
+    lead = f"{name} has no Node object any more, and what ran there may run on unless its machine is off"
+    named = listed([f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in pods], most=_NAMED)
+    still = f": {counted(len(pods), 'pod')} still name{'s' if len(pods) == 1 else ''} it, {named}" if pods else ""
+    return f"{lead}{still}."
 
 
 def _pods(reports: Sequence[EndReport]) -> str:
@@ -83,14 +102,24 @@ def _sentences(reports: Sequence[EndReport], more: int) -> Iterator[str]:
     counts = cause_counts(reports)
     if not counts:
         return
+    unseen = [one for one in reports if one.node and (may_run_on(one) or (one.silent and _is_unknown(one)))]
+    if unseen:
+        names = [f"{one.name} on {one.node}{', which does not answer' if one.silent else ''}" for one in unseen]
+        they = "it" if len(unseen) == 1 else "they"
+        yield f"No event shows that the kubelet stopped {listed(names, most=_NAMED)}: {they} may still run."
     cause, count = counts[0]
-    yield f"Most often: {cause} ({count} of {len(reports)})." if len(counts) > 1 else f"All by one cause: {cause}."
-    if lost := [
-        f"{one.name} on {one.node}" for one in reports if one.end.verdict.grade is Grade.NOTHING and one.silent
-    ]:
-        yield f"Not known to have stopped, for the node does not answer: {listed(lost, most=3)}."
+    if len(counts) > 1:
+        yield f"Most often: {cause} ({count} of {len(reports)})."
+    elif not all(map(_is_unknown, reports)):
+        yield f"All by one cause: {cause}."
+    elif not unseen:
+        yield "Nothing that is left tells the cause."
     if more:
         yield f"{more} more are left out; -o json has all."
+
+
+def _is_unknown(report: EndReport) -> bool:
+    return report.end.verdict.grade is Grade.NOTHING
 
 
 def cause_counts(reports: Sequence[EndReport]) -> list[tuple[str, int]]:

@@ -12,6 +12,7 @@ from podrules.model.instant import later
 from podrules.placement.outcome import Binding, BindingStage, ClaimProblem, ClaimTrouble, VolumePlace
 
 __all__ = [
+    "SEE_PROVISIONER",
     "awaited_words",
     "binding_sentences",
     "claim_command",
@@ -23,6 +24,9 @@ __all__ = [
 ]
 
 _SHOWN: Final = 2
+_SEE_PROVISIONER: Final = "see that the provisioner runs; the claim's events tell what it says"
+SEE_PROVISIONER: Final = f"Way out: {_SEE_PROVISIONER}."
+"""No help where it runs: the event that it wrote says more."""
 _AGAIN: Final = "the scheduler selects a node again"
 HOSTNAME: Final = "kubernetes.io/hostname"
 
@@ -158,6 +162,9 @@ def awaited_words(binding: Binding) -> str:
 
 def _attempts(binding: Binding, since: datetime | None, now: datetime | None) -> Iterator[str]:
     """Since when it waits, when that ends, and how an attempt before ended."""
+    if binding.stage is not BindingStage.FAILED and any(one.failed for one in binding.claims):
+        yield "That is a binding failure condition: the attempt ends, and the scheduler tries again."
+        return
     until = later(since, binding.timeout_seconds) if since is not None and not binding.error else None
     if binding.claims and binding.stage is not BindingStage.FAILED:
         field = "bindTimeoutSeconds" if binding.stage is BindingStage.VOLUMES else "bindingTimeout"
@@ -226,6 +233,23 @@ def _released(problem: ClaimProblem) -> str:
     return "; a Released one is Available again without its spec.claimRef" if released else ""
 
 
+def _unlike(problem: ClaimProblem) -> str:
+    """``capacity 10Gi, not 100Gi``."""
+    told = (
+        f"{field} {has or 'none'}, not {asks or 'none'}" if field != "metadata.deletionTimestamp" else "being deleted"
+        for field, (has, asks) in problem.unlike.items()
+    )
+    return "; ".join(told)
+
+
+def _of_devices(problem: ClaimProblem) -> str:
+    """What a driver says of a device's conditions: a failure decides."""
+    names = problem.failed or problem.wanted
+    said = listed(list(dict.fromkeys(cut(text).rstrip(". ") for name in names if (text := problem.messages.get(name)))))
+    what = f"{'set' if problem.failed else 'has not set'} {listed([quoted(name) for name in names])} to True"
+    return f"is not ready: driver {problem.provisioner} {what}{f' ({said})' if said else ''}"
+
+
 def _no_default(problem: ClaimProblem) -> str:
     return "none is the default" if problem.classes else "there is none"
 
@@ -266,6 +290,9 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.NOT_OWNED: lambda _: "has the name of its ephemeral volume's claim and is not this pod's",
     ClaimTrouble.VOLUME_MISSING: lambda one: f"names volume {quoted(one.volume)}, which does not exist",
     ClaimTrouble.VOLUME_TAKEN: lambda one: f"has no volume: {quoted(one.volume)}, which it names, is another claim's",
+    ClaimTrouble.VOLUME_MISMATCH: lambda one: (
+        f"has no volume: {quoted(one.volume)}, which it names, does not match it ({_unlike(one)})"
+    ),
     ClaimTrouble.CLASS_MISSING: lambda one: (
         f"is unbound: no PersistentVolume {_of_class(one)} matches it, and no StorageClass has that name{_near(one)}"
         if one.near
@@ -292,9 +319,7 @@ _WHAT: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.WAITS_FOR_PROVISIONER: lambda one: (
         f"is unbound: {one.provisioner or 'its provisioner'} has not made a volume {_of_class(one)} yet"
     ),
-    ClaimTrouble.WAITS_FOR_DEVICE: lambda one: (
-        f"is not ready: driver {one.provisioner} has not set {listed([quoted(name) for name in one.wanted])} to True"
-    ),
+    ClaimTrouble.WAITS_FOR_DEVICE: _of_devices,
 }
 _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.MISSING: lambda one: (
@@ -317,6 +342,9 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
     ClaimTrouble.VOLUME_MISSING: lambda one: f"make PersistentVolume {quoted(one.volume)}, or recreate the claim",
     ClaimTrouble.NEEDS_SCHEDULER: lambda one: f"replace spec.nodeName by {_choice(one)}",
     ClaimTrouble.VOLUME_TAKEN: lambda _: "recreate the claim without spec.volumeName, or with a free volume",
+    ClaimTrouble.VOLUME_MISMATCH: lambda _: (
+        "recreate the claim without spec.volumeName, or with a free volume that matches it"
+    ),
     ClaimTrouble.CLASS_MISSING: _anew,
     ClaimTrouble.NO_CLASS: _by_default,
     ClaimTrouble.NO_VOLUME: _by_hand,
@@ -327,6 +355,10 @@ _WAY: Final[Mapping[ClaimTrouble, Callable[[ClaimProblem], str]]] = {
         "kube-controller-manager gives it that; the claim's events tell why not yet"
     ),
     ClaimTrouble.WAITS_FOR_VOLUME: lambda _: "kube-controller-manager binds it; the claim's events tell why not yet",
-    ClaimTrouble.WAITS_FOR_PROVISIONER: lambda _: "see that the provisioner runs; the claim's events tell what it says",
-    ClaimTrouble.WAITS_FOR_DEVICE: lambda one: f"see that {one.provisioner} runs; it sets that in the claim's status",
+    ClaimTrouble.WAITS_FOR_PROVISIONER: lambda _: _SEE_PROVISIONER,
+    ClaimTrouble.WAITS_FOR_DEVICE: lambda one: (
+        "mend what the driver says of the device"
+        if one.failed
+        else f"see that {one.provisioner} runs; it sets that in the claim's status"
+    ),
 }

@@ -158,8 +158,9 @@ def _lines(report: PodReport, placement: Placement, now: datetime | None, *, wid
             f"kube-scheduler stops after the first {sampled} that fit, in turn: it may choose one that is not the best "
             "(percentageOfNodesToScore)"
         )
-    # The verdict begins with what the scheduler said where the answer is not proved.
-    if placement.told is not None and (placement.proven or not placement.feasible):
+    # The verdict begins with what the scheduler said where the answer is not proved, or it says more than the nodes.
+    leads = placement.feasible and (not placement.proven or placement.rejected_elsewhere)
+    if placement.told is not None and not leads:
         yield from _message_words(placement, placement.told, wide=wide)
     for plugin in placement.unknown_plugins:
         if problem := no_such_plugin(plugin):

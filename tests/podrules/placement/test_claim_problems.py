@@ -180,6 +180,33 @@ def test_a_volume_that_the_claim_names(holder: str, trouble: ClaimTrouble) -> No
     assert only(placed(using("data"), [claim(volumeName="pv-1")], [volume("pv-1", of=holder)])).trouble is trouble
 
 
+@pytest.mark.parametrize(
+    ("there", "unlike"),
+    [
+        (volume("pv-1", "9Gi"), {"capacity": ("9Gi", "10Gi")}),
+        (volume("pv-1", "10240Mi"), {}),
+        (volume("pv-1", storageClassName="nfs"), {"storageClassName": ("nfs", "")}),
+        (volume("pv-1", volumeMode="Block"), {"volumeMode": ("Block", "Filesystem")}),
+        (volume("pv-1", accessModes=["ReadOnlyMany"]), {"accessModes": ("ReadOnlyMany", "ReadWriteOnce")}),
+        (volume("pv-1", "9Gi", of="data"), {}),
+    ],
+)
+def test_a_volume_that_does_not_match_the_claim_that_names_it(there: Json, unlike: dict[str, tuple[str, str]]) -> None:
+    """One that is reserved for the claim is bound to it all the same."""
+    problem = only(placed(using("data"), [claim(volumeName="pv-1")], [there]))
+    trouble = ClaimTrouble.VOLUME_MISMATCH if unlike else ClaimTrouble.WAITS_FOR_VOLUME
+    assert (problem.trouble, dict(problem.unlike)) == (trouble, unlike)
+    for has, asks in unlike.values():
+        assert f"{has}, not {asks or 'none'}" in " ".join(claim_sentences([problem]))
+
+
+def test_a_volume_of_an_earlier_claim_of_the_name_is_not_free() -> None:
+    there = volume("pv-1", of="data")
+    there["spec"]["claimRef"]["uid"] = "before"
+    problem = only(placed(using("data"), [claim(volumeName="pv-1")], [there]))
+    assert problem.trouble is ClaimTrouble.VOLUME_TAKEN
+
+
 def test_the_one_that_the_scheduler_stops_at_comes_first() -> None:
     claims = [claim("unbound", storageClassName="nope"), claim("lost", phase="Lost", volumeName="pv-1")]
     placement = placed(using("unbound", "lost", "missing"), claims)

@@ -33,6 +33,7 @@ from podrules.scheduler.plugins.node_selector_problems import term_problems
 from podrules.scheduler.plugins.volume_binding.storage_index import STORAGE, StorageIndex, claim_class
 
 __all__ = [
+    "FILESYSTEM",
     "NO_VOLUME",
     "AttributesClassError",
     "ClaimMatches",
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 NO_VOLUME: Final = -1
-_FILESYSTEM: Final = "Filesystem"
+FILESYSTEM: Final = "Filesystem"
 
 Rows = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -234,7 +235,7 @@ def _fits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
     wanted, spec = claim.spec, volume.spec
     return (
         volume.metadata.deletion_timestamp is None
-        and (wanted.volume_mode or _FILESYSTEM) == (spec.volume_mode or _FILESYSTEM)
+        and (wanted.volume_mode or FILESYSTEM) == (spec.volume_mode or FILESYSTEM)
         and (wanted.volume_attributes_class_name or "") == (spec.volume_attributes_class_name or "")
     )
 
