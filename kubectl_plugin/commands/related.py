@@ -173,11 +173,11 @@ class RelatedReports:
         return replace(report, chosen=tuple(places), missing=found.binding.missing if found.binding is not None else "")
 
     def _event(self, claim: PersistentVolumeClaim) -> Said | None:
-        """The newest one about it."""
+        """The newest one about it; one that only says that a provisioner is awaited comes every 15 s."""
         meta = claim.metadata
         events = self._gatherer.events_of(kinds.PERSISTENT_VOLUME_CLAIMS.kind, meta.name, meta.namespace)
         own = [one for one in self._gatherer.noted(events) or () if one.involved_object.uid in {"", meta.uid}]
-        newest = max(own, key=lambda one: one.last or "", default=None)
+        newest = max(own, key=lambda one: (one.reason != "ExternalProvisioning", one.last or ""), default=None)
         return None if newest is None else Said(newest.reason, newest.message, newest.last)
 
     def _budget(self, budget: PodDisruptionBudget, *, named: bool) -> BudgetReport:

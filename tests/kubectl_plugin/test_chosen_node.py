@@ -400,6 +400,15 @@ def test_the_page_of_a_claim_says_that_its_node_rejects_the_pod(tmp_path: Path) 
     assert "see that the provisioner runs" not in said
 
 
+def test_words_of_a_provisioner_count_also_while_it_is_awaited(tmp_path: Path) -> None:
+    failed = event("ProvisioningFailed", "12:05:00", type="Warning", message="no quota left")
+    said = Cluster(tmp_path, pod(), claim(), CLASS, failed, waiting("12:05:10")).said(
+        "explain", "pvc/data", "-n", "shop"
+    )
+    assert "for node n1. It keeps pod db waiting. ProvisioningFailed 10s ago: no quota left." in said
+    assert "see that the provisioner runs" not in said
+
+
 def test_the_page_of_a_claim_says_that_its_driver_is_missing(tmp_path: Path) -> None:
     folder = tmp_path
     said = Cluster(folder, pod(), claim(), CLASS, *DRIVERS).said("explain", "pvc/data", "-n", "shop")
