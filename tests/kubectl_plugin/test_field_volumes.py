@@ -73,7 +73,7 @@ def test_a_pod_that_is_there_waits_for_such_a_claim(pod: str, claim: str) -> Non
 def test_the_report_lists_pods_that_wait_for_such_a_claim() -> None:
     code, text = flat("c10.json", "report", "-A")
     assert "trouble 2 pods: claim stays unbound." in text
-    assert "or spec.nodeName passes the scheduler over" in text
+    assert 'Claim "aaa2" stays unbound: its StorageClass' in text
     assert "Not certain: no persistentvolumes in the file" in text
     assert code == 11
 
