@@ -5,6 +5,8 @@
     Job           for its own end: one of its conditions or events says so at the same time. Else it made fewer pods at
                   once
     cleaned up    it deletes a pod that had ended before, and says so in another event: that deletion ended nothing
+    a Job         that has no condition of an end, and was not suspended since the pod was made, deleted it for neither;
+                  one of generation 1 has the parallelism that it had
     silence       counts only of Kubernetes' own controllers, where no event can be missing or still be on its way
     no dash       all of them end the name of a pod with one: a pod without has none of them
 
@@ -162,4 +164,24 @@ def excluded_controllers(evidence: Evidence, made: datetime | None, ended: datet
     named = any(made is None or when >= made for _, when in _deletions(evidence))
     if alone and heard and not named and controller.kind in CONTROLLERS:
         return both
-    return frozenset() if controller.kind == _JOB else frozenset({Cause.JOB_ENDED})
+    if controller.kind != _JOB:
+        return frozenset({Cause.JOB_ENDED})
+    if not alone or named or not _goes_on(evidence, made, ended):
+        return frozenset()
+    # A Job that nobody changed has the parallelism that it had; of an index it may have made two pods.
+    job = evidence.owner
+    as_made = job is not None and job.metadata.generation == 1 and job.spec.completion_mode != "Indexed"
+    return both if as_made else frozenset({Cause.JOB_ENDED})
+
+
+def _goes_on(evidence: Evidence, made: datetime | None, ended: datetime | None) -> bool:
+    """Whether the Job of a pod is there, and had neither ended nor been suspended when that was deleted."""
+    job, now = evidence.owner, evidence.now
+    began = instant(job.metadata.creation_timestamp) if job is not None else None
+    if job is None or began is None or made is None or ended is None or now is None:
+        return False
+    resumed = job.status.condition("Suspended", "False")
+    since = began if resumed is None else instant(resumed.last_transition_time)
+    if since is None or max(began, since) > made or now - ended <= _NEAR:
+        return False
+    return not (evidence.owner_gone or job.spec.suspend or job_may_have_ended(evidence))

@@ -12,10 +12,13 @@
     a static pod           its uid is a hash of its manifest: nothing that deletes objects stops it
     init containers alone  the kubelet stopped no app container: either none ran yet, or all had ended, and it stopped
                            the sidecars for that
-    its node is gone       likely for that, if a program removed the node
+    its node is gone       likely for that, if a program removed the node, or a StatefulSet deleted the pod and no
+                           kubelet stopped it: pod garbage collection sets such a pod Failed, and a StatefulSet deletes
+                           that to make another
     nothing                its containers may have ended by themselves
 
-Source: as of `deleted`, and pkg/kubelet/eviction/eviction_manager.go (evictPod) at v1.36.3.
+Source: as of `deleted`, and pkg/kubelet/eviction/eviction_manager.go (evictPod), pkg/controller/podgc/gc_controller.go
+(gcOrphaned), pkg/controller/statefulset/stateful_set_control.go (processReplica) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -108,7 +111,8 @@ _NO_EVENT_NEEDED: Final = (Cause.NODE_SHUTDOWN, Cause.REJECTED, Cause.NODE_GONE)
 _OF_DAEMON_SET: Final = "DaemonPod"
 _OF_ACTIVE: Final = frozenset({"ReplicaSet", "ReplicationController"})
 """Kinds whose pods always restart, and whose controllers delete none that has ended."""
-_MAKES_ANOTHER: Final = frozenset({"StatefulSet", "DaemonSet"})
+_STATEFUL: Final = frozenset({"StatefulSet"})
+_MAKES_ANOTHER: Final = _STATEFUL | {"DaemonSet"}
 """Kinds whose controllers delete a pod that has ended, to make another of its name or on its node."""
 DELETERS: Final = frozenset(
     {Cause.PREEMPTION, Cause.TAINT_EVICTION, Cause.API_EVICTION, Cause.DELETED, Cause.FORCE_DELETED}
@@ -172,6 +176,8 @@ def gone_verdict(evidence: Evidence) -> Verdict:
         if cleanup.where.endswith(_OF_DAEMON_SET):
             # That controller looks at nodes that are there.
             del ends[Cause.NODE_GONE]
+        elif evidence.node_gone and evidence.events is not None and not stops:
+            ends[Cause.NODE_GONE] = Weight.MUCH
         return weighed(ends, {cause: [cleanup] for cause in ends})
     by_controller = told_by_owner(evidence)
     if by_controller:
@@ -223,18 +229,26 @@ def _by_controller(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cau
         # The kubelet does not tell that it stopped its containers.
         weights = dict.fromkeys(_OF_CONTAINERS, Weight.POSSIBLE)
     before = _stopped_before(evidence, stops, told)
-    if _makes_another(evidence):
+    if evidence.node_gone and evidence.events is not None and not stops and _has_events_of(evidence, _STATEFUL):
+        # Its pods always restart: no container's own end makes it Failed.
+        weights = {
+            **dict.fromkeys(told, Weight.SOME),
+            Cause.NODE_GONE: Weight.MUCH,
+            Cause.NODE_SHUTDOWN: Weight.POSSIBLE,
+        }
+        return weighed(weights, {**told, Cause.NODE_GONE: next(iter(told.values()))})
+    if _has_events_of(evidence, _MAKES_ANOTHER):
         weights |= dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.SOME if before else Weight.POSSIBLE)
     return weighed({**weights, **dict.fromkeys(told, Weight.SOME if before else Weight.MUCH)}, told)
 
 
 def deletes_active(evidence: Evidence) -> bool:
     """Whether the controller that deletes a pod takes only pods that have not ended, and restart always."""
-    return any(event.involved_object.kind in _OF_ACTIVE for event in evidence.known_owner_events.events)
+    return _has_events_of(evidence, _OF_ACTIVE)
 
 
-def _makes_another(evidence: Evidence) -> bool:
-    return any(event.involved_object.kind in _MAKES_ANOTHER for event in evidence.known_owner_events.events)
+def _has_events_of(evidence: Evidence, controllers: frozenset[str]) -> bool:
+    return any(event.involved_object.kind in controllers for event in evidence.known_owner_events.events)
 
 
 def _stopped_before(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cause, list[Clue]]) -> bool:

@@ -203,7 +203,7 @@ def last_end(evidence: Evidence) -> PodEnd:
         )
     chosen = _chosen(pod, ends, over=pod.finished or pod.metadata.deletion_timestamp is not None)
     if chosen is None:
-        return PodEnd(EndOf.NOTHING, NOTHING, ends=ends)
+        return PodEnd(EndOf.NOTHING, NOTHING, ends=ends, lost=(Lost.NODE_GONE,) if evidence.node_gone else ())
     ran = chosen.end is not None
     return PodEnd(
         EndOf.CONTAINER if ran else EndOf.NEVER_RAN,

@@ -456,7 +456,9 @@ def test_a_pod_without_a_stop_may_have_ended_by_itself(gone: str, objects: list[
     assert "What is left of it does not tell what ended it." in page
     assert "force deleted" not in page
     silent = any(one["kind"] == "Node" and UNKNOWN_NODE in one["status"]["conditions"] for one in objects)
+    lost = any(one["kind"] == "Node" for one in objects) or f"The Node object of {NODE} is gone"
     lead = f"{NODE} does not answer, and n{NO_STOP[1:]}" if silent else NO_STOP
+    lead = lead if lost is True else f"{lost}, and n{NO_STOP[1:]}"
     assert f"What is left of it does not tell what ended it. {lead}" in page
     assert (f"on {NODE}: crictl pods --name {gone} --namespace post --state ready" in page) is not silent
     table = " ".join(run("died", "-n", "post", "--snapshot", str(tmp_path / "c.qos")).out.split())
@@ -466,6 +468,68 @@ def test_a_pod_without_a_stop_may_have_ended_by_itself(gone: str, objects: list[
     assert ("Nothing has ended" in table) is (not silent and not gone.startswith("mail"))
     assert ("unknown not known" in table) is ("Nothing has ended" not in table)
     assert "who deleted the pod, and whether the webhook warned of force" in page
+
+
+def removed_by(controller: str, name: str, when: float) -> Object:
+    text = f"delete Pod {name} in StatefulSet db successful"
+    return event(controller, "SuccessfulDelete", text, when, "statefulset-controller")
+
+
+def test_a_stateful_set_deletes_what_garbage_collection_ended(tmp_path: Path) -> None:
+    """The Node object was deleted, not the machine: the pod is set Failed, and its controller makes another."""
+    new = successor("db-7", "StatefulSet/db", made=-99, nodeName="edge-4")
+    other = {**node(), "metadata": {**node()["metadata"], "name": "edge-4"}}
+    events = [*ran_before("db-7"), removed_by("StatefulSet/db", "db-7", -100)]
+    page = captured(tmp_path, other, owner("StatefulSet", "db"), new, *events, name="db-7")
+    lead = page.partition("Proof")[0]
+    assert "Garbage collection removed the pod: its Node object is gone." in lead
+    assert (
+        f"The Node object of {NODE} is gone, and n{NO_STOP[1:]} Likely, not certain: also possible: its controller, "
+        in lead
+    )
+    assert "for a rollout" not in page
+    assert f"on {NODE}: crictl pods --name db-7" in page
+    assert f"kubectl qos node {NODE}" not in page
+    listed = " ".join(run("died", f"node/{NODE}", "--snapshot", str(tmp_path / "c.qos")).out.split())
+    assert f"No event shows that the kubelet stopped db-7 on {NODE}: it may still run." in listed
+    # Its kubelet stopped it, or its node is there: no garbage collection.
+    page = captured(tmp_path, other, owner("StatefulSet", "db"), new, *events, stop_of("db-7", -99), name="db-7")
+    assert "StatefulSet db removed the pod, for a rollout or a smaller number." in page
+    page = captured(tmp_path, node(), owner("StatefulSet", "db"), new, *events, name="db-7")
+    assert "StatefulSet db removed the pod, for a rollout or a smaller number." in page
+
+
+@pytest.mark.parametrize("why", ["gone", "silent"])
+def test_whether_a_pod_of_a_lost_node_runs_is_not_known(why: str, tmp_path: Path) -> None:
+    nodes = [node(UNKNOWN_NODE)] if why == "silent" else []
+    page = captured(tmp_path, *nodes, pod("db-7", "StatefulSet/db"), *ran_before("db-7"), name="db-7")
+    lost = f"{NODE} does not answer" if why == "silent" else f"The Node object of {NODE} is gone"
+    assert f"{lost}: it is not known whether its processes still run there. Its object shows no end." in page
+    assert "Nothing of it has ended" not in page
+
+
+@pytest.mark.parametrize(
+    ("generation", "spec", "conditions", "left"),
+    [
+        pytest.param(1, {}, (), "", id="never changed"),
+        pytest.param(1, {"completionMode": "Indexed"}, (), "few", id="two pods of an index"),
+        pytest.param(3, {}, (("Suspended", "False", -8000),), "few", id="resumed before"),
+        pytest.param(3, {}, (("Suspended", "False", -100),), "few ended", id="resumed since"),
+        pytest.param(2, {"suspend": True}, (), "few ended", id="suspended"),
+        pytest.param(1, {}, (("Complete", "True", -90),), "few ended", id="complete"),
+    ],
+)
+def test_a_job_that_goes_on_removed_no_pod_for_its_end(
+    generation: int, spec: Object, conditions: Sequence[tuple[str, str, float]], left: str, tmp_path: Path
+) -> None:
+    job = owner("Job", "import")
+    told = [raw_condition(kind, status, lastTransitionTime=at(when)) for kind, status, when in conditions]
+    meta = {**job["metadata"], "generation": generation, "creationTimestamp": at(-9000)}
+    job = {**job, "metadata": meta, "spec": {"parallelism": 1, **spec}, "status": {"conditions": told}}
+    events = [*ran_before("import-bcdfg"), stop_of("import-bcdfg", -30)]
+    page = captured(tmp_path, node(), job, pod("other"), *events, name="import-bcdfg")
+    assert ("controller" in page.partition("Proof")[0]) is ("few" in left)
+    assert ("Job ended" in page.partition("Proof")[0]) is ("ended" in left)
 
 
 def test_a_force_deletion_that_was_refused_elsewhere_ended_nothing(tmp_path: Path) -> None:

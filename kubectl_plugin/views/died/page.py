@@ -76,6 +76,9 @@ def end_verdict(report: EndReport, now: datetime | None) -> Verdict:
     """The headline of an end."""
     end = report.end
     if end.of is EndOf.NOTHING:
+        if lost := _lost_node(report):
+            unknown = f"{lost}: it is not known whether its processes still run there."
+            return Verdict(VerdictCode.NOTHING_ENDED, Severity.TROUBLE, (unknown, "Its object shows no end."))
         return Verdict(VerdictCode.NOTHING_ENDED, Severity.FINE, ("Nothing of it has ended.",))
     said = list(_sentences(report, now))
     cause = 2 if report.earlier and end.verdict.grade is not Grade.NOTHING else 1
@@ -142,10 +145,17 @@ def _also(end: PodEnd, lead: str) -> Iterator[str]:
         yield f"{lead}: {shown}."
 
 
+def _lost_node(report: EndReport) -> str:
+    """Why no kubelet tells of the pod; empty: its node may answer."""
+    if Lost.NODE_GONE in report.end.lost:
+        return f"The Node object of {report.node} is gone"
+    return f"{report.node} does not answer" if report.silent else ""
+
+
 def _runs_on(report: EndReport) -> Iterator[str]:
     """That a pod that is gone may run: no event shows that its kubelet stopped it."""
     if may_run_on(report):
-        where = f"{report.node} does not answer, and no" if report.silent else "No"
+        where = f"{lost}, and no" if (lost := _lost_node(report)) else "No"
         yield f"{where} event shows that its kubelet stopped it: its processes may still run on {report.node}."
 
 
@@ -378,7 +388,7 @@ def _next(report: EndReport) -> Iterator[Command]:
         yield qos("explain pod/{}", report.name, namespace=report.namespace)
     if report.silent:
         yield qos("partitions")
-    if may_run_on(report):
+    if may_run_on(report) and Lost.NODE_GONE not in end.lost:
         yield qos("node {}", report.node)
     if end.verdict.causes & {Cause.NODE_OUT_OF_MEMORY, Cause.EVICTED_MEMORY, Cause.EVICTED_DISK} and report.node:
         yield qos("node {}", report.node)

@@ -32,7 +32,9 @@ def may_run_on(report: EndReport) -> bool:
     end = report.end
     if report.exists or end.of is not EndOf.POD or not report.node or end.stopped:
         return False
-    return end.verdict.grade is Grade.NOTHING or Cause.FORCE_DELETED in {one.cause for one in end.verdict.suspects[:2]}
+    # Pod garbage collection stops no machine; a program that removes a node does.
+    unseen = {Cause.FORCE_DELETED} if end.evictor else {Cause.FORCE_DELETED, Cause.NODE_GONE}
+    return end.verdict.grade is Grade.NOTHING or bool(unseen & {one.cause for one in end.verdict.suspects[:2]})
 
 
 def telling(report: EndReport) -> tuple[str | Prose, ...]:
