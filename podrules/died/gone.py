@@ -216,8 +216,7 @@ def _never_stopped(evidence: Evidence) -> Verdict:
     weights = {Cause.FORCE_DELETED: Weight.MUCH, Cause.DELETED: Weight.POSSIBLE}
     if any(one.key == OUT_OF_SERVICE for one in node.spec.taints):
         weights[Cause.DELETED] = Weight.MUCH
-    first, made = _first(evidence), instant(node.metadata.creation_timestamp)
-    if first is None or made is None or made > first:
+    if not _is_its_node(evidence):
         weights[Cause.NODE_GONE] = Weight.SOME
     return weighed(weights, {Cause.FORCE_DELETED: [Clue(Source.NODE, "Ready", "Unknown")]})
 
@@ -229,13 +228,11 @@ def _by_controller(evidence: Evidence, stops: Sequence[Event], told: Mapping[Cau
         # The kubelet does not tell that it stopped its containers.
         weights = dict.fromkeys(_OF_CONTAINERS, Weight.POSSIBLE)
     before = _stopped_before(evidence, stops, told)
-    if evidence.node_gone and evidence.events is not None and not stops and _has_events_of(evidence, _STATEFUL):
+    unseen = evidence.events is not None and evidence.node_name and not stops
+    if unseen and _has_events_of(evidence, _STATEFUL) and not _is_its_node(evidence):
         # Its pods always restart: no container's own end makes it Failed.
-        weights = {
-            **dict.fromkeys(told, Weight.SOME),
-            Cause.NODE_GONE: Weight.MUCH,
-            Cause.NODE_SHUTDOWN: Weight.POSSIBLE,
-        }
+        lost = {Cause.NODE_GONE: Weight.MUCH if evidence.node_gone else Weight.SOME}
+        weights = {**dict.fromkeys(told, Weight.SOME), **lost, Cause.NODE_SHUTDOWN: Weight.POSSIBLE}
         return weighed(weights, {**told, Cause.NODE_GONE: next(iter(told.values()))})
     if _has_events_of(evidence, _MAKES_ANOTHER):
         weights |= dict.fromkeys(_ends_by_kubelet(evidence, stops), Weight.SOME if before else Weight.POSSIBLE)
@@ -397,14 +394,18 @@ def _is_of_app(event: Event) -> bool:
 
 
 def _excluded(evidence: Evidence, stops: Sequence[Event], began: datetime) -> Iterator[Cause]:
-    first, node = _first(evidence), evidence.node
-    yield from excluded_controllers(evidence, first, began)
+    yield from excluded_controllers(evidence, _first(evidence), began)
     if _is_ready_since(evidence, stops):
         yield Cause.NODE_SHUTDOWN
-    made = instant(node.metadata.creation_timestamp) if node is not None else None
-    if made is not None and first is not None and made <= first:
-        # The Node object is that on which the pod ran.
+    if _is_its_node(evidence):
         yield Cause.NODE_GONE
+
+
+def _is_its_node(evidence: Evidence) -> bool:
+    """Whether the Node object is there on which the pod ran, and not one that was made since."""
+    first, node = _first(evidence), evidence.node
+    made = instant(node.metadata.creation_timestamp) if node is not None else None
+    return made is not None and first is not None and made <= first
 
 
 def _first(evidence: Evidence) -> datetime | None:

@@ -497,6 +497,11 @@ def test_a_stateful_set_deletes_what_garbage_collection_ended(tmp_path: Path) ->
     assert "StatefulSet db removed the pod, for a rollout or a smaller number." in page
     page = captured(tmp_path, node(), owner("StatefulSet", "db"), new, *events, name="db-7")
     assert "StatefulSet db removed the pod, for a rollout or a smaller number." in page
+    # The Node was made anew since.
+    again = {**node(), "metadata": {**node()["metadata"], "creationTimestamp": at(-90)}}
+    page = captured(tmp_path, again, owner("StatefulSet", "db"), new, *events, name="db-7")
+    assert "Either garbage collection removed the pod" in page
+    assert NO_STOP in page
 
 
 @pytest.mark.parametrize("why", ["gone", "silent"])
