@@ -482,6 +482,7 @@ def test_a_stateful_set_deletes_what_garbage_collection_ended(tmp_path: Path) ->
     events = [*ran_before("db-7"), removed_by("StatefulSet/db", "db-7", -100)]
     page = captured(tmp_path, other, owner("StatefulSet", "db"), new, *events, name="db-7")
     lead = page.partition("Proof")[0]
+    assert "Another pod has this name now; this is about the one before it." in lead
     assert "Garbage collection removed the pod: its Node object is gone." in lead
     assert (
         f"The Node object of {NODE} is gone, and n{NO_STOP[1:]} Likely, not certain: also possible: its controller, "
@@ -535,6 +536,11 @@ def test_a_job_that_goes_on_removed_no_pod_for_its_end(
     page = captured(tmp_path, node(), job, pod("other"), *events, name="import-bcdfg")
     assert ("controller" in page.partition("Proof")[0]) is ("few" in left)
     assert ("Job ended" in page.partition("Proof")[0]) is ("ended" in left)
+    deleted = {"deletionTimestamp": at(-1), "deletionGracePeriodSeconds": 30, "labels": {"app": "import"}}
+    going = pod("import-bcdfg", "Job/import", metadata=deleted)
+    page = captured(tmp_path, node(), job, going, *events, name="import-bcdfg")
+    assert ("Job import removed the pod" in page) is bool(left)
+    assert ("Job had ended" in page) is ("ended" in left)
 
 
 def test_a_force_deletion_that_was_refused_elsewhere_ended_nothing(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def _sentences(report: EndReport, now: datetime | None) -> Iterator[str]:
         yield f"{said} what ended it."
         return
     if report.earlier:
-        yield "The pod of this name runs; this is about the one before it."
+        yield "Another pod has this name now; this is about the one before it."
     when = _when(end, now)
     told = [cause_sentence(one, report, end.container) for one in end.verdict.suspects]
     causes = {one.cause for one in end.verdict.suspects}
