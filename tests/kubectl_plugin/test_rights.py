@@ -27,7 +27,7 @@ from tests.golden import check
 from tests.kubectl_plugin.asked import COMMANDS as TYPED
 from tests.kubectl_plugin.asked import MANIFEST, Request, asked_by, missed
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_pod
+from tests.objects import raw_pod, raw_workload
 from tests.tree import ROOT
 
 _READ = {"get", "list"}
@@ -236,6 +236,34 @@ def test_K_what_one_namespace_does_not_show(developer: RecordingSource, words: s
     every = () if "-A" in words or "--drain" in words else ("-n", developer.namespace)
     ran = run(*words.split(), *every, stdin=MANIFEST)
     assert (ran.code, said in flat(ran.out + ran.err)) == (code, True), ran
+
+
+@pytest.mark.parametrize("words", ["deployment/fat --replicas 6", "-f -"])
+def test_K_what_a_quota_lets_in_is_as_uncertain(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "500m"}}}]
+    fat = raw_workload("Deployment", "fat", "shop", pod_spec={"containers": containers}, replicas=0)
+    bounds = {"hard": {"requests.cpu": "2"}}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "compute", "namespace": "shop"},
+        "spec": bounds,
+        "status": bounds | {"used": {"requests.cpu": "1"}},
+    }
+    source = RecordingSource([*demo_objects(), fat, quota], only_in="shop", git_version=DEMO_VERSION)
+    source.namespace, source.now, source.side_by_side = "shop", datetime.fromisoformat(DEMO_NOW), True
+    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+    manifest = json.dumps({**fat, "spec": {**fat["spec"], "replicas": 6}})
+    ran = run("place", *words.split(), "-n", "shop", stdin=manifest)
+    assert (ran.code, "uota compute lets in 2 of 6" in ran.out) == (7, True), ran
+    for said in (
+        "Unknown; by what was read, ",
+        "Not certain: no pods outside of shop could be read: assumed none.",
+        "pods outside of shop: you may not list them",
+    ):
+        assert said in flat(ran.out)
+    told = json.loads(run("place", *words.split(), "-n", "shop", "-o", "json", stdin=manifest).out)
+    assert told["verdict"]["lacks"] == ["pods"]
 
 
 def test_K_no_yes_of_one_namespace_is_certain(developer: RecordingSource, monkeypatch: pytest.MonkeyPatch) -> None:
