@@ -196,6 +196,13 @@ class Gatherer:
         self._unread.setdefault((found.verb, found.resource, found.namespace), found)
         return None
 
+    def preemptor_among(self, event: Event | None) -> tuple[Sequence[Pod] | None, bool]:
+        """The pods among which an event's preemptor may be, of all namespaces or one; whether there may be others."""
+        every = read_or_none(self.list(PODS))
+        if every is not None or event is None:
+            return every, self._source.is_plain_list
+        return read_or_none(self.list(PODS, event.involved_object.namespace)), True
+
     def get(self, kind: Kind[K], name: str, namespace: str | None = None) -> K | Unread | None:
         """One object; None: it does not exist. It is unread where a List does not hold it."""
         found = self._outcome(lambda: self._source.get(kind, name, namespace), "get", kind, namespace, name)

@@ -266,6 +266,37 @@ def test_K_what_a_quota_lets_in_is_as_uncertain(words: str, monkeypatch: pytest.
     assert told["verdict"]["lacks"] == ["pods"]
 
 
+@pytest.mark.usefixtures("developer")
+def test_K_what_was_not_read_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "on nodes now" not in run("explain", "pc/shop-high").out
+    file = str(tmp_path / "shop.qos")
+    run("snapshot", "-n", "shop", "-o", file)
+    monkeypatch.undo()
+    said = flat(run("fence", "node/node-c3", "--snapshot", file).out)
+    assert "which pods it removes is unknown" in said
+    assert "removes no pod" not in said
+
+
+@pytest.mark.parametrize(("space", "whom"), [("shop", "shop/high"), ("data", "the pod with uid 37be6f76…")])
+def test_K_the_own_namespace_has_the_preemptor(space: str, whom: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    uid = "37be6f76-da92-4585-bcc4-95d547c255e8"
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "low.1", "namespace": "shop"},
+        "involvedObject": {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "low", "uid": "low"},
+        "reason": "Preempted",
+        "message": f"Preempted by pod {uid} on node node-b2",
+        "reportingComponent": "default-scheduler",
+        "eventTime": "2026-10-17T03:10:18.208117Z",
+    }
+    high = raw_pod("high", space, uid=uid, nodeName="node-b2")
+    source = RecordingSource([*demo_objects(), event, high], only_in="shop", git_version=DEMO_VERSION)
+    source.namespace, source.now, source.side_by_side = "shop", datetime.fromisoformat(DEMO_NOW), True
+    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+    assert f"The scheduler preempted the pod for {whom}" in flat(run("died", "pod/low", "-n", "shop").out)
+
+
 def test_K_no_yes_of_one_namespace_is_certain(developer: RecordingSource, monkeypatch: pytest.MonkeyPatch) -> None:
     said = {}
     for whole in (False, True):
