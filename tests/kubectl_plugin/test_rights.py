@@ -266,6 +266,25 @@ def test_K_what_a_quota_lets_in_is_as_uncertain(words: str, monkeypatch: pytest.
     assert told["verdict"]["lacks"] == ["pods"]
 
 
+@pytest.mark.parametrize("others", [(), ("data",)])
+def test_K_a_refused_pod_needs_no_more_rights(others: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds = {"hard": {"pods": "0"}}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "none", "namespace": "shop"},
+        "spec": bounds,
+        "status": bounds | {"used": {"pods": "0"}},
+    }
+    source = RecordingSource([*demo_objects(), quota], only_in="shop", git_version=DEMO_VERSION)
+    # Of the context, where nothing may be read.
+    source.namespace, source.now, source.side_by_side = "default", datetime.fromisoformat(DEMO_NOW), True
+    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+    pods = [raw_pod("web", space) for space in ("shop", *others)]
+    ran = run("place", "-f", "-", stdin=yaml.safe_dump_all(pods))
+    assert (ran.code, 'pods "web" is forbidden: exceeded quota: none' in flat(ran.out)) == (7, True), ran
+
+
 @pytest.mark.usefixtures("developer")
 def test_K_what_was_not_read_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "on nodes now" not in run("explain", "pc/shop-high").out
