@@ -91,11 +91,12 @@ def test_an_invented_eviction_is_refused_and_told_no_names(ask: Ask, victim: Obj
         '"$(kubectl get pod ledger -n secret-tenant -o jsonpath={.metadata.uid})" --overwrite'
     )
     assert _told(response).startswith("ledger: Its owner decides whether a second starts while ")
-    assert f"namespace secret-tenant wants it confirmed: {command}" in _told(response)
+    assert "namespace secret-tenant wants it confirmed; evict it with grace: drain again without " in _told(response)
+    assert f", or: {command}" in _told(response)
 
 
 def test_its_command_confirms_for_who_may(control_plane: ControlPlane, ask: Ask, victim: Object) -> None:
-    command = _told(ask(eviction_review("ledger", NAMESPACE, FORCED))).partition("wants it confirmed: ")[2].strip()
+    command = _told(ask(eviction_review("ledger", NAMESPACE, FORCED))).partition(", or: ")[2].strip()
     subprocess.run(["bash", "-c", command], check=True, env=control_plane.kubectl_environment(), capture_output=True)
     try:
         response = ask(eviction_review("ledger", NAMESPACE, FORCED))
