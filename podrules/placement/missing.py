@@ -230,13 +230,23 @@ def _unjudged(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str], own:
         missing: The kinds that were not read, or not in all namespaces.
         own: Those of them that were read in the pod's namespace.
     """
-    for resource in missing:
+    # Pods of other namespaces may only rule out more nodes then.
+    judged = {PODS, "namespaces"} if PODS not in missing - own and _wants_own_pods(pod) else set()
+    for resource in missing - judged:
         yield from _JUDGES.get(resource, ())
     if _DEVICE_CLASSES in missing and pod.spec.resource_claims:
         yield "DynamicResources"
     unresolved = (missing - own).intersection(_unresolved(pod, snapshot))
     if unresolved & {CLAIMS, VOLUMES, CLASSES} or _awaits_volume(pod, snapshot, missing):
         yield from _OF_VOLUMES
+
+
+def _wants_own_pods(pod: Pod) -> bool:
+    """Whether required affinity to pods, if the pod has any, is to pods of its own namespace."""
+    affinity = None if pod.spec.affinity is None else pod.spec.affinity.pod_affinity
+    terms = () if affinity is None else affinity.required_during_scheduling_ignored_during_execution
+    own = {pod.metadata.namespace}
+    return all(one.namespace_selector is None and own.issuperset(one.namespaces) for one in terms)
 
 
 def _awaits_volume(pod: Pod, snapshot: ClusterSnapshot, missing: frozenset[str]) -> bool:

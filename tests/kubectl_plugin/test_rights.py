@@ -266,6 +266,22 @@ def test_K_what_a_quota_lets_in_is_as_uncertain(words: str, monkeypatch: pytest.
     assert told["verdict"]["lacks"] == ["pods"]
 
 
+@pytest.mark.usefixtures("developer")
+@pytest.mark.parametrize(
+    ("rule", "far", "placed", "proven"),
+    [("Anti", {}, 3, False), ("", {}, 0, True), ("", {"namespaces": ["data"]}, 5, False)],
+)
+def test_K_pods_of_its_namespace_rule_out_nodes(rule: str, far: Mapping[str, Any], placed: int, proven: bool) -> None:
+    """Anti-affinity to its own pods, one in each zone; affinity to pods that are not there, or may be elsewhere."""
+    term = {"topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"app": "one"}}, **far}
+    affinity = {f"pod{rule}Affinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    pod_spec = {"containers": [{"name": "c", "image": "i"}], "affinity": affinity}
+    made = raw_workload("Deployment", "one" if rule else "two", "shop", pod_spec=pod_spec, replicas=5)
+    ran = run("place", "-f", "-", "-n", "shop", "-o", "json", stdin=json.dumps(made))
+    [spec] = [one for one in json.loads(ran.out)["specs"] if one["origin"] != "pending"]
+    assert (spec["placed"], spec["proven"]) == (placed, proven)
+
+
 @pytest.mark.parametrize("others", [(), ("data",)])
 def test_K_a_refused_pod_needs_no_more_rights(others: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     bounds = {"hard": {"pods": "0"}}

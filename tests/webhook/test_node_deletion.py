@@ -127,8 +127,8 @@ def test_F1_mirror_pods_are_no_concern() -> None:
 def test_F2_confirm_names_the_command_for_the_node() -> None:
     answer = answer_to(make_pod("web"), modes={"shop": "confirm"})
     assert answer.denial == (
-        f"node-1: {WITHOUT} 1 pod that may still run: shop/web; to be confirmed for namespace shop: "
-        f"kubectl annotate node node-1 {CONFIRM}={UID} --overwrite"
+        f"node-1: {WITHOUT} 1 pod that may still run: shop/web; to be confirmed for namespace shop; d{DRAIN}; or, "
+        f"to lose them: kubectl annotate node node-1 {CONFIRM}={UID} --overwrite"
     )
 
 

@@ -98,8 +98,9 @@ def review_node_deletion(request: Request, cluster: Cluster) -> Answer:
         how = command(
             f"kubectl annotate node {{}} {CONFIRMATION}={{}} --overwrite", node.metadata.name, node.metadata.uid
         )
+        safer = f"; {_remedy(loss)}; or, to lose them" if loss.reach.reach in _ANSWER else ""
         return denied(
-            refusal([_losing(loss)], f"to be confirmed for {_of(asking, loss)}: {how}"),
+            refusal([_losing(loss)], f"to be confirmed for {_of(asking, loss)}{safer}: {how}"),
             Forced("Node", node.metadata, ForceDeletionMode.CONFIRM),
         )
     return Answer(warnings=(_losing(loss), capital(_remedy(loss) if request.dry_run else _check(loss))))
