@@ -217,13 +217,14 @@ class Ends:
             return None
         related = event.related if event is not None else None
         pods: Sequence[Pod] | None = None
+        in_part = self._source.is_plain_list
         if related is not None and related.name:
             found = read_or_none(self._gatherer.get(PODS, related.name, related.namespace)) if alone else None
             pods = None if found is None else [found]
         elif event is not None and alone:
             # The message names it by its uid alone.
-            pods = read_or_none(self._gatherer.list(PODS))
-        return preempted(pod, event, pods, is_list=self._source.is_plain_list)
+            pods, in_part = self._gatherer.preemptor_among(event)
+        return preempted(pod, event, pods, is_list=in_part)
 
     def _report(self, known: KnownEnd, by: Preempted | None = None, *, earlier: bool = False) -> EndReport:
         return end_report(

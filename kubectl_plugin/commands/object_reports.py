@@ -388,8 +388,8 @@ class ReportBuilder:
     def _preempted(self, pod: Pod) -> Preempted:
         """Who preempted a pod, by the event, while there is one."""
         event = preemption_event(self._gatherer.noted(self._gatherer.events_about(pod)) or ())
-        pods = read_or_none(self._gatherer.list(PODS))
-        return preempted(pod, event, pods, is_list=self._source.is_plain_list)
+        pods, in_part = self._gatherer.preemptor_among(event)
+        return preempted(pod, event, pods, is_list=in_part)
 
     def _to_come(
         self, pod: Pod, maker: Maker, objects: ManifestObjects, *, place: bool, pods: Sequence[Pod], refused: str = ""

@@ -105,7 +105,7 @@ class OwnWebhook:
                 raise _UnknownError(f"{len(asked)} of them are asked about namespace {self._namespace}")
             report, rules = self._installed(report, *asked[0])
         except _UnknownError as error:
-            self.report = replace(report, unknown=(str(error),))
+            self.report = replace(report, unknown=(str(error),), class_unknown=True)
             return pod
         # With mode: both, policies of the chart write where no pod of it is ready.
         if report.unready and (of_policies := self._of_policies()) is not None:
@@ -198,7 +198,8 @@ class OwnWebhook:
         for name in (one.metadata.name for one in ours if one.selects(space.labels)):
             if any(may and name.endswith(suffix) for suffix, may in writes.items()):
                 why = f"{MUTATING_POLICIES.kind} {name} is not evaluated here; --dry-run=server asks the API server"
-                return OwnWebhookReport(webhook=name, by_policy=True, unknown=(why,))
+                of_class = ".default-class" in name
+                return OwnWebhookReport(webhook=name, by_policy=True, unknown=(why,), class_unknown=of_class)
         return None
 
     def _read_space(self) -> Space | Unread:

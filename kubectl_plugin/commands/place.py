@@ -228,7 +228,7 @@ class _Planner:
         asked = [self._placeable_specs.of_manifest(manifest, objects) for manifest in files.manifests]
         asked += (self._placeable_specs.more(entry, objects) for entry in more)
         asked += filter(None, [self._placeable_specs.scaled_up(entry) for entry in _placeable(asked)])
-        read = self._read(_placeable(asked))
+        read = self._read(asked)
         excluded = {(pod.namespace, pod.name) for pod in self._excluded_pods()}
         pods = [pod for pod in read.pods if pod.metadata.place not in excluded]
         nodes = tuple(map(self._gatherer.reach, self._options.drain))
@@ -248,7 +248,7 @@ class _Planner:
                 *(self._placeable_specs.without_node(pod, "drain") for pod in leaving),
             ]
             # What these pods need has to be read as well.
-            read = self._read(_placeable(asked))
+            read = self._read(asked)
         return _Request(asked, read, waiting, drain, tuple(starmap(DrainFlag, flags.items())))
 
     def _silent(self, specs: Sequence[PlannedSpec]) -> Iterator[str]:
@@ -258,14 +258,16 @@ class _Planner:
             if name not in added and self._gatherer.reach(name, of_many=True).reach.quiet:
                 yield name
 
-    def _read(self, wanted: Sequence[PlaceableSpec]) -> ClusterSnapshot:
+    def _read(self, asked: Sequence[PlaceableSpec | RefusedSpec]) -> ClusterSnapshot:
         """The cluster as it is, with all that the scheduling of these specs reads.
 
         Raises:
             ClusterError: something of it cannot be read.
         """
+        wanted = _placeable(asked)
         args = wanted[0].framework.args if wanted else {}
-        found = self._gatherer.snapshot([entry.first_pod for entry in wanted], args, budgets=True)
+        refused = [entry.namespace for entry in asked if isinstance(entry, RefusedSpec)]
+        found = self._gatherer.snapshot([entry.first_pod for entry in wanted], args, budgets=True, beside=refused)
         if found.error is not None:
             raise found.error
         # A list that was written by hand may lack uids, which tell pods apart.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -135,7 +136,7 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
 
     def _has_no_place(self, spec: PlannedSpec) -> bool:
         """Whether it is proved that some pods of a spec do not fit."""
-        if not (spec.is_short and spec.proven):
+        if not (spec.is_short and (spec.proven or spec.kept_out)):
             return False
         if spec.origin not in _MADE:
             return True
@@ -143,7 +144,8 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
         if RUNTIME_CLASSES in lacks:
             # It may give the pod tolerations.
             return False
-        made_before = any(other.placed for other in self.specs[: self.specs.index(spec)] if other.origin in _MADE)
+        before = takewhile(lambda other: (other.name, other.namespace) != (spec.name, spec.namespace), self.specs)
+        made_before = any(other.placed for other in before if other.origin in _MADE)
         if made_before and lacks & {PRIORITY_CLASSES, LIMIT_RANGES}:
             # With other requests, or in another order, those would be elsewhere.
             return False
@@ -151,7 +153,7 @@ class PlanReport(Struct, frozen=True, kw_only=True, rename="camel", tag_field="k
         return PRIORITY_CLASSES not in lacks or not any(group.preemption_may_help for group in rejected)
 
     def is_guess(self, spec: PlannedSpec) -> bool:
-        """Whether what could not be read may change whether the pods of a spec have a place."""
+        """Whether what could not be read may change whether the pods of a spec that are let in have a place."""
         if self._has_no_place(spec):
             return False
         made = spec.origin in _MADE and any(one.resource in ADMISSION for one in self.lacks)

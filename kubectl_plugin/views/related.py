@@ -494,7 +494,8 @@ def _class_parts(report: ClassReport, _now: datetime | None, most: int | None) -
     default = report.defaults[:1] == (report.name,)
     gets = "; pods without a class get it" if default else ""
     yield Section("Class", (f"value {report.value}, {report.preemption_policy}{gets}",))
-    lower = f"pods of lower priority ({report.lower} on nodes now)"
+    known = "" if report.pods is None else f" ({report.lower} on nodes now)"
+    lower = f"pods of lower priority{known}"
     never = report.preemption_policy == "Never"
     yield Section("Preempts", (f"nothing; its pods come earlier in the queue than {lower}" if never else lower,))
     for label, ranked in (("Preempted by", report.above), ("Comes before", report.below)):

@@ -21,7 +21,7 @@ _LEFT_OUT: Final = (
 )
 _OTHERS: Final = (
     "Objects of other namespaces stay unread: where a pod finds room is not certain then (exit code 11), and "
-    "-A and place --drain are refused (exit code 4)."
+    "-A, place --drain and versions without -n are refused (exit code 4)."
 )
 
 

@@ -86,7 +86,7 @@ def _of_template(report: WorkloadReport, sentences: tuple[str, ...]) -> tuple[st
     if refused := new_pods_refused(report):
         now, new = refusal_of(report), report.template.refusal
         same = now is not None and new is not None and refuser(now.message) == refuser(new.message) is not None
-        return () if same else (refused,)
+        return (*(() if same else (refused,)), *assumed_words(report.template.lacks))
     first, *rest = sentences
     return f"Each new pod: {first}", *rest
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
@@ -84,6 +85,8 @@ _OWNED: Final[tuple[Kind[Any], ...]] = (REPLICA_SETS, JOBS)
 """Controllers of pods that usually have one of their own."""
 _SCALED: Final = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS)
 _MAX_OWNERS: Final = 4
+_MAX_SPACES: Final = 3
+"""Namespaces that are tried where not all may be read."""
 _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 
 
@@ -195,6 +198,13 @@ class Gatherer:
             return found
         self._unread.setdefault((found.verb, found.resource, found.namespace), found)
         return None
+
+    def preemptor_among(self, event: Event | None) -> tuple[Sequence[Pod] | None, bool]:
+        """The pods among which an event's preemptor may be, of all namespaces or one; whether there may be others."""
+        every = read_or_none(self.list(PODS))
+        if every is not None or event is None:
+            return every, self._source.is_plain_list
+        return read_or_none(self.list(PODS, event.involved_object.namespace)), True
 
     def get(self, kind: Kind[K], name: str, namespace: str | None = None) -> K | Unread | None:
         """One object; None: it does not exist. It is unread where a List does not hold it."""
@@ -427,6 +437,7 @@ class Gatherer:
         *,
         budgets: bool = False,
         others: Collection[Features] = (),
+        beside: Iterable[str] = (),
     ) -> KnownCluster:
         """The cluster as far as the scheduling cycles of pods read it; `unread` knows nothing of what is missing there.
 
@@ -438,13 +449,14 @@ class Gatherer:
             args: Arguments of the scheduler's plugins by plugin name.
             budgets: Whether PodDisruptionBudgets are needed too.
             others: Schedulers of which versions place them, too.
+            beside: More namespaces, one of which may be readable where not all are.
         """
         # Loaded when placement is asked for: its many models take time that a single pod's answer does not have.
         from podrules.cluster.needs import Known, left_out, needs
 
         known = self._cluster or Known()
-        spaces = {pod.metadata.namespace for pod in pods}
-        space = spaces.pop() if len(spaces) == 1 else self._source.namespace
+        spaces = sorted({*beside, *(pod.metadata.namespace for pod in pods)})
+        spaces = spaces if len(spaces) == 1 else [self._source.namespace, *spaces]
 
         def wanted() -> Iterator[Need]:
             for features in (self._versions(self._placed_pods()).scheduler, *others):
@@ -454,7 +466,7 @@ class Gatherer:
             for need, found in zip(new, self._read_all(new), strict=True):
                 error = found if isinstance(found, ClusterError) else None
                 self._needs[need] = error
-                objects = self._part(need, found, space) if isinstance(found, ClusterError) else found
+                objects = self._part(need, found, spaces) if isinstance(found, ClusterError) else found
                 known = self._cluster = known.adding(need, objects)
         asked = dict.fromkeys(wanted())
         errors = {need: error for need in asked if (error := self._needs[need]) is not None}
@@ -505,9 +517,10 @@ class Gatherer:
         # A cluster that does not serve the kind has no such objects.
         return () if isinstance(found, NotServed) else found
 
-    def _part(self, need: Need, error: ClusterError, namespace: str) -> Sequence[KubeObject]:
-        """What a user may list in one namespace who may not in all; nothing where that is not so."""
-        if need.namespace is None and need.kind.namespaced and isinstance(error, Forbidden | NotCaptured):
+    def _part(self, need: Need, error: ClusterError, namespaces: Iterable[str]) -> Sequence[KubeObject]:
+        """What a user may list in the first of some namespaces who may not in all; nothing where that is not so."""
+        may_be = need.namespace is None and need.kind.namespaced and isinstance(error, Forbidden | NotCaptured)
+        for namespace in islice(dict.fromkeys(namespaces), _MAX_SPACES if may_be else 0):
             found = self._read(replace(need, namespace=namespace))
             if not isinstance(found, ClusterError):
                 self._parts[need] = namespace

@@ -343,9 +343,8 @@ def _assumed(placed: _Placed, wanted: int | None) -> tuple[tuple[Unread, ...], b
     stopped, missing = placed.stopped, placed.missing
     if placed.daemon is not None and NODES in missing.resources:
         return missing.unread, False
-    if wanted is not None and len(placed.rows) < wanted:
-        if stopped is None:
-            return (), True  # A quota lets in fewer.
+    # Where nothing stopped them, a quota lets in fewer than are wanted.
+    if wanted is not None and len(placed.rows) < wanted and stopped is not None:
         proven = stopped.proven and stopped.outcome is not PlacementOutcome.UNKNOWN
         # There may be room for the others if those before them are elsewhere.
         return tuple(dict.fromkeys((*stopped.assumed, *placed.moving))), proven and not placed.moving

@@ -171,7 +171,7 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     assumed: tuple[Unread, ...] = ()
     """What could not be read and may change how many are placed, or where: it counts as not there."""
     proven: bool = True
-    """Whether the answer to "do all that are wanted fit" holds whatever that is."""
+    """Whether the answer to "do all that are wanted and let in fit" holds whatever that is."""
 
     scheduler_message: str = ""
     """What kube-scheduler said of a pending pod when it found no node; empty: nothing."""
@@ -186,6 +186,11 @@ class PlannedSpec(Struct, frozen=True, rename="camel", kw_only=True):
     def is_short(self) -> bool:
         """Whether some that are wanted have no place, or none before a drained node is back."""
         return bool(self.until_back) or (self.wanted is not None and self.placed < self.wanted)
+
+    @property
+    def kept_out(self) -> bool:
+        """Whether a quota lets in fewer than are wanted."""
+        return self.quota is not None and self.wanted is not None and self.quota.pods < self.wanted
 
     @property
     def preempted(self) -> tuple[PlannedVictim, ...]:

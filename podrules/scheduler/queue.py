@@ -2,13 +2,14 @@
 
     order      the higher priority first, then who has waited longer (PrioritySort); of the waiting time the pod's
                creation is what the API shows
-    not in it  pods with scheduling gates, pods that are being deleted, pods of other schedulers
+    not in it  pods with scheduling gates, pods that are being deleted, pods of other schedulers; pods in their binding
+               cycle: since 1.35 these have a nominated node, and none of them was Unschedulable before
     again      a pod that found no node waits until something changes that may help it, at most 5 minutes
                (podMaxInUnschedulablePodsDuration), and then for a back-off of 1, 2, 4, … 10 seconds, by how often it
                was tried (podInitialBackoffSeconds, podMaxBackoffSeconds)
 
 Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go, pkg/scheduler/backend/queue/{scheduling_queue,
-backoff_queue}.go at v1.36.3.
+backoff_queue}.go, pkg/scheduler/schedule_one.go (bindingCycle) at v1.36.3.
 """
 
 from __future__ import annotations
@@ -76,8 +77,10 @@ def _is_queued(pod: Pod) -> bool:
 
 
 def _waits(pod: Pod) -> bool:
-    """Whether it is to get a node some time."""
-    return not (pod.spec.node_name or pod.finished or pod.metadata.deletion_timestamp is not None)
+    """Whether the scheduler is to choose a node for it some time."""
+    told = pod.status.condition("PodScheduled")
+    binds = bool(pod.status.nominated_node_name) and (told is None or told.status != "False")
+    return not (binds or pod.spec.node_name or pod.finished or pod.metadata.deletion_timestamp is not None)
 
 
 def _scheduler(pod: Pod) -> str:

@@ -166,6 +166,16 @@ def test_as_many_as_fit_are_as_many_as_the_quota_lets_in(tmp_path: Path) -> None
     assert _flat(ran).startswith("No: quota compute lets in 2 of 5 more pods of Deployment web: pods is then 3 of 3.")
 
 
+def test_what_a_quota_lets_in_may_not_fit_either(tmp_path: Path) -> None:
+    source = whole(tmp_path, quota({"requests.cpu": "27"}, {"requests.cpu": "0"}))
+    ran = run("place", *source, "-f", "-", stdin=yaml.safe_dump(deployment(6, cpu="9")))
+    assert ran.code == 7
+    assert _flat(ran).startswith(
+        "Quota compute lets in 3 of 6 replicas of deployment/web: requests.cpu is then 27 of 27. "
+        "2 of 3 replicas of deployment/web stay pending."
+    )
+
+
 @pytest.mark.parametrize(
     ("bounds", "written", "by", "words"),
     [

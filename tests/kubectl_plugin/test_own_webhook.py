@@ -12,7 +12,7 @@ import yaml
 
 from tests.controlplane.client import Object
 from tests.kubectl_plugin.running import Ran, run, write_cluster
-from tests.objects import raw_node, raw_pod, raw_priority_class, raw_workload
+from tests.objects import raw_node, raw_pod, raw_priority_class, raw_service_account, raw_workload
 
 NAMES: Final = "kubernetes.io/metadata.name"
 ZONE: Final = {"maxSkew": 2, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}
@@ -268,6 +268,28 @@ def test_what_is_not_known_lowers_certainty(objects: list[Object], unknown: str,
     out = page(tmp_path, objects, "explain", "-f", written(tmp_path, web())).out
     assert "Not certain: pods.mutate.kubectl-qos.io was not asked." in out
     assert f"not known what it writes: {said}"[:60] in out
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_class_that_the_webhook_may_give_is_not_known(refused: bool, tmp_path: Path) -> None:
+    bounds = {"hard": {"pods": "0"}}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "none", "namespace": "billing"},
+        "spec": bounds,
+        "status": bounds | {"used": {"pods": "0"}},
+    }
+    account = raw_service_account("billing")
+    objects = [*without(installed(), "Deployment"), space("billing"), account, web(), *([quota] if refused else [])]
+    ran = page(tmp_path, objects, "explain", "deployment/web", "-n", "billing")
+    assert (ran.code, "exceeded quota" in ran.out) == (11, refused), ran
+    assert "Not certain: pods.mutate.kubectl-qos.io was not asked." in ran.out
+    assert "0 (no PriorityClass), if the webhook gives it no class: preempts lower pods" in ran.out
+    named = page(
+        tmp_path, [*objects, web(priorityClassName="billing-batch")], "explain", "deployment/web", "-n", "billing"
+    )
+    assert "if the webhook gives it no class" not in named.out
 
 
 def test_webhook_without_a_ready_pod_writes_nothing(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from tests.golden import check
 from tests.kubectl_plugin.asked import COMMANDS as TYPED
 from tests.kubectl_plugin.asked import MANIFEST, Request, asked_by, missed
 from tests.kubectl_plugin.running import run
-from tests.objects import raw_pod
+from tests.objects import raw_pod, raw_workload
 from tests.tree import ROOT
 
 _READ = {"get", "list"}
@@ -236,6 +236,84 @@ def test_K_what_one_namespace_does_not_show(developer: RecordingSource, words: s
     every = () if "-A" in words or "--drain" in words else ("-n", developer.namespace)
     ran = run(*words.split(), *every, stdin=MANIFEST)
     assert (ran.code, said in flat(ran.out + ran.err)) == (code, True), ran
+
+
+@pytest.mark.parametrize("words", ["deployment/fat --replicas 6", "-f -"])
+def test_K_what_a_quota_lets_in_is_as_uncertain(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "500m"}}}]
+    fat = raw_workload("Deployment", "fat", "shop", pod_spec={"containers": containers}, replicas=0)
+    bounds = {"hard": {"requests.cpu": "2"}}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "compute", "namespace": "shop"},
+        "spec": bounds,
+        "status": bounds | {"used": {"requests.cpu": "1"}},
+    }
+    source = RecordingSource([*demo_objects(), fat, quota], only_in="shop", git_version=DEMO_VERSION)
+    source.namespace, source.now, source.side_by_side = "shop", datetime.fromisoformat(DEMO_NOW), True
+    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+    manifest = json.dumps({**fat, "spec": {**fat["spec"], "replicas": 6}})
+    ran = run("place", *words.split(), "-n", "shop", stdin=manifest)
+    assert (ran.code, "uota compute lets in 2 of 6" in ran.out) == (7, True), ran
+    for said in (
+        "Unknown; by what was read, ",
+        "Not certain: no pods outside of shop could be read: assumed none.",
+        "pods outside of shop: you may not list them",
+    ):
+        assert said in flat(ran.out)
+    told = json.loads(run("place", *words.split(), "-n", "shop", "-o", "json", stdin=manifest).out)
+    assert told["verdict"]["lacks"] == ["pods"]
+
+
+@pytest.mark.parametrize("others", [(), ("data",)])
+def test_K_a_refused_pod_needs_no_more_rights(others: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds = {"hard": {"pods": "0"}}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "none", "namespace": "shop"},
+        "spec": bounds,
+        "status": bounds | {"used": {"pods": "0"}},
+    }
+    source = RecordingSource([*demo_objects(), quota], only_in="shop", git_version=DEMO_VERSION)
+    # Of the context, where nothing may be read.
+    source.namespace, source.now, source.side_by_side = "default", datetime.fromisoformat(DEMO_NOW), True
+    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+    pods = [raw_pod("web", space) for space in ("shop", *others)]
+    ran = run("place", "-f", "-", stdin=yaml.safe_dump_all(pods))
+    assert (ran.code, 'pods "web" is forbidden: exceeded quota: none' in flat(ran.out)) == (7, True), ran
+
+
+@pytest.mark.usefixtures("developer")
+def test_K_what_was_not_read_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "on nodes now" not in run("explain", "pc/shop-high").out
+    file = str(tmp_path / "shop.qos")
+    run("snapshot", "-n", "shop", "-o", file)
+    monkeypatch.undo()
+    said = flat(run("fence", "node/node-c3", "--snapshot", file).out)
+    assert "which pods it removes is unknown" in said
+    assert "removes no pod" not in said
+
+
+@pytest.mark.parametrize(("space", "whom"), [("shop", "shop/high"), ("data", "the pod with uid 37be6f76…")])
+def test_K_the_own_namespace_has_the_preemptor(space: str, whom: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    uid = "37be6f76-da92-4585-bcc4-95d547c255e8"
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "low.1", "namespace": "shop"},
+        "involvedObject": {"apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "low", "uid": "low"},
+        "reason": "Preempted",
+        "message": f"Preempted by pod {uid} on node node-b2",
+        "reportingComponent": "default-scheduler",
+        "eventTime": "2026-10-17T03:10:18.208117Z",
+    }
+    high = raw_pod("high", space, uid=uid, nodeName="node-b2")
+    source = RecordingSource([*demo_objects(), event, high], only_in="shop", git_version=DEMO_VERSION)
+    source.namespace, source.now, source.side_by_side = "shop", datetime.fromisoformat(DEMO_NOW), True
+    monkeypatch.setattr(cli, "source_of", lambda *_: contextlib.nullcontext(source))
+    assert f"The scheduler preempted the pod for {whom}" in flat(run("died", "pod/low", "-n", "shop").out)
 
 
 def test_K_no_yes_of_one_namespace_is_certain(developer: RecordingSource, monkeypatch: pytest.MonkeyPatch) -> None:

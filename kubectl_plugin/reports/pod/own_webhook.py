@@ -35,6 +35,8 @@ class OwnWebhookReport(Struct, frozen=True, kw_only=True, rename="camel"):
     """Whether ``webhook`` is a policy of the chart, which writes in place of the webhook."""
     unknown: tuple[str, ...] = ()
     """What is not known of that, and why."""
+    class_unknown: bool = False
+    """Whether it may give a pod without a class one that is not known."""
 
     @property
     def lacks(self) -> tuple[Unread, ...]:

@@ -406,6 +406,9 @@ def _lacks(facts: PodFacts, cluster: PodInCluster, unread: Sequence[Unread]) -> 
     if refusal is not None:
         # With the defaults of a LimitRange a pod may have what a quota asks for.
         yield from (one for one in by_kind if one.resource == LIMIT_RANGES and refusal.may_be_defaulted)
+        # The class of the webhook decides which quotas count it.
+        yield from (one for one in by_kind if one.resource == MUTATING_WEBHOOKS)
+        yield from () if facts.webhook is None else facts.webhook.lacks
         return
     if admitted is not None:
         # The class that is not in the file may be that of another pod.

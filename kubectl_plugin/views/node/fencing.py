@@ -27,6 +27,7 @@ from kubectl_plugin.views.steps import TAINT_TEXT, outcome_verdict, refused_sent
 from kubectl_plugin.views.unread import assumed_words
 from kubectl_plugin.views.version_notes import versions_section
 from kubectl_plugin.views.words import clock, counted, listed
+from podrules.cluster.kinds import PODS, VOLUME_ATTACHMENTS
 from podrules.fencing import FenceState
 from podrules.reachability import Reach
 from podrules.reading import Access
@@ -152,10 +153,15 @@ def _changes(report: FenceReport) -> Iterator[str]:
     elif report.state is not FenceState.FENCED:
         return
     pods = [pod for pod in left.pods if pod not in left.kept]
-    yield f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MAX_NAMED)}" if pods else "removes no pod"
+    unread = {one.resource for one in report.lacks}
+    known = f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MAX_NAMED)}" if pods else "removes no pod"
+    yield known if PODS.rbac_name not in unread else "which pods it removes is unknown"
     refused = {held.persistent_volume for held in report.node.attachments if held.error} if report.node else set()
     volumes = [name for name in left.attachments if name not in refused]
-    yield f"detaches {counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "detaches no volume"
+    known = (
+        f"detaches {counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "detaches no volume"
+    )
+    yield known if VOLUME_ATTACHMENTS.rbac_name not in unread else "which volumes it detaches is unknown"
     yield from _unfenced(report)
     if left.kept:
         yield f"tells to end, but finalizers keep them: {listed(left.kept, most=_MAX_NAMED)}"

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kubectl_plugin.render.page import Section
 from kubectl_plugin.reports.pod.pod_priority import PriorityReport
-from kubectl_plugin.reports.pod.pod_report import PodReport
+from kubectl_plugin.reports.pod.pod_report import MUTATING_WEBHOOKS, PodReport
 from kubectl_plugin.views.node.platform_words import PROVIDER
 from kubectl_plugin.views.node.silent_node import force_first, force_lines, quiet_node
 from kubectl_plugin.views.pod.force_words import FORCE_LEADS, no_process_words, two_writers
@@ -57,8 +57,17 @@ def priority_section(report: PodReport, *, wide: bool) -> Section:
         named = f"that of class {quoted(own.class_name)}" if own.class_name else "that of the cluster's default class"
         given = "" if own.priority is None else f"; refused if it is not {own.priority} (spec.priority)"
         return Section("Priority", (f"{named}: unknown without the cluster's PriorityClasses{given}",))
-    line = f"{own.priority} ({_whence(own, wide=wide)}): {_manner(report, own, wide=wide)}"
+    given = ", if the webhook gives it no class" if _may_get_class(report) else ""
+    line = f"{own.priority} ({_whence(own, wide=wide)}){given}: {_manner(report, own, wide=wide)}"
     return Section("Priority", (line, *_priority_notes(report, own, own.priority)) if wide else (line,))
+
+
+def _may_get_class(report: PodReport) -> bool:
+    """Whether a webhook that could not be read may give a pod to come a class."""
+    if report.status is not None or report.priority.source is PrioritySource.CLASS:
+        return False
+    unread = any(one.resource == MUTATING_WEBHOOKS for one in report.unread)
+    return unread or (report.webhook is not None and report.webhook.class_unknown)
 
 
 def _whence(own: PriorityReport, *, wide: bool) -> str:

@@ -40,7 +40,7 @@ def more_words(report: PlanReport) -> Iterator[str]:
             yield from _awaited_words(spec)
             yield from _job_words(spec)
             yield from quota_words(spec, "more pod", _of(spec), lead="" if spec.wanted is None else "No: ")
-            yield _answer(let_in(spec), report.silent, guess=report.is_guess(spec))
+            yield _answer(let_in(spec), report.silent, guess=report.is_guess(let_in(spec)))
             if spec.victims and spec.nodes_unaided:
                 yield f"Without preemption: {nodes_words(spec.nodes_unaided)}."
             if _is_paid_for(spec):

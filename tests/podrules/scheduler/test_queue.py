@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from podrules.model.base import Condition
 from podrules.model.decode import from_object
 from podrules.model.pod import Pod
-from podrules.scheduler.queue import QueuePosition, queue_position
+from podrules.scheduler.queue import QueuePosition, queue_position, queued_above
 from tests.objects import raw_pod
 
 
@@ -48,6 +50,20 @@ def test_P3_the_pod_itself_is_counted_once() -> None:
 def test_P3_who_is_not_in_the_queue_is_not_before_anybody(spec: Any) -> None:
     gated = 1 if "schedulingGates" in spec else 0
     assert queue_position(make_pending("own"), [make_pending("other", 9, **spec)]) == QueuePosition(1, 1, 0, gated)
+
+
+def test_P3_a_pod_that_is_being_bound_is_not_in_the_queue() -> None:
+    own, other = make_pending("own"), make_pending("other", 9, "09:00:00")
+    status = replace(other.status, nominated_node_name="n-1")
+    binds = replace(other, status=status)
+    assert queue_position(own, [binds]) == QueuePosition(1, 1, 0)
+    assert queue_position(binds, [own]) is None
+    assert queued_above(own, [binds]) == []
+    # A preemption makes room for it.
+    unschedulable = Condition(type="PodScheduled", status="False", reason="Unschedulable")
+    waits = replace(other, status=replace(status, conditions=(unschedulable,)))
+    assert queue_position(own, [waits]) == QueuePosition(2, 2, 1)
+    assert queued_above(own, [waits]) == [waits]
 
 
 @pytest.mark.parametrize("spec", [{"schedulingGates": [{"name": "wait"}]}, {"nodeName": "a"}])
