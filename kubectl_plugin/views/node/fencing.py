@@ -154,14 +154,17 @@ def _changes(report: FenceReport) -> Iterator[str]:
         return
     pods = [pod for pod in left.pods if pod not in left.kept]
     unread = {one.resource for one in report.lacks}
-    known = f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MAX_NAMED)}" if pods else "removes no pod"
-    yield known if PODS.rbac_name not in unread else "which pods it removes is unknown"
+    if pods:
+        yield f"removes {counted(len(pods), 'pod')}: {listed(pods, most=_MAX_NAMED)}"
+    else:
+        yield "which pods it removes is unknown" if PODS.rbac_name in unread else "removes no pod"
     refused = {held.persistent_volume for held in report.node.attachments if held.error} if report.node else set()
     volumes = [name for name in left.attachments if name not in refused]
-    known = (
-        f"detaches {counted(len(volumes), 'volume')}: {listed(volumes, most=3)}" if volumes else "detaches no volume"
-    )
-    yield known if VOLUME_ATTACHMENTS.rbac_name not in unread else "which volumes it detaches is unknown"
+    if volumes:
+        yield f"detaches {counted(len(volumes), 'volume')}: {listed(volumes, most=3)}"
+    else:
+        unknown = VOLUME_ATTACHMENTS.rbac_name in unread
+        yield "which volumes it detaches is unknown" if unknown else "detaches no volume"
     yield from _unfenced(report)
     if left.kept:
         yield f"tells to end, but finalizers keep them: {listed(left.kept, most=_MAX_NAMED)}"
