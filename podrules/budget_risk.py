@@ -179,10 +179,10 @@ def as_wanted(
             for budget in selecting.of(made):
                 wanted[_key(budget)] = wanted.get(_key(budget), 0) + maker.spec.replicas
     return tuple(
-        replace(one, status=replace(one.status, expected_pods=max(wanted[_key(one)], less.status.expected_pods)))
-        if _key(one) in wanted
-        else one
+        # If more remain than are wanted, who makes some of them is not known, nor what comes for those that go.
+        replace(one, status=replace(one.status, expected_pods=made)) if made >= less.status.expected_pods else one
         for one, less in zip(budgets, remaining, strict=True)
+        for made in [wanted.get(_key(one), 0)]
     )
 
 

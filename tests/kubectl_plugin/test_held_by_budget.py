@@ -464,7 +464,7 @@ def test_a_pod_that_goes_is_none_that_gets_ready(going: Json, healthy: int, tmp_
     """The disruption controller expects it; once it is gone, as many pods are left as are needed."""
     file = write_cluster(tmp_path / "cluster.json", surplus(going, healthy=healthy))
     way = f"{'pods that are not Ready first; then ' if healthy == 1 else ''}minAvailable 1, or 3 pods (now 2)"
-    for words in (("place", "--drain", "n0"), ("report", "-A"), ("explain", "pdb/mail", "-n", "post")):
+    for words in (*ASKED[:1], *ASKED[2:]):
         said = flat(run(*words, "--snapshot", file))
         assert f"Way out: {way}" in said, words
         assert f"not Ready: post/{going['metadata']['name']}" not in said, words
@@ -493,3 +493,15 @@ def test_a_pod_that_goes_is_made_anew_or_may_be(wanted: int | None, tmp_path: Pa
         assert "mail-3" not in said.partition("Way out: ")[2].partition(".")[0], words
         assert "not Ready: post/mail-3" not in said, words
         assert ran.code in {7, 11} if wanted is None else True
+
+
+def test_a_pod_that_goes_is_not_known_to_stay_away_where_others_have_another_maker(tmp_path: Path) -> None:
+    """The StatefulSet makes the pod on the silent node anew; who makes the two others is not known."""
+    others = [pod(2), pod(4)]
+    for one in others:
+        one["metadata"]["ownerReferences"][0] |= {"kind": "Fleet", "apiVersion": "fleet.example/v1"}
+    n0, silent, gone, _, held, maker = outage(1)
+    held["status"] |= {"currentHealthy": 2, "expectedPods": 3}
+    file = write_cluster(tmp_path / "cluster.json", [n0, silent, gone, *others, held, maker])
+    for words in ASKED[:4]:
+        assert "minAvailable 1" not in flat(run(*words, "--snapshot", file)), words
