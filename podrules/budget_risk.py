@@ -43,6 +43,7 @@ __all__ = [
     "budgets_at_stake",
     "eviction_hold",
     "needs_all_counted",
+    "without_going",
 ]
 
 UNREADY_FIRST: Final = "pods that are not Ready first; then "
@@ -107,7 +108,7 @@ class Budgets(Struct, frozen=True, rename="camel"):
 
 def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]) -> Budgets:
     """Judge every budget by the pods that it selects."""
-    counts, unready = (dict.fromkeys(map(_key, budgets), 0) for _ in range(2))
+    counts, going, unready = (dict.fromkeys(map(_key, budgets), 0) for _ in range(3))
     overlapping: set[tuple[str, str]] = set()
     alone: dict[tuple[str, str, str], int] = {}
     own_budgets = SelectingBudgets(budgets)
@@ -117,6 +118,7 @@ def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]
         own = tuple(map(_key, own_budgets.of(pod)))
         for key in own:
             counts[key] += 1
+            going[key] += _goes(pod)
             unready[key] += _is_unready(pod)
         if len(own) > 1:
             overlapping.update(own)
@@ -125,7 +127,7 @@ def budgets_at_stake(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]
             workload = pod.metadata.namespace, owner.kind, owner.name
             alone[workload] = alone.get(workload, 0) + 1
     standings = (
-        _standing(budget, counts[key], unready[key], overlaps=key in overlapping)
+        _standing(budget, counts[key], going[key], unready[key], overlaps=key in overlapping)
         for budget in budgets
         for key in [_key(budget)]
     )
@@ -142,17 +144,34 @@ def needs_all_counted(budget: PodDisruptionBudget) -> bool:
     return counts and status.desired_healthy >= status.expected_pods > 0 and not status.disruptions_allowed
 
 
+def without_going(budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]) -> list[PodDisruptionBudget]:
+    """The budgets without the pods that the disruption controller expects and that never get Ready."""
+    going, selecting = dict.fromkeys(map(_key, budgets), 0), SelectingBudgets(filter(counts_pods, budgets))
+    for pod in filter(_goes, pods):
+        for budget in selecting.of(pod):
+            going[_key(budget)] += 1
+    return [
+        replace(one, status=replace(one.status, expected_pods=max(min(1, expected), expected - going[_key(one)])))
+        for one in budgets
+        for expected in [one.status.expected_pods]
+    ]
+
+
 def as_wanted(
-    budgets: Sequence[PodDisruptionBudget], makers: Iterable[Workload | ReplicationController]
+    budgets: Sequence[PodDisruptionBudget],
+    makers: Iterable[Workload | ReplicationController],
+    pods: Iterable[Pod],
 ) -> tuple[PodDisruptionBudget, ...]:
-    """The budgets that need all pods that exist, with the pods that controllers want, as those of a lost node.
+    """The budgets that need all pods that can get Ready, with the pods that controllers want, as those of a lost node.
 
     Args:
         budgets: The budgets.
         makers: Workloads without a controller of their own.
+        pods: What is known of those that exist.
     """
+    remaining = without_going(budgets, pods)
     wanted: dict[tuple[str, str], int] = {}
-    selecting = SelectingBudgets(filter(needs_all_counted, budgets))
+    selecting = SelectingBudgets(filter(needs_all_counted, remaining))
     for maker in makers:
         if maker.spec.template is not None and maker.spec.replicas:
             labels = maker.spec.template.metadata.labels
@@ -160,8 +179,10 @@ def as_wanted(
             for budget in selecting.of(made):
                 wanted[_key(budget)] = wanted.get(_key(budget), 0) + maker.spec.replicas
     return tuple(
-        replace(one, status=replace(one.status, expected_pods=max(wanted.get(_key(one), 0), one.status.expected_pods)))
-        for one in budgets
+        # If more remain than are wanted, who makes some of them is not known, nor what comes for those that go.
+        replace(one, status=replace(one.status, expected_pods=made)) if made >= less.status.expected_pods else one
+        for one, less in zip(budgets, remaining, strict=True)
+        for made in [wanted.get(_key(one), 0)]
     )
 
 
@@ -221,8 +242,14 @@ def _is_unready(pod: Pod) -> bool:
     return pod.status.phase == "Running" and not pod.is_ready and pod.metadata.deletion_timestamp is None
 
 
-def _standing(budget: PodDisruptionBudget, pods: int, unready: int, *, overlaps: bool) -> BudgetStanding:
+def _goes(pod: Pod) -> bool:
+    return pod.finished or pod.metadata.deletion_timestamp is not None
+
+
+def _standing(budget: PodDisruptionBudget, pods: int, going: int, unready: int, *, overlaps: bool) -> BudgetStanding:
     status, stale = budget.status, _stale(budget)
+    # A controller may make others for those that go.
+    lasting = max(pods - going, min(pods, status.expected_pods))
     unready = 0 if lets_unhealthy_go(budget) else unready
     if overlaps:
         risk = BudgetRisk.OVERLAPS
@@ -236,7 +263,7 @@ def _standing(budget: PodDisruptionBudget, pods: int, unready: int, *, overlaps:
         risk = BudgetRisk.ALLOWS
     elif _is_uncounted(budget):
         risk = BudgetRisk.UNCOUNTED
-    elif status.desired_healthy >= max(pods, status.expected_pods):
+    elif status.desired_healthy >= max(pods - going, status.expected_pods):
         risk = BudgetRisk.BLOCKS_ALWAYS
     else:
         risk = BudgetRisk.UNHEALTHY if unready else BudgetRisk.BLOCKS_NOW
@@ -249,7 +276,7 @@ def _standing(budget: PodDisruptionBudget, pods: int, unready: int, *, overlaps:
         status.disruptions_allowed,
         risk,
         unready,
-        _way(budget, pods) if risk is BudgetRisk.BLOCKS_ALWAYS else stale if risk is BudgetRisk.STALE else "",
+        _way(budget, lasting) if risk is BudgetRisk.BLOCKS_ALWAYS else stale if risk is BudgetRisk.STALE else "",
         max(0, status.expected_pods - pods) if risk in _BLOCKS_NOW and counts_pods(budget) else 0,
     )
 

@@ -232,7 +232,8 @@ class _Deletion(ClusterAction):
         ending = pod_ending(pod, quiet=node.ends_unknown, node=known)
         hold, way = None, ""
         if budgets and refused is not None:
-            hold, way = eviction_hold(pod, self._gatherer.as_wanted(budgets, [pod]))
+            others = read_or_none(self._gatherer.list(PODS, pod.metadata.namespace)) or ()
+            hold, way = eviction_hold(pod, self._gatherer.as_wanted(budgets, [pod], others))
         owner, guards = owner_guarantee(pod), read_guards(pod, source, node=known)
         return Stakes(
             owner=owner,

@@ -224,7 +224,8 @@ class ReportBuilder:
         if refused is None or owner_guarantee(pod).guarantee in {Guarantee.KUBELET_OWNED, Guarantee.ONE_PER_NODE}:
             return None
         reference = PodReference(pod.metadata.namespace, pod.metadata.name)
-        hold, way = eviction_hold(pod, self._gatherer.as_wanted(budgets, [pod]))
+        known = read_or_none(self._gatherer.list(PODS, pod.metadata.namespace)) or ()
+        hold, way = eviction_hold(pod, self._gatherer.as_wanted(budgets, [pod], known))
         return Unmoved(reference, PDBS.kind, refused, hold, way=way)
 
     def _tracking(self, pod: Pod) -> JobTracking | None:

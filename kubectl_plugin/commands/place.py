@@ -170,11 +170,12 @@ class _Planner:
         if drain.nodes:
             # Notes in `unread` when budgets were left out of the source: none would keep the drain from ending.
             self._gatherer.noted(self._gatherer.list(PDBS))
-            if self._gatherer.noted(self._gatherer.list(PODS)) is None and self._source.side_by_side:
+            listed = self._gatherer.noted(self._gatherer.list(PODS))
+            if listed is None and self._source.side_by_side:
                 # A user of one namespace: the pods of others decide whether the drain ends.
                 self._source.list(PODS)
             leaving = [pod for pod in snapshot.pods if pod.spec.node_name in drain.names]
-            budgets = self._gatherer.as_wanted(snapshot.pod_disruption_budgets, leaving)
+            budgets = self._gatherer.as_wanted(snapshot.pod_disruption_budgets, leaving, listed or snapshot.pods)
             snapshot = replace(snapshot, pod_disruption_budgets=budgets)
         asked = request.asked
         table = NodeTable(snapshot.nodes, snapshot.pods)

@@ -324,7 +324,7 @@ def _changes(report: BudgetReport) -> Iterator[str]:
         case BudgetRisk.STALE:
             yield "wait until it has; see that kube-controller-manager runs"
         case BudgetRisk.UNHEALTHY | BudgetRisk.BLOCKS_NOW:
-            unready = [pod for pod in report.pods if not pod.ready]
+            unready = [pod for pod in report.pods if not pod.ready and pod.status != "Terminating"]
             more = counted(max(1, found.desired + 1 - found.healthy), "more healthy pod")
             yield f"{more}{f'; not Ready: {_pods(unready)}' if unready else ''}"
             if found.risk is BudgetRisk.UNHEALTHY:

@@ -409,14 +409,22 @@ class Gatherer:
             current = None if kind is None else self.noted(self.named(kind, owner.name, namespace))
         return tuple(chain)
 
-    def as_wanted(self, budgets: Sequence[PodDisruptionBudget], pods: Iterable[Pod]) -> tuple[PodDisruptionBudget, ...]:
-        """The budgets of pods, with what the controllers of these want, where that decides; others are not read."""
+    def as_wanted(
+        self, budgets: Sequence[PodDisruptionBudget], pods: Sequence[Pod], known: Sequence[Pod] = ()
+    ) -> tuple[PodDisruptionBudget, ...]:
+        """The budgets of pods, with what the controllers of these want, where that decides; others are not read.
+
+        Args:
+            budgets: The budgets.
+            pods: The pods.
+            known: All that are known, where these are more.
+        """
         # Loaded on demand.
-        from podrules.budget_risk import as_wanted, needs_all_counted
+        from podrules.budget_risk import as_wanted, needs_all_counted, without_going
         from podrules.disruption import SelectingBudgets
         from podrules.model.workload import ReplicationController, Workload
 
-        selecting = SelectingBudgets(filter(needs_all_counted, budgets))
+        selecting = SelectingBudgets(filter(needs_all_counted, without_going(budgets, known or pods)))
         kinds: dict[str, Kind[Any]] = {one.kind: one for one in _SCALED}
         makers: dict[tuple[str, str, str], Any] = {}
         for pod in pods:
@@ -427,8 +435,8 @@ class Gatherer:
             if owner.kind in kinds:
                 key = pod.metadata.namespace, owner.kind, owner.name
                 makers[key] = self.noted(self.get(kinds[owner.kind], owner.name, key[0]))
-        known = [one for one in makers.values() if isinstance(one, (Workload, ReplicationController))]
-        return as_wanted(budgets, known)
+        found = [one for one in makers.values() if isinstance(one, (Workload, ReplicationController))]
+        return as_wanted(budgets, found, known or pods)
 
     def snapshot(
         self,

@@ -120,7 +120,7 @@ def drain_plan(
             hold, way = eviction_hold(pod, budgets) if reason == HELD else (None, "")
             reference = PodReference(pod.metadata.namespace, pod.metadata.name)
             lacks = _unplaced(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
-            unready = tuple(_unready(pod, pods, budgets)) if hold is BudgetRisk.BLOCKS_NOW else None
+            unready = _unready(pod, pods, budgets) if hold is BudgetRisk.BLOCKS_NOW else None
             late_since = over if reason == _OVERDUE else None
             unmoved.append(Unmoved(reference, reason, detail, hold, lacks, late_since, name, way, unready))
         else:
@@ -157,12 +157,16 @@ def _unplaced(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudg
     return None
 
 
-def _unready(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]) -> Iterator[PodReference]:
-    """The pods of the same budget that are not Ready."""
+def _unready(pod: Pod, pods: Iterable[Pod], budgets: Sequence[PodDisruptionBudget]) -> tuple[PodReference, ...] | None:
+    """The pods of the same budget that are not Ready and may get so; None: those that are not are being deleted."""
     own, space = budgets_of(pod, budgets), pod.metadata.namespace
-    for one in pods:
-        if one.metadata.namespace == space and not (one.is_ready or one.finished) and budgets_of(one, own):
-            yield PodReference(space, one.metadata.name)
+    same = [
+        one.metadata
+        for one in pods
+        if one.metadata.namespace == space and not (one.is_ready or one.finished) and budgets_of(one, own)
+    ]
+    stay = tuple(PodReference(space, one.name) for one in same if one.deletion_timestamp is None)
+    return stay if stay or not same else None
 
 
 def _overdue(pod: Pod, at: datetime | None) -> datetime | None:

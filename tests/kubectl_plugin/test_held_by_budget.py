@@ -440,3 +440,68 @@ def test_drain_waits_for_nothing_where_the_rest_is_not_recreated(tmp_path: Path)
     said = flat(run("place", "--drain", "n0", "--snapshot", write_cluster(tmp_path / "cluster.json", items)))
     assert "Every pod is needed. Waiting does not help. Way out: minAvailable 1, or 3 pods (now 2)." in said
     assert "have to be Ready first" not in said
+
+
+def surplus(going: Json, *, wanted: int = 2, expected: int = 3, healthy: int = 2) -> list[Json]:
+    """Two pods that stay, and one that goes and that no controller makes anew."""
+    stay = [pod(0), pod(1, ready=healthy > 1)]
+    held = budget(currentHealthy=healthy, desiredHealthy=2, expectedPods=expected)
+    return [node("n0", cordoned=True), node("n1", cordoned=False), *stay, going, held, replica_set(wanted)]
+
+
+def terminating(number: int) -> Json:
+    made = pod(number, ready=False)
+    made["metadata"] |= {"deletionTimestamp": TIME, "deletionGracePeriodSeconds": 30}
+    return made
+
+
+FAILED: Final = {**pod(2), "status": {"phase": "Failed", "reason": "Evicted"}}
+
+
+@pytest.mark.parametrize("going", [terminating(2), terminating(3), FAILED])
+@pytest.mark.parametrize("healthy", [2, 1])
+def test_a_pod_that_goes_is_none_that_gets_ready(going: Json, healthy: int, tmp_path: Path) -> None:
+    """The disruption controller expects it; once it is gone, as many pods are left as are needed."""
+    file = write_cluster(tmp_path / "cluster.json", surplus(going, healthy=healthy))
+    way = f"{'pods that are not Ready first; then ' if healthy == 1 else ''}minAvailable 1, or 3 pods (now 2)"
+    for words in (*ASKED[:1], *ASKED[2:]):
+        said = flat(run(*words, "--snapshot", file))
+        assert f"Way out: {way}" in said, words
+        assert f"not Ready: post/{going['metadata']['name']}" not in said, words
+
+
+def test_a_pod_that_goes_counts_for_nothing_where_a_share_or_none_may_go(tmp_path: Path) -> None:
+    objects = surplus(terminating(2))
+    for setting, way in (({"maxUnavailable": 0}, "maxUnavailable 1"), ({"minAvailable": "100%"}, "minAvailable 50%")):
+        objects[-2] = needs_all(pods=2, healthy=2) | {"spec": {**setting, "selector": {"matchLabels": {"app": "mail"}}}}
+        file = write_cluster(tmp_path / "cluster.json", objects)
+        for words in (("place", "--drain", "n0"), ("report", "-A"), ("explain", "pdb/mail", "-n", "post")):
+            assert f"Way out: {way}" in flat(run(*words, "--snapshot", file)), words
+
+
+@pytest.mark.parametrize("wanted", [3, None])
+def test_a_pod_that_goes_is_made_anew_or_may_be(wanted: int | None, tmp_path: Path) -> None:
+    """Its controller wants more than there are, or what it wants is not known."""
+    objects = surplus(terminating(3), wanted=wanted or 0)
+    file = tmp_path / "list.json"
+    objects = objects if wanted else objects[:-1]
+    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+    for words in (("place", "--drain", "n0"), ("explain", "pdb/mail", "-n", "post")):
+        ran = run(*words, "--snapshot", str(file))
+        said = flat(ran)
+        assert "minAvailable 1" not in said, words
+        assert "mail-3" not in said.partition("Way out: ")[2].partition(".")[0], words
+        assert "not Ready: post/mail-3" not in said, words
+        assert ran.code in {7, 11} if wanted is None else True
+
+
+def test_a_pod_that_goes_is_not_known_to_stay_away_where_others_have_another_maker(tmp_path: Path) -> None:
+    """The StatefulSet makes the pod on the silent node anew; who makes the two others is not known."""
+    others = [pod(2), pod(4)]
+    for one in others:
+        one["metadata"]["ownerReferences"][0] |= {"kind": "Fleet", "apiVersion": "fleet.example/v1"}
+    n0, silent, gone, _, held, maker = outage(1)
+    held["status"] |= {"currentHealthy": 2, "expectedPods": 3}
+    file = write_cluster(tmp_path / "cluster.json", [n0, silent, gone, *others, held, maker])
+    for words in ASKED[:4]:
+        assert "minAvailable 1" not in flat(run(*words, "--snapshot", file)), words

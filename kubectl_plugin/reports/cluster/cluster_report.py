@@ -118,7 +118,8 @@ def _workloads(
 
 
 def _budgets(facts: ClusterFacts, budgets: Sequence[PodDisruptionBudget]) -> Budgets:
-    found = budgets_at_stake(as_wanted(budgets, (facts.workloads or {}).values()), _of_interest(facts))
+    pods = _of_interest(facts)
+    found = budgets_at_stake(as_wanted(budgets, (facts.workloads or {}).values(), pods), pods)
     unprotected = (
         replace(one, kind=kind, name=name)
         for one in found.unprotected
