@@ -264,7 +264,8 @@ def test_init_container_that_ran_out_of_memory() -> None:
 
 @pytest.mark.parametrize("whole", [None, {"limits": {"memory": "512Mi"}}, {"limits": {"cpu": "2"}}])
 def test_without_a_limit_of_its_own_the_pod_may_have_one(whole: dict[str, Any] | None) -> None:
-    pod = make(told("app", RUNNING, ended(137, "OOMKilled"), 1), **({"resources": whole} if whole else {}))
+    spec: dict[str, Any] = {"resources": whole} if whole else {}
+    pod = make(told("app", RUNNING, ended(137, "OOMKilled"), 1), **spec)
     _, second = state_verdict(health(pod), NOW).sentences
     unlimited = 'Neither container "app" nor the pod has a memory limit: most likely the node ran out of memory.'
     limited = (
