@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -15,10 +15,13 @@ from kubectl_plugin.commands import dry_run
 from kubectl_plugin.commands.field_validation import ValidDocument
 from kubectl_plugin.commands.manifest_pods import PodManifest, read_manifests
 from kubectl_plugin.options import ClusterOptions, Validation
+from podrules.admission import AdmissionObjects, admitted_by_server
 from podrules.cluster.in_memory import MemorySource
 from podrules.cluster.kinds import PODS
 from podrules.cluster.live.responses import ChangeAnswer
 from podrules.cluster.manifests.files import Document
+from podrules.model.decode import from_object
+from podrules.model.policy import PriorityClass
 from tests.controlplane.client import Object
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_node, raw_pod, raw_priority_class, raw_service_account, raw_workload
@@ -443,7 +446,14 @@ def test_a_class_that_is_no_default_is_not_of_the_plugin_priority(
     source = MemorySource([*objects, space("shop")], description="here", now=None, git_version="v1.36.3")
     document = ValidDocument(Document("file", raw_pod("web", "shop")), PODS, ())
     (manifest,) = read_manifests([document], "shop")
-    (asked,) = dry_run.with_dry_runs([cast("PodManifest", manifest)], source, ClusterOptions(), Validation.STRICT)
+    assert isinstance(manifest, PodManifest)
+    (asked,) = dry_run.with_dry_runs([manifest], source, ClusterOptions(), Validation.STRICT)
     assert asked.asked is not None
     added = {one.what: one.by for one in asked.asked.report.added}
     assert added == {"priority 100": "Priority", "priorityClassName low": "Priority" if default == "low" else ""}
+    stored = asked.asked.pod
+    assert stored is not None
+    classes = {one["metadata"]["name"]: from_object(one, PriorityClass) for one in objects}
+    admitted = admitted_by_server(manifest.pod, stored, AdmissionObjects(priority_classes=classes))
+    assert admitted.priority is not None
+    assert admitted.priority.source.value == ("GlobalDefault" if default == "low" else "PriorityClass")
