@@ -159,7 +159,9 @@ def admitted_by_server(pod: Pod, stored: Pod, objects: AdmissionObjects) -> Admi
         stored.metadata, name=own.name, uid="", creation_timestamp=None, owner_references=own.owner_references
     )
     made = replace(stored, metadata=meta, status=PodStatus())
-    named = bool(pod.spec.priority_class_name)
+    known = (objects.priority_classes or {}).get(spec.priority_class_name)
+    # A webhook may have written a class that is no default.
+    named = bool(pod.spec.priority_class_name) or (known is not None and not known.global_default)
     source = PrioritySource.CLASS if named else PrioritySource.GLOBAL_DEFAULT
     if not spec.priority_class_name:
         source = PrioritySource.NONE

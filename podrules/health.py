@@ -28,6 +28,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podrules.cgroup import pod_resource_config
 from podrules.container_state import (
     OOM_KILLED,
     ContainerKind,
@@ -106,6 +107,8 @@ class Health(Struct, frozen=True, rename="camel"):
     created: str | None = None
     containers: tuple[ObservedContainer, ...] = ()
     """All that its kubelet told of; app containers first."""
+    memory_limited: bool = False
+    """Whether the pod's cgroup has a memory limit: of the pod itself, or because each container has one."""
     ephemeral: tuple[ObservedContainer, ...] = ()
     """The same of ephemeral containers: they do not change how the pod is."""
     troubles: tuple[Trouble, ...] = ()
@@ -170,6 +173,7 @@ def health(pod: Pod, node: Node | None = None) -> Health:
         bound=bool(pod.spec.node_name),
         created=pod.metadata.creation_timestamp,
         containers=containers,
+        memory_limited=bool(pod_resource_config(pod).memory),
         ephemeral=observed_ephemeral(pod, platform),
         started=pod.status.start_time,
     )

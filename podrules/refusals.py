@@ -167,9 +167,16 @@ def newest_refusal(events: Iterable[Event], now: datetime | None) -> Event | Non
 
 
 def pods_short(kind: str, entry: Workload, wanted: int | None) -> int:
-    """How many of the pods that a workload wants do not exist, by its own status; 0 also where that is not known."""
+    """How many of the pods that a workload wants do not exist, by its own status; 0 also where that is not known.
+
+    A rollout wants more pods while it lasts: of a Deployment in one that cannot make them at least one is lacking.
+
+    Source: pkg/controller/deployment/sync.go (calculateStatus), pkg/controller/deployment/progress.go
+    (syncRolloutStatus, getReplicaFailures) at v1.36.3.
+    """
     status = entry.status
     if wanted is None or (kind not in {"Job", "DaemonSet"} and not status.observed_generation):
         return 0
     made = {"DaemonSet": status.current_number_scheduled, "Job": status.active}.get(kind, status.replicas)
-    return max(0, wanted - made)
+    held = kind == "Deployment" and status.updated_replicas < wanted and status.condition("ReplicaFailure", "True")
+    return max(1 if held else 0, wanted - made)

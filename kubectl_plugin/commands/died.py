@@ -122,8 +122,9 @@ def _found(
 
 
 def _is_unknown(report: EndReport) -> bool:
-    """Whether nothing is known of a name: it may be mistyped."""
-    return not report.exists and report.end.verdict.grade is Grade.NOTHING
+    """Whether nothing is known of a name, by no event either: it may be mistyped."""
+    told = report.end.verdict
+    return not (report.exists or report.node or told.clues) and told.grade is Grade.NOTHING
 
 
 def _meant(asked: ObjectQuery, source: Source) -> str:

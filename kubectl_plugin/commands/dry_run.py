@@ -13,7 +13,7 @@ from kubectl_plugin.reports.pod.dry_run import AddedField, DryRunReport, DryRunV
 from podrules.added_at_admission import Added, added_at_admission
 from podrules.cluster.dry_run import DryRunAnswer, DryRuns
 from podrules.cluster.gather import Gatherer
-from podrules.cluster.kinds import MUTATING_WEBHOOKS, NAMESPACES, PODS, WORKLOADS, Kind
+from podrules.cluster.kinds import MUTATING_WEBHOOKS, NAMESPACES, PODS, PRIORITY_CLASSES, WORKLOADS, Kind
 from podrules.cluster.live.transport import ProxySettings
 from podrules.cluster.source import Source
 from podrules.made_pod import MadePod, made_pod
@@ -117,10 +117,18 @@ class _ServerDryRuns:
         return _with_warnings(answer, warnings)
 
     def _named(self, added: Sequence[Added], namespace: str, pod: Mapping[str, Any]) -> Iterator[AddedField]:
+        added = [replace(one, by=None) if self._is_no_default(one) else one for one in added]
         others = [one for one in added if one.by is None]
         webhook = self._only_webhook(namespace, pod) if others else ""
         for one in added:
             yield AddedField(one.field, one.what, one.changed, one.by.value if one.by is not None else webhook)
+
+    def _is_no_default(self, added: Added) -> bool:
+        """Whether it is a class that the plugin Priority did not write: it writes the one with globalDefault alone."""
+        classes = self._gatherer.list(PRIORITY_CLASSES) if added.field == "spec.priorityClassName" else ()
+        if added.field != "spec.priorityClassName" or isinstance(classes, Unread):
+            return False
+        return not any(one.global_default and added.what.endswith(f" {one.metadata.name}") for one in classes)
 
     def _only_webhook(self, namespace: str, pod: Mapping[str, Any]) -> str:
         """The name of the webhook that alone may have changed the pod; empty: several may, or that cannot be read."""

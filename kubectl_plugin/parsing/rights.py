@@ -40,7 +40,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with nodes/proxy: usage and configuration by the kubelets; its holder can run commands in every pod",
     )
-    parser.add_argument("-n", "--namespace", default="", help="the only namespace whose objects may be read")
+    parser.add_argument(
+        "-n", "--namespace", action="append", default=[], help="the only namespace whose objects may be read"
+    )
     add_output(parser, names=True)
 
 
@@ -54,6 +56,9 @@ def options(args: argparse.Namespace) -> RightsOptions:
     """The options that were typed."""
     from kubectl_plugin.options import RightsOptions
 
-    if args.namespace and not is_plain_name(args.namespace):
-        args.command_parser.error(f'"{args.namespace}" is no name of a namespace')
-    return RightsOptions(tuple(dict.fromkeys(args.commands)), args.kubelets, args.namespace, wanted_output(args))
+    namespace, *more = dict.fromkeys(args.namespace) or [""]
+    if more:
+        args.command_parser.error(f"-n {namespace} -n {more[0]}: one namespace at a time\nRun it for each of them")
+    if namespace and not is_plain_name(namespace):
+        args.command_parser.error(f'"{namespace}" is no name of a namespace')
+    return RightsOptions(tuple(dict.fromkeys(args.commands)), args.kubelets, namespace, wanted_output(args))

@@ -17,7 +17,7 @@ from msgspec import Struct
 from podrules.reachability import LEASE_NAMESPACE
 from podrules.versions import SCHEDULER_NAMESPACE
 
-__all__ = ["ASKED", "KUBELETS", "Role", "is_namespaced", "read_only", "roles"]
+__all__ = ["ASKED", "KUBELETS", "RELEASE_NAMESPACE", "Role", "is_namespaced", "read_only", "roles"]
 
 KUBELETS: Final = "nodes/proxy"
 """Reaches the kubelets through the API server, also their exec."""
@@ -32,6 +32,10 @@ _ELSEWHERE: Final = {
     "leasecandidates.coordination.k8s.io": SCHEDULER_NAMESPACE,
 }
 """The namespace of kinds that are read in one alone."""
+RELEASE_NAMESPACE: Final = "qos-system"
+"""Where docs/install.md installs our webhook."""
+_OF_RELEASE: Final = (("configmaps", _NAMES["configmaps"], ("get",)), ("deployments.apps", ("qos-webhook",), ("get",)))
+"""What is read of the webhook there, by name: who may read ConfigMaps reads what the webhook writes."""
 
 
 class _Asked(Struct, frozen=True):
@@ -80,12 +84,13 @@ def roles(commands: Collection[str], namespace: str, *, kubelets: bool) -> Itera
         spaces |= {one: _ELSEWHERE.get(one, namespace) for one in asked.namespaced if namespace}
     if not kubelets:
         given.pop(KUBELETS, None)
-    for space in sorted({"", *spaces.values()}, key=lambda one: (one != "", one != namespace, one)):
+    release = RELEASE_NAMESPACE if "configmaps" in spaces else ""
+    for space in sorted({"", *spaces.values(), release}, key=lambda one: (one != "", one != namespace, one)):
         grouped: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
-        for resource in sorted(given):
-            if spaces.get(resource, "") == space:
-                plural, _, group = resource.partition(".")
-                grouped.setdefault((group, _NAMES.get(resource, ()), given[resource]), []).append(plural)
+        read = [(one, _NAMES.get(one, ()), given[one]) for one in sorted(given) if spaces.get(one, "") == space]
+        for resource, names, verbs in (*read, *(_OF_RELEASE if space and space == release else ())):
+            plural, _, group = resource.partition(".")
+            grouped.setdefault((group, names, verbs), []).append(plural)
         rules = (
             {
                 "apiGroups": [group],

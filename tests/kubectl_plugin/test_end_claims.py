@@ -902,3 +902,9 @@ def test_a_node_under_disk_pressure_has_what_its_kubelet_wrote_lately(tmp_path: 
         page = said(tmp_path, [pressed, pod(), *told], "node", NODE)
         assert (f"EvictionThresholdMet 60 s ago: {short}." in page) == (when == -60)
         assert ("FreeDiskSpaceFailed 60 s ago: Failed to garbage collect" in page) == (when == -60)
+
+
+@pytest.mark.parametrize("known", [[ASSIGNED], [event(f"Pod/{GONE}", "FailedScheduling", "0/3 nodes", -500)], []])
+def test_a_name_that_an_event_has_is_not_mistyped(known: Sequence[Object], tmp_path: Path) -> None:
+    page = died(tmp_path, *known, pod(f"{GONE[:-1]}f", made=-100), raw_node(NODE))
+    assert ("Did you mean" in page) is not bool(known)

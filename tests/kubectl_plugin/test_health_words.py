@@ -262,12 +262,17 @@ def test_init_container_that_ran_out_of_memory() -> None:
     assert commands(pod) == ["kubectl logs web -c mig --previous", "kubectl qos why OOMKilled"]
 
 
-def test_without_a_limit_nobody_guesses_whose_memory_ran_out() -> None:
-    _, second = state_verdict(health(make(told("app", RUNNING, ended(137, "OOMKilled"), 1))), NOW).sentences
-    assert second == (
+@pytest.mark.parametrize("whole", [None, {"limits": {"memory": "512Mi"}}, {"limits": {"cpu": "2"}}])
+def test_without_a_limit_of_its_own_the_pod_may_have_one(whole: dict[str, Any] | None) -> None:
+    spec: dict[str, Any] = {"resources": whole} if whole else {}
+    pod = make(told("app", RUNNING, ended(137, "OOMKilled"), 1), **spec)
+    _, second = state_verdict(health(pod), NOW).sentences
+    unlimited = 'Neither container "app" nor the pod has a memory limit: most likely the node ran out of memory.'
+    limited = (
         'Container "app" has no memory limit of its own: whether the pod or the node ran out of memory the status does '
         "not tell."
     )
+    assert second == (limited if "memory" in (whole or {}).get("limits", {}) else unlimited)
 
 
 @pytest.mark.parametrize(

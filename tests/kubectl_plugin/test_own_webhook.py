@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,17 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from kubectl_plugin.commands import dry_run
+from kubectl_plugin.commands.field_validation import ValidDocument
+from kubectl_plugin.commands.manifest_pods import PodManifest, read_manifests
+from kubectl_plugin.options import ClusterOptions, Validation
+from podrules.admission import AdmissionObjects, admitted_by_server
+from podrules.cluster.in_memory import MemorySource
+from podrules.cluster.kinds import PODS
+from podrules.cluster.live.responses import ChangeAnswer
+from podrules.cluster.manifests.files import Document
+from podrules.model.decode import from_object
+from podrules.model.policy import PriorityClass
 from tests.controlplane.client import Object
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.objects import raw_node, raw_pod, raw_priority_class, raw_service_account, raw_workload
@@ -413,3 +425,35 @@ def test_class_is_not_certain_where_the_webhook_cannot_be_read(tmp_path: Path) -
     ran = listed(tmp_path, objects, "explain", "pc/billing-batch")
     assert ran.code == 11
     assert "mutatingwebhookconfigurations.admissionregistration.k8s.io" in ran.out
+
+
+class _Writes:
+    """An API server in which something writes class low into each pod."""
+
+    def send(self, _method: str, _path: str, body: bytes, _content_type: str = "application/json") -> ChangeAnswer:
+        """See `podrules.cluster.writer.Sender.send`."""
+        sent = json.loads(body)
+        stored = {**sent, "spec": {**sent["spec"], "priorityClassName": "low", "priority": 100}}
+        return ChangeAnswer(201, json.dumps(stored).encode(), ())
+
+
+@pytest.mark.parametrize("default", ["low", "other"])
+def test_a_class_that_is_no_default_is_not_of_the_plugin_priority(
+    default: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dry_run, "connect_for_changes", lambda *_: contextlib.nullcontext(_Writes()))
+    objects = [raw_priority_class(name, 100, globalDefault=name == default) for name in ("low", "other")]
+    source = MemorySource([*objects, space("shop")], description="here", now=None, git_version="v1.36.3")
+    document = ValidDocument(Document("file", raw_pod("web", "shop")), PODS, ())
+    (manifest,) = read_manifests([document], "shop")
+    assert isinstance(manifest, PodManifest)
+    (asked,) = dry_run.with_dry_runs([manifest], source, ClusterOptions(), Validation.STRICT)
+    assert asked.asked is not None
+    added = {one.what: one.by for one in asked.asked.report.added}
+    assert added == {"priority 100": "Priority", "priorityClassName low": "Priority" if default == "low" else ""}
+    stored = asked.asked.pod
+    assert stored is not None
+    classes = {one["metadata"]["name"]: from_object(one, PriorityClass) for one in objects}
+    admitted = admitted_by_server(manifest.pod, stored, AdmissionObjects(priority_classes=classes))
+    assert admitted.priority is not None
+    assert admitted.priority.source.value == ("GlobalDefault" if default == "low" else "PriorityClass")

@@ -18,6 +18,7 @@ from podrules.reading import FORBIDDEN as MAY_NOT
 from podrules.reading import Unread
 from tests.kubectl_plugin.running import Ran, run, write_cluster
 from tests.kubectl_plugin.test_field_cases import FIELD
+from tests.objects import raw_condition, raw_pod
 
 Json = dict[str, Any]
 CREATED: Final = "2026-05-04T08:00:00Z"
@@ -203,7 +204,7 @@ def test_pods_that_nothing_refuses_are_a_notice(cluster: Any) -> None:
 
 
 def test_a_wish_that_is_met_is_fine(cluster: Any) -> None:
-    status = {"observedGeneration": 3, "replicas": 2, "conditions": [condition("no")]}
+    status = {"observedGeneration": 3, "replicas": 2, "updatedReplicas": 2, "conditions": [condition("no")]}
     file = cluster(workload("Deployment", status, replicas=2), failed("Deployment", "older"))
     assert "workload: pods refused" not in run("report", "-A", "--snapshot", file).out
 
@@ -295,6 +296,28 @@ def test_the_report_names_all_that_pod_security_refuses(cluster: Any) -> None:
     status = {"observedGeneration": 3, "conditions": [condition(f"{FORBIDDEN}{refused} ({long})")]}
     report = first_lines(run("report", "-A", "--snapshot", cluster(workload("Deployment", status, replicas=2))))
     assert "allowPrivilegeEscalation != false, seccompProfile. Correct what it lists" in report
+
+
+@pytest.mark.parametrize("updated", [0, 2])
+def test_a_rollout_that_is_refused_with_all_old_pods_there(cluster: Any, updated: int) -> None:
+    status = {"observedGeneration": 3, "replicas": 2, "updatedReplicas": updated, "conditions": [condition(EXCEEDED)]}
+    pods = [
+        raw_pod(
+            f"feed-5b-{name}",
+            "news",
+            labels={"app": "feed"},
+            metadata={"ownerReferences": [{**OWNED, "controller": True}]},
+            nodeName="n1",
+            status={"phase": "Running", "conditions": [raw_condition("Ready")]},
+        )
+        for name in "ab"
+    ]
+    file = cluster(workload("Deployment", status, replicas=2), *pods, quota(7))
+    report = " ".join(run("report", "-A", "--snapshot", file).out.split())
+    assert ("1 workload: pods refused" in report) is (updated == 0)
+    assert ("news/deployment/feed in a rollout: " in report) is (updated == 0)
+    told = run("explain", "quota/team", "-n", "news", "--snapshot", file).out
+    assert ("Refuses 1 of 2 pods of deployment/feed: pods is 7 of 7." in told) is (updated == 0)
 
 
 def live(patch: pytest.MonkeyPatch, *objects: Json) -> None:

@@ -123,6 +123,21 @@ def test_K_in_one_namespace() -> None:
     )
 
 
+@pytest.mark.parametrize("namespace", ["shop", "qos-system"])
+def test_K_in_one_namespace_the_webhook_is_read_by_name(namespace: str) -> None:
+    roles = _roles("place", "-n", namespace)
+    [of_release] = [role for role in roles if role["metadata"].get("namespace") == "qos-system"]
+    named = {rule["resources"][0]: rule for rule in of_release["rules"] if "resourceNames" in rule}
+    assert {one: (rule["resourceNames"], rule["verbs"]) for one, rule in named.items()} == {
+        "configmaps": (["kube-scheduler", "qos-webhook-scheduler"], ["get"]),
+        "deployments": (["qos-webhook"], ["get"]),
+    }
+    assert len(named) == len(of_release["rules"]) or namespace == "qos-system"
+    printed = run("rights", "place", "-n", namespace).out
+    assert f"rolebinding kubectl-qos-place-in-{namespace} -n qos-system" in printed
+    assert ("leave the Role out if you have none" in flat(printed.replace("#", ""))) is (namespace == "shop")
+
+
 def test_K_no_role_replaces_another() -> None:
     calls = [(), ("explain",), ("-n", "shop"), ("-n", "explain"), ("explain", "-n", "shop"), ("fence", "-n", "in-shop")]
     printed = [(role["kind"], *sorted(role["metadata"].items())) for words in calls for role in _roles(*words)]
@@ -141,6 +156,7 @@ def test_K_no_role_replaces_another() -> None:
         (("lint",), 'COMMAND "lint": not one of explain, '),
         (("explian",), "Did you mean explain?"),
         (("-n", "a\nb"), "is no name of a namespace"),
+        (("-n", "shop", "-n", "cart"), "-n shop -n cart: one namespace at a time"),
     ],
 )
 def test_K_what_has_no_role(words: tuple[str, ...], said: str) -> None:

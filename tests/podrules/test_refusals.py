@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from podrules.model.base import Condition
 from podrules.model.event import Event
 from podrules.model.instant import instant
 from podrules.model.workload import Workload, WorkloadSpec, WorkloadStatus
@@ -220,11 +221,18 @@ def test_a_refusal_that_was_not_repeated(minutes: int, holds: bool) -> None:
     assert (newest_refusal([event], now) is event) is holds
 
 
+HELD = (Condition(type="ReplicaFailure", status="True"),)
+
+
 @pytest.mark.parametrize(
     ("kind", "status", "wanted", "short"),
     [
         ("Deployment", WorkloadStatus(observed_generation=1, replicas=1), 3, 2),
         ("Deployment", WorkloadStatus(observed_generation=1, replicas=4), 3, 0),
+        ("Deployment", WorkloadStatus(observed_generation=1, replicas=4, updated_replicas=1, conditions=HELD), 3, 1),
+        ("Deployment", WorkloadStatus(observed_generation=1, replicas=4, updated_replicas=3, conditions=HELD), 3, 0),
+        ("Deployment", WorkloadStatus(observed_generation=1, replicas=1, updated_replicas=1, conditions=HELD), 3, 2),
+        ("ReplicaSet", WorkloadStatus(observed_generation=1, replicas=3, conditions=HELD), 3, 0),
         ("StatefulSet", WorkloadStatus(), 3, 0),
         ("DaemonSet", WorkloadStatus(observed_generation=1, current_number_scheduled=4), 9, 5),
         ("DaemonSet", WorkloadStatus(current_number_scheduled=1), 3, 2),

@@ -159,15 +159,13 @@ def _of_writers(workloads: Sequence[WorkloadEntry]) -> Iterator[SummaryFinding]:
 
 
 def _short_words(workloads: Sequence[WorkloadEntry]) -> str:
-    """``prod/deployment/api 0 of 2 and …``: how many pods exist."""
-    return listed(
-        [
-            f"{one.namespace}/{one.kind.lower()}/{one.name} {max(0, (one.counts.wanted or 0) - one.short)} of "
-            f"{one.counts.wanted}"
-            for one in workloads
-        ],
-        most=3,
-    )
+    """``prod/deployment/api 0 of 2 and …``: how many pods exist; a rollout lacks pods beyond the wanted ones."""
+    words = []
+    for one in workloads:
+        there = f"{max(0, (one.counts.wanted or 0) - one.short)} of {one.counts.wanted}"
+        surges = one.refused and one.kind == "Deployment" and not one.counts.missing
+        words.append(f"{one.namespace}/{one.kind.lower()}/{one.name} {'in a rollout' if surges else there}")
+    return listed(words, most=3)
 
 
 _OF_PODS: Final = frozenset({NodeMark.SILENT, NodeMark.NEAR_LIMIT})

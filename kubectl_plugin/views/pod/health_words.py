@@ -65,7 +65,12 @@ def _further(health: Health) -> Iterator[str]:
                 yield "It failed despite exit code 0: for an init container OOMKilled alone counts."
             else:
                 yield "Only a child was killed: its main process lived on, and ended by itself with 0."
-        if one.memory_limit is None:
+        if one.memory_limit is None and not health.memory_limited:
+            yield (
+                f"Neither container {quoted(one.name)} nor the pod has a memory limit: most likely the node ran out of "
+                "memory."
+            )
+        elif one.memory_limit is None:
             yield (
                 f"Container {quoted(one.name)} has no memory limit of its own: whether the pod or the node ran out of "
                 "memory the status does not tell."
