@@ -168,12 +168,15 @@ def test_each_of_several_is_judged_alone_in_the_order_of_the_queue(tmp_path: Pat
 
 
 def test_pods_that_preempt_nobody_or_are_not_modelled_are_not_named(tmp_path: Path) -> None:
+    told = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2"}]}
     pending: list[dict[str, Any]] = [
         {"spec": {"preemptionPolicy": "Never"}},
         {"spec": {"schedulingGates": [{"name": "quota"}]}},
         {"spec": {"priority": 10}},
         {"spec": {"schedulerName": "volcano"}},
-        {"is": {"nominatedNodeName": "n1"}, "spec": {"nodeSelector": {"kubernetes.io/hostname": "n2"}}},
+        {"is": {"nominatedNodeName": "n1", **told}, "spec": {"nodeSelector": {"kubernetes.io/hostname": "n2"}}},
+        # Without that condition it is being bound.
+        {"is": {"nominatedNodeName": "n2"}},
     ]
     found = preemptors(crowd(tmp_path, *pending))
     assert (found["found"], found["judged"], found["notModelled"]) == ([], 1, 1)
