@@ -17,7 +17,7 @@ from msgspec import Struct
 from podrules.reachability import LEASE_NAMESPACE
 from podrules.versions import SCHEDULER_NAMESPACE
 
-__all__ = ["ASKED", "KUBELETS", "RELEASE_NAMESPACE", "Role", "is_namespaced", "read_only", "roles"]
+__all__ = ["ASKED", "KUBELETS", "Role", "is_namespaced", "read_only", "roles"]
 
 KUBELETS: Final = "nodes/proxy"
 """Reaches the kubelets through the API server, also their exec."""
@@ -27,15 +27,13 @@ _LESS: Final = {KUBELETS: ("get",), "configmaps": ("get",)}
 _NAMES: Final = {"configmaps": ("kube-scheduler", "qos-webhook-scheduler")}
 """The usual names of the only objects that are read: those with the constraints that the webhook writes."""
 _ELSEWHERE: Final = {
-    "configmaps": SCHEDULER_NAMESPACE,
+    "configmaps": "",
     "leases.coordination.k8s.io": LEASE_NAMESPACE,
     "leasecandidates.coordination.k8s.io": SCHEDULER_NAMESPACE,
 }
-"""The namespace of kinds that are read in one alone."""
-RELEASE_NAMESPACE: Final = "qos-system"
-"""Where docs/install.md installs our webhook."""
-_OF_RELEASE: Final = (("configmaps", _NAMES["configmaps"], ("get",)), ("deployments.apps", ("qos-webhook",), ("get",)))
-"""What is read of the webhook there, by name: who may read ConfigMaps reads what the webhook writes."""
+"""The namespace of kinds that are read in one alone; empty: those of these names in any."""
+_OF_WEBHOOK: Final = ("deployments.apps", ("qos-webhook",), ("get",))
+"""What is read of our webhook besides ConfigMaps, in whatever namespace it is installed."""
 
 
 class _Asked(Struct, frozen=True):
@@ -84,11 +82,11 @@ def roles(commands: Collection[str], namespace: str, *, kubelets: bool) -> Itera
         spaces |= {one: _ELSEWHERE.get(one, namespace) for one in asked.namespaced if namespace}
     if not kubelets:
         given.pop(KUBELETS, None)
-    release = RELEASE_NAMESPACE if "configmaps" in spaces else ""
-    for space in sorted({"", *spaces.values(), release}, key=lambda one: (one != "", one != namespace, one)):
+    for space in sorted({"", *spaces.values()}, key=lambda one: (one != "", one != namespace, one)):
         grouped: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
         read = [(one, _NAMES.get(one, ()), given[one]) for one in sorted(given) if spaces.get(one, "") == space]
-        for resource, names, verbs in (*read, *(_OF_RELEASE if space and space == release else ())):
+        webhook = not space and "configmaps" in spaces
+        for resource, names, verbs in (*read, *([_OF_WEBHOOK] if webhook else ())):
             plural, _, group = resource.partition(".")
             grouped.setdefault((group, names, verbs), []).append(plural)
         rules = (

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import to_builtins
 
 from kubectl_plugin.render.command import Target, kubectl
-from kubectl_plugin.reports.rights import ASKED, KUBELETS, RELEASE_NAMESPACE, Role
+from kubectl_plugin.reports.rights import ASKED, KUBELETS, Role
 from kubectl_plugin.views.words import listed
 
 __all__ = ["manifest"]
@@ -22,10 +22,6 @@ _LEFT_OUT: Final = (
 _OTHERS: Final = (
     "Objects of other namespaces stay unread: where a pod finds room is not certain then (exit code 11), and "
     "-A, place --drain and versions without -n are refused (exit code 4)."
-)
-_OF_RELEASE: Final = (
-    f"The Role in {RELEASE_NAMESPACE} is for qos-webhook: write another namespace if yours is elsewhere, and leave the "
-    "Role out if you have none."
 )
 
 
@@ -50,5 +46,3 @@ def _comments(commands: Sequence[str], roles: Sequence[Role], *, kubelets: bool)
         yield from wrap(_LEFT_OUT)
     if len(roles) > 1:
         yield from wrap(_OTHERS)
-    if any(role.metadata.get("namespace") == RELEASE_NAMESPACE for role in roles[2:]):
-        yield from wrap(_OF_RELEASE)

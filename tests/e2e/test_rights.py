@@ -36,8 +36,7 @@ def users(control_plane: ControlPlane) -> Iterator[Callable[..., str]]:
 
 def _bound(user: str, *words: str) -> Iterator[Object]:
     """The Roles that are printed, each bound to the user."""
-    # The webhook's release is in another namespace than the guide's, which is not there.
-    for role in yaml.safe_load_all(run(*words, "--kubelets").out.replace("qos-system", "default")):
+    for role in yaml.safe_load_all(run(*words, "--kubelets").out):
         place = {"namespace": space} if (space := role["metadata"].get("namespace")) else {}
         name = f"{role['metadata']['name']}-{user}"
         yield role | {"metadata": {"name": name, **place}}

@@ -123,19 +123,14 @@ def test_K_in_one_namespace() -> None:
     )
 
 
-@pytest.mark.parametrize("namespace", ["shop", "qos-system"])
-def test_K_in_one_namespace_the_webhook_is_read_by_name(namespace: str) -> None:
-    roles = _roles("place", "-n", namespace)
-    [of_release] = [role for role in roles if role["metadata"].get("namespace") == "qos-system"]
-    named = {rule["resources"][0]: rule for rule in of_release["rules"] if "resourceNames" in rule}
+def test_K_in_one_namespace_the_webhook_is_read_by_name() -> None:
+    [whole, *_] = _roles("place", "-n", "shop")
+    named = {rule["resources"][0]: rule for rule in whole["rules"] if "resourceNames" in rule}
     assert {one: (rule["resourceNames"], rule["verbs"]) for one, rule in named.items()} == {
         "configmaps": (["kube-scheduler", "qos-webhook-scheduler"], ["get"]),
         "deployments": (["qos-webhook"], ["get"]),
     }
-    assert len(named) == len(of_release["rules"]) or namespace == "qos-system"
-    printed = run("rights", "place", "-n", namespace).out
-    assert f"rolebinding kubectl-qos-place-in-{namespace} -n qos-system" in printed
-    assert ("leave the Role out if you have none" in flat(printed.replace("#", ""))) is (namespace == "shop")
+    assert not [rule for role in _roles("died", "-n", "shop") for rule in role["rules"] if "resourceNames" in rule]
 
 
 def test_K_no_role_replaces_another() -> None:
