@@ -140,12 +140,11 @@ class Admission:
 
         pod, features = admitted.pod, self._gatherer.versions.api_server
         bare = written is not None and written.get("kind") == PODS.kind
-        # In place of the request for similar names, which a pod took that is not there.
         rules = self._reader.rules(
             pod.metadata.namespace,
             files,
             admitted.objects.limit_ranges,
-            quotas=bool(refused) or (bare and bool(pod.metadata.name)),
+            quotas=bool(refused),
             of_file=written is not None,
         )
         if written is None or not needs_content(rules.policy):
