@@ -17,6 +17,7 @@ from podrules.model.selectors import LabelSelector, Selector, SelectorError
 
 __all__ = [
     "MUTATES",
+    "NAME",
     "VALIDATES",
     "MutatingPolicy",
     "OurDeployment",
@@ -24,9 +25,12 @@ __all__ = [
     "WebhookConfiguration",
     "asked_about_pods",
     "deployment_of",
+    "is_of_chart",
     "our_webhooks",
 ]
 
+NAME: Final = "qos-webhook"
+"""The chart, and the container of its Deployment."""
 MUTATES: Final = "pods.mutate.kubectl-qos.io"
 """The entry of our webhook that writes into new pods."""
 VALIDATES: Final = "pods.validate.kubectl-qos.io"
@@ -106,7 +110,7 @@ class MutatingPolicy(KubeObject, frozen=True):
     @property
     def is_ours(self) -> bool:
         """Whether the chart made it (mode: policy)."""
-        return self.metadata.labels.get("app.kubernetes.io/name") == "qos-webhook"
+        return is_of_chart(self.metadata.labels)
 
     def selects(self, namespace_labels: Mapping[str, str]) -> bool:
         """Whether it is about pods of a namespace."""
@@ -146,7 +150,7 @@ class OurDeployment(KubeObject, frozen=True):
     def arguments(self) -> tuple[str, ...]:
         """The arguments of container ``qos-webhook``; none where it runs another program, as a shell."""
         for one in self.spec.template.spec.containers:
-            if one.name == "qos-webhook" and (not one.command or one.command[0].endswith("qos-webhook")):
+            if one.name == NAME and (not one.command or one.command[0].endswith(NAME)):
                 return (*one.command[1:], *one.args)
         return ()
 
@@ -174,6 +178,11 @@ def our_webhooks(
 ) -> list[tuple[WebhookConfiguration, Webhook]]:
     """The entries of a name, `MUTATES` or `VALIDATES`, with their configurations."""
     return [(one, webhook) for one in configurations for webhook in one.webhooks if webhook.name == name]
+
+
+def is_of_chart(labels: Mapping[str, str]) -> bool:
+    """Whether an object has the label that the chart gives all that it makes."""
+    return labels.get("app.kubernetes.io/name") == NAME
 
 
 def deployment_of(configuration: WebhookConfiguration, webhook: Webhook) -> tuple[str, str]:

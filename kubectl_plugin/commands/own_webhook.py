@@ -38,7 +38,16 @@ from podrules.limits.forbidden import forbidden
 from podrules.model.pod import Pod
 from podrules.model.policy import PriorityClass
 from podrules.model.snapshot import ClusterSnapshot
-from podrules.mutating_webhooks import MUTATES, VALIDATES, Webhook, WebhookConfiguration, deployment_of, our_webhooks
+from podrules.mutating_webhooks import (
+    MUTATES,
+    NAME,
+    VALIDATES,
+    Webhook,
+    WebhookConfiguration,
+    deployment_of,
+    is_of_chart,
+    our_webhooks,
+)
 from podrules.placement.controllers import with_controllers
 from podrules.priority import UnknownPriorityClass, is_mirror_pod, resolve_priority
 from podrules.qos_webhook.arguments import PodRules, RuleMode, read_arguments
@@ -62,7 +71,6 @@ from podrules.scheduler.profile import ConfigurationError, Profile, read_profile
 __all__ = ["OwnWebhook"]
 
 _CHARTS_CONDITION: Final = "not-a-mirror-pod"
-_NAME: Final = "qos-webhook"
 _POLICIES_SINCE: Final = 36
 """The first minor that serves mutating policies by default."""
 
@@ -171,9 +179,9 @@ class OwnWebhook:
         space = self._read_space()
         shown = not isinstance(space, Unread) and (DEFAULT_CLASS_LABEL in space.labels or bool(space.constraints))
         if not shown and not self._gatherer.source.side_by_side:
-            deployments, label = self._gatherer.list(DEPLOYMENTS), "app.kubernetes.io/name"
-            labels = () if isinstance(deployments, Unread) else (one.metadata.labels for one in deployments)
-            shown = any(one.get(label) == _NAME for one in labels)
+            deployments = self._gatherer.list(DEPLOYMENTS)
+            known = () if isinstance(deployments, Unread) else deployments
+            shown = any(is_of_chart(one.metadata.labels) for one in known)
         return self._known(configurations, MUTATING_WEBHOOKS.rbac_name) if shown else ()
 
     def _of_policies(self) -> OwnWebhookReport | None:
@@ -225,7 +233,7 @@ class OwnWebhook:
         there = self._known(found, f"Deployment {place}")
         arguments = () if there is None else there.arguments
         if there is None or not arguments or any("$(" in one for one in arguments):
-            raise _UnknownError(f"Deployment {place} of {own} has no container {_NAME} with plain arguments")
+            raise _UnknownError(f"Deployment {place} of {own} has no container {NAME} with plain arguments")
         try:
             rules = read_arguments(arguments)
         except RuleError as error:

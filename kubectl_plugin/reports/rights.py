@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from podrules.mutating_webhooks import NAME
 from podrules.reachability import LEASE_NAMESPACE
 from podrules.versions import SCHEDULER_NAMESPACE
 
@@ -32,7 +33,7 @@ _ELSEWHERE: Final = {
     "leasecandidates.coordination.k8s.io": SCHEDULER_NAMESPACE,
 }
 """The namespace of kinds that are read in one alone; empty: those of these names in any."""
-_OF_WEBHOOK: Final = ("deployments.apps", ("qos-webhook",), ("get",))
+_OF_WEBHOOK: Final = ("deployments.apps", (NAME,), ("get",))
 """What is read of our webhook besides ConfigMaps, in whatever namespace it is installed."""
 
 
